@@ -1,4 +1,4 @@
-/* Programs that stand for all, by greedy k-medoids: a choice of programs, where select.c chooses tasks. */
+/* Programs that stand for all, as far as a budget goes: greedy k-medoids. */
 #include "dataset/select/select.h"
 
 #include <math.h>
@@ -11,12 +11,12 @@ enum { CHUNK = 16 };
 typedef struct {
     const float *x;
     size_t n, dim;
-    const cd_select_price *price; /* NULL: one point is as dear as another */
+    const double *price; /* (n) */
     cd_threads *pool;
     float *across;   /* (dim, n) */
     float *between;  /* (n, n) distances */
     float *near;     /* (n) to the nearest that is chosen; before the first one the largest distance of all */
-    double *gain;    /* (n) by how much a point would lower the sum of `near` */
+    double *gain;    /* (n) by how much a point would lower the sum of `near`, for its price */
     bool *out;       /* (n) chosen, or too dear */
 } run;
 
@@ -45,8 +45,7 @@ static cdmpp_status gain_chunk(void *ctx, size_t beg, size_t end, int w, cdmpp_e
     run *r = ctx;
     (void)w, (void)err;
     for (size_t i = beg; i < end; i++) {
-        r->gain[i] = r->out[i] ? 0 : lowered(r->near, r->between + i * r->n, r->n);
-        if (r->price) r->gain[i] /= r->price->of[i];
+        r->gain[i] = r->out[i] ? 0 : lowered(r->near, r->between + i * r->n, r->n) / r->price[i];
     }
     return CDMPP_OK;
 }
@@ -57,28 +56,27 @@ static void begin(run *r) {
     for (size_t j = 0; j < r->n; j++) r->near[j] = far > 0 ? far : 1; /* all points are one: the first of them */
 }
 
-static cdmpp_status choose(run *r, size_t k, uint32_t *chosen, size_t *n_chosen, cdmpp_err *err) {
-    double rest = r->price ? r->price->budget : 0;
+static cdmpp_status choose(run *r, double rest, size_t k, uint32_t *chosen, size_t *n_chosen, cdmpp_err *err) {
     cd_kmeans_transpose(r->x, r->n, r->dim, r->across);
     CD_TRY(cd_threads_run(r->pool, r->n, CHUNK, between_chunk, r, err));
     begin(r);
     while (*n_chosen < k) {
         size_t best = 0;
-        for (size_t i = 0; r->price && i < r->n; i++) r->out[i] |= r->price->of[i] > rest;
+        for (size_t i = 0; i < r->n; i++) r->out[i] |= r->price[i] > rest;
         CD_TRY(cd_threads_run(r->pool, r->n, CHUNK, gain_chunk, r, err));
         for (size_t i = 1; i < r->n; i++)
             if (r->gain[i] > r->gain[best]) best = i;
         if (!(r->gain[best] > 0)) break;
         chosen[(*n_chosen)++] = (uint32_t)best;
         r->out[best] = true;
-        if (r->price) rest -= r->price->of[best];
+        rest -= r->price[best];
         for (size_t j = 0; j < r->n; j++) r->near[j] = fminf(r->near[j], r->between[best * r->n + j]);
     }
     return CDMPP_OK;
 }
 
-cdmpp_status cd_select_medoids(const float *x, size_t n, size_t dim, const cd_select_price *price, size_t k, cd_threads *pool,
-                               uint32_t *chosen, size_t *n_chosen, cdmpp_err *err) {
+cdmpp_status cd_select_medoids(const float *x, size_t n, size_t dim, const double *price, double budget, size_t k,
+                               cd_threads *pool, uint32_t *chosen, size_t *n_chosen, cdmpp_err *err) {
     cd_arena a = {0};
     run r = {.x = x, .n = n, .dim = dim, .price = price, .pool = pool};
     *n_chosen = 0;
@@ -92,7 +90,7 @@ cdmpp_status cd_select_medoids(const float *x, size_t n, size_t dim, const cd_se
     r.out = CD_NEWN(&a, bool, n);
     cdmpp_status st = CDMPP_OK;
     if (a.oom) st = CD_FAIL(err, ENOMEM, "distances of %zu programs", n);
-    else st = choose(&r, k, chosen, n_chosen, err);
+    else st = choose(&r, budget, k, chosen, n_chosen, err);
     cd_arena_free(&a);
     return st;
 }

@@ -5,9 +5,9 @@
 /* What is chosen goes to the file, and is told on standard output; without a file it goes there itself. */
 static cdmpp_status put(const cd_config *c, const cd_dataset *d, const cd_choice *ch, cd_main_options *o, cdmpp_err *err) {
     cd_buf lines = {0}, told = {0}, out = {0};
-    cdmpp_status st = o->out || !o->json ? cd_choice_put(c, d, ch, &lines, err) : CDMPP_OK;
+    cdmpp_status st = o->out || !o->json ? cd_choose_put(c, d, ch, &lines, err) : CDMPP_OK;
     if (!st && o->out) st = cd_file_write(o->out, lines.p ? lines.p : "", lines.n, err);
-    (o->json ? cd_choice_json : cd_choice_text)(&told, d, ch);
+    (o->json ? cd_choose_json : cd_choose_text)(&told, d, ch);
     if (!st && told.oom) st = CD_FAIL(err, ENOMEM, "%zu programs", ch->n);
     if (st) cd_buf_free(&told);
     else if (o->json) cd_command_json(&out, "cdmpp.choice", o->name, o->log, &told);
@@ -31,9 +31,9 @@ static cdmpp_status with_data(const cd_config *c, cd_main_options *o, cd_threads
     if (!st && !ch.n) st = CD_FAIL(err, ERANGE, "no program costs less than the budget of %d s", o->budget);
     if (!st && ch.n < how.k)
         cd_log_put(o->log, CD_LOG_WARNING, "%zu of %zu: %s", ch.n, how.k,
-                   o->budget ? "the budget is spent, or all others are like one that is chosen" : "there are no more that differ");
+                   o->budget ? "the budget is spent, or all others have the features of one that is chosen" : "there are no more");
     if (!st) st = put(c, d, &ch, o, err);
-    cd_choice_free(&ch);
+    cd_choose_free(&ch);
     cd_dataset_free(d);
     return st;
 }

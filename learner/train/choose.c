@@ -20,7 +20,7 @@ typedef struct {
     size_t *program;    /* (n) */
 } choosing;
 
-double cd_choice_seconds(double latency_s) { return 0.1 + 3 * latency_s; }
+double cd_choose_seconds(double latency_s) { return 0.1 + 3 * latency_s; }
 
 /* ---- candidates ---- */
 static int by_rank(const void *a, const void *b) {
@@ -57,29 +57,34 @@ static cdmpp_status list(choosing *q, cdmpp_err *err) {
 }
 
 /* ---- the two ways ---- */
-static cdmpp_status take_programs(choosing *q, const float *x, size_t dim, cdmpp_err *err) {
-    cd_choice *out = q->out;
-    double *price = CD_NEWN(&out->arena, double, q->n);
+static cdmpp_status by_budget(choosing *q, const float *x, size_t dim, cdmpp_err *err) {
+    double *price = CD_NEWN(&q->out->arena, double, q->n);
     if (!price) return CD_FAIL(err, ENOMEM, "%zu programs", q->n);
-    for (size_t k = 0; k < q->n; k++) price[k] = cd_choice_seconds(q->d->latency_s[q->program[k]]);
-    const cd_select_price p = {price, q->how->budget_s};
-    CD_TRY(cd_select_medoids(x, q->n, dim, p.budget > 0 ? &p : NULL, q->how->k, q->how->pool, out->index, &out->n, err));
-    for (size_t k = 0; k < out->n; k++) {
-        out->seconds += price[out->index[k]];
-        out->index[k] = (uint32_t)q->program[out->index[k]];
-    }
-    return CDMPP_OK;
+    for (size_t k = 0; k < q->n; k++) price[k] = cd_choose_seconds(q->d->latency_s[q->program[k]]);
+    return cd_select_medoids(x, q->n, dim, price, q->how->budget_s, q->how->k, q->how->pool, q->out->index, &q->out->n, err);
 }
 
-static cdmpp_status take_tasks(choosing *q, const float *x, size_t dim, cdmpp_err *err) {
+/* Tasks, or programs: each is a task of its own then. */
+static cdmpp_status by_kmeans(choosing *q, const float *x, size_t dim, cdmpp_err *err) {
     const cd_dataset *d = q->d;
-    uint32_t *task = CD_NEWN(&q->out->arena, uint32_t, q->n);
-    uint64_t *key = CD_NEWN(&q->out->arena, uint64_t, d->n_task);
-    if (q->out->arena.oom) return CD_FAIL(err, ENOMEM, "%zu tasks", d->n_task);
-    for (size_t k = 0; k < q->n; k++) task[k] = d->task[q->program[k]];
-    for (size_t t = 0; t < d->n_task; t++) key[t] = cd_stable_id_name(d->task_name[t]);
-    const cd_select_input in = {q->n, dim, x, task, d->n_task, key};
+    const bool tasks = q->how->tasks;
+    const size_t n_unit = tasks ? d->n_task : q->n;
+    uint32_t *unit = CD_NEWN(&q->out->arena, uint32_t, q->n);
+    uint64_t *key = CD_NEWN(&q->out->arena, uint64_t, n_unit);
+    if (q->out->arena.oom) return CD_FAIL(err, ENOMEM, "%zu tasks", n_unit);
+    for (size_t k = 0; k < q->n; k++) unit[k] = tasks ? d->task[q->program[k]] : (uint32_t)k;
+    for (size_t u = 0; u < n_unit; u++) key[u] = tasks ? cd_stable_id_name(d->task_name[u]) : q->of[u].key;
+    const cd_select_input in = {q->n, dim, x, unit, n_unit, key};
     return cd_select_tasks(&in, CD_SELECT_KMEANS, q->how->k, (uint64_t)q->c->data_seed, q->how->pool, q->out->index, &q->out->n, err);
+}
+
+/* Numbers of candidates to programs of the data set. */
+static void finish(choosing *q) {
+    cd_choice *out = q->out;
+    for (size_t k = 0; !out->tasks && k < out->n; k++) {
+        out->index[k] = (uint32_t)q->program[out->index[k]];
+        out->seconds += cd_choose_seconds(q->d->latency_s[out->index[k]]);
+    }
 }
 
 static cdmpp_status choose(choosing *q, cdmpp_err *err) {
@@ -92,8 +97,9 @@ static cdmpp_status choose(choosing *q, cdmpp_err *err) {
     if (out->arena.oom) return CD_FAIL(err, ENOMEM, "%zu programs", q->d->n);
     CD_TRY(list(q, err));
     CD_TRY(cd_task_embedding_rows(q->d, q->program, q->n, &x, &dim, err));
-    const cdmpp_status st = q->how->tasks ? take_tasks(q, x, dim, err) : take_programs(q, x, dim, err);
+    const cdmpp_status st = q->how->budget_s > 0 ? by_budget(q, x, dim, err) : by_kmeans(q, x, dim, err);
     cd_mem_free(x);
+    if (!st) finish(q);
     return st;
 }
 
@@ -110,7 +116,7 @@ cdmpp_status cd_choose(const cd_config *c, const cd_dataset *d, const cd_choice_
     return st;
 }
 
-void cd_choice_free(cd_choice *out) {
+void cd_choose_free(cd_choice *out) {
     cd_arena_free(&out->arena);
     *out = (cd_choice){0};
 }

@@ -39,7 +39,7 @@ static cdmpp_status read_places(const cd_dataset *d, const cd_choice *ch, const 
         st = cd_file_lines_next(l, &line, &len, err);
         if (st == CDMPP_ERANGE && (uint64_t)cd_file_lines_number(l) < p[k].line) st = CDMPP_OK;
         else if (!st && !line)
-            st = cd_err_at(err, CD_FAIL(err, ESCHEMA, "expected the %llu lines that the data set was made from, found the end", (unsigned long long)p[k].line),
+            st = cd_err_at(err, CD_FAIL(err, ESCHEMA, "expected line %llu, a record that the data set was made from, found the end", (unsigned long long)p[k].line),
                            path, cd_file_lines_number(l));
         else if (!st && (uint64_t)cd_file_lines_number(l) == p[k].line) {
             st = cd_err_at(err, check_record(&work, line, len, d->task_name[d->task[ch->index[p[k].nth]]], err), path, (long)p[k].line);
@@ -81,7 +81,7 @@ static cdmpp_status put_records(const cd_config *c, const cd_dataset *d, const c
     return CDMPP_OK;
 }
 
-cdmpp_status cd_choice_put(const cd_config *c, const cd_dataset *d, const cd_choice *ch, cd_buf *out, cdmpp_err *err) {
+cdmpp_status cd_choose_put(const cd_config *c, const cd_dataset *d, const cd_choice *ch, cd_buf *out, cdmpp_err *err) {
     cd_arena a = {0};
     cdmpp_status st = CDMPP_OK;
     for (size_t k = 0; ch->tasks && k < ch->n; k++) cd_buf_putf(out, "%s\n", d->task_name[ch->index[k]]);
@@ -102,7 +102,7 @@ static size_t count_tasks(const cd_dataset *d, const cd_choice *ch) {
     return n;
 }
 
-void cd_choice_text(cd_buf *b, const cd_dataset *d, const cd_choice *ch) {
+void cd_choose_text(cd_buf *b, const cd_dataset *d, const cd_choice *ch) {
     cd_buf_putf(b, "%zu %s chosen", ch->n, ch->tasks ? "tasks" : "programs");
     if (!ch->tasks) cd_buf_putf(b, " of %zu tasks", count_tasks(d, ch));
     cd_buf_putf(b, ", by the features of %zu programs of the training part", ch->n_drawn);
@@ -111,7 +111,7 @@ void cd_choice_text(cd_buf *b, const cd_dataset *d, const cd_choice *ch) {
     cd_buf_puts(b, "\n");
 }
 
-void cd_choice_json(cd_buf *b, const cd_dataset *d, const cd_choice *ch) {
+void cd_choose_json(cd_buf *b, const cd_dataset *d, const cd_choice *ch) {
     cd_json_writer w = {.out = b};
     cd_json_write_open(&w, '{');
     cd_json_write_member_int(&w, "candidates", (int64_t)ch->n_candidate);
@@ -126,7 +126,7 @@ void cd_choice_json(cd_buf *b, const cd_dataset *d, const cd_choice *ch) {
         if (!ch->tasks) {
             cd_json_write_member_str(&w, "file", d->source_name[d->source_file[i]]);
             cd_json_write_member_int(&w, "line", (int64_t)d->source_line[i]);
-            cd_json_write_member_real(&w, "seconds", cd_choice_seconds(d->latency_s[i]));
+            cd_json_write_member_real(&w, "seconds", cd_choose_seconds(d->latency_s[i]));
         }
         cd_json_write_close(&w, '}');
     }

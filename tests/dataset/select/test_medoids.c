@@ -17,11 +17,18 @@ static void build(double spread) {
             x[i * DIM + j] = (float)(40 * cd_rng_unit(3, i % PLANTED * DIM + j) + (i < PLANTED ? 0 : spread * (cd_rng_unit(4, i * DIM + j) - 0.5)));
 }
 
-static size_t take(const cd_select_price *price, size_t k, cd_threads *pool, uint32_t *chosen) {
+static size_t pay(const double *price, double budget, cd_threads *pool, uint32_t *chosen) {
     cdmpp_err err = {0};
     size_t n = 99;
-    assert_ok(cd_select_medoids(x, N, DIM, price, k, pool, chosen, &n, &err));
+    assert_ok(cd_select_medoids(x, N, DIM, price, budget, N, pool, chosen, &n, &err));
     return n;
+}
+
+/* All at one price, and k of them paid for. */
+static size_t take(size_t k, cd_threads *pool, uint32_t *chosen) {
+    double price[N];
+    for (size_t i = 0; i < N; i++) price[i] = 2;
+    return pay(price, 2 * (double)k, pool, chosen);
 }
 
 static double distance(size_t a, size_t b) {
@@ -42,42 +49,42 @@ static double left(const uint32_t *chosen, size_t n, size_t also) {
 }
 
 TEST(each_planted_place_once) {
-    uint32_t c[PLANTED];
+    uint32_t c[N];
     int seen[PLANTED] = {0};
     build(2);
-    assert_int_equal(take(NULL, PLANTED, NULL, c), PLANTED);
+    assert_int_equal(take(PLANTED, NULL, c), PLANTED);
     for (size_t k = 0; k < PLANTED; k++) seen[c[k] % PLANTED]++;
     for (size_t p = 0; p < PLANTED; p++) assert_int_equal(seen[p], 1);
 }
 
 TEST(each_turn_leaves_least) {
-    uint32_t c[20];
+    uint32_t c[N];
     build(30);
-    assert_int_equal(take(NULL, 20, NULL, c), 20);
+    assert_int_equal(take(20, NULL, c), 20);
     for (size_t k = 0; k < 20; k++)
         for (size_t i = 0; i < N; i++) assert_true(left(c, k, c[k]) <= left(c, k, i) * (1 + 1e-5));
 }
 
 TEST(fewer_are_the_first_of_more_for_any_threads) {
-    uint32_t c[20], few[8], same[20];
+    uint32_t c[N], few[N], same[N];
     cdmpp_err err = {0};
     cd_threads *two;
     build(30);
-    take(NULL, 20, NULL, c);
-    assert_int_equal(take(NULL, 8, NULL, few), 8);
-    assert_memory_equal(c, few, sizeof few);
+    take(20, NULL, c);
+    assert_int_equal(take(8, NULL, few), 8);
+    assert_memory_equal(c, few, 8 * sizeof *c);
     assert_ok(cd_threads_new(2, &two, &err));
-    take(NULL, 20, two, same);
-    assert_memory_equal(c, same, sizeof same);
+    take(20, two, same);
+    assert_memory_equal(c, same, 20 * sizeof *c);
     cd_threads_free(two);
 }
 
 TEST(no_point_twice) {
     uint32_t c[N];
     build(0); /* PLANTED different points */
-    assert_int_equal(take(NULL, N, NULL, c), PLANTED);
+    assert_int_equal(take(N, NULL, c), PLANTED);
     memset(x, 0, sizeof x);
-    assert_int_equal(take(NULL, N, NULL, c), 1);
+    assert_int_equal(take(N, NULL, c), 1);
     assert_int_equal(c[0], 0);
 }
 
@@ -88,16 +95,14 @@ TEST(a_budget_takes_cheap_ones) {
     int seen[PLANTED] = {0};
     build(2);
     for (size_t i = 0; i < N; i++) price[i] = i < PLANTED ? 10 : 1;
-    const cd_select_price p = {price, PLANTED + 0.5};
-    assert_int_equal(take(&p, N, NULL, c), PLANTED);
+    assert_int_equal(pay(price, PLANTED + 0.5, NULL, c), PLANTED);
     for (size_t k = 0; k < PLANTED; k++) {
         sum += price[c[k]];
         seen[c[k] % PLANTED]++;
     }
-    assert_true(sum <= p.budget);
+    assert_true(sum <= PLANTED + 0.5);
     for (size_t q = 0; q < PLANTED; q++) assert_int_equal(seen[q], 1);
-    const cd_select_price none = {price, 0.5};
-    assert_int_equal(take(&none, N, NULL, c), 0);
+    assert_int_equal(pay(price, 0.5, NULL, c), 0);
 }
 
 TEST(refusals) {
@@ -106,8 +111,9 @@ TEST(refusals) {
     cdmpp_err err = {0};
     build(1);
     x[17] = NAN;
-    assert_status(cd_select_medoids(x, N, DIM, NULL, 3, NULL, c, &n, &err), CDMPP_ENUMERIC);
-    assert_ok(cd_select_medoids(x, 0, DIM, NULL, 3, NULL, c, &n, &err));
+    static const double price[N] = {0};
+    assert_status(cd_select_medoids(x, N, DIM, price, 3, 3, NULL, c, &n, &err), CDMPP_ENUMERIC);
+    assert_ok(cd_select_medoids(x, 0, DIM, price, 3, 3, NULL, c, &n, &err));
     assert_int_equal(n, 0);
 }
 
@@ -115,8 +121,10 @@ static void out_of_memory(void **st) {
     (void)st;
     uint32_t c[N];
     size_t n;
+    double price[N];
     build(1);
-    FAULT_SWEEP(f, 1) f.st = cd_select_medoids(x, N, DIM, NULL, 3, NULL, c, &n, &f.err);
+    for (size_t i = 0; i < N; i++) price[i] = 1;
+    FAULT_SWEEP(f, 1) f.st = cd_select_medoids(x, N, DIM, price, 3, 3, NULL, c, &n, &f.err);
 }
 
 TESTS(NULL, NULL, each_planted_place_once, each_turn_leaves_least, fewer_are_the_first_of_more_for_any_threads, no_point_twice,
