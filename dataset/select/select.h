@@ -1,4 +1,4 @@
-/* select -- which tasks to measure on a new device, from the inputs of their programs.
+/* select -- which tasks to measure on a new device, from the inputs of their programs. Programs within a budget: medoids, below.
  *
  *   x (n, dim) one vector a program     cluster  1   2   3 ...   from large to small
  *   task (n)                                |   |   |
@@ -13,7 +13,8 @@
  *       tasks: points are sorted by what they are, ties and random draws are by name;
  *   (3) the same for any number of threads.
  * random: tasks by a number drawn from seed and name. center: the tasks whose programs
- * are nearest to the mean of all. Labels are not looked at. */
+ * are nearest to the mean of all. Labels are not looked at.
+ * Programs are chosen in the same way where each is a task of its own. */
 #ifndef CD_SELECT_H
 #define CD_SELECT_H
 #include <stddef.h>
@@ -36,6 +37,21 @@ typedef struct cd_select_input {
  * programs). `pool` may be NULL. Errors: ENOMEM, ENUMERIC (a value that is not finite). */
 cdmpp_status cd_select_tasks(const cd_select_input *in, cd_select_kind kind, size_t k, uint64_t seed, cd_threads *pool,
                              uint32_t *chosen, size_t *n_chosen, cdmpp_err *err);
+
+/* medoids -- programs that stand for all, as many as a budget pays for.
+ *
+ *   each turn   the point that most lowers, for its price, the sum over all points of the distance to the nearest one chosen, among
+ *               those that what is left of the budget pays for
+ *
+ *   (1) a point that is no other than one chosen is not chosen, so there may be fewer than the budget pays for;
+ *   (2) no draw. Of equals the first is taken, and sums are in the order of the points: give them in an order that is their own.
+ *       The same for any number of threads.
+ * The greedy algorithm for the k-median problem, with gain for price as for other coverings with a budget. Memory: n^2 + n dim numbers. */
+
+/* x (n, dim), dim at least 1; price (n) above 0. chosen (k), the caller's: points in the order of choice. Errors: ENOMEM, ENUMERIC (a
+ * value that is not finite). */
+cdmpp_status cd_select_medoids(const float *x, size_t n, size_t dim, const double *price, double budget, size_t k, cd_threads *pool,
+                               uint32_t *chosen, size_t *n_chosen, cdmpp_err *err);
 
 /* task_embedding -- one vector per program from its feature rows, for choosing among inputs.
  *

@@ -10,6 +10,7 @@ typedef struct cd_main_options {
     cd_texts set;                /* --set */
     char *command;               /* shell line of this call, for the report */
     int jobs;
+    int choose, choose_tasks, budget; /* 0: not given */
     const char *name;            /* of the command, for its messages */
     const cd_process_group *ranks;         /* NULL: this process alone */
     bool print, doc, trial, verbose;
@@ -35,6 +36,10 @@ cdmpp_status cd_main_fit(const cd_config *c, cd_main_options *o, cdmpp_err *err)
 cdmpp_status cd_main_try(const cd_config *c, cd_main_options *o, cdmpp_err *err);
 /* --autotune over `config` (NULL: the base that the search file names); prints its errors. */
 cdmpp_status cd_main_search(const char *config, cd_main_options *o, cdmpp_err *err);
+
+/* ---- main_train_choose.c ---- */
+/* --choose, --choose-tasks: what to measure on a new device. */
+cdmpp_status cd_main_choose(const cd_config *c, cd_main_options *o, cdmpp_err *err);
 
 /* ---- main_train_operators.c ---- */
 /* data.kind: operators; `config` is the path of the configuration. Sets o->skipped when

@@ -22,11 +22,7 @@ cdmpp_status cd_main_config_failed(const cd_config *c, cd_main_options *o, cdmpp
 }
 
 static cdmpp_status read_config(const char *path, cd_main_options *o, cd_config *c, cdmpp_err *err) {
-    cdmpp_status st = cd_config_load(c, path, err);
-    for (size_t i = 0; i < o->set.n; i++) {
-        const cdmpp_status set = cd_config_set(c, o->set.v[i], err);
-        if (!st) st = set;
-    }
+    cdmpp_status st = cd_config_read(c, path, o->set.v, o->set.n, err);
     if (o->report) c->output_report = o->report;
     if (!st && !o->print) st = cd_config_check(c, path, err);
     return st;
@@ -102,6 +98,7 @@ static cdmpp_status with_config(const char *path, cd_main_options *o, cdmpp_err 
     if (st) st = cd_main_config_failed(&c, o, st, err);
     else if (o->doc || o->print) st = print_config(&c, o, err);
     else if (o->trial) st = cd_main_try(&c, o, err);
+    else if (o->choose || o->choose_tasks) st = cd_main_choose(&c, o, err);
     else st = c.data_kind ? cd_main_operators(&c, path, o, err) : cd_main_fit(&c, o, err);
     cd_config_free(&c);
     return st;

@@ -7,7 +7,11 @@
 
 #include "base/io/io.h"
 
+/* The first is about reading alone: what is printed is merged, and has no base. */
 static const cd_conf_key keys[] = {
+    {"base", CD_CONF_TEXT, offsetof(cd_config, base), "\"\"", "",
+     "another configuration, of which every key holds that this file does not give; it may have a base, too. Looked up in the folder of this "
+     "file, then from the working directory, then among those that are installed; --set base=FILE, not in the folder, is in the place of the file's"},
 #define X(section, name, type, def, range, help) \
     {#section "." #name, CD_CONF_##type, offsetof(cd_config, section##_##name), def, range, help},
 #include "learner/config/config_keys.def"
@@ -18,7 +22,9 @@ const cd_conf_key *cd_config_keys(size_t *n) {
     return keys;
 }
 
-static cd_conf table(cd_config *c) { return (cd_conf){keys, sizeof keys / sizeof *keys, c, &c->arena, &c->diag}; }
+enum { N_KEY = sizeof keys / sizeof *keys, MAX_BASES = 8 };
+
+static cd_conf table(cd_config *c) { return (cd_conf){keys, N_KEY, c, &c->arena, &c->diag}; }
 
 cdmpp_status cd_config_init(cd_config *c, cdmpp_err *err) {
     memset(c, 0, sizeof *c);
@@ -36,17 +42,76 @@ const char *cd_config_beside(cd_arena *a, const char *file, const char *p) {
     return access(q, F_OK) == 0 ? q : p;
 }
 
-cdmpp_status cd_config_load(cd_config *c, const char *path, cdmpp_err *err) {
+/* The file that `name`, a base of `file`, is. NULL: out of memory. */
+static const char *base_path(cd_config *c, const char *file, const char *name) {
+    const char *slash = strrchr(file, '/');
+    if (slash && name[0] != '/') {
+        const size_t n_dir = (size_t)(slash - file), n = n_dir + strlen(name) + 2;
+        char *p = cd_arena_alloc(&c->arena, n, 1);
+        if (!p) return NULL;
+        snprintf(p, n, "%.*s/%s", (int)n_dir, file, name);
+        if (access(p, F_OK) == 0) return p;
+    }
+    return cd_data_path_or(&c->arena, "configs", name);
+}
+
+/* data.files that this file has just named, or its base. */
+static cdmpp_status find_files(cd_config *c, const char *path, cdmpp_err *err) {
+    for (size_t i = 0; i < c->data_files.n; i++) {
+        c->data_files.v[i] = cd_config_beside(&c->arena, path, c->data_files.v[i]);
+        if (!c->data_files.v[i]) return CD_FAIL(err, ENOMEM, "path");
+    }
+    return CDMPP_OK;
+}
+
+static cdmpp_status load(cd_config *c, const char *path, int depth, cdmpp_err *err);
+
+/* The base below what `text` of `path` says: that is read once more, over it. `given`: a base from elsewhere. */
+static cdmpp_status load_base(cd_config *c, const char *path, const char *given, const char *text, size_t n, int depth, cdmpp_err *err) {
     const cd_conf t = table(c);
+    const char *base = given[0] ? base_path(c, "", given) : base_path(c, path, c->base);
+    if (!base) return CD_FAIL(err, ENOMEM, "path");
+    if (depth == MAX_BASES) {
+        cd_diag_add(&c->diag, err, CDMPP_ESCHEMA, path, NULL, false, "base", "expected at most %d bases behind each other, found more: does one name itself?", MAX_BASES);
+        return CDMPP_ESCHEMA;
+    }
+    if (access(base, F_OK) != 0) {
+        cd_diag_add(&c->diag, err, CDMPP_EIO, path, NULL, false, "base", "expected a configuration, found no file '%.160s'", base);
+        return CDMPP_EIO;
+    }
+    c->base = "";
+    CD_TRY(load(c, base, depth + 1, err));
+    return cd_conf_read(&t, path, text, n, err);
+}
+
+static cdmpp_status load(cd_config *c, const char *path, int depth, cdmpp_err *err) {
+    const cd_conf t = table(c);
+    const char *given = c->base; /* the base's base was "" before */
     char *text;
     size_t n;
     CD_TRY(cd_file_read(path, CD_YAML_MAX_BYTES + 1, &text, &n, err));
-    const cdmpp_status st = cd_conf_read(&t, path, text, n, err);
+    cdmpp_status st = cd_conf_read(&t, path, text, n, err);
+    if (!st && (given[0] || c->base[0])) st = load_base(c, path, given, text, n, depth, err);
     cd_mem_free(text);
+    return st ? st : find_files(c, path, err);
+}
+
+cdmpp_status cd_config_load(cd_config *c, const char *path, cdmpp_err *err) {
+    const cdmpp_status st = load(c, path, 0, err);
+    c->base = "";
     c->path = cd_str_dup(&c->arena, (cd_str){path, strlen(path)});
-    for (size_t i = 0; !st && i < c->data_files.n; i++) {
-        c->data_files.v[i] = cd_config_beside(&c->arena, path, c->data_files.v[i]);
-        if (!c->data_files.v[i]) return CD_FAIL(err, ENOMEM, "path");
+    return st;
+}
+
+/* A base that is set has to be known before the file is read. */
+cdmpp_status cd_config_read(cd_config *c, const char *path, const char *const *set, size_t n, cdmpp_err *err) {
+    cdmpp_status st = CDMPP_OK;
+    for (size_t i = 0; i < n; i++)
+        if (!st && !strncmp(set[i], "base=", 5)) st = cd_config_set(c, set[i], err);
+    if (!st && path[0]) st = cd_config_load(c, path, err);
+    for (size_t i = 0; i < n; i++) {
+        const cdmpp_status one = strncmp(set[i], "base=", 5) ? cd_config_set(c, set[i], err) : CDMPP_OK;
+        if (!st) st = one;
     }
     return st;
 }
@@ -108,20 +173,20 @@ cdmpp_status cd_config_check(cd_config *c, const char *path, cdmpp_err *err) {
 }
 
 void cd_config_print(cd_buf *out, const cd_config *c) {
-    const cd_conf t = {keys, sizeof keys / sizeof *keys, (void *)(uintptr_t)c, NULL, NULL}; /* only read */
+    const cd_conf t = {keys + 1, N_KEY - 1, (void *)(uintptr_t)c, NULL, NULL}; /* only read */
     cd_conf_print(out, &t);
 }
 
 void cd_config_print_identity(cd_buf *out, const cd_config *c, bool on_disk) {
-    cd_conf_key key[sizeof keys / sizeof *keys];
+    cd_conf_key key[N_KEY];
     cd_conf t = {key, 0, (void *)(uintptr_t)c, NULL, NULL}; /* only read */
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+    for (size_t i = 1; i < N_KEY; i++)
         if (strcmp(keys[i].name, "train.folder") != 0 && (on_disk || strcmp(keys[i].name, "train.memory") != 0)) key[t.n_key++] = keys[i];
     cd_conf_print(out, &t);
 }
 
 void cd_config_json(cd_buf *out, const cd_config *c) {
-    const cd_conf t = {keys, sizeof keys / sizeof *keys, (void *)(uintptr_t)c, NULL, NULL}; /* only read */
+    const cd_conf t = {keys + 1, N_KEY - 1, (void *)(uintptr_t)c, NULL, NULL}; /* only read */
     cd_conf_json(out, &t);
 }
 

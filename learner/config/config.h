@@ -15,6 +15,7 @@ typedef const char *cd_cfg_TEXT;
 typedef cd_texts cd_cfg_LIST;
 
 typedef struct cd_config {
+    cd_cfg_TEXT base; /* of the file, while it is read; where one is set before a file is loaded, it is that file's */
 #define X(section, name, type, def, range, help) cd_cfg_##type section##_##name;
 #include "learner/config/config_keys.def"
     const char *path; /* of the file read last; NULL: none */
@@ -26,8 +27,11 @@ typedef struct cd_config {
 const cd_conf_key *cd_config_keys(size_t *n);
 /* Defaults; free with cd_config_free also after an error. */
 cdmpp_status cd_config_init(cd_config *c, cdmpp_err *err);
-/* A file over it; data.files become paths that exist where there are such. Errors: EIO and those of cd_conf_read. */
+/* A file over it, its base (key "base") below; data.files become paths that exist where there are such. Errors: EIO (also: no such base),
+ * ESCHEMA (bases without end) and those of cd_conf_read. */
 cdmpp_status cd_config_load(cd_config *c, const char *path, cdmpp_err *err);
+/* The same with n assignments over it, "base=FILE" below all; path "": no file. */
+cdmpp_status cd_config_read(cd_config *c, const char *path, const char *const *set, size_t n, cdmpp_err *err);
 cdmpp_status cd_config_set(cd_config *c, const char *assignment, cdmpp_err *err);
 /* What one key cannot know: fractions that leave nothing to train (ESCHEMA), data.files
  * that are missing, all of them, with data.source (ENODATA). */

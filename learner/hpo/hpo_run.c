@@ -8,25 +8,30 @@
 
 static bool is_tune(const char *set) { return !strncmp(set, "tune.", 5); }
 
-/* The assignments that go to the search file. */
-static cdmpp_status read_space(const cd_hpo_run *cmd, cd_hpo_run_state *s, cdmpp_err *err) {
-    const char **set = CD_NEWN(&s->arena, const char *, cmd->n_set + 1);
-    size_t n = 0;
-    if (!set) return CD_FAIL(err, ENOMEM, "settings");
+/* The assignments that go to the search file, or those that do not. */
+static cdmpp_status settings(const cd_hpo_run *cmd, bool tune, cd_arena *a, const char ***set, size_t *n, cdmpp_err *err) {
+    *set = CD_NEWN(a, const char *, cmd->n_set + 1);
+    *n = 0;
+    if (!*set) return CD_FAIL(err, ENOMEM, "settings");
     for (size_t i = 0; i < cmd->n_set; i++)
-        if (is_tune(cmd->set[i])) set[n++] = cmd->set[i];
+        if (is_tune(cmd->set[i]) == tune) (*set)[(*n)++] = cmd->set[i];
+    return CDMPP_OK;
+}
+
+static cdmpp_status read_space(const cd_hpo_run *cmd, cd_hpo_run_state *s, cdmpp_err *err) {
+    const char **set;
+    size_t n;
+    CD_TRY(settings(cmd, true, &s->arena, &set, &n, err));
     return cd_hpo_space_load(&s->space, cmd->space, set, n, err);
 }
 
 static cdmpp_status read_base(const cd_hpo_run *cmd, bool data, cd_hpo_run_state *s, cdmpp_err *err) {
     const char *path = cmd->config ? cmd->config : s->space.base;
     CD_TRY(cd_config_init(&s->base, err));
-    cdmpp_status st = path[0] ? cd_config_load(&s->base, path, err) : CDMPP_OK;
-    for (size_t i = 0; i < cmd->n_set; i++) {
-        if (is_tune(cmd->set[i])) continue;
-        const cdmpp_status one = cd_config_set(&s->base, cmd->set[i], err);
-        if (!st) st = one;
-    }
+    const char **set;
+    size_t n;
+    CD_TRY(settings(cmd, false, &s->base.arena, &set, &n, err));
+    cdmpp_status st = cd_config_read(&s->base, path, set, n, err);
     if (!st && s->base.data_kind)
         cd_diag_add(&s->base.diag, err, st = CDMPP_ESCHEMA, path, NULL, false, "data.kind", "expected programs: a search varies what is trained on programs");
     if (!st && data) st = cd_config_check(&s->base, path[0] ? path : cmd->space, err);

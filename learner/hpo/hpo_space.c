@@ -140,7 +140,7 @@ static bool kind_fits(cd_hpo_param_kind k, cd_conf_type t) {
 static const char *untunable(const cd_hpo_space *s, const char *key) {
     static const char *const of_data[] = {"data.", "filter.", "split."};
     if (s->budget && !strcmp(key, s->budget->name)) return "this key to be left to tune.budget";
-    if (!strncmp(key, "output.", 7)) return "this key to be left to the command line";
+    if (!strncmp(key, "output.", 7) || !strcmp(key, "base")) return "this key to be left to the command line";
     if (!strcmp(key, "data.files") || !strcmp(key, "data.kind")) return "this key to be left to the base: its data are read once, for all trials";
     for (int k = 0; k < 3; k++)
         if (!strncmp(key, of_data[k], strlen(of_data[k]))) return "'fixed': it decides on the programs that are compared";

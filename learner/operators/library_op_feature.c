@@ -62,8 +62,8 @@ static cdmpp_status check_device(const cd_device *d, cdmpp_err *err) {
         const char *key;
         double value;
     } need[] = {{"cores", d->cores}, {"bandwidth_gb_s", d->bandwidth_gb_s}, {"fp32_gflops", d->fp32_gflops}, {"l1_kb", d->l1_kb}};
-    if (d->kind != CD_DEVICE_GPU)
-        return CD_FAIL(err, EMODEL, "operator models are of GPUs, %s is a %s", d->name, cd_device_kind_name(d->kind));
+    if (d->kind == CD_DEVICE_CPU)
+        return CD_FAIL(err, EMODEL, "operator models are of GPUs and other accelerators, %s is a %s", d->name, cd_device_kind_name(d->kind));
     for (size_t i = 0; i < sizeof need / sizeof *need; i++)
         if (!(need[i].value > 0))
             return cd_err_key(err, CD_FAIL(err, EMODEL, "device %s: the description lacks this number", d->name), need[i].key);

@@ -109,12 +109,13 @@ static cdmpp_status class_of(cd_str s, size_t *out, cdmpp_err *err) {
 
 /* The classes name what the device was trained on; a class that is unknown is an error, for an answer would depend on it. */
 static cdmpp_status read_device(cd_library_op_model *m, const cd_json *v, cd_library_op_model_device *d, cdmpp_err *err) {
-    cd_str name, kind;
+    cd_str name;
+    int kind;
     const cd_json *classes, *c = NULL;
     CD_TRY(cd_json_need_str(v, "name", &name, err));
-    CD_TRY(cd_json_need_str(v, "kind", &kind, err));
-    if (!cd_str_is(kind, "gpu")) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected \"gpu\""), "kind");
-    d->is.kind = CD_DEVICE_GPU;
+    CD_TRY(cd_json_need_word(v, "kind", CD_DEVICE_KINDS, &kind, err));
+    if (kind == CD_DEVICE_CPU) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected \"gpu\" or \"npu\""), "kind");
+    d->is.kind = (cd_device_kind)kind;
     d->is.name = cd_str_dup(&m->arena, name);
     if (!d->is.name) return CD_FAIL(err, ENOMEM, "device name");
     CD_TRY(cd_json_need(v, "classes", &classes, err));

@@ -1,7 +1,7 @@
 /* The door of learner/train: other rooms include this header and no other of the room.
  *
  * Training: from a configuration and a data set to a model, its file and its figures (learner.h); the same for library operators
- * (library_op_train.h). For cdmpp-train, cdmpp-mpi and learner/hpo. Seeds decide the bytes, the number of threads does not. */
+ * (library_op_train.h); what to measure of a new device before (choose). For cdmpp-train, cdmpp-mpi and learner/hpo. Seeds decide the bytes, the number of threads does not. */
 #ifndef CD_LEARNER_TRAIN_DOOR_H
 #define CD_LEARNER_TRAIN_DOOR_H
 #include "base/cli/cli.h"
@@ -89,6 +89,47 @@ typedef struct cd_library_op_train_result {
 cdmpp_status cd_library_op_train(const cd_config *c, const cd_library_op_data *d, cd_threads *pool, cd_progress_event_fn *tick, void *ctx,
                                 cd_library_op_train_result *out, cdmpp_err *err);
 void cd_library_op_train_result_free(cd_library_op_train_result *l);
+
+/* choose -- what to measure on a new device: programs or tasks of the training part, by their inputs.
+ *
+ *   data.files -> data.*, filter.*, split.* -> train part -> at most CD_CHOICE_MOST programs, drawn by data.seed
+ *        -> vectors (dataset/select/select.h) -> k-means: of each cluster the nearest; with a budget medoids
+ *        -> their records, line by line as they stand in the logs; their keys
+ *
+ * (1) No latency decides what is chosen, but for a budget: a measured one says what a program costs.
+ * (2) Validation and test part are not chosen from: what is measured of them later is a test.
+ * (3) The same for any order of files and number of threads. */
+enum { CD_CHOICE_MOST = 4096 };
+
+typedef struct cd_choice_options {
+    size_t k;
+    bool tasks;            /* K tasks, not K programs */
+    double budget_s;       /* of programs: seconds of measuring, cheap ones are preferred; 0: no limit */
+    cd_threads *pool;      /* NULL: one thread */
+} cd_choice_options;
+
+typedef struct cd_choice {
+    cd_arena arena;
+    bool tasks;
+    uint32_t *index;       /* (n) programs or tasks of the data set, in the order of choice */
+    size_t n;              /* fewer than k where there are not so many, or the budget is spent */
+    size_t n_candidate, n_drawn; /* programs of the train part, and those that took part */
+    double seconds;        /* programs: of measuring them all */
+} cd_choice;
+
+/* Estimated seconds of measuring a program that takes so long: short ones run for the budget of repeats, long ones three times
+ * (profiler/measure/measure.h). Compiling is not counted. */
+double cd_choose_seconds(double latency_s);
+/* d: what cd_learner_load gives. Free *out after an error too. Errors: those of choosing and splitting; ESCHEMA (programs of processors
+ * and of GPUs, key data.devices), ENUMERIC, ENOMEM. */
+cdmpp_status cd_choose(const cd_config *c, const cd_dataset *d, const cd_choice_options *how, cd_choice *out, cdmpp_err *err);
+void cd_choose_free(cd_choice *out);
+/* A line each: the records, or the workload keys. Logs are looked up from the working directory, then from the folder of the
+ * configuration. Errors: ENODATA (no such log), ESCHEMA (the log has changed), those of reading, ENOMEM. */
+cdmpp_status cd_choose_put(const cd_config *c, const cd_dataset *d, const cd_choice *ch, cd_buf *out, cdmpp_err *err);
+/* In one line, and as a JSON object without schema. */
+void cd_choose_text(cd_buf *b, const cd_dataset *d, const cd_choice *ch);
+void cd_choose_json(cd_buf *b, const cd_dataset *d, const cd_choice *ch);
 
 /* train_print -- results of a training as text and JSON, for standard output. */
 

@@ -48,8 +48,8 @@ TEST(stand_ins) {
     cd_partition_say_stand_in(&p, 0);
     p.source[0].guessed = true;
     cd_partition_say_stand_in(&p, 0);
-    heard("x: warning: no model knows chip-a: t4 of the model stands for it, and times there may be off by 50 % and more\n"
-          "x: warning: no model knows chip-b, nor another of its kind: t4 of the model stands for it. Its times are multiplied by the ratio of both rooflines, and may be 4 times off\n"
+    heard("x: warning: no model knows chip-a: t4 of the model stands for it. Times there may be 1.9 times shorter or longer\n"
+          "x: warning: no model knows chip-b, nor another of its kind: t4 of the model stands for it. Its times are multiplied by the ratio of both rooflines, and may be 4 times shorter or longer\n"
           "x: warning: no model knows chip-a: t4 of the model stands for it; how far off that is, nobody knows\n"
           "x: warning: no model knows a0: t4 of the model stands for it; how far off that is, nobody knows\n"
           "x: warning: no model knows the machine that the plan is for: t4 of the model stands for it; how far off that is, nobody knows\n");
@@ -65,7 +65,7 @@ TEST(costs_and_models) {
     cd_partition_say_models(&p);
     p.source[2].model = "n.cdmpp";
     cd_partition_say_models(&p);
-    heard("x: warning: nobody measured what a network costs on chip-a over its operators (cdmpp-replay --fit-network-cost): nothing is added, and times there may be off by 25 % more\n"
+    heard("x: warning: nobody measured what a network costs on chip-a over its operators (cdmpp-replay --fit-network-cost): nothing is added. Times there may be 1.4 times shorter or longer\n"
           "x: warning: there is no fit of what a network costs on any device (" CD_NETWORK_COST_FILE "): nothing is added for it\n"
           "x: warning: a0 and b0 are predicted by two models: what one of them gets wrong, the other need not\n");
 }
