@@ -3,8 +3,6 @@
 
 #include <math.h>
 
-#define CARRIED 0.5 /* of the logarithm of measured / predicted */
-
 /* Half the interval of the closed forms as a logarithm; 0: the train tables had too few rows. */
 static const double half[CD_N_LIBRARY_OP_CLASS][CD_N_WAVE_SCALE] = {
 #define X(class, waves, roofline, bandwidth) [CD_LIBRARY_OP_CLASS_##class] = {waves, roofline, bandwidth},
@@ -37,7 +35,7 @@ static cdmpp_status by_closed_form(const cd_library_op_record *r, const cd_devic
 static void by_model(const cd_library_op_model *m, const cd_library_op_record *r, const cd_device *from, const cd_device *to, double from_s, double to_s,
                      cd_library_op_scaled *s) {
     s->from_s = from_s;
-    s->latency_s = to_s * (cd_library_op_model_seen(m, r->kind, from) ? pow(r->latency_s / from_s, CARRIED) : 1);
+    s->latency_s = to_s * (cd_library_op_model_seen(m, r->kind, from) ? pow(r->latency_s / from_s, CD_LIBRARY_OP_SCALE_CARRIED) : 1);
     const cd_library_op_range v = cd_library_op_model_range(m, r, to, s->latency_s, CD_LIBRARY_OP_SCALE_LEVEL);
     s->low_s = v.low_s;
     s->high_s = v.high_s;

@@ -21,6 +21,7 @@ typedef struct cd_library_op_scaled {
 } cd_library_op_scaled;
 
 #define CD_LIBRARY_OP_SCALE_LEVEL 0.9
+#define CD_LIBRARY_OP_SCALE_CARRIED 0.5 /* a; of programs too */
 
 /* n records that were measured on `from`, out (n); m NULL: closed forms alone. Errors: EMODEL (the model does not know the family, or a
  * description lacks a number), with the index of the record in the key where it is of one record; ERANGE: a record without a time;

@@ -114,6 +114,10 @@ void cd_serve_print_json(cd_buf *b, const cd_serve_stats *n);
  *   null when the record's measurement failed
  * {"file":"a.json","line":2,"error":{"code":"EPARSE","key":"i[1]","message":"..."}}
  *
+ * With `from` and `to` the answer is for `to`: predicted(to) * (measured / predicted(from))^CD_LIBRARY_OP_SCALE_CARRIED, its interval is
+ * moved by the same factor, and closed forms (features/device/wave_scale.h) stand beside it:
+ *   "from","to","from_s","form":"model","predicted_from_s","closed_s","closed_form","gamma"; a record without a time is EINVALID
+ *
  * Empty lines and lines that start with '#' are skipped. Chunks do not depend on
  * the number of threads, so neither does the output. One thread. */
 
@@ -127,6 +131,7 @@ typedef struct cd_stream_stats {
 
 typedef struct cd_stream_options {
     const char *device;         /* of all records; NULL: as each says */
+    const cd_device *from, *to; /* scale what was measured on `from`; borrowed; both or NULL; without `device` and `eval` */
     bool eval, strict;          /* measured times too; the first bad line ends the run with its error */
     bool silent;                /* nothing is printed for the lines: only the counts and figures are wanted */
     const volatile sig_atomic_t *stop; /* set by a signal's handler: files end before their next line, what was read is scored; NULL: never */

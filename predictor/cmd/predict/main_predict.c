@@ -29,8 +29,8 @@ static const cd_option table[] = {
     {"device", 0, "NAME", CD_OPTION_TEXT, AT(device), NULL, 0, "Device of all records (default: -model= of the target, else the folder of the file)"},
     {"profile", 0, "NAME", CD_OPTION_TEXT, AT(profile), "full|tuner|two-stage", 0, "Who answers: full, the whole model (default), or tuner, the small network for schedule search; two-stage only with --format packed (docs/reference/model.md)"},
     {"operators", 0, NULL, CD_OPTION_FLAG, AT(operators), NULL, 0, "The files are tables of library operators (docs/reference/operators.md), the model is one of operators"},
-    {"devices", 0, "FILE", CD_OPTION_FILE, AT(devices), "*.yaml", 0, "With --operators and --nearest: descriptions of devices (default: beside the installed configurations)"},
-    {"from", 0, "NAME", CD_OPTION_TEXT, AT(from), NULL, 0, "With --operators: scale the times that were measured on this GPU (docs/reference/operators.md); a cost model may be missing"},
+    {"devices", 0, "FILE", CD_OPTION_FILE, AT(devices), "*.yaml", 0, "With --operators, --from and --nearest: descriptions of devices (default: beside the installed configurations)"},
+    {"from", 0, "NAME", CD_OPTION_TEXT, AT(from), NULL, 0, "Scale the times that were measured on this GPU (docs/reference/operators.md); with --operators a cost model may be missing"},
     {"to", 0, "NAME", CD_OPTION_TEXT, AT(to), NULL, 0, "With --from: the GPU whose times are asked for"},
     {"eval", 0, NULL, CD_OPTION_FLAG, AT(eval), NULL, 0, "Also the measured median and the relative error; a summary on standard error. With --json: the figures alone, as one JSON object"},
     {"jobs", 'j', "N", CD_OPTION_INT, AT(jobs), "1..1024", 0, "Threads (default: one per CPU, with --stream 1); output and order do not depend on it"},
@@ -63,7 +63,8 @@ static cdmpp_status check_stream(const options *o, const cd_cli_args *said, cdmp
 static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
     options *o = to;
     if (!o->from != !o->to) return CD_FAIL(err, EUSAGE, "--from and --to go together");
-    if (o->from && (!o->operators || o->info)) return CD_FAIL(err, EUSAGE, "--from and --to go with --operators and tables");
+    if (o->from && (o->info || o->stream || o->explain || o->export_to >= 0)) return CD_FAIL(err, EUSAGE, "--from and --to read tables or records");
+    if (o->from && !o->operators && (o->device || o->eval)) return CD_FAIL(err, EUSAGE, "--from and --to of records go without --device and --eval");
     if (!o->model && o->operators && !o->from) return CD_FAIL(err, EUSAGE, "--cost-model is missing");
     if (!o->model && !o->operators) {
         o->model = cd_default_model_path(&o->arena);
@@ -126,15 +127,37 @@ static void take_signals(void) {
     sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
+static cdmpp_status devices_of(const char *file, cd_log *log, cd_device_table **out, cdmpp_err *err) {
+    cd_arena a = {0};
+    cd_diag diag = {0};
+    const char *path;
+    cdmpp_status st = cd_device_table_path(&a, file, NULL, &path, err);
+    if (!st) st = cd_device_table_load(path, &diag, out, err);
+    if (st && diag.n) cd_log_lines(log, CD_LOG_ERROR, diag.text.p);
+    cd_diag_free(&diag);
+    cd_arena_free(&a);
+    return st;
+}
+
 /* ---- records ---- */
+/* Both GPUs of --from and --to; nothing without. The caller frees the table. */
+static cdmpp_status ends_of(const options *o, cd_stream_options *so, cd_device_table **devices, cdmpp_err *err) {
+    if (!o->from) return CDMPP_OK;
+    CD_TRY(devices_of(o->devices, o->log, devices, err));
+    CD_TRY(cd_err_key(err, cd_device_table_find(*devices, o->from, &so->from, err), "--from"));
+    return cd_err_key(err, cd_device_table_find(*devices, o->to, &so->to, err), "--to");
+}
+
 static cdmpp_status score(options *o, const cd_model *m, const cd_task_registry *tasks, size_t *bad, cdmpp_err *err) {
-    const cd_stream_options so = {o->device, o->eval, o->strict, o->json, &stop};
+    cd_stream_options so = {.device = o->device, .eval = o->eval, .strict = o->strict, .silent = o->json, .stop = &stop};
+    cd_device_table *devices = NULL;
     cd_threads *pool = NULL;
     cd_stream *s = NULL;
     cd_metric metrics;
     cd_buf b = {0};
     const cd_metric *eval = o->eval ? &metrics : NULL;
-    cdmpp_status st = cd_threads_new(o->jobs, &pool, err);
+    cdmpp_status st = ends_of(o, &so, &devices, err);
+    if (!st) st = cd_threads_new(o->jobs, &pool, err);
     if (!st) st = cd_stream_new(m, tasks, &so, pool, stdout, &s, err);
     if (!st) {
         st = cd_stream_inputs(s, &o->input, err);
@@ -148,6 +171,7 @@ static cdmpp_status score(options *o, const cd_model *m, const cd_task_registry 
     }
     cd_stream_free(s);
     cd_threads_free(pool);
+    cd_device_table_free(devices);
     return st;
 }
 
@@ -209,18 +233,6 @@ static cdmpp_status records(options *o, size_t *bad, cdmpp_err *err) {
 }
 
 /* ---- --operators ---- */
-static cdmpp_status devices_of(const char *file, cd_log *log, cd_device_table **out, cdmpp_err *err) {
-    cd_arena a = {0};
-    cd_diag diag = {0};
-    const char *path;
-    cdmpp_status st = cd_device_table_path(&a, file, NULL, &path, err);
-    if (!st) st = cd_device_table_load(path, &diag, out, err);
-    if (st && diag.n) cd_log_lines(log, CD_LOG_ERROR, diag.text.p);
-    cd_diag_free(&diag);
-    cd_arena_free(&a);
-    return st;
-}
-
 /* What is known of the destination, for --from with --eval: all measured rows of it. Bad lines are told when they are scored. */
 static cdmpp_status read_truth(const options *o, const cd_device_table *devices, cd_library_op_data *truth, cdmpp_err *err) {
     const char *only[] = {o->to};
