@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-/* Half the interval of the closed forms as a logarithm; 0: the train tables had too few rows. */
+/* Half the interval of the closed forms as a logarithm; 0: not known. */
 static const double half[CD_N_LIBRARY_OP_CLASS][CD_N_WAVE_SCALE] = {
 #define X(class, waves, roofline, bandwidth) [CD_LIBRARY_OP_CLASS_##class] = {waves, roofline, bandwidth},
 #include "learner/operators/library_op_scale_spread.def"
