@@ -6,7 +6,7 @@
 #include "predictor/serve/serve_internal.h"
 
 enum { BATCH = 2048 };
-static const double LEVEL = 0.9; /* of the intervals, as of programs by default */
+static const double LEVEL = CD_LIBRARY_OP_SCALE_LEVEL; /* of the intervals, as of programs by default */
 
 typedef struct {
     long line;
@@ -74,10 +74,14 @@ cdmpp_status cd_library_op_stream_new(const cd_library_op_model *m, const cd_dev
 }
 
 /* ---- printing ---- */
+static void put_interval(cd_buf *b, double low_s, double high_s) {
+    if (isnan(low_s)) cd_buf_puts(b, ",\"low_s\":null,\"high_s\":null,\"level\":null");
+    else cd_buf_putf(b, ",\"low_s\":%.9g,\"high_s\":%.9g,\"level\":%g", low_s, high_s, LEVEL);
+}
+
 static void put_range(cd_buf *b, const cd_library_op_range *v) {
     char why[40];
-    if (isnan(v->low_s)) cd_buf_puts(b, ",\"low_s\":null,\"high_s\":null,\"level\":null");
-    else cd_buf_putf(b, ",\"low_s\":%.9g,\"high_s\":%.9g,\"level\":%g", v->low_s, v->high_s, LEVEL);
+    put_interval(b, v->low_s, v->high_s);
     cd_library_op_unlike_text(v->unlike, why);
     if (v->unlike) cd_buf_putf(b, ",\"out_of_range\":true,\"reason\":\"%s\"", why);
     else cd_buf_puts(b, ",\"out_of_range\":false");
@@ -117,7 +121,8 @@ static cdmpp_status put_scaled(cd_library_op_stream *s, size_t k, cdmpp_err *err
     cd_buf_puts(b, ",\"to\":");
     cd_buf_put_json_str(b, s->to->name, strlen(s->to->name));
     cd_buf_putf(b, ",\"from_s\":%.9g,\"latency_s\":%.9g,\"form\":\"%s\"", r->latency_s, v->latency_s, s->m ? "model" : form);
-    put_range(b, &range);
+    if (s->m) put_range(b, &range);
+    else put_interval(b, v->low_s, v->high_s); /* closed forms know no range */
     if (s->m) cd_buf_putf(b, ",\"predicted_from_s\":%.9g", v->from_s);
     cd_buf_putf(b, ",\"closed_s\":%.9g,\"closed_form\":\"%s\",\"gamma\":%.4g", v->closed.time_s, form, v->closed.gamma);
     return s->o.eval ? put_truth(s, r, v, err) : CDMPP_OK;
