@@ -77,4 +77,6 @@ double cd_device_gflops(const cd_device *d);
 const char *cd_device_kind_name(cd_device_kind k);
 /* Tables of keys and columns as Markdown: docs/reference/devices.md. */
 void cd_device_doc(cd_buf *out);
+
+#include "features/device/wave_scale.h"
 #endif

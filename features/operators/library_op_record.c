@@ -35,13 +35,15 @@ double cd_library_op_kind_inputs(cd_library_op_kind k) { return kinds[k].inputs;
 double cd_library_op_dtype_bytes(cd_library_op_dtype t) { return t == CD_LIBRARY_OP_DTYPE_F32 ? 4 : 2; }
 
 /* ---- columns ---- */
-typedef enum { OP, LATENCY, DEVICE, DTYPE, B, M, N, K, H, CIN, COUT, KSIZE, SIZE, STRIDE, PAD, N_COLUMN } column;
+typedef enum { OP, LATENCY, DEVICE, DTYPE, B, M, N, K, H, CIN, COUT, KSIZE, SIZE, STRIDE, PAD, LAUNCH,
+               GRID_X, GRID_Y, GRID_Z, BLOCK_X, BLOCK_Y, BLOCK_Z, N_COLUMN } column;
 static const struct {
     column is;
     const char *name;
 } names[] = {{OP, "OPName"}, {OP, "op"}, {LATENCY, "Latency"}, {LATENCY, "latency_ms"}, {DEVICE, "Device"}, {DTYPE, "dtype"},
              {B, "B"}, {M, "M"}, {N, "N"}, {K, "K"}, {H, "H"}, {CIN, "Input_Channel"}, {COUT, "Output_Channel"},
-             {KSIZE, "Kernel_Size"}, {KSIZE, "Kernel_Szie"}, {SIZE, "Input_Size"}, {STRIDE, "Stride"}, {PAD, "Padding"}};
+             {KSIZE, "Kernel_Size"}, {KSIZE, "Kernel_Szie"}, {SIZE, "Input_Size"}, {STRIDE, "Stride"}, {PAD, "Padding"}, {LAUNCH, "launch_ms"},
+             {GRID_X, "Grid x"}, {GRID_Y, "Grid y"}, {GRID_Z, "Grid z"}, {BLOCK_X, "Block x"}, {BLOCK_Y, "Block y"}, {BLOCK_Z, "Block z"}};
 
 static const char *column_name(column c) {
     size_t i = 0;
@@ -179,14 +181,36 @@ static cdmpp_status dims(const cd_library_op_reader *r, cd_library_op_record *o,
     return dim(r, K, 1, &o->n, err);
 }
 
-static cdmpp_status latency(const cd_library_op_reader *r, cd_library_op_record *o, cdmpp_err *err) {
+/* Milliseconds as seconds; not given: *out stays. */
+static cdmpp_status seconds(const cd_library_op_reader *r, column c, bool zero, double *out, cdmpp_err *err) {
     char *end;
-    if (!given(r, LATENCY)) return CDMPP_OK;
-    const double ms = strtod(r->value[LATENCY], &end);
-    if (*end || !(ms > 0 && ms <= MAX_LATENCY_MS))
-        return cd_err_key(err, CD_FAIL(err, ERANGE, "expected milliseconds above 0, found '%.40s'", r->value[LATENCY]), "Latency");
-    o->latency_s = ms * 1e-3;
+    if (!given(r, c)) return CDMPP_OK;
+    const double ms = strtod(r->value[c], &end);
+    if (*end || !(ms >= 0 && ms <= MAX_LATENCY_MS) || (!zero && ms <= 0))
+        return cd_err_key(err, CD_FAIL(err, ERANGE, "expected milliseconds %s, found '%.40s'", zero ? "of 0 or more" : "above 0", r->value[c]), column_name(c));
+    *out = ms * 1e-3;
     return CDMPP_OK;
+}
+
+/* The product of three extents from `c` on; 0 where one is not given. */
+static cdmpp_status extent(const cd_library_op_reader *r, column c, double *out, cdmpp_err *err) {
+    double n = 1, x;
+    for (column i = c; i < c + 3; i++) {
+        if (!given(r, i)) return CDMPP_OK;
+        CD_TRY(dim(r, i, 0, &x, err));
+        n *= x;
+    }
+    *out = n;
+    return CDMPP_OK;
+}
+
+static cdmpp_status measured(const cd_library_op_reader *r, cd_library_op_record *o, cdmpp_err *err) {
+    CD_TRY(seconds(r, LATENCY, false, &o->latency_s, err));
+    CD_TRY(seconds(r, LAUNCH, true, &o->launch_s, err));
+    if (o->latency_s > 0 && o->launch_s > o->latency_s)
+        return cd_err_key(err, CD_FAIL(err, ERANGE, "expected at most the latency, %g ms, found '%.40s'", 1e3 * o->latency_s, r->value[LAUNCH]), "launch_ms");
+    CD_TRY(extent(r, GRID_X, &o->blocks, err));
+    return extent(r, BLOCK_X, &o->block_threads, err);
 }
 
 /* Position of the word in a table of names. An unknown one is refused with its nearest, else with all names. */
@@ -213,7 +237,7 @@ static cdmpp_status row(const cd_library_op_reader *r, cd_library_op_record *o, 
     o->kind = (cd_library_op_kind)k;
     o->dtype = (cd_library_op_dtype)t;
     CD_TRY(dims(r, o, err));
-    return latency(r, o, err);
+    return measured(r, o, err);
 }
 
 cdmpp_status cd_library_op_reader_next(cd_library_op_reader *r, cd_library_op_record *out, const char **device, bool *more, cdmpp_err *err) {

@@ -10,7 +10,8 @@
  *   (2) fields may be in quotes, "" inside is a quote; lines end in LF or CRLF;
  *   (3) a column that an operator does not need may be missing or empty; without
  *       a latency the row asks for a prediction, latency_s 0;
- *   (4) a bad line is an error with file and line; reading goes on behind it.
+ *   (4) Grid x, y, z, Block x, y, z (the launch of the main kernel) and launch_ms may be there; what is not given is 0;
+ *   (5) a bad line is an error with file and line; reading goes on behind it.
  * A matrix product is (m, k) x (k, n), b times; the others have m rows of n.
  * A reader belongs to one thread. */
 #ifndef CD_OPRECORD_H
@@ -45,6 +46,8 @@ typedef struct cd_library_op_record {
     double b, m, n, k;   /* whole numbers; k 1 for operators without a reduction of their own */
     double cin, ksize, stride, pad, size; /* conv only, else 0: m n k are those of its matrix product */
     double latency_s;    /* 0: not measured */
+    double launch_s;     /* of the latency, what does not depend on the device; 0: not known */
+    double blocks, block_threads; /* of the grid of its main kernel, of a block; 0: not known */
 } cd_library_op_record;
 
 /* Names, and what op_kinds.def says of a kind: its class, the tensors that it reads. */

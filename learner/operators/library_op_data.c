@@ -42,6 +42,14 @@ static uint32_t *find(const cd_library_op_data *d, const cd_library_op_record *r
     return &d->slot[i];
 }
 
+const cd_library_op_record *cd_library_op_data_find(const cd_library_op_data *d, const cd_library_op_record *r, const cd_device *device) {
+    for (size_t i = 0; i < d->n_known; i++) {
+        const uint32_t k = d->known[i] == device ? *find(d, r, (uint32_t)i) : 0;
+        if (k) return &d->r[k - 1];
+    }
+    return NULL;
+}
+
 static cdmpp_status grow_slots(cd_library_op_data *d, cdmpp_err *err) {
     if (2 * (d->n + 1) <= d->n_slot) return CDMPP_OK;
     cd_mem_free(d->slot);

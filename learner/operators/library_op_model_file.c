@@ -127,8 +127,12 @@ static cdmpp_status read_device(cd_library_op_model *m, const cd_json *v, cd_lib
         CD_TRY(cd_err_key(err, class_of(s, &k, err), "classes"));
         d->class[k] = true;
     }
-    for (size_t i = 0; i < N_NUMBER; i++)
-        CD_TRY(cd_json_need_real(v, numbers[i].name, CD_DEVICE_UNKNOWN, 1e12, (double *)((char *)&d->is + numbers[i].offset), err));
+    for (size_t i = 0; i < N_NUMBER; i++) {
+        double *to = (double *)((char *)&d->is + numbers[i].offset);
+        *to = CD_DEVICE_UNKNOWN;
+        if (numbers[i].offset == offsetof(cd_device, core_threads) && !cd_json_get(v, numbers[i].name)) continue; /* a file from before this key */
+        CD_TRY(cd_json_need_real(v, numbers[i].name, CD_DEVICE_UNKNOWN, 1e12, to, err));
+    }
     return CDMPP_OK;
 }
 

@@ -53,6 +53,8 @@ typedef void cd_library_op_data_bad(void *ctx, const cdmpp_err *err);
 cdmpp_status cd_library_op_data_add(cd_library_op_data *d, const char *path, const cd_device_table *devices, const cd_library_op_filter *f, cd_library_op_data_bad *bad,
                            void *ctx, cdmpp_err *err);
 void cd_library_op_data_free(cd_library_op_data *d);
+/* The row that asks the same of the device; NULL: there is none. */
+CD_KEEP const cd_library_op_record *cd_library_op_data_find(const cd_library_op_data *d, const cd_library_op_record *r, const cd_device *device);
 
 /* library_op_interval -- how far measured times are from predictions of what a training did not see.
  *
@@ -268,4 +270,6 @@ cdmpp_status cd_library_op_score_text(cd_library_op_score *s, cd_buf *out, cdmpp
  * "mape":..,"median":..,"bias":..,"within20":..,"inside":.. or null}. Errors: ENOMEM. */
 cdmpp_status cd_library_op_score_json(cd_library_op_score *s, cd_buf *out, cdmpp_err *err);
 void cd_library_op_score_free(cd_library_op_score *s);
+
+#include "learner/operators/library_op_scale.h"
 #endif

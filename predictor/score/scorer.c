@@ -14,7 +14,7 @@ struct cd_scorer {
     const cd_model *m;
     const cd_task_registry *tasks;
     size_t max_rows, slots;
-    bool traits, sketch, steps;
+    bool traits, launch, sketch, steps;
     cd_device_match *which;
     cd_kinds *kinds;          /* what is unlike of tasks */
     cd_arena arena;           /* one record */
@@ -50,6 +50,7 @@ cdmpp_status cd_scorer_new(const cd_model *m, const cd_task_registry *tasks, con
     s->tasks = tasks;
     s->max_rows = o->max_rows;
     s->traits = o->traits;
+    s->launch = o->launch;
     s->sketch = o->sketch;
     s->slots = cd_model_slots(m);
     s->steps = cd_model_needs_steps(m);
@@ -98,6 +99,7 @@ static cdmpp_status enter(cd_scorer *s, const cd_rows *rows, const cd_record *r,
     CD_TRY(cd_batch_builder_add(s->gather, rows, o->which.device, flop, err));
     if (s->steps) CD_TRY(cd_batch_builder_add_steps(s->gather, code, n_code, err));
     if (s->traits) cd_online_adapt_traits(rows->row, rows->n_row, o->trait);
+    if (s->launch && o->task) cd_launch_of(o->task, rows, &o->launch);
     o->truncated = s->slots && rows->n_leaf > s->slots;
     s->open[s->n++] = o;
     return CDMPP_OK;

@@ -18,6 +18,7 @@
 #include "features/program/program.h"
 #include "learner/model/model.h"
 #include "predictor/score/device_match.h"
+#include "predictor/score/launch.h"
 
 typedef struct cd_scorer cd_scorer;
 
@@ -31,6 +32,7 @@ typedef struct cd_scored {
     const cd_task *task;    /* NULL until it is known */
     const char *key;        /* when st is OK: the workload key, "" when nobody told; lives with tasks or aim */
     float trait[CD_N_TRAIT]; /* when st is OK and they are wanted */
+    cd_launch launch;       /* when st is OK and it is wanted; of records and steps */
     cd_device_pick which;   /* when st is OK */
     bool truncated;         /* more leaves than the model tells apart */
     cd_unlike unlike;       /* when st is OK: why it is unlike what the model was trained on; pred has the reasons too */
@@ -41,6 +43,7 @@ typedef struct cd_scorer_options {
     cd_device_match_options which;
     size_t max_rows;        /* of a candidate; 0: no limit */
     bool traits;            /* learner/model/model.h */
+    bool launch;
     bool sketch;            /* cd_model_sketch in the place of cd_model_predict */
 } cd_scorer_options;
 

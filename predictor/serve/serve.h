@@ -35,18 +35,26 @@
  *   training row. With evaluation also "measured_s" and "error" = latency_s/measured_s - 1,
  *   both null when the row has no latency
  * {"file":"a.csv","line":3,"error":{"code":"EUNSUPPORTED","key":"OPName","message":"..."}}
+ *
+ * With `from` and `to` the rows of `from` are scaled (learner/operators/library_op_scale.h), those of other devices are left out:
+ * {"file":"a.csv","line":2,"operator":"bmm","from":"t4","to":"v100","from_s":2e-3,"latency_s":1.2e-3,"form":"model", interval as above,
+ *  "predicted_from_s":2.1e-3,"closed_s":1e-3,"closed_form":"waves","gamma":0.31}
+ *   form: model, or the closed form that answered; predicted_from_s only with a model;
+ *   with evaluation also "measured_s", "error" and "closed_error", null where the truth has no such row of `to`
  * One thread. */
 
 typedef struct cd_library_op_stream cd_library_op_stream;
 
 typedef struct cd_library_op_stream_options {
-    const char *device; /* of rows that name none; NULL: then an error */
+    const char *device; /* of rows that name none; NULL: then an error, or `from` */
+    const char *from, *to; /* scale; both or none */
+    const cd_library_op_data *truth; /* rows of `to`; borrowed; NULL: none */
     bool eval, strict;  /* strict: the first bad row ends the run with its error */
     bool silent;        /* nothing is printed: only the counts and errors are wanted */
     const volatile sig_atomic_t *stop; /* set: tables end before their next batch; NULL: never */
 } cd_library_op_stream_options;
 
-/* Errors: ENOMEM; ESCHEMA: no such device. */
+/* m NULL: only with `from` and `to`, closed forms. Errors: ENOMEM; ESCHEMA: no such device. */
 cdmpp_status cd_library_op_stream_new(CD_KEEP const cd_library_op_model *m, CD_KEEP const cd_device_table *devices, const cd_library_op_stream_options *o,
                              CD_KEEP FILE *out, CD_GIVE cd_library_op_stream **s, cdmpp_err *err);
 void cd_library_op_stream_free(CD_TAKE cd_library_op_stream *s); /* NULL is fine */
@@ -55,9 +63,13 @@ cdmpp_status cd_library_op_stream_file(cd_library_op_stream *s, const char *path
 /* Rows read and rows that could not be scored. */
 size_t cd_library_op_stream_rows(const cd_library_op_stream *s);
 size_t cd_library_op_stream_bad(const cd_library_op_stream *s);
-/* Errors of everything scored and measured, with evaluation on. */
+/* Rows of other devices than `from`, which were left out. */
+size_t cd_library_op_stream_other(const cd_library_op_stream *s);
+/* Errors of everything scored and measured, with evaluation on; of the closed forms beside a model. */
 CD_KEEP cd_library_op_score *cd_library_op_stream_score(cd_library_op_stream *s);
-/* {"schema":"cdmpp.evaluation","command":"cdmpp-predict","lines":9,"bad":1,"evaluation":[...]}; without evaluation null. Errors: ENOMEM. */
+CD_KEEP cd_library_op_score *cd_library_op_stream_closed(cd_library_op_stream *s);
+/* {"schema":"cdmpp.evaluation","command":"cdmpp-predict","lines":9,"bad":1,"evaluation":[...]}; without evaluation null; "closed":[..] with
+ * `from`, a model and evaluation. Errors: ENOMEM. */
 cdmpp_status cd_library_op_stream_print_json(cd_library_op_stream *s, cd_buf *b, cdmpp_err *err);
 
 enum { CD_PROTOCOL = 1, CD_SERVE_BATCH = 256, CD_SERVE_DELAY_MS = 2 };
@@ -102,6 +114,10 @@ void cd_serve_print_json(cd_buf *b, const cd_serve_stats *n);
  *   null when the record's measurement failed
  * {"file":"a.json","line":2,"error":{"code":"EPARSE","key":"i[1]","message":"..."}}
  *
+ * With `from` and `to` the answer is for `to`: predicted(to) * (measured / predicted(from))^CD_LIBRARY_OP_SCALE_CARRIED, its interval is
+ * moved by the same factor, and closed forms (features/device/wave_scale.h) stand beside it:
+ *   "from","to","from_s","form":"model","predicted_from_s","closed_s","closed_form","gamma"; a record without a time is EINVALID
+ *
  * Empty lines and lines that start with '#' are skipped. Chunks do not depend on
  * the number of threads, so neither does the output. One thread. */
 
@@ -115,6 +131,7 @@ typedef struct cd_stream_stats {
 
 typedef struct cd_stream_options {
     const char *device;         /* of all records; NULL: as each says */
+    const cd_device *from, *to; /* scale what was measured on `from`; borrowed; both or NULL; without `device` and `eval` */
     bool eval, strict;          /* measured times too; the first bad line ends the run with its error */
     bool silent;                /* nothing is printed for the lines: only the counts and figures are wanted */
     const volatile sig_atomic_t *stop; /* set by a signal's handler: files end before their next line, what was read is scored; NULL: never */

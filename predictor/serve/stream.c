@@ -23,9 +23,11 @@ struct cd_stream {
     FILE *out;
     cd_stream_options o;
     cd_scorer **scorer;   /* (threads) */
+    cd_scorer **from;     /* (threads) of o.from; NULL: nothing is scaled */
     cd_arena text;        /* of the batch */
     cd_predict_line *line;        /* (BATCH) */
     cd_scored *scored;    /* (BATCH) */
+    cd_scored *on_from;   /* (BATCH) likewise */
     size_t n;
     cd_buf json;
     cd_stream_stats stats;
@@ -37,7 +39,10 @@ struct cd_stream {
 void cd_stream_free(cd_stream *s) {
     if (!s) return;
     for (int w = 0; s->scorer && w < cd_threads_count(s->pool); w++) cd_scorer_free(s->scorer[w]);
+    for (int w = 0; s->from && w < cd_threads_count(s->pool); w++) cd_scorer_free(s->from[w]);
     cd_mem_free(s->scorer);
+    cd_mem_free(s->from);
+    cd_mem_free(s->on_from);
     cd_arena_free(&s->text);
     cd_mem_free(s->line);
     cd_mem_free(s->scored);
@@ -56,6 +61,15 @@ static void set_weights(cd_stream *s) {
         if (s->weight[i] <= 0) s->weight[i] = 1;
 }
 
+static cdmpp_status fill_from(cd_stream *s, int n, cdmpp_err *err) {
+    const cd_scorer_options o = {.which = {.device = s->o.from->name}};
+    s->from = cd_mem_zalloc((size_t)n, sizeof *s->from);
+    s->on_from = cd_mem_zalloc(BATCH, sizeof *s->on_from);
+    if (!s->from || !s->on_from) return CD_FAIL(err, ENOMEM, "batch of %d lines", BATCH);
+    for (int w = 0; w < n; w++) CD_TRY(cd_scorer_new(s->m, s->tasks, &o, &s->from[w], err));
+    return CDMPP_OK;
+}
+
 static cdmpp_status fill(cd_stream *s, cdmpp_err *err) {
     const int n = cd_threads_count(s->pool);
     s->scorer = cd_mem_zalloc((size_t)n, sizeof *s->scorer);
@@ -64,9 +78,9 @@ static cdmpp_status fill(cd_stream *s, cdmpp_err *err) {
     s->weight = cd_mem_zalloc(cd_task_registry_count(s->tasks) + 1, sizeof *s->weight);
     if (!s->scorer || !s->line || !s->scored || !s->weight) return CD_FAIL(err, ENOMEM, "batch of %d lines", BATCH);
     set_weights(s);
-    const cd_scorer_options o = {.which = {.device = s->o.device}};
+    const cd_scorer_options o = {.which = {.device = s->o.from ? s->o.to->name : s->o.device}, .launch = s->o.from != NULL};
     for (int w = 0; w < n; w++) CD_TRY(cd_scorer_new(s->m, s->tasks, &o, &s->scorer[w], err));
-    return CDMPP_OK;
+    return s->o.from ? fill_from(s, n, err) : CDMPP_OK;
 }
 
 cdmpp_status cd_stream_new(const cd_model *m, const cd_task_registry *tasks, const cd_stream_options *o, cd_threads *pool, FILE *out,
@@ -84,7 +98,36 @@ cdmpp_status cd_stream_new(const cd_model *m, const cd_task_registry *tasks, con
     return st;
 }
 
+/* ---- scaling ---- */
+/* The answer for o.to, moved by a part of what the model misses on o.from, with its interval. */
+static cdmpp_status scale(cd_stream *s, cd_scored *o, const cd_scored *from, cd_wave_scale_answer *closed, cdmpp_err *err) {
+    const double roofline_s = o->launch.flop / (s->o.to->fp32_gflops * 1e9), memory_s = o->launch.bytes / (s->o.to->bandwidth_gb_s * 1e9);
+    const cd_wave_scale_kernel k = {.time_s = o->measured_s, .balance = s->o.to->fp32_gflops > 0 ? roofline_s / memory_s : (double)NAN,
+                                    .blocks = o->launch.blocks, .block_threads = o->launch.block_threads};
+    if (from->st) {
+        if (err) *err = from->err;
+        return from->st;
+    }
+    if (isnan(o->measured_s)) return CD_FAIL(err, EINVALID, "the measurement failed: there is no time to scale");
+    CD_TRY(cd_wave_scale(&k, s->o.from, s->o.to, closed, err));
+    const double moved = pow(o->measured_s / from->pred.latency_s, CD_LIBRARY_OP_SCALE_CARRIED);
+    o->pred.latency_s *= moved;
+    o->pred.low_s *= moved;
+    o->pred.high_s *= moved;
+    return CDMPP_OK;
+}
+
 /* ---- printing ---- */
+static void put_scaled(cd_stream *s, const cd_scored *o, const cd_scored *from, const cd_wave_scale_answer *closed) {
+    cd_buf *b = &s->json;
+    cd_buf_puts(b, ",\"from\":");
+    cd_buf_put_json_str(b, s->o.from->name, strlen(s->o.from->name));
+    cd_buf_puts(b, ",\"to\":");
+    cd_buf_put_json_str(b, s->o.to->name, strlen(s->o.to->name));
+    cd_buf_putf(b, ",\"from_s\":%.9g,\"form\":\"model\",\"predicted_from_s\":%.9g,\"closed_s\":%.9g,\"closed_form\":\"%s\",\"gamma\":%.4g",
+                o->measured_s, from->pred.latency_s, closed->time_s, cd_wave_scale_form_name(closed->form), closed->gamma);
+}
+
 static void put_scored(cd_stream *s, const cd_scored *o) {
     cd_buf *b = &s->json;
     cd_buf_puts(b, ",\"workload_key\":");
@@ -112,7 +155,9 @@ static cdmpp_status remember(cd_stream *s, const cd_scored *o, cdmpp_err *err) {
 
 /* With --strict the line with the error is still printed, and then its error ends the run. Pairs for the figures need a measured time
  * above 0. */
-static cdmpp_status print_one(cd_stream *s, const cd_predict_line *l, const cd_scored *o, cdmpp_err *err) {
+static cdmpp_status print_one(cd_stream *s, const cd_predict_line *l, cd_scored *o, const cd_scored *from, cdmpp_err *err) {
+    cd_wave_scale_answer closed;
+    if (from && !o->st) o->st = scale(s, o, from, &closed, &o->err);
     s->stats.lines++;
     cd_buf_puts(&s->json, "{\"file\":");
     cd_buf_put_json_str(&s->json, l->source, strlen(l->source));
@@ -125,6 +170,7 @@ static cdmpp_status print_one(cd_stream *s, const cd_predict_line *l, const cd_s
         s->stats.scored++;
         s->stats.out_of_range += (o->pred.flags & CD_MODEL_OUT_OF_RANGE) != 0;
         put_scored(s, o);
+        if (from) put_scaled(s, o, from, &closed);
     }
     cd_buf_puts(&s->json, "}\n");
     if (o->st && s->o.strict) {
@@ -140,7 +186,7 @@ static cdmpp_status print_one(cd_stream *s, const cd_predict_line *l, const cd_s
 static cdmpp_status print_batch(cd_stream *s, cdmpp_err *err) {
     cdmpp_status st = CDMPP_OK;
     cd_buf_clear(&s->json);
-    for (size_t i = 0; !st && i < s->n; i++) st = print_one(s, &s->line[i], &s->scored[i], err);
+    for (size_t i = 0; !st && i < s->n; i++) st = print_one(s, &s->line[i], &s->scored[i], s->from ? &s->on_from[i] : NULL, err);
     if (s->json.oom) return CD_FAIL(err, ENOMEM, "output");
     if (s->o.silent) return st;
     if (s->json.n && fwrite(s->json.p, 1, s->json.n, s->out) != s->json.n) return CD_FAIL(err, EIO, "cannot write the output");
@@ -150,6 +196,7 @@ static cdmpp_status print_batch(cd_stream *s, cdmpp_err *err) {
 /* ---- scoring ---- */
 static cdmpp_status score_chunk(void *ctx, size_t beg, size_t end, int w, cdmpp_err *err) {
     cd_stream *s = ctx;
+    if (s->from) CD_TRY(cd_scorer_run(s->from[w], s->line + beg, end - beg, s->on_from + beg, err));
     return cd_scorer_run(s->scorer[w], s->line + beg, end - beg, s->scored + beg, err);
 }
 

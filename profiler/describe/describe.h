@@ -49,7 +49,7 @@ cdmpp_status cd_describe_triad(size_t bytes, int threads, double *gb_s, cdmpp_er
 /* ---- GPUs (describe_gpu.c); facts are pure data so that tests can make some up ---- */
 typedef struct cd_cuda_facts {  /* as the driver reports them; 0: not reported */
     char name[96];
-    int cc_major, cc_minor, units, warp, clock_khz, memory_khz, bus_bits, l2_bytes, shared_bytes;
+    int cc_major, cc_minor, units, warp, clock_khz, memory_khz, bus_bits, l2_bytes, shared_bytes, unit_threads;
     uint64_t memory_bytes;
 } cd_cuda_facts;
 /* The entry of these facts. */

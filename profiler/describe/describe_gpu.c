@@ -37,6 +37,7 @@ void cd_describe_cuda_facts(const cd_cuda_facts *f, cd_describe_entry *d) {
     cd_describe_entry_set(d, CD_DESCRIBE_KEY_clock_mhz, mhz, NULL);
     cd_describe_entry_set(d, CD_DESCRIBE_KEY_cores, f->units, NULL);
     cd_describe_entry_set(d, CD_DESCRIBE_KEY_lanes, lanes, cc);
+    if (f->unit_threads > 0) cd_describe_entry_set(d, CD_DESCRIBE_KEY_core_threads, f->unit_threads, NULL);
     cd_describe_entry_set(d, CD_DESCRIBE_KEY_mem_gb, round(10 * (double)f->memory_bytes / GIB) / 10, NULL);
     cd_describe_entry_set(d, CD_DESCRIBE_KEY_bandwidth_gb_s, round(2e-6 * f->memory_khz * f->bus_bits / 8 * 10) / 10, NULL);
     cd_describe_entry_set(d, CD_DESCRIBE_KEY_l2_kb, (double)f->l2_bytes / KIB, NULL);
@@ -50,14 +51,14 @@ void cd_describe_cuda_facts(const cd_cuda_facts *f, cd_describe_entry *d) {
 }
 
 /* Numbers of CUdevice_attribute that only this file asks for: the driver's binary interface. */
-enum { WARP = 10, MEMORY_CLOCK = 36, BUS = 37, SHARED = 81 };
+enum { WARP = 10, MEMORY_CLOCK = 36, BUS = 37, THREADS = 39, SHARED = 81 };
 
 /* An attribute that the driver does not know is 0. */
 static cdmpp_status read_facts(const cd_cuda_api *c, int number, cd_cuda_facts *f, cdmpp_err *err) {
     const struct {
         int which, *to;
     } ask[] = {{WARP, &f->warp}, {CD_CU_CLOCK_KHZ, &f->clock_khz}, {CD_CU_UNITS, &f->units}, {MEMORY_CLOCK, &f->memory_khz}, {BUS, &f->bus_bits},
-               {CD_CU_L2_BYTES, &f->l2_bytes}, {CD_CU_MAJOR, &f->cc_major}, {CD_CU_MINOR, &f->cc_minor}, {SHARED, &f->shared_bytes}};
+               {CD_CU_L2_BYTES, &f->l2_bytes}, {CD_CU_MAJOR, &f->cc_major}, {CD_CU_MINOR, &f->cc_minor}, {SHARED, &f->shared_bytes}, {THREADS, &f->unit_threads}};
     int n = 0, device;
     size_t bytes = 0;
     memset(f, 0, sizeof *f);

@@ -165,6 +165,13 @@ def neusight(b):
         b.add("intervals", what, "85 to 95 %", bar=[(abs(x["value"] - 90), 5)], text="%.1f %%" % x["value"], n=x["n"], test_set="llm-products",
             again="`operators_llm`")
 
+    for name, what in (("closed-pairs", "closed forms, programs of K80, V100 and MI50, mean of the six directions"),
+                       ("probed-pairs", "the same by bandwidths that one operator reaches"),
+                       ("model-pairs", "the model with the measured time, the same")):
+        x = f.figure("operators-scale", name)
+        b.add("scale", what, "below the closed forms" if name == "model-pairs" else "15 %", x["value"],
+            f.figure("operators-scale", "probed-pairs")["value"] if name == "model-pairs" else 15, unit="%", n=x["n"], test_set="ansor-pairs", again="`scale`")
+
 # ---- speed and the rest: measured by benchmarks (make bench, tests/bench) ----
 def speed(b):
     x = b.bench

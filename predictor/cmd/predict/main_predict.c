@@ -11,7 +11,7 @@
 #include "predictor/serve/serve.h"
 
 typedef struct {
-    const char *model, *device, *devices, *explain, *out, *profile;
+    const char *model, *device, *devices, *explain, *out, *profile, *from, *to;
     cd_texts task, input;
     bool default_model; /* `model` is the default one */
     cd_arena arena;
@@ -29,7 +29,9 @@ static const cd_option table[] = {
     {"device", 0, "NAME", CD_OPTION_TEXT, AT(device), NULL, 0, "Device of all records (default: -model= of the target, else the folder of the file)"},
     {"profile", 0, "NAME", CD_OPTION_TEXT, AT(profile), "full|tuner|two-stage", 0, "Who answers: full, the whole model (default), or tuner, the small network for schedule search; two-stage only with --format packed (docs/reference/model.md)"},
     {"operators", 0, NULL, CD_OPTION_FLAG, AT(operators), NULL, 0, "The files are tables of library operators (docs/reference/operators.md), the model is one of operators"},
-    {"devices", 0, "FILE", CD_OPTION_FILE, AT(devices), "*.yaml", 0, "With --operators and --nearest: descriptions of devices (default: beside the installed configurations)"},
+    {"devices", 0, "FILE", CD_OPTION_FILE, AT(devices), "*.yaml", 0, "With --operators, --from and --nearest: descriptions of devices (default: beside the installed configurations)"},
+    {"from", 0, "NAME", CD_OPTION_TEXT, AT(from), NULL, 0, "Scale the times that were measured on this GPU (docs/reference/operators.md); with --operators a cost model may be missing"},
+    {"to", 0, "NAME", CD_OPTION_TEXT, AT(to), NULL, 0, "With --from: the GPU whose times are asked for"},
     {"eval", 0, NULL, CD_OPTION_FLAG, AT(eval), NULL, 0, "Also the measured median and the relative error; a summary on standard error. With --json: the figures alone, as one JSON object"},
     {"jobs", 'j', "N", CD_OPTION_INT, AT(jobs), "1..1024", 0, "Threads (default: one per CPU, with --stream 1); output and order do not depend on it"},
     {"stream", 0, NULL, CD_OPTION_FLAG, AT(stream), NULL, 1, "Answer requests on standard input, one after another (docs/reference/stream.md)"},
@@ -60,8 +62,11 @@ static cdmpp_status check_stream(const options *o, const cd_cli_args *said, cdmp
 /* The modes that need least are decided first: --info and --export read no records, --stream may have no tasks. What is left is records. */
 static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
     options *o = to;
-    if (!o->model && o->operators) return CD_FAIL(err, EUSAGE, "--cost-model is missing");
-    if (!o->model) {
+    if (!o->from != !o->to) return CD_FAIL(err, EUSAGE, "--from and --to go together");
+    if (o->from && (o->info || o->stream || o->explain || o->export_to >= 0)) return CD_FAIL(err, EUSAGE, "--from and --to read tables or records");
+    if (o->from && !o->operators && (o->device || o->eval)) return CD_FAIL(err, EUSAGE, "--from and --to of records go without --device and --eval");
+    if (!o->model && o->operators && !o->from) return CD_FAIL(err, EUSAGE, "--cost-model is missing");
+    if (!o->model && !o->operators) {
         o->model = cd_default_model_path(&o->arena);
         if (!o->model) return cd_default_model_missing(err);
         o->default_model = true;
@@ -82,7 +87,8 @@ static const char *const group[] = {"Records", "Requests"};
 static const char *const use[] = {"--cost-model FILE --tasks FILE [OPTION...] LOG|FOLDER...",
                                   "--cost-model FILE --stream [--tasks FILE] [OPTION...]",
                                   "--cost-model FILE --tasks FILE --explain FILE[:LINE]",
-                                  "--operators --cost-model FILE [OPTION...] TABLE...", "--cost-model FILE --export FORM --out FILE", "--cost-model FILE --info", NULL};
+                                  "--operators --cost-model FILE [OPTION...] TABLE...", "--operators --from NAME --to NAME [--cost-model FILE] [OPTION...] TABLE...",
+                                  "--cost-model FILE --export FORM --out FILE", "--cost-model FILE --info", NULL};
 static const char *const example[] = {
     "How good is it on new measurements", "cdmpp-predict --cost-model epyc.cdmpp --tasks network_info --eval new.json >predicted.jsonl",
     "From a pipe", "zcat new.json.gz | cdmpp-predict --cost-model epyc.cdmpp --tasks network_info -",
@@ -128,15 +134,37 @@ static cdmpp_status no_figures(size_t rows, size_t scored, cdmpp_err *err) {
     return CD_FAIL(err, ENODATA, "--eval: none of %zu scored rows has a measured time", scored);
 }
 
+static cdmpp_status devices_of(const char *file, cd_log *log, cd_device_table **out, cdmpp_err *err) {
+    cd_arena a = {0};
+    cd_diag diag = {0};
+    const char *path;
+    cdmpp_status st = cd_device_table_path(&a, file, NULL, &path, err);
+    if (!st) st = cd_device_table_load(path, &diag, out, err);
+    if (st && diag.n) cd_log_lines(log, CD_LOG_ERROR, diag.text.p);
+    cd_diag_free(&diag);
+    cd_arena_free(&a);
+    return st;
+}
+
 /* ---- records ---- */
+/* Both GPUs of --from and --to; nothing without. The caller frees the table. */
+static cdmpp_status ends_of(const options *o, cd_stream_options *so, cd_device_table **devices, cdmpp_err *err) {
+    if (!o->from) return CDMPP_OK;
+    CD_TRY(devices_of(o->devices, o->log, devices, err));
+    CD_TRY(cd_err_key(err, cd_device_table_find(*devices, o->from, &so->from, err), "--from"));
+    return cd_err_key(err, cd_device_table_find(*devices, o->to, &so->to, err), "--to");
+}
+
 static cdmpp_status score(options *o, const cd_model *m, const cd_task_registry *tasks, size_t *bad, cdmpp_err *err) {
-    const cd_stream_options so = {o->device, o->eval, o->strict, o->json, &stop};
+    cd_stream_options so = {.device = o->device, .eval = o->eval, .strict = o->strict, .silent = o->json, .stop = &stop};
+    cd_device_table *devices = NULL;
     cd_threads *pool = NULL;
     cd_stream *s = NULL;
     cd_metric metrics;
     cd_buf b = {0};
     const cd_metric *eval = o->eval ? &metrics : NULL;
-    cdmpp_status st = cd_threads_new(o->jobs, &pool, err);
+    cdmpp_status st = ends_of(o, &so, &devices, err);
+    if (!st) st = cd_threads_new(o->jobs, &pool, err);
     if (!st) st = cd_stream_new(m, tasks, &so, pool, stdout, &s, err);
     if (!st) {
         st = cd_stream_inputs(s, &o->input, err);
@@ -151,6 +179,7 @@ static cdmpp_status score(options *o, const cd_model *m, const cd_task_registry 
     if (!st && eval && !eval->n) st = no_figures(cd_stream_counts(s)->lines, cd_stream_counts(s)->scored, err);
     cd_stream_free(s);
     cd_threads_free(pool);
+    cd_device_table_free(devices);
     return st;
 }
 
@@ -212,47 +241,65 @@ static cdmpp_status records(options *o, size_t *bad, cdmpp_err *err) {
 }
 
 /* ---- --operators ---- */
-static cdmpp_status devices_of(const char *file, cd_log *log, cd_device_table **out, cdmpp_err *err) {
-    cd_arena a = {0};
-    cd_diag diag = {0};
-    const char *path;
-    cdmpp_status st = cd_device_table_path(&a, file, NULL, &path, err);
-    if (!st) st = cd_device_table_load(path, &diag, out, err);
-    if (st && diag.n) cd_log_lines(log, CD_LOG_ERROR, diag.text.p);
-    cd_diag_free(&diag);
-    cd_arena_free(&a);
+/* What is known of the destination, for --from with --eval: all measured rows of it. Bad lines are told when they are scored. */
+static cdmpp_status read_truth(const options *o, const cd_device_table *devices, cd_library_op_data *truth, cdmpp_err *err) {
+    const char *only[] = {o->to};
+    const cd_library_op_filter f = {.devices = {1, only}};
+    for (size_t i = 0; o->from && o->eval && i < o->input.n; i++)
+        CD_TRY(cd_library_op_data_add(truth, o->input.v[i], devices, &f, NULL, NULL, err));
+    return CDMPP_OK;
+}
+
+/* The tables of errors; with a model and --from those of the closed forms follow. */
+static cdmpp_status print_errors(const options *o, cd_library_op_stream *s, bool model, cdmpp_err *err) {
+    cd_buf b = {0};
+    cdmpp_status st = cd_library_op_score_text(cd_library_op_stream_score(s), &b, err);
+    if (!st && o->from && model) {
+        cd_buf_puts(&b, "closed forms:\n");
+        st = cd_library_op_score_text(cd_library_op_stream_closed(s), &b, err);
+    }
+    if (!st) cd_log_lines(o->log, CD_LOG_INFO, b.p);
+    cd_buf_free(&b);
     return st;
+}
+
+static void warn_rows(const options *o, const cd_library_op_stream *s) {
+    const size_t bad = cd_library_op_stream_bad(s), other = cd_library_op_stream_other(s);
+    if (bad) cd_log_put(o->log, CD_LOG_WARNING, "%zu of %zu rows could not be scored", bad, cd_library_op_stream_rows(s));
+    if (o->from && !cd_library_op_stream_rows(s)) cd_log_put(o->log, CD_LOG_WARNING, "no row is of %s, %zu are of other devices", o->from, other);
 }
 
 /* Figures are printed before the object with --json and before the warning; a stop by a signal is an error, so nothing of this is printed
  * then. */
 static cdmpp_status score_operators(const options *o, const cd_library_op_model *m, size_t *bad, cdmpp_err *err) {
-    const cd_library_op_stream_options so = {o->device, o->eval, o->strict, o->json, &stop};
     cd_device_table *devices = NULL;
     cd_library_op_stream *s = NULL;
-    cd_buf b = {0}, json = {0};
+    cd_library_op_data truth = {0};
+    const cd_library_op_stream_options so = {.device = o->device, .from = o->from, .to = o->to, .truth = &truth, .eval = o->eval, .strict = o->strict,
+                                             .silent = o->json, .stop = &stop};
+    cd_buf json = {0};
     cdmpp_status st = devices_of(o->devices, o->log, &devices, err);
     if (!st) st = cd_library_op_stream_new(m, devices, &so, stdout, &s, err);
+    if (!st) st = read_truth(o, devices, &truth, err);
     for (size_t i = 0; !st && i < o->input.n; i++) st = cd_library_op_stream_file(s, o->input.v[i], err);
     if (!st && stop) st = CD_FAIL(err, EINTERRUPTED, "after %zu rows", cd_library_op_stream_rows(s));
     const bool figures = !st && o->eval && cd_library_op_stream_score(s)->n;
-    if (figures) st = cd_library_op_score_text(cd_library_op_stream_score(s), &b, err);
-    if (!st && figures) cd_log_lines(o->log, CD_LOG_INFO, b.p);
+    if (figures) st = print_errors(o, s, m != NULL, err);
     if (!st && o->json) st = cd_library_op_stream_print_json(s, &json, err);
     if (!st && o->json) st = cd_command_print(&json, err);
     if (!st) *bad = cd_library_op_stream_bad(s);
-    if (!st && *bad) cd_log_put(o->log, CD_LOG_WARNING, "%zu of %zu rows could not be scored", *bad, cd_library_op_stream_rows(s));
+    if (!st) warn_rows(o, s);
     if (!st && o->eval && !figures) st = no_figures(cd_library_op_stream_rows(s), cd_library_op_stream_rows(s) - *bad, err);
-    cd_buf_free(&b);
     cd_buf_free(&json);
     cd_library_op_stream_free(s);
+    cd_library_op_data_free(&truth);
     cd_device_table_free(devices);
     return st;
 }
 
 static cdmpp_status operators(const options *o, size_t *bad, cdmpp_err *err) {
     cd_library_op_model *m = NULL;
-    cdmpp_status st = cd_library_op_model_load(o->model, &m, err);
+    cdmpp_status st = o->model ? cd_library_op_model_load(o->model, &m, err) : CDMPP_OK;
     if (!st && o->info) puts(cd_library_op_model_header(m));
     else if (!st) st = score_operators(o, m, bad, err);
     cd_library_op_model_free(m);

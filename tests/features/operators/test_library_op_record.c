@@ -140,6 +140,24 @@ TEST(bad_tables) {
     stop(&f);
 }
 
+TEST(a_launch_is_read) {
+    fixture f;
+    cdmpp_err err = {0};
+    assert_ok(start(&f, "OPName,Latency,launch_ms,Grid x,Grid y,Grid z,Block x,Block y,Block z,B,H\n"
+                        "add,2,0.5,3,4,5,32,4,1,8,8\n" "add,2,,3,4,,32,4,1,8,8\n" "add,2,3,3,4,5,32,4,1,8,8\n" "add,2,-1,3,4,5,32,4,1,8,8\n" "add,2,0,3,4,x,32,4,1,8,8\n"));
+    assert_ok(next(&f));
+    assert_true(f.o.blocks == 60 && f.o.block_threads == 128);
+    assert_close(f.o.launch_s, 5e-4, 1e-12, 0);
+    assert_ok(next(&f)); /* without a z nobody knows the grid */
+    assert_true(f.o.blocks == 0 && f.o.block_threads == 128 && f.o.launch_s == 0);
+    static const char *const key[] = {"launch_ms", "launch_ms", "Grid z"};
+    for (size_t i = 0; i < 3; i++) {
+        assert_true(cd_library_op_reader_next(f.r, &f.o, &f.device, &f.more, &err) != CDMPP_OK);
+        assert_string_equal(err.key, key[i]);
+    }
+    stop(&f);
+}
+
 TEST(keys_tell_records_apart) {
     const cd_library_op_record a = {.kind = CD_LIBRARY_OP_ADD, .b = 1, .m = 4, .n = 8, .k = 1, .latency_s = 1};
     cd_library_op_record c = a;
@@ -153,4 +171,4 @@ TEST(keys_tell_records_apart) {
     assert_true(!cd_library_op_record_same(&a, &c) && cd_library_op_record_key(&a, 3) != cd_library_op_record_key(&c, 3));
 }
 
-TESTS(NULL, NULL, all_operators, quotes_and_line_ends, bad_lines_are_told_and_left, unknown_words_are_told_with_known_ones, bad_tables, keys_tell_records_apart)
+TESTS(NULL, NULL, all_operators, quotes_and_line_ends, bad_lines_are_told_and_left, unknown_words_are_told_with_known_ones, bad_tables, a_launch_is_read, keys_tell_records_apart)

@@ -4,6 +4,7 @@
 #include "made_ops.h"
 #include "tmp.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -115,6 +116,38 @@ static void strict_stops(void **state) {
     cd_mem_free(out);
 }
 
+/* The fixture's model knows v100 alone: what is measured there moves its answer for t4; from t4 nothing is carried. */
+static void rows_of_one_device_are_scaled_to_another(void **state) {
+    static const char both[] = "op,latency_ms,Device,B,H\nadd,4,v100,64,64\nadd,1,t4,64,64\nadd,1,p4,64,64\nadd,,v100,64,8\nsoftmax,1,v100,4,8\n";
+    fixture *f = *state;
+    cdmpp_err err = {0};
+    cd_library_op_data truth = {0};
+    size_t bad;
+    assert_ok(cd_library_op_data_add(&truth, tmp_put(&f->dir, "t.csv", both, sizeof both - 1), f->devices, &(cd_library_op_filter){{0}, {0}}, NULL, NULL, &err));
+    char *out = run(f, both, &(cd_library_op_stream_options){.from = "v100", .to = "t4", .eval = true, .truth = &truth}, &bad, CDMPP_OK, &err);
+    char *plain = run(f, "op,Device,B,H\nadd,t4,64,64\nadd,v100,64,64\n", &(cd_library_op_stream_options){0}, &bad, CDMPP_OK, &err);
+    const double on_t4 = strtod(strstr(plain, "latency_s\":") + 11, NULL), on_v100 = strtod(strstr(strstr(plain, "\n"), "latency_s\":") + 11, NULL);
+    const double got = strtod(strstr(out, "\"latency_s\":") + 12, NULL);
+    assert_close(got, on_t4 * sqrt(4e-3 / on_v100), 1e-6, 0);
+    static const char *const want[] = {"\"line\":2,\"operator\":\"add\",\"from\":\"v100\",\"to\":\"t4\",\"from_s\":0.004,", "\"form\":\"model\"",
+                                       "\"out_of_range\":true,\"reason\":\"device\"", "\"closed_form\":\"roofline\"", "\"measured_s\":0.001,\"error\":",
+                                       "\"closed_error\":", "\"line\":5,\"error\":{\"code\":\"ERANGE\"", "\"line\":6,\"error\":{\"code\":\"EMODEL\""};
+    const char *at = out;
+    for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+        const char *hit = strstr(at, want[i]);
+        if (!hit) fail_msg("expected %s after %s", want[i], at);
+        at = hit;
+    }
+    assert_null(strstr(out, "\"line\":3")); /* of the destination */
+    assert_null(strstr(out, "\"line\":4")); /* of another device */
+    cd_mem_free(out);
+    out = run(f, both, &(cd_library_op_stream_options){.from = "t4", .to = "v100"}, &bad, CDMPP_OK, &err);
+    assert_close(strtod(strstr(out, "\"latency_s\":") + 12, NULL), on_v100, 1e-6, 0);
+    cd_mem_free(out);
+    cd_mem_free(plain);
+    cd_library_op_data_free(&truth);
+}
+
 /* More rows than a batch: the same as one at a time. */
 static void batches(void **state) {
     fixture *f = *state;
@@ -133,4 +166,4 @@ static void batches(void **state) {
     cd_buf_free(&b);
 }
 
-TESTS(up, down, rows_in_order, strict_stops, batches)
+TESTS(up, down, rows_in_order, strict_stops, rows_of_one_device_are_scaled_to_another, batches)

@@ -163,7 +163,7 @@ TEST(the_memory) {
 /* ---- GPUs: V100 as its driver tells ---- */
 TEST(a_v100) {
     const cd_cuda_facts f = {.name = "Tesla V100-SXM2-32GB", .cc_major = 7, .cc_minor = 0, .units = 80, .warp = 32, .clock_khz = 1530000,
-                             .memory_khz = 877000, .bus_bits = 4096, .l2_bytes = 6291456, .shared_bytes = 98304, .memory_bytes = (uint64_t)32 << 30};
+                             .memory_khz = 877000, .bus_bits = 4096, .l2_bytes = 6291456, .shared_bytes = 98304, .unit_threads = 2048, .memory_bytes = (uint64_t)32 << 30};
     cd_describe_entry d;
     cd_diag diag = {0};
     cd_device_table *known = NULL;
@@ -173,7 +173,7 @@ TEST(a_v100) {
     assert_string_equal(b.d->name, "tesla-v100-sxm2-32gb");
     assert_ok(cd_device_table_load("configs/devices.yaml", &diag, &known, &err));
     assert_ok(cd_device_table_find(known, f.name, &v, &err));
-    const double same[][2] = {{b.d->clock_mhz, v->clock_mhz}, {b.d->cores, v->cores}, {b.d->lanes, v->lanes}, {b.d->mem_gb, v->mem_gb},
+    const double same[][2] = {{b.d->clock_mhz, v->clock_mhz}, {b.d->cores, v->cores}, {b.d->lanes, v->lanes}, {b.d->core_threads, v->core_threads}, {b.d->mem_gb, v->mem_gb},
                               {b.d->l2_kb, v->l2_kb}, {b.d->shared_kb, v->shared_kb}, {b.d->warp, v->warp}};
     for (size_t i = 0; i < sizeof same / sizeof *same; i++) assert_close(same[i][0], same[i][1], 1e-9, 0);
     assert_close(b.d->bandwidth_gb_s, v->bandwidth_gb_s, 0.005, 0);
