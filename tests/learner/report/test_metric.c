@@ -80,6 +80,9 @@ TEST(laws) {
     assert_status(cd_metric_compute(y, p, g, NULL, N, &m, &err), CDMPP_ENUMERIC);
     p[3] = 0;
     assert_status(cd_metric_compute(y, p, g, NULL, N, &m, &err), CDMPP_ENUMERIC);
+    p[3] = 1;
+    y[3] = 0; /* an error in percent of nothing */
+    assert_status(cd_metric_compute(y, p, g, NULL, N, &m, &err), CDMPP_ENUMERIC);
 }
 
 TEST(printing) {

@@ -1,0 +1,77 @@
+/* unlike_fit: the interval of operators that were left out is that of small trees. */
+#include "check.h"
+#include "learner/train/train_internal.h"
+#include "learner/train/training_set.h"
+#include "made_set.h"
+#include "tmp.h"
+
+static tmp_dir dir;
+static char h5[256];
+
+static int up(void **s) {
+    (void)s;
+    dir = tmp_make();
+    snprintf(h5, sizeof h5, "%s", tmp_path(&dir, "d.h5"));
+    made_set_write(h5);
+    return 0;
+}
+
+static int down(void **s) {
+    (void)s;
+    tmp_remove(&dir);
+    return 0;
+}
+
+typedef struct {
+    double low, high;
+} interval;
+
+/* Of the first `n_kind` kinds; tasks have them in turn. The file has no kinds. */
+static interval fit(const char *set, uint32_t n_kind) {
+    static char *name[] = {"operator matmul", "operator conv2d", "operator softmax", "operator mean"};
+    static uint32_t kind[N];
+    cdmpp_err err = {0};
+    char file[300];
+    cd_buf notes = {0};
+    cd_config c;
+    cd_dataset *d;
+    cd_training_set t;
+    cd_model m = {0};
+    snprintf(file, sizeof file, "data.files=%s", h5);
+    assert_ok(cd_config_init(&c, &err));
+    assert_ok(cd_config_set(&c, file, &err));
+    assert_ok(cd_config_set(&c, set, &err));
+    const char *path = h5;
+    assert_ok(cd_dataset_load(&path, 1, &d, &err));
+    for (size_t i = 0; i < d->n; i++) kind[i] = d->task[i] % n_kind;
+    cd_dataset with = *d;
+    with.kind = kind;
+    with.kind_name = name;
+    with.n_kind = n_kind;
+    assert_ok(cd_training_set_make(&t, &c, &with, NULL, &err));
+    assert_ok(cd_unlike_fit(&t, NULL, &m, &notes, &err));
+    assert_non_null(m.trained_on);
+    const interval got = {m.trained_on->low, m.trained_on->high};
+    cd_arena_free(&m.arena);
+    cd_buf_free(&notes);
+    cd_training_set_free(&t);
+    cd_config_free(&c);
+    cd_dataset_free(d);
+    return got;
+}
+
+/* Deep trees and many rounds would take as long as the training itself. */
+TEST(trees_have_at_most_six_levels) {
+    const interval six = fit("train.max_depth=6", 4), deep = fit("train.max_depth=12", 4), flat = fit("train.max_depth=1", 4);
+    assert_true(six.low < 0 && six.high > 0);
+    assert_true(deep.low == six.low && deep.high == six.high);
+    assert_true(flat.low != six.low && flat.high != six.high); /* fewer levels than six are what the user wants */
+}
+
+TEST(two_operators_leave_nothing_to_compare) {
+    const interval v = fit("train.max_depth=6", 2);
+    assert_close(v.low, -log(10), 1e-12, 0);
+    assert_close(v.high, log(10), 1e-12, 0);
+}
+
+TESTS(up, down, trees_have_at_most_six_levels, two_operators_leave_nothing_to_compare)
