@@ -194,4 +194,17 @@ static void test_refused(void **state) {
     cd_buf_free(&b);
 }
 
-TESTS(NULL, NULL, test_every_node, test_refused)
+/* Without a tensor there is no device to read, and no error. */
+TEST(test_no_nodes) {
+    static const char none[] = "{\"nodes\":[],\"attrs\":{\"shape\":[\"list_shape\",[]],\"dltype\":[\"list_str\",[]],\"device_index\":[\"list_int\",[]]},\"node_row_ptr\":[0]}";
+    cd_buf b = {0};
+    size_t n;
+    cd_buf_puts(&b, none);
+    cd_network_graph **g = read(&b, &n);
+    assert_int_equal(n, 1);
+    assert_int_equal(g[0]->n_node, 0);
+    cd_network_graph_free_all(g, n);
+    cd_buf_free(&b);
+}
+
+TESTS(NULL, NULL, test_every_node, test_no_nodes, test_refused)

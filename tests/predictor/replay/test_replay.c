@@ -223,6 +223,28 @@ static void test_small_by_hand(void **state) {
     cd_replay_free(&r);
 }
 
+/* At one time: ends in the order of devices, then copies in the order of their making; the last one is what was waited for. */
+TEST(test_ties) {
+    cdmpp_err err = {0};
+    const uint32_t after[] = {0, 1, 2};
+    const cd_replay_op op[] = {{.name = "a", .seconds = 1, .bytes = 100, .like = 0},
+                               {.name = "b", .device = 1, .seconds = 1, .bytes = 100, .like = 1},
+                               {.name = "c", .device = 2, .seconds = 2, .like = 2},
+                               {.name = "d", .device = 2, .seconds = 1, .like = 3, .first = 0, .n_after = 3}};
+    const cd_replay_device device[] = {{.name = "x", .workers = 1}, {.name = "y", .workers = 1}, {.name = "z", .workers = 2}};
+    const cd_replay_link link[] = {{0, 2, 0, 100}, {1, 2, 0, 100}};
+    const cd_replay_net n = {4, 3, 3, 2, op, after, device, link};
+    cd_replay r;
+    assert_ok(cd_replay_run(&n, &r, &err)); /* a and b end at 1; their copies end at 2, as c does */
+    assert_int_equal(r.n_copy, 2);
+    assert_true(r.copy[0].op == 0 && r.copy[1].op == 1);
+    assert_true(r.op[3].ready_s == 2);
+    assert_int_equal(r.op[3].since, 1);
+    assert_int_equal(r.n_path, 2);
+    assert_int_equal(r.path[0], 1);
+    cd_replay_free(&r);
+}
+
 static void test_bad_networks(void **state) {
     (void)state;
     cdmpp_err err = {0};
@@ -314,4 +336,4 @@ static void test_large(void **state) {
 }
 
 TESTS(NULL, NULL, test_as_the_slow_one, test_shared_memory_as_the_slow_one, test_laws, test_tracks_do_not_overlap,
-      test_small_by_hand, test_bad_networks, test_interval, test_large)
+      test_small_by_hand, test_ties, test_bad_networks, test_interval, test_large)

@@ -8,6 +8,7 @@
 #include "base/core/core.h"
 #include "features/sketch/sketch.h"
 #include "made_stages.h"
+#include "predictor/partition/run/stage_run.c" /* which processor gets which group */
 
 enum { M = 6, N = 16, OPS = 24 };
 
@@ -65,7 +66,7 @@ static int down(void **state) {
 static cd_stage_run *open_block(uint32_t n_core) {
     static const int core[] = {-1, -1, -1};
     cdmpp_err err = {0};
-    cd_stage_run *r;
+    cd_stage_run *r = NULL;
     assert_ok(cd_stage_run_open(&(cd_stage_run_options){.work = work, .pick = picked, .n_op = g.n_op, .group = group, .n_core = n_core, .core = core}, &r, &err));
     return r;
 }
@@ -226,4 +227,15 @@ static void test_bad(void **state) {
     cd_stage_run_close(r);
 }
 
-TESTS(up, down, test_values, test_measured, test_blocks, test_bad)
+/* Alone the groups take 1, 2, 4 and 3 s, the second one in two parts. Shortest first, the last one to run would have 6 s instead of 5. */
+TEST(test_longest_group_is_dealt_first) {
+    double solo_s[] = {1, 0.5, 1.5, 4, 3};
+    const uint32_t first[] = {0, 1, 3, 4, 5}, op[] = {0, 1, 2, 3, 4};
+    const cd_stage_run r = {.ask = {.n_core = 2}, .solo_s = solo_s};
+    static const uint32_t on[] = {0, 1, 0, 1};
+    uint32_t device[4];
+    spread(&r, &(cd_stage_step){.n_group = 4, .first = first, .op = op}, device);
+    assert_memory_equal(device, on, sizeof on);
+}
+
+TESTS(up, down, test_longest_group_is_dealt_first, test_values, test_measured, test_blocks, test_bad)
