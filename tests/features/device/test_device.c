@@ -149,6 +149,27 @@ TEST(a_device_of_two_keys) {
     stop(&f);
 }
 
+/* Of a processor: its L3, where it has one, however small; else the L2 of its cores. Of others the L2. */
+TEST(the_last_cache) {
+    static const struct {
+        const char *text;
+        double kb;              /* 0: unknown */
+    } tab[] = {{"- {name: a, kind: cpu, cores: 4, l2_kb: 512, l3_kb: 8192}\n", 8192}, {"- {name: a, kind: cpu, cores: 4, l2_kb: 512, l3_kb: 1}\n", 1},
+               {"- {name: a, kind: cpu, cores: 4, l2_kb: 512, l3_kb: 0}\n", 2048},    {"- {name: a, kind: cpu, cores: 4, l3_kb: 0}\n", 0},
+               {"- {name: a, kind: cpu, l2_kb: 512, l3_kb: 0}\n", 0},                 {"- {name: a, kind: gpu, cores: 4, l2_kb: 512, l3_kb: 0}\n", 512}};
+    for (size_t i = 0; i < sizeof tab / sizeof *tab; i++) {
+        fixture f;
+        float v[CD_N_DEVICE_COL];
+        cdmpp_err err = {0};
+        assert_ok(read_text(&f, tab[i].text));
+        cd_device_vector(cd_device_table_at(f.l, 0), v);
+        const float *ratio = v + CD_N_DEVICE_KIND, *flag = ratio + CD_N_DEVICE_RATIO;
+        assert_true(flag[CD_DEVICE_COL_last_cache] == (tab[i].kb > 0 ? 0 : 1));
+        assert_close((double)ratio[CD_DEVICE_COL_last_cache], tab[i].kb > 0 ? log10(tab[i].kb / 4096) : 0, 1e-6, 0);
+        stop(&f);
+    }
+}
+
 TEST(mistakes_have_a_place) {
     static const struct {
         const char *text;
@@ -220,5 +241,5 @@ TEST(the_file_is_found) {
 }
 
 TESTS(up, down, all_devices_are_there, vectors_are_finite_and_moderate, peaks_agree, t4_is_the_reference, cores_in_use_count,
-      unknown_values_are_flagged, unknown_device_names_the_nearest, manual, a_device_of_two_keys, mistakes_have_a_place,
+      unknown_values_are_flagged, unknown_device_names_the_nearest, manual, a_device_of_two_keys, the_last_cache, mistakes_have_a_place,
       any_allocation_may_fail, the_file_is_found)

@@ -277,7 +277,41 @@ static void threads_reduce(void **state) {
     fixed_schedules(*state, 4, most, 1);
 }
 
+/* Ranges are told of every iterator, those of the first operator too: what a length depends on is known when it is simplified. Loops
+ * made of two are told to those who ask for them. */
+TEST(ranges_are_told) {
+    static const char *const one[] = {"\"ops\": [{\"name\": \"f\", \"axis\": [[\"i\", 0, 10]], \"reduce_axis\": [[\"k\", 0, \"min(i + 1, 20)\"]], \"reduce\": \"sum\","
+                                      "\"body\": \"float32(i*9 + k)\"}, {\"name\": \"g\", \"axis\": [[\"i\", 0, 10], [\"j\", 0, 3]], \"body\": \"f[i]*float32(j)\"}]"};
+    static const int32_t both_axes[] = {0, 1};
+    static randsched r;
+    cd_task_registry *tasks;
+    cdmpp_err err = {0};
+    cd_buf b = {0};
+    int fused = 0;
+    assert_ok(prog_tasks(one, 1, &tasks, &err));
+    assert_ok(cd_schedule_init(&r.s, &err));
+    r.t.open = -1;
+    r.dag = cd_task_registry_at(tasks, 0)->dag;
+    r.step[r.n++] = (cd_record_step){.kind = CD_RECORD_STEP_FU, .stage = 1, .list = both_axes, .n_list = 2};
+    assert_ok(rs_replay(&r, true, &err));
+    for (int32_t k = 0; k < r.s.n_iv; k++) {
+        const cd_schedule_iv *iv = &r.s.iv[k];
+        const cd_expr *min, *extent;
+        assert_non_null(iv->r_ext);
+        assert_true(cd_schedule_query_range(&r.s, iv->var, &min, &extent) && min == iv->r_min && extent == iv->r_ext);
+        assert_true(cd_schedule_query_unfused(&r.s, iv->var, &min, &extent) == (iv->name_kind != CD_SCHEDULE_NAME_FUSED));
+        fused += iv->name_kind == CD_SCHEDULE_NAME_FUSED;
+    }
+    assert_int_equal(fused, 1);
+    cd_expr_print(&b, r.s.iv[r.s.op[0].raxis[0]].r_ext, &(cd_names){cd_schedule_name, &r.s});
+    assert_string_equal(b.p, "(i + 1)"); /* never 20 */
+    cd_buf_free(&b);
+    cd_ast_free(&r.t);
+    cd_schedule_free(&r.s);
+    cd_task_registry_free(tasks);
+}
+
 static void loops(void **state) { random_schedules(*state, false, 1); }
 static void threads(void **state) { random_schedules(*state, true, 2); }
 
-TESTS(up, down, ragged_reduction, threads_reduce, loops, threads)
+TESTS(up, down, ragged_reduction, threads_reduce, ranges_are_told, loops, threads)

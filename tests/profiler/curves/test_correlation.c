@@ -156,6 +156,17 @@ TEST(test_threads) {
     }
 }
 
+/* Three settings are the fewest that can turn; of two nothing is said. */
+TEST(test_few_settings) {
+    const double threads[6] = {1, 1, 2, 2, 4, 4}, t[6] = {8, 8.1, 2, 2.01, 2, 2.02};
+    cd_correlation_axis out;
+    assert_ok(cd_correlation_axes(threads, t, 6, 1, 0, &out, &err));
+    assert_true(out.strong && out.falls);
+    assert_close(out.turning, 2, 0, 0);
+    assert_ok(cd_correlation_axes(threads, t, 4, 1, 0, &out, &err));
+    assert_true(out.strong && out.falls && isnan(out.turning));
+}
+
 static void test_not_monotone(void **state) { /* what ranks cannot see */
     (void)state;
     double x[41], t[41];
@@ -174,4 +185,4 @@ TEST(test_bad_samples) {
     assert_status(cd_correlation_axes(t, t, 3, 0, 0, &out, &err), CDMPP_EINVALID);
 }
 
-TESTS(NULL, NULL, test_definitions, test_partial, test_knee, test_threads, test_not_monotone, test_bad_samples)
+TESTS(NULL, NULL, test_definitions, test_partial, test_knee, test_threads, test_few_settings, test_not_monotone, test_bad_samples)

@@ -102,6 +102,35 @@ TEST(an_arm_board) {
     done(&b);
 }
 
+/* The kernel's numbers, in kHz: the base clock comes before the name's. The highest counts only where no counter tells more. */
+TEST(clocks_of_the_kernel) {
+    static const struct {
+        const char *file, *text;
+        size_t cpu;             /* of `made` */
+        double mhz;
+    } tab[] = {{"base_frequency", "2100000\n", 0, 2100}, {"base_frequency", "\n", 0, 2300},         {"cpuinfo_max_freq", "1500000\n", 2, 1500},
+               {"cpuinfo_max_freq", "soon\n", 2, -1},    {"cpuinfo_max_freq", "3700000\n", 1, 2400}};
+    static const char *const folder[] = {"sys", "sys/devices", "sys/devices/system", "sys/devices/system/cpu", "sys/devices/system/cpu/cpu0",
+                                         "sys/devices/system/cpu/cpu0/cpufreq"};
+    for (size_t i = 0; i < sizeof tab / sizeof *tab; i++) {
+        tmp_dir t;
+        cd_describe_entry d;
+        char name[80];
+        make_root(&t, made[tab[i].cpu]);
+        for (size_t k = 0; k < sizeof folder / sizeof *folder; k++) assert_int_equal(mkdir(tmp_path(&t, folder[k]), 0755), 0);
+        snprintf(name, sizeof name, "%s/%s", folder[5], tab[i].file);
+        tmp_put(&t, name, tab[i].text, strlen(tab[i].text));
+        setenv("HWLOC_SYNTHETIC", "package:1 l2:2(size=2097152) l1d:2(size=65536) core:1 pu:1", 1);
+        assert_ok(cd_describe_cpu(t.path, false, &d, &err));
+        unsetenv("HWLOC_SYNTHETIC");
+        tmp_remove(&t);
+        back b = read_back(&d);
+        assert_close(b.d->clock_mhz, tab[i].mhz, 0, 0);
+        assert_true((strstr(b.text.p, "# highest") != NULL) == (tab[i].mhz == 1500));
+        done(&b);
+    }
+}
+
 TEST(an_exported_topology) {
     static const char xml[] = "<?xml version=\"1.0\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n<topology version=\"2.0\"><object type=\"Machine\" os_index=\"0\" "
         "cpuset=\"0x3\" complete_cpuset=\"0x3\" allowed_cpuset=\"0x3\" nodeset=\"0x1\" complete_nodeset=\"0x1\" allowed_nodeset=\"0x1\" gp_index=\"1\">"
@@ -223,5 +252,5 @@ TEST(devices_by_name) {
     cd_buf_free(&b);
 }
 
-TESTS(NULL, NULL, a_xeon, an_epyc_of_parts, an_arm_board, an_exported_topology, this_machine, a_core, the_memory, a_v100,
+TESTS(NULL, NULL, a_xeon, an_epyc_of_parts, an_arm_board, clocks_of_the_kernel, an_exported_topology, this_machine, a_core, the_memory, a_v100,
       nothing_told, an_opencl_gpu, devices_by_name)

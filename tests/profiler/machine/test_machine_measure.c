@@ -1,6 +1,9 @@
 /* Devices of this machine: found by name, measured in form; what is not here is an error that names it. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "check.h"
 #include "noopencl.h"
@@ -68,6 +71,37 @@ static void test_opencl(void **state) {
     }
 }
 
+/* A device of one unit is taken whole, and no part of it. 0: so it is; 1: not; 2: there is no such device here. */
+static int one_unit(void) {
+    cd_machine m;
+    cd_opencl cl;
+    (void)setenv("POCL_MAX_PTHREAD_COUNT", "1", 1);
+    (void)setenv("POCL_CPU_MAX_CU_COUNT", "1", 1); /* as newer ones call it */
+    if (no_opencl() || cd_opencl_open(&cl, "0", &err)) return 2;
+    const bool fits = cl.units == 1 && cl.kind & CD_CL_DEVICE_CPU && cl.execution & CD_CL_NATIVE_KERNEL;
+    cd_opencl_close(&cl);
+    if (!fits) return 2;
+    if (find(&m, "cpu0,ocl0", false) || m.n != 2) return 1;
+    const bool whole = !strcmp(m.device[1].opencl, "0") && m.device[1].core < 0 && !strcmp(m.device[1].kind, "native");
+    if (!whole) print_error("device 'ocl0' is '%s' on core %d\n", m.device[1].opencl, m.device[1].core);
+    cd_machine_free(&m);
+    return !whole;
+}
+
+/* In a process of its own: a driver looks at its environment once. */
+static void test_device_of_one_unit(void **state) {
+    (void)state;
+    int status = 0;
+    fflush(NULL);
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (!child) _exit(one_unit());
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) == 2) skip();
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 /* Chains by a law: a pass costs 5 ms once, each program 2 us; two devices launch in 2 and 3 us and wait 1 and 4 us for each other. */
 static void test_costs_of_chains(void **state) {
     (void)state;
@@ -114,7 +148,7 @@ static void test_no_host(void **state) {
     cd_machine_free(&m);
 }
 
-/* First: it forks. A few windows are enough for the form. */
+/* First, as the next one: they fork. A few windows are enough for the form. */
 static void test_contention(void **state) {
     (void)state;
     cd_contention c = {0};
@@ -128,4 +162,4 @@ static void test_contention(void **state) {
     assert_true(c.n_pair == 12 && c.beside >= 1 && c.turn >= 1 && c.peak_bytes_per_s >= 0 && isfinite(c.error));
 }
 
-TESTS(NULL, NULL, test_contention, test_bad_names, test_processor, test_costs_of_chains, test_opencl, test_through_host, test_no_host)
+TESTS(NULL, NULL, test_contention, test_device_of_one_unit, test_bad_names, test_processor, test_costs_of_chains, test_opencl, test_through_host, test_no_host)

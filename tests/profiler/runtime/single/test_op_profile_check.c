@@ -43,4 +43,29 @@ static void test_scalars_are_written(void **state) {
     assert_int_equal(k.n[6], 0);
 }
 
-TESTS(NULL, NULL, test_scalars_are_written)
+/* Values of matrices and of what has more axes are those of trained weights; vectors stay as the executor fills them. */
+static void test_weights_are_written(void **state) {
+    static const int64_t shape[] = {1, 2, 2, 3};
+    static const cd_executor_net_tensor w[] = {
+        {.bytes = 48, .dtype = CD_F32, .role = CD_TENSOR_WEIGHT, .rank = 4, .shape = shape},     {.bytes = 24, .dtype = CD_F32, .role = CD_TENSOR_WEIGHT, .rank = 2, .shape = shape + 2},
+        {.bytes = 12, .dtype = CD_F32, .role = CD_TENSOR_WEIGHT, .rank = 1, .shape = shape + 3}, {.bytes = 4, .dtype = CD_F32, .role = CD_TENSOR_WEIGHT},
+        {.bytes = 24, .dtype = CD_I32, .role = CD_TENSOR_WEIGHT, .rank = 2, .shape = shape + 2}, {.bytes = 24, .dtype = CD_F32, .role = CD_TENSOR_INPUT, .rank = 2, .shape = shape + 2}};
+    cdmpp_err err = {0};
+    kept k = {.fails = -1};
+    (void)state;
+    const cd_executor_net n = {.n_tensor = sizeof w / sizeof *w, .tensor = w};
+    const cd_op_profile_runner r = {.run = &k, .write = keep};
+    assert_ok(cd_op_profile_write_weights(&n, &r, &err));
+    for (uint32_t t = 0; t < n.n_tensor; t++) {
+        float want[12];
+        assert_int_equal(k.n[t], t < 2);
+        if (t > 1) continue;
+        assert_true(cd_tensor_fill_weight(CD_F32, t, w[t].rank, w[t].shape, want));
+        assert_close((double)k.value[t], (double)want[0], 0, 0);
+    }
+    k = (kept){.fails = 0};
+    assert_status(cd_op_profile_write_weights(&n, &r, &err), CDMPP_EIO);
+    assert_int_equal(k.n[1], 0);
+}
+
+TESTS(NULL, NULL, test_scalars_are_written, test_weights_are_written)
