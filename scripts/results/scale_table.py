@@ -21,7 +21,7 @@ KEEP = ["OPName", "Latency", "Device", "Grid x", "Grid y", "Grid z", "Block x", 
         "Output_Channel", "Kernel_Size", "Input_Size", "Stride", "Padding"]
 FOLDS = 3
 PROBE = "relu_layer", 128, 64, 112, 112 # the largest task that all three GPUs have records of; no pair of it is evaluated
-CARRIED = 0.5 # CD_LIBRARY_OP_SCALE_CARRIED
+CARRIED = "learner/operators/library_op_scale.h", r"#define CD_LIBRARY_OP_SCALE_CARRIED ([\d.]+)" # where the exponent stands
 LAUNCH_MS = 0.05  # no launch takes longer: a table of large rows alone has none that is a launch
 
 def files(folder, part):
@@ -157,13 +157,13 @@ def closed(names):
         print("| %s | %s | %s | %d | %.1f | %.1f | %.1f |" % (*k, len(v), 100 * mean([x[0] for x in v]), 100 * median([x[0] for x in v]), 100 * mean([x[1] for x in v])))
 
 def rows(known, names):
-    known = set(known.split(","))
+    known, power = set(known.split(",")), float(re.search(CARRIED[1], open(CARRIED[0]).read())[1])
     e = collections.defaultdict(list)
     for j in answers(names):
         kind = CLASS.get(j["operator"], "elementwise")
         where = "trained on" if "%s/%s" % (j["to"], kind) in known else "new"
         h = j.get("low_s") and j["low_s"] <= j["measured_s"] <= j["high_s"]
-        carried = CARRIED if "%s/%s" % (j["from"], kind) in known else 0
+        carried = power if "%s/%s" % (j["from"], kind) in known else 0
         alone = j["latency_s"] * (j["predicted_from_s"] / j["from_s"]) ** carried
         for w in (where, "all"):
             for k in (kind, "**all**"):

@@ -52,7 +52,7 @@ static const char *idle(const request *r) {
     } v[] = {{"--run", o->run}, {"--budget", r->budget != NULL}, {"--cost-model", o->cost_model.n > 0}, {"--as", o->as.n > 0}, {"--machine", o->machine != NULL},
              {"--target", o->target.n > 0}, {"--device-file", o->descriptions != NULL}, {"--batch", o->batch > 0}, {"--input-size", o->input_size > 0}, {"--dim", o->dim.n > 0},
              {"--input", o->input.n > 0}, {"--schedules", o->schedules.n > 0}, {"--records", o->records.n > 0}, {"--store", o->store.n > 0}, {"--trials", o->trials > 0},
-             {"--jobs", o->jobs > 0}};
+             {"--jobs", o->jobs > 0}, {"--seed", o->seed >= 0}};
     for (size_t k = 0; k < sizeof v / sizeof *v; k++)
         if (v[k].said) return v[k].option;
     return NULL;
@@ -70,12 +70,13 @@ static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
     if (r->network.n > 1) return CD_FAIL(err, EUSAGE, "one network at a time");
     if (r->budget && !o->run) return CD_FAIL(err, EUSAGE, "--budget is about --run");
     o->network = r->network.v[0];
+    if (o->seed < 0) o->seed = 0;
     r->pack.units = (uint32_t)r->units;
     return cd_option_number("budget", r->budget, 1e-3, 1e5, &o->budget_s, err);
 }
 
 static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err);
-static request asked;
+static request asked = {.pack.network.seed = -1}; /* -1: not said */
 const cd_main_partition_verb cd_main_partition_pack = {"pack", &asked, run, {
     "cdmpp-partition pack", "tasks of several operators on the units of one device, in one launch", use,
     "The table has the columns operator, tasks (how many equal tasks it has) and seconds (of one task), and optionally after: the operators that come before it, blanks "

@@ -27,4 +27,5 @@ pack --units 2 --network gcn --budget 1
 pack --units 2 t.csv
 cdmpp-partition pack --units 2; echo "exit $?"
 cdmpp-partition pack --units 2 --run t.csv; echo "exit $?"
+cdmpp-partition pack --units 2 --seed 0 t.csv; echo "exit $?"
 cdmpp-partition pack --units 2 --network nowhere; echo "exit $?"

@@ -2,12 +2,10 @@
 #include "learner/train/train.h"
 
 #include "check.h"
-#include "made_set.h"
-#include "tmp.h"
+#include "made_set_file.h"
 
-static tmp_dir dir;
 static cdmpp_err err;
-static char h5[256], log_file[256];
+static char log_file[256];
 
 /* The logs of made_set.h: line i+1 is program i. */
 static void write_log_of(const char *path, int n, int shift) {
@@ -21,18 +19,9 @@ static void write_log_of(const char *path, int n, int shift) {
 static void write_log(const char *path, int n) { write_log_of(path, n, 0); }
 
 static int up(void **s) {
-    (void)s;
-    dir = tmp_make();
-    snprintf(h5, sizeof h5, "%s", tmp_path(&dir, "d.h5"));
+    const int st = made_set_up(s);
     snprintf(log_file, sizeof log_file, "%s", tmp_path(&dir, "f.json"));
-    made_set_write(h5);
-    return 0;
-}
-
-static int down(void **s) {
-    (void)s;
-    tmp_remove(&dir);
-    return 0;
+    return st;
 }
 
 typedef struct {
@@ -145,4 +134,4 @@ TEST(records_of_the_log) {
     stop(&f);
 }
 
-TESTS(up, down, one_of_each_kind, from_the_training_part_alone, a_budget_holds, tasks_by_their_keys, records_of_the_log)
+TESTS(up, made_set_down, one_of_each_kind, from_the_training_part_alone, a_budget_holds, tasks_by_their_keys, records_of_the_log)

@@ -1,25 +1,7 @@
 /* Folds: what a member does not see is seen by the others; whole networks stay together. */
 #include "check.h"
 #include "learner/train/training_set.h"
-#include "made_set.h"
-#include "tmp.h"
-
-static tmp_dir dir;
-static char h5[256];
-
-static int up(void **s) {
-    (void)s;
-    dir = tmp_make();
-    snprintf(h5, sizeof h5, "%s", tmp_path(&dir, "d.h5"));
-    made_set_write(h5);
-    return 0;
-}
-
-static int down(void **s) {
-    (void)s;
-    tmp_remove(&dir);
-    return 0;
-}
+#include "made_set_file.h"
 
 static void configure(cd_config *c, const char *by, const char *folds) {
     cdmpp_err err = {0};
@@ -129,4 +111,4 @@ TEST(folds_of_networks) {
     cd_dataset_free(d);
 }
 
-TESTS(up, down, folds_of_tasks, folds_of_networks)
+TESTS(made_set_up, made_set_down, folds_of_tasks, folds_of_networks)

@@ -2,25 +2,7 @@
 #include "check.h"
 #include "learner/train/train_internal.h"
 #include "learner/train/training_set.h"
-#include "made_set.h"
-#include "tmp.h"
-
-static tmp_dir dir;
-static char h5[256];
-
-static int up(void **s) {
-    (void)s;
-    dir = tmp_make();
-    snprintf(h5, sizeof h5, "%s", tmp_path(&dir, "d.h5"));
-    made_set_write(h5);
-    return 0;
-}
-
-static int down(void **s) {
-    (void)s;
-    tmp_remove(&dir);
-    return 0;
-}
+#include "made_set_file.h"
 
 typedef struct {
     double low, high;
@@ -74,4 +56,4 @@ TEST(two_operators_leave_nothing_to_compare) {
     assert_close(v.high, log(10), 1e-12, 0);
 }
 
-TESTS(up, down, trees_have_at_most_six_levels, two_operators_leave_nothing_to_compare)
+TESTS(made_set_up, made_set_down, trees_have_at_most_six_levels, two_operators_leave_nothing_to_compare)
