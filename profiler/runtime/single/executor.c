@@ -121,7 +121,7 @@ static cdmpp_status place_buffer(cd_executor *r, uint32_t k, uint32_t b, cdmpp_e
 /* What lives at once, without what lives always. */
 static int64_t inner_least(const cd_executor *r, int64_t least) {
     for (uint32_t k = 0; k < r->n_plan; k++)
-        if (r->plan[k].last == UINT32_MAX) least -= (r->plan[k].bytes + CD_EXECUTOR_MEMORY_ALIGN - 1) / CD_EXECUTOR_MEMORY_ALIGN * CD_EXECUTOR_MEMORY_ALIGN;
+        if (r->plan[k].last == UINT32_MAX) least -= cd_executor_memory_room(r->plan[k].bytes);
     return least;
 }
 
@@ -374,3 +374,15 @@ cdmpp_status cd_executor_read(const cd_executor *r, uint32_t tensor, void *to, c
 }
 
 cd_executor_bytes_used cd_executor_bytes(const cd_executor *r) { return r->bytes; }
+
+/* Places behind those of tensors are packed weights, which live always, and scratch. */
+cd_executor_step_bytes cd_executor_bytes_of(const cd_executor *r, uint32_t at_step) {
+    cd_executor_step_bytes b = {0};
+    for (uint32_t k = 0; k < r->n_plan; k++) {
+        const cd_executor_memory_tensor *p = &r->plan[k];
+        if (p->last == UINT32_MAX || p->first > at_step || p->last < at_step) continue;
+        b.live += cd_executor_memory_room(p->bytes);
+        if (k >= r->net->n_tensor) b.scratch += cd_executor_memory_room(p->bytes);
+    }
+    return b;
+}

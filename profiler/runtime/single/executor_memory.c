@@ -3,13 +3,13 @@
 
 #include <stdlib.h>
 
-static int64_t room(int64_t bytes) { return (bytes + CD_EXECUTOR_MEMORY_ALIGN - 1) / CD_EXECUTOR_MEMORY_ALIGN * CD_EXECUTOR_MEMORY_ALIGN; }
+int64_t cd_executor_memory_room(int64_t bytes) { return (bytes + CD_EXECUTOR_MEMORY_ALIGN - 1) / CD_EXECUTOR_MEMORY_ALIGN * CD_EXECUTOR_MEMORY_ALIGN; }
 
 static cdmpp_status check(const cd_executor_memory_tensor *t, uint32_t n, cdmpp_err *err) {
     int64_t sum = 0;
     for (uint32_t k = 0; k < n; k++) {
         if (t[k].first > t[k].last) return CD_FAIL(err, ERANGE, "tensor %u lives from step %u to %u", k, t[k].first, t[k].last);
-        if (t[k].bytes < 0 || t[k].bytes > INT64_MAX - CD_EXECUTOR_MEMORY_ALIGN || __builtin_add_overflow(sum, room(t[k].bytes), &sum))
+        if (t[k].bytes < 0 || t[k].bytes > INT64_MAX - CD_EXECUTOR_MEMORY_ALIGN || __builtin_add_overflow(sum, cd_executor_memory_room(t[k].bytes), &sum))
             return CD_FAIL(err, ERANGE, "tensor %u: %lld bytes", k, (long long)t[k].bytes);
     }
     return CDMPP_OK;
@@ -61,10 +61,10 @@ static void place(cd_executor_memory_tensor *t, const rule *r, const big *order,
         uint32_t m = 0;
         for (uint32_t j = 0; j < k; j++) { /* those that are placed and live with it */
             const cd_executor_memory_tensor *y = &t[order[j].t];
-            if (y->bytes && together(t, r, order[k].t, order[j].t)) taken[m++] = (span){y->offset, y->offset + room(y->bytes)};
+            if (y->bytes && together(t, r, order[k].t, order[j].t)) taken[m++] = (span){y->offset, y->offset + cd_executor_memory_room(y->bytes)};
         }
         qsort(taken, m, sizeof *taken, by_begin);
-        x->offset = gap(taken, m, room(x->bytes));
+        x->offset = gap(taken, m, cd_executor_memory_room(x->bytes));
     }
 }
 
@@ -83,8 +83,8 @@ static int by_step(const void *a, const void *b) {
 static int64_t peak(const cd_executor_memory_tensor *t, uint32_t n, event *e) {
     int64_t now = 0, most = 0;
     for (uint32_t k = 0; k < n; k++) {
-        e[2 * k] = (event){t[k].first, room(t[k].bytes)};
-        e[2 * k + 1] = (event){t[k].last == UINT32_MAX ? UINT32_MAX : t[k].last + 1, t[k].last == UINT32_MAX ? 0 : -room(t[k].bytes)};
+        e[2 * k] = (event){t[k].first, cd_executor_memory_room(t[k].bytes)};
+        e[2 * k + 1] = (event){t[k].last == UINT32_MAX ? UINT32_MAX : t[k].last + 1, t[k].last == UINT32_MAX ? 0 : -cd_executor_memory_room(t[k].bytes)};
     }
     qsort(e, 2 * (size_t)n, sizeof *e, by_step);
     for (uint32_t k = 0; k < 2 * n; k++) {
@@ -107,7 +107,7 @@ static cdmpp_status plan(cd_executor_memory_tensor *t, uint32_t n, const rule *r
         place(t, r, order, n, taken);
         *total = 0;
         for (uint32_t k = 0; k < n; k++)
-            if (t[k].offset + room(t[k].bytes) > *total) *total = t[k].offset + room(t[k].bytes);
+            if (t[k].offset + cd_executor_memory_room(t[k].bytes) > *total) *total = t[k].offset + cd_executor_memory_room(t[k].bytes);
         if (least) *least = peak(t, n, e);
     }
     cd_mem_free(order);

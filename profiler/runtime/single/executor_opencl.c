@@ -210,6 +210,16 @@ int64_t cd_executor_opencl_bytes(const cd_executor_opencl *r) {
     return all;
 }
 
+cd_executor_step_bytes cd_executor_opencl_bytes_of(const cd_executor_opencl *r, uint32_t at_step) {
+    cd_executor_step_bytes b = {0};
+    const cd_codegen_code *c = code_of(r, at_step);
+    for (uint32_t k = c->n_arg; k < c->n_buffer; k++) b.scratch += c->buffer[k].bytes;
+    for (uint32_t t = 0; t < r->net->n_tensor; t++)
+        if (!always(&r->net->tensor[t]) && r->life[t].first <= at_step && at_step <= r->life[t].last) b.live += r->net->tensor[t].bytes;
+    b.live += b.scratch;
+    return b;
+}
+
 /* ---- a pass ---- */
 
 /* Steps' times by the device's clock, from the start of the first kernel. */

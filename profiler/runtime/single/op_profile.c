@@ -148,6 +148,7 @@ static cdmpp_status fill(cd_op_profile *n, const cd_workload *w, const cd_progra
         g->start_s = step[k].start_s;
         g->end_s = step[k].end_s;
         g->worker = step[k].worker;
+        g->bytes = step[k].bytes;
         g->alone_s = p->task[task].item.out.time.median_s;
         g->flop = w->task[task].flop;
         sum += step[k].place_s;

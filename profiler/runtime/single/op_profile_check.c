@@ -71,7 +71,9 @@ static cdmpp_status pass_here(void *r, cd_executor_ran *ran, double *total_s, cd
     return CDMPP_OK;
 }
 
-cd_op_profile_runner cd_op_profile_runner_cpu(cd_executor *r) { return (cd_op_profile_runner){r, write_here, read_here, pass_here}; }
+static cd_executor_step_bytes bytes_here(const void *r, uint32_t step) { return cd_executor_bytes_of(r, step); }
+
+cd_op_profile_runner cd_op_profile_runner_cpu(cd_executor *r) { return (cd_op_profile_runner){r, write_here, read_here, pass_here, bytes_here}; }
 
 /* ---- an OpenCL device ---- */
 
@@ -81,8 +83,10 @@ static cdmpp_status pass_there(void *r, cd_executor_ran *ran, double *total_s, c
     return cd_executor_opencl_pass(r, ran, total_s, err);
 }
 
+static cd_executor_step_bytes bytes_there(const void *r, uint32_t step) { return cd_executor_opencl_bytes_of(r, step); }
+
 cd_op_profile_runner cd_op_profile_runner_opencl(cd_executor_opencl *r) {
-    return (cd_op_profile_runner){r, write_there, read_there, pass_there};
+    return (cd_op_profile_runner){r, write_there, read_there, pass_there, bytes_there};
 }
 
 /* ---- comparing ---- */
@@ -99,7 +103,8 @@ static cdmpp_status plain_results(const cd_op_profile_net *m, float *to, cdmpp_e
     }
     plain.step = step;
     if (!st) st = cd_executor_open(&plain, &(cd_executor_options){.threads = 1}, &r, err);
-    if (!st) st = results(m, &(cd_op_profile_runner){r, write_here, read_here, pass_here}, to, err);
+    const cd_op_profile_runner here = cd_op_profile_runner_cpu(r);
+    if (!st) st = results(m, &here, to, err);
     cd_executor_close(r);
     cd_mem_free(step);
     return st;

@@ -102,6 +102,7 @@ static cdmpp_status in_place(run *x, unsigned n, cdmpp_err *err) {
         x->step[k].end_s = a->end_s;
         x->step[k].worker = a->worker;
         x->step[k].place_s = median(v, n);
+        x->step[k].bytes = x->runner.bytes_of(x->runner.run, k);
     }
     cd_mem_free(all);
     return CDMPP_OK;

@@ -25,8 +25,8 @@ static cdmpp_status done(const cd_buf *b, cdmpp_err *err) { return b->oom ? CD_F
 
 static void put_row(cd_buf *b, const cd_workload *w, const cd_op_profile *n, uint32_t k) {
     const cd_op_profile_group *g = &n->group[k];
-    cd_buf_putf(b, "%5u  %9.4f  %9.4f  %5.1f%s  %8.2f  %9.1f  ", k, g->alone_s * 1e3, g->place_s * 1e3, g->share * 100,
-                g->key ? "*" : " ", g->flop / g->place_s * 1e-9, (double)(g->read + g->written) / 1024);
+    cd_buf_putf(b, "%5u  %9.4f  %9.4f  %5.1f%s  %8.2f  %9.1f  %9.1f  ", k, g->alone_s * 1e3, g->place_s * 1e3, g->share * 100,
+                g->key ? "*" : " ", g->flop / g->place_s * 1e-9, (double)(g->read + g->written) / 1024, (double)g->bytes.live / 1024);
     cd_op_profile_operators(b, w, &w->group[k], '+');
     cd_buf_puts(b, "\n");
 }
@@ -39,7 +39,7 @@ cdmpp_status cd_op_profile_text(cd_buf *b, const cd_workload *w, const cd_progra
                 n->pass.median_s * 1e3, n->pass.n_kept, n->pass.ci * 100, n->n_ran, n->n, p->n, failed);
     cd_buf_putf(b, "memory: weights %.1f MB, most of the rest at once %.1f MB, block %.1f MB, resident peak %.1f MB\n",
                 (double)n->memory.weights * 1e-6, (double)n->memory.inner_least * 1e-6, (double)n->memory.all * 1e-6, (double)n->rss_peak * 1e-6);
-    cd_buf_puts(b, "group   alone ms   place ms  share%   GFLOP/s        KiB  operators (*: key)\n");
+    cd_buf_puts(b, "group   alone ms   place ms  share%   GFLOP/s   args KiB   live KiB  operators (*: key)\n");
     for (uint32_t k = 0; k < n->n; k++)
         if (n->group[k].ran && (n->group[k].key || !key_only)) put_row(b, w, n, k);
     return done(b, err);
@@ -67,7 +67,8 @@ static void put_group(cd_buf *b, const cd_workload *w, const cd_op_profile *n, u
     }
     cd_buf_putf(b, ",\"ran\":%s", g->ran ? "true" : "false");
     if (g->ran)
-        cd_buf_putf(b, ",\"alone_s\":%.9g,\"in_place_s\":%.9g,\"share\":%.6g,\"key\":%s", g->alone_s, g->place_s, g->share, g->key ? "true" : "false");
+        cd_buf_putf(b, ",\"alone_s\":%.9g,\"in_place_s\":%.9g,\"share\":%.6g,\"key\":%s,\"live_bytes\":%lld,\"scratch_bytes\":%lld", g->alone_s, g->place_s,
+                    g->share, g->key ? "true" : "false", (long long)g->bytes.live, (long long)g->bytes.scratch);
     cd_buf_putf(b, ",\"flop\":%.17g,\"read_bytes\":%lld,\"written_bytes\":%lld}", g->flop, (long long)g->read, (long long)g->written);
 }
 
@@ -113,7 +114,8 @@ static void put_csv(cd_buf *b, const cd_workload *w, const cd_op_profile *n, uin
     const cd_op_profile_group *g = &n->group[k];
     cd_buf_putf(b, "%u,", k);
     cd_op_profile_operators(b, w, &w->group[k], '+');
-    cd_buf_putf(b, ",%.9g,%.9g,%.6g,%d,%.17g,%lld,%lld\n", g->alone_s, g->place_s, g->share, g->key, g->flop, (long long)g->read, (long long)g->written);
+    cd_buf_putf(b, ",%.9g,%.9g,%.6g,%d,%.17g,%lld,%lld,%lld,%lld\n", g->alone_s, g->place_s, g->share, g->key, g->flop, (long long)g->read,
+                (long long)g->written, (long long)g->bytes.live, (long long)g->bytes.scratch);
 }
 
 static bool same_ops(const cd_workload *w, cd_buf *a, cd_buf *b, uint32_t i, uint32_t k) {
@@ -147,7 +149,7 @@ static void put_types(cd_buf *b, const cd_workload *w, const cd_op_profile *n) {
 
 cdmpp_status cd_op_profile_csv(cd_buf *b, const cd_workload *w, const cd_program_select *p, const cd_op_profile *n, bool eop, cdmpp_err *err) {
     (void)p;
-    cd_buf_puts(b, eop ? "op_name,op_time,op_proportion\n" : "group,operators,alone_s,in_place_s,share,key,flop,read_bytes,written_bytes\n");
+    cd_buf_puts(b, eop ? "op_name,op_time,op_proportion\n" : "group,operators,alone_s,in_place_s,share,key,flop,read_bytes,written_bytes,live_bytes,scratch_bytes\n");
     if (eop) put_types(b, w, n);
     for (uint32_t k = 0; k < n->n && !eop; k++)
         if (n->group[k].ran) put_csv(b, w, n, k);

@@ -106,6 +106,13 @@ typedef struct cd_executor_bytes_used {
 /* What the network needs, known since open. */
 cd_executor_bytes_used cd_executor_bytes(const cd_executor *r);
 
+typedef struct cd_executor_step_bytes {
+    int64_t live;               /* inner tensors that are made before the step or by it and read by it or later, and its scratch */
+    int64_t scratch;            /* of them: what the program alone uses, and is free after it */
+} cd_executor_step_bytes;
+/* What lives while a step runs, where steps run one after the other in their order. The most of `live` is inner_least. */
+cd_executor_step_bytes cd_executor_bytes_of(const cd_executor *r, uint32_t step);
+
 /* Of an executor with a plan: calls of a pass, and those of them that wait for another unit. 0 without a plan. */
 void cd_executor_plan_counts(const cd_executor *r, uint32_t *calls, uint32_t *waits);
 
@@ -230,6 +237,7 @@ typedef struct cd_op_profile_group {
     uint32_t worker;
     double flop;
     int64_t read, written;      /* bytes of arguments; weights among what is read */
+    cd_executor_step_bytes bytes; /* while it runs: in the block of this processor, or in the device's memory */
 } cd_op_profile_group;
 
 typedef struct cd_op_profile {

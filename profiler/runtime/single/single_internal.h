@@ -50,6 +50,8 @@ typedef struct cd_executor_memory_tensor {
     int64_t offset;             /* out: a multiple of CD_EXECUTOR_MEMORY_ALIGN */
 } cd_executor_memory_tensor;
 
+/* What a tensor of so many bytes takes: a multiple of CD_EXECUTOR_MEMORY_ALIGN. */
+int64_t cd_executor_memory_room(int64_t bytes);
 /* *total: bytes of all together; *least: the most that live at once, which no plan
  * can go below (NULL: not wanted). Errors: ERANGE (a size below 0, a sum beyond
  * int64, first > last), ENOMEM. */
@@ -82,6 +84,7 @@ cdmpp_status cd_executor_opencl_pass(cd_executor_opencl *r, cd_executor_ran *ran
 cdmpp_status cd_executor_opencl_write(cd_executor_opencl *r, uint32_t tensor, const void *from, cdmpp_err *err);
 cdmpp_status cd_executor_opencl_read(cd_executor_opencl *r, uint32_t tensor, void *to, cdmpp_err *err);
 int64_t cd_executor_opencl_bytes(const cd_executor_opencl *r); /* of all slots */
+cd_executor_step_bytes cd_executor_opencl_bytes_of(const cd_executor_opencl *r, uint32_t step); /* as cd_executor_bytes_of, in the device's memory */
 
 /* Steps of a network on several threads, each as soon as what it waits for is done.
  *
@@ -165,6 +168,7 @@ int64_t cd_op_profile_buffer_bytes(const cd_workload_buffer *b);
 typedef struct cd_op_profile_step {
     double place_s, warm_s, cool_s, start_s, end_s;
     uint32_t worker;
+    cd_executor_step_bytes bytes;
 } cd_op_profile_step;
 
 typedef struct cd_op_profile_report {
@@ -185,6 +189,7 @@ typedef struct cd_op_profile_runner {
     cdmpp_status (*write)(void *run, uint32_t tensor, const void *from, cdmpp_err *err);
     cdmpp_status (*read)(void *run, uint32_t tensor, void *to, cdmpp_err *err);
     cdmpp_status (*pass)(void *run, cd_executor_ran *ran, double *total_s, cdmpp_err *err); /* ran: NULL or (n_step) */
+    cd_executor_step_bytes (*bytes_of)(const void *run, uint32_t step);
 } cd_op_profile_runner;
 /* This processor as a runner, and an OpenCL device. */
 cd_op_profile_runner cd_op_profile_runner_cpu(cd_executor *r);

@@ -174,6 +174,35 @@ static void test_values(void **state) {
     }
 }
 
+/* What lives while each step runs, against the sum over all tensors: one is made before the step or by it, and read by it or later. */
+static void test_step_bytes(void **state) {
+    (void)state;
+    static random_net net;
+    cdmpp_err err = {0};
+    for (uint64_t seed = 0; seed < 3; seed++) {
+        cd_executor *r;
+        int64_t most = 0;
+        make_net(&net, seed, 6, build, 3);
+        assert_ok(cd_executor_open(&net.net, &(cd_executor_options){.threads = 2}, &r, &err));
+        for (uint32_t k = 0; k < STEPS; k++) {
+            const cd_executor_step_bytes b = cd_executor_bytes_of(r, k);
+            const int64_t scratch = 4 * N * (net.step[k].build == &build[2] ? 2 : 1); /* the third program has some for each thread */
+            uint32_t live = 0;
+            for (uint32_t by = 0; by <= k && by + 2 < TENSORS - RESULTS; by++) {
+                uint32_t last = by;
+                for (uint32_t user = by + 1; user < STEPS; user++)
+                    if (net.arg[user][0] == by + 2 || net.arg[user][1] == by + 2) last = user;
+                live += last >= k;
+            }
+            assert_int_equal(b.scratch, scratch);
+            assert_int_equal(b.live, scratch + (int64_t)live * 4 * N);
+            most = b.live > most ? b.live : most;
+        }
+        assert_int_equal(most, cd_executor_bytes(r).inner_least);
+        cd_executor_close(r);
+    }
+}
+
 /* ---- order ---- */
 
 /* What pieces write without any lock: a race for ThreadSanitizer where a wait is missing, a wrong sum where it comes too early. */
@@ -313,4 +342,4 @@ static void test_no_memory(void **state) {
     }
 }
 
-TESTS(up, down, test_values, test_order, test_waits, test_bad, test_no_memory)
+TESTS(up, down, test_values, test_step_bytes, test_order, test_waits, test_bad, test_no_memory)

@@ -66,6 +66,7 @@ static void test_times(void **state) {
     }
     cd_op_profile *n = run(f, (cd_op_profile_options){0});
     double share = 0, place = 0;
+    int64_t most = 0;
     assert_int_equal(n->n_ran, f->w->n_group);
     for (uint32_t k = 0; k < n->n; k++) {
         const cd_op_profile_group *g = &n->group[k];
@@ -73,7 +74,9 @@ static void test_times(void **state) {
         assert_int_equal(g->key, g->share >= 0.01);
         share += g->share;
         place += g->place_s;
+        most = g->bytes.live > most ? g->bytes.live : most;
     }
+    assert_int_equal(most, n->memory.inner_least);
     assert_true(fabs(share - 1) < 1e-9);
     /* The parts, each with a look at the clock, against the whole: other processes may disturb either. */
     assert_true(n->pass.min_s < 50 * place && n->pass.min_s > place / 50);
