@@ -49,7 +49,7 @@ LDFLAGS := -Wl,--as-needed $(EXTRA_LDFLAGS) $(filter -fsanitize% --coverage,$(OP
 DIRS := base features dataset profiler learner predictor
 ALL  := $(sort $(shell find $(DIRS) -name '*.c'))
 CMD  := $(foreach f,$(ALL),$(if $(findstring /cmd/,$(f)),$(f)))
-WRAP := profiler/wrap/process_profile_heap.c
+WRAP := profiler/wrap/process_profile_heap.c profiler/wrap/process_profile_spans.c
 MPI  := learner/distributed/mpi_group.c
 SRC  := $(filter-out $(CMD) $(WRAP) $(MPI),$(ALL))
 LIBO := $(SRC:%.c=$(B)/%.o) $(B)/gen/onnx/onnx.pb-c.o
@@ -120,8 +120,8 @@ $(B)/libcdmpp.so: $(LIBO) scripts/exports.map
 # What `cdmpp-profile wrap` loads into other programs: nothing but itself, whatever the mode.
 $(B)/libcdmpp-wrap.so: $(WRAP) profiler/wrap/process_profile_map.h $(B)/flags
 	@echo "  LD    $@"
-	$(Q)$(CC) $(WARN) -O2 -g -fPIC -shared -fvisibility=hidden -I. -D_GNU_SOURCE -Wl,-soname,libcdmpp-wrap.so -o $@ $< -ldl -lpthread
-$(B)/cdmpp-profile $(B)/tests/profiler/wrap/test_process_profile: | $(B)/libcdmpp-wrap.so
+	$(Q)$(CC) $(WARN) -O2 -g -fPIC -shared -fvisibility=hidden -I. -D_GNU_SOURCE -Wl,-soname,libcdmpp-wrap.so -o $@ $(WRAP) -ldl -lpthread
+$(B)/cdmpp-profile $(B)/tests/profiler/wrap/test_process_profile $(B)/tests/profiler/wrap/test_span_opencl: | $(B)/libcdmpp-wrap.so
 
 define cmd
 $(B)/cdmpp-$(1): $(call parts,$(1)) $(B)/libcdmpp.a

@@ -91,7 +91,7 @@ CDMPP_API int cdmpp_exit_code(cdmpp_status st);
 CDMPP_API const char *cdmpp_version(void);
 
 /* Of this interface, not of the program: grows when something is added. */
-#define CDMPP_ABI 4
+#define CDMPP_ABI 5
 CDMPP_API int cdmpp_abi_version(void);
 
 typedef struct cdmpp_tasks cdmpp_tasks;
@@ -453,6 +453,34 @@ CDMPP_API cdmpp_status cdmpp_partition_shard(const cdmpp_partition *p, size_t i,
 /* All of it, with baselines and the plan: the `result` of cdmpp-partition --json (docs/reference/plan.md). *len bytes and a NUL into text (cap); text NULL: *len only.
  * Errors: ERANGE (cap), ENOMEM. */
 CDMPP_API cdmpp_status cdmpp_partition_json(const cdmpp_partition *p, char *text, size_t cap, size_t *len, cdmpp_err *err);
+
+/* ---- spans: time and memory of a part of the calling program ----
+ *
+ *   cdmpp_span_begin("conv", &s, &err);
+ *   ... any code ...
+ *   cdmpp_span_end(s, &cost, &err);         cost.seconds, cost.heap_peak ...
+ *
+ * Memory is counted by libcdmpp-wrap.so, which must be loaded before the program: `cdmpp-profile wrap -- PROGRAM` does it, and prints a table of all
+ * spans; LD_PRELOAD does it without the table. Otherwise there are times alone, and `missing` says why.
+ * Spans may be nested, and may be open on several threads at a time: each counts the whole process. */
+typedef struct cdmpp_span cdmpp_span;
+#define CDMPP_UNKNOWN INT64_MIN
+typedef struct cdmpp_span_cost {
+    size_t size;
+    double seconds;      /* from begin to end */
+    double cpu_seconds;  /* of all threads of the process meanwhile */
+    /* Bytes above what was live at the begin; CDMPP_UNKNOWN without libcdmpp-wrap.so. */
+    int64_t heap_peak;   /* the most at one time: >= 0 */
+    int64_t heap_live;   /* what is left at the end: below 0 where more was freed than allocated */
+    int64_t heap_total;  /* asked for meanwhile, freed or not */
+    int64_t device_peak; /* of OpenCL buffers, in programs that are linked with libOpenCL */
+    int64_t device_live;
+    const char *missing; /* why bytes are not known, static text; "" where they are */
+} cdmpp_span_cost;
+/* name: for the table, its first 47 bytes. Errors: EINVALID (name NULL or ""), ENOMEM. */
+CDMPP_API cdmpp_status cdmpp_span_begin(const char *name, cdmpp_span **out, cdmpp_err *err);
+/* Ends the span and releases it, whatever is returned. cost may be NULL. Errors: EINVALID (span NULL), EUSAGE (cost->size). */
+CDMPP_API cdmpp_status cdmpp_span_end(cdmpp_span *span, cdmpp_span_cost *cost, cdmpp_err *err);
 
 #ifdef __cplusplus
 }

@@ -70,6 +70,23 @@ static void read_slot(const cd_process_profile_slot *s, cd_process_profile_heap 
     h->name[sizeof h->name - 1] = 0;
 }
 
+static cdmpp_status read_spans(cd_arena *a, const cd_process_profile_map *m, cd_process_profile_report *r, cdmpp_err *err) {
+    const uint32_t n = m->n_span < CD_WRAP_SPANS ? m->n_span : CD_WRAP_SPANS;
+    cd_process_profile_spans *to = cd_arena_alloc(a, n ? n : 1, sizeof *to);
+    if (!to) return CD_FAIL(err, ENOMEM, "%u spans", n);
+    r->n_span = m->n_span;
+    r->n_span_lost = m->n_span - n;
+    r->span = to;
+    for (uint32_t k = 0; k < n; k++) {
+        const cd_process_profile_span *s = &m->span[k];
+        to[k] = (cd_process_profile_spans){.pid = s->pid, .n = s->n, .total_bytes = s->total_bytes, .seconds = 1e-9 * (double)s->ns, .peak_bytes = s->peak_bytes,
+                                           .live_bytes = s->live_bytes, .device_peak_bytes = s->device_peak_bytes, .device_live_bytes = s->device_live_bytes};
+        memcpy(to[k].name, s->name, sizeof to[k].name);
+        to[k].name[sizeof to[k].name - 1] = 0;
+    }
+    return CDMPP_OK;
+}
+
 static cdmpp_status read_map(cd_arena *a, const cd_process_profile_map *m, cd_process_profile_report *r, cdmpp_err *err) {
     const uint32_t n = m->n_slot < CD_WRAP_SLOTS ? m->n_slot : CD_WRAP_SLOTS;
     cd_process_profile_heap *h = cd_arena_alloc(a, n ? n : 1, sizeof *h);
@@ -83,6 +100,7 @@ static cdmpp_status read_map(cd_arena *a, const cd_process_profile_map *m, cd_pr
         r->own = h[k]; /* of several images the last one */
         r->has_heap = true;
     }
+    CD_TRY(read_spans(a, m, r, err));
     r->why_no_heap = r->has_heap ? "" : "the program did not load the library: is it static, or setuid?";
     if (r->has_heap && r->own.high_water_kb) {
         r->max_rss_kb = r->own.high_water_kb;
@@ -176,6 +194,17 @@ static void put_heap_text(cd_buf *b, const cd_process_profile_heap *h) {
                 1e-6 * (double)h->total_bytes, (unsigned long long)h->n_realloc, (unsigned long long)h->n_free);
 }
 
+static void put_spans_text(cd_buf *b, const cd_process_profile_report *r) {
+    const uint64_t n = r->n_span - r->n_span_lost;
+    if (n) cd_buf_puts(b, "spans: times, seconds together; heap: peak, left, asked for; device: peak, left (MB)\n");
+    for (uint64_t k = 0; k < n; k++) {
+        const cd_process_profile_spans *s = &r->span[k];
+        cd_buf_putf(b, "  %-24s %8llu %12.6f  %10.3f %10.3f %10.3f  %10.3f %10.3f\n", s->name, (unsigned long long)s->n, s->seconds, 1e-6 * (double)s->peak_bytes,
+                    1e-6 * (double)s->live_bytes, 1e-6 * (double)s->total_bytes, 1e-6 * (double)s->device_peak_bytes, 1e-6 * (double)s->device_live_bytes);
+    }
+    if (r->n_span_lost) cd_buf_putf(b, "  and %llu spans more\n", (unsigned long long)r->n_span_lost);
+}
+
 /* The program's own last image stands in the third line; other images, its children, follow one a line. */
 void cd_process_profile_put_text(cd_buf *out, const cd_process_profile_report *r) {
     cd_buf_putf(out, "%s %d, wall %.6f s, user %.6f s, system %.6f s\n", r->signaled ? "signal" : "exit status", r->code, r->wall_s, r->user_s, r->sys_s);
@@ -193,6 +222,7 @@ void cd_process_profile_put_text(cd_buf *out, const cd_process_profile_report *r
         cd_buf_puts(out, "\n");
     }
     if (r->n_lost) cd_buf_putf(out, "  and %llu processes more\n", (unsigned long long)r->n_lost);
+    put_spans_text(out, r);
 }
 
 static void put_heap_json(cd_buf *b, const cd_process_profile_heap *h) {
@@ -204,6 +234,20 @@ static void put_heap_json(cd_buf *b, const cd_process_profile_heap *h) {
                 (unsigned long long)h->n_calloc, (unsigned long long)h->n_realloc, (unsigned long long)h->n_aligned, (unsigned long long)h->n_free);
     if (h->high_water_kb) cd_buf_putf(b, "%llu}", (unsigned long long)h->high_water_kb);
     else cd_buf_puts(b, "null}");
+}
+
+static void put_spans_json(cd_buf *b, const cd_process_profile_report *r) {
+    cd_buf_puts(b, ",\"spans\":[");
+    for (uint64_t k = 0; k < r->n_span - r->n_span_lost; k++) {
+        const cd_process_profile_spans *s = &r->span[k];
+        cd_buf_puts(b, k ? ",{\"name\":" : "{\"name\":");
+        cd_buf_put_json_str(b, s->name, strlen(s->name));
+        cd_buf_putf(b, ",\"pid\":%d,\"times\":%llu,\"seconds\":%.9g,\"peak_bytes\":%lld,\"live_bytes\":%lld,\"total_bytes\":%llu,\"device_peak_bytes\":%lld,"
+                       "\"device_live_bytes\":%lld}",
+                    s->pid, (unsigned long long)s->n, s->seconds, (long long)s->peak_bytes, (long long)s->live_bytes, (unsigned long long)s->total_bytes,
+                    (long long)s->device_peak_bytes, (long long)s->device_live_bytes);
+    }
+    cd_buf_putf(b, "],\"spans_lost\":%llu", (unsigned long long)r->n_span_lost);
 }
 
 /* Heap figures are null where they are not known. */
@@ -228,5 +272,7 @@ void cd_process_profile_put_json(cd_buf *out, const cd_process_profile_report *r
         if (k) cd_buf_puts(out, ",");
         put_heap_json(out, &r->image[k]);
     }
-    cd_buf_putf(out, "],\"processes_lost\":%llu}", (unsigned long long)r->n_lost);
+    cd_buf_putf(out, "],\"processes_lost\":%llu", (unsigned long long)r->n_lost);
+    put_spans_json(out, r);
+    cd_buf_puts(out, "}");
 }

@@ -4,7 +4,8 @@
  *
  * (1) No call of it allocates. What dlsym allocates while the real functions are looked up comes from a static block
  *     and is never given back.
- * (2) Until the map is there, and in programs that were not started by cdmpp-profile, calls go through uncounted.
+ * (2) Until the map is there, and in programs that were not started by cdmpp-profile, calls go through uncounted, up to
+ *     the first span (process_profile_spans.c).
  * (3) Any thread, any time, in signal handlers as far as the real functions allow it: only atomic operations here. */
 #include <dlfcn.h>
 #include <errno.h>
@@ -124,7 +125,10 @@ static inline bool ready(void) {
     return atomic_load(&state) == READY;
 }
 
-static void in_child(void) { take_slot(atomic_load(&slot) ? atomic_load(&atomic_load(&slot)->live_bytes) : 0); }
+static void in_child(void) {
+    take_slot(atomic_load(&slot) ? atomic_load(&atomic_load(&slot)->live_bytes) : 0);
+    cd_wrap_spans_in_child();
+}
 
 __attribute__((constructor)) static void start(void) {
     (void)ready();
@@ -157,10 +161,26 @@ SHOWN void _Exit(int code) { _exit(code); }
 /* ---- counting ---- */
 #define COUNT(member) atomic_fetch_add_explicit(&s->member, 1, memory_order_relaxed)
 
-static void grew(cd_process_profile_slot *s, int64_t bytes) {
-    const int64_t now = atomic_fetch_add_explicit(&s->live_bytes, bytes, memory_order_relaxed) + bytes;
-    int64_t peak = atomic_load_explicit(&s->peak_bytes, memory_order_relaxed);
-    while (now > peak && !atomic_compare_exchange_weak_explicit(&s->peak_bytes, &peak, now, memory_order_relaxed, memory_order_relaxed)) continue;
+static void raise_to(_Atomic int64_t *most, int64_t now) {
+    int64_t was = atomic_load_explicit(most, memory_order_relaxed);
+    while (now > was && !atomic_compare_exchange_weak_explicit(most, &was, now, memory_order_relaxed, memory_order_relaxed)) continue;
+}
+
+void cd_wrap_grew(_Atomic int64_t *live, int64_t bytes, _Atomic int64_t *peak, _Atomic int64_t *recent, cd_process_profile_slot *s) {
+    const int64_t now = atomic_fetch_add_explicit(live, bytes, memory_order_relaxed) + bytes;
+    if (peak) raise_to(peak, now);
+    if (atomic_load_explicit(&s->n_open, memory_order_relaxed)) raise_to(recent, now);
+}
+
+static void grew(cd_process_profile_slot *s, int64_t bytes) { cd_wrap_grew(&s->live_bytes, bytes, &s->peak_bytes, &s->recent_bytes, s); }
+
+cd_wrap_state cd_wrap_counted(void) { return (cd_wrap_state){map, atomic_load(&slot)}; }
+
+cd_wrap_state cd_wrap_count(void) {
+    static cd_process_profile_slot own;
+    cd_process_profile_slot *expected = NULL;
+    if (ready()) atomic_compare_exchange_strong(&slot, &expected, &own);
+    return cd_wrap_counted();
 }
 
 static cd_process_profile_slot *mine(void) { return atomic_load_explicit(&slot, memory_order_relaxed); }

@@ -1,4 +1,5 @@
-/* wrap -- time and memory of any program. The door of profiler/wrap; only cdmpp-profile uses it.
+/* wrap -- time and memory of any program, and of its parts. The door of profiler/wrap. cdmpp-profile uses it; span.c has the calls of
+ * cdmpp.h that mark parts (cdmpp_span_begin, cdmpp_span_end).
  *
  *   cdmpp-profile wrap -- cmd args
  *     └─ spawn, LD_PRELOAD=libcdmpp-wrap.so ──> cmd ──> its children
@@ -21,6 +22,16 @@ typedef struct cd_process_profile_heap {
     int64_t live_bytes, peak_bytes;
 } cd_process_profile_heap;
 
+/* Spans of one name in one process (cdmpp.h: cdmpp_span_begin). */
+typedef struct cd_process_profile_spans {
+    int32_t pid;
+    char name[48];
+    uint64_t n, total_bytes;
+    double seconds;             /* of all n together */
+    int64_t peak_bytes, device_peak_bytes; /* of the largest, above what was live at its begin */
+    int64_t live_bytes, device_live_bytes; /* what all n together left */
+} cd_process_profile_spans;
+
 typedef struct cd_process_profile_report {
     int32_t pid;
     bool signaled;
@@ -34,6 +45,8 @@ typedef struct cd_process_profile_report {
     cd_process_profile_heap own;
     uint64_t n_image, n_lost;   /* process images seen; those without a slot */
     const cd_process_profile_heap *image;  /* (n_image - n_lost) in the order of their starts, in the arena */
+    uint64_t n_span, n_span_lost; /* names of spans; those without a place */
+    const cd_process_profile_spans *span; /* (n_span - n_span_lost) in the order of their first ends, in the arena */
 } cd_process_profile_report;
 
 /* Run argv (NULL ends; searched in PATH) to its end. `library`: NULL: cd_process_profile_library's, "": none. Errors: EIO (not

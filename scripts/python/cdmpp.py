@@ -112,6 +112,7 @@ _CALLS = {  # name: result, arguments; those that end in _E return a status
     "estimate_network": (_I, [_P, C.POINTER(_EstimateOptions), _PP, _E]), "estimate_count": (_Z, [_P]), "estimate_free": (None, [_P]),
     "estimate_row": (_I, [_P, _Z, C.POINTER(_EstimateTotal), _E]), "estimate_node": (_I, [_P, _Z, _Z, C.POINTER(_EstimateOp), _E]),
     "estimate_json": (_I, [_P, _I, _S, _Z, C.POINTER(_Z), _E]),
+    "span_begin": (_I, [_S, _PP, _E]), "span_end": (_I, [_P, _P, _E]),
     "partition_network": (_I, [_S, _P, _PP, _E]), "partition_json": (_I, [_P, _S, _Z, C.POINTER(_Z), _E]), "partition_free": (None, [_P]),
 }
 _lib = None
@@ -449,6 +450,35 @@ class Estimate:
 
 # ---- partitions ----
 _TEXTS = C.POINTER(C.c_char_p)
+
+
+class _SpanCost(C.Structure):
+    _fields_ = [("size", C.c_size_t), ("seconds", C.c_double), ("cpu_seconds", C.c_double), ("heap_peak", C.c_int64), ("heap_live", C.c_int64),
+                ("heap_total", C.c_int64), ("device_peak", C.c_int64), ("device_live", C.c_int64), ("missing", C.c_char_p)]
+
+
+class span:
+    """What a part of the program costs:  with cdmpp.span("conv") as s: ...  then s.seconds, s.heap_peak and so on.
+
+    seconds, cpu_seconds: wall, and processor time of all threads. heap_peak, heap_live, heap_total, device_peak, device_live: bytes above
+    what was live at the begin (the most at one time, what is left, what was asked for; device: OpenCL buffers). They are None
+    unless the program was started by `cdmpp-profile wrap`, and `missing` says why. As in cdmpp.h."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def __enter__(self):
+        self._p = C.c_void_p()
+        _call("span_begin", _bytes(self.name), C.byref(self._p))
+        return self
+
+    def __exit__(self, *_):
+        cost = _sized(_SpanCost)
+        _call("span_end", self._p, C.byref(cost))
+        for name, _ in _SpanCost._fields_[1:-1]:
+            value = getattr(cost, name)
+            setattr(self, name, None if value == -(1 << 63) else value)
+        self.missing = cost.missing.decode()
 
 
 class _PartitionOptions(C.Structure):

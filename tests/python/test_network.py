@@ -1,8 +1,9 @@
-"""Networks from Python: the numbers of cdmpp-replay, errors, lifetimes."""
+"""Networks and spans from Python: the numbers of cdmpp-replay and cdmpp-profile wrap, errors, lifetimes."""
 import json
 import math
 import os
 import subprocess
+import sys
 import unittest
 
 import cdmpp
@@ -50,6 +51,17 @@ class Networks(unittest.TestCase):
             with self.assertRaises(cdmpp.CdmppError) as e:
                 call()
             self.assertEqual(e.exception.code, code)
+
+    def test_span(self):
+        with cdmpp.span("alone") as s:
+            pass
+        self.assertTrue(s.seconds >= 0 and s.heap_peak is None and "cdmpp-wrap" in s.missing)
+        program = ("import cdmpp\nwith cdmpp.span('outer') as o:\n  x = bytearray(10_000_000)\n  del x\n  with cdmpp.span('inner') as i:\n    y = bytearray(2_000_000)\n"
+                   "assert 10e6 <= o.heap_peak < 11e6 and 2e6 <= i.heap_live < 3e6 and i.missing == ''")
+        subprocess.run([B + "/cdmpp-profile", "wrap", "--json", "--out", W + "/wrap.json", "--", sys.executable, "-c", program], check=True)
+        with open(W + "/wrap.json") as f:
+            spans = {one["name"]: one for one in json.load(f)["result"]["spans"]}
+        self.assertTrue(10e6 <= spans["outer"]["peak_bytes"] < 11e6 and 2e6 <= spans["inner"]["peak_bytes"] < 3e6 and spans["inner"]["times"] == 1)
 
 
 if __name__ == "__main__":
