@@ -11,6 +11,7 @@ curves=$D/op-curves/op_curves.tsv.xz
 if [ -e "$curves" ]; then
     "$B/tests/bench/bench_perf_curve" curves "$curves"
     "$B/tests/bench/bench_perf_curve" leave "$curves"
+    "$B/tests/bench/bench_perf_curve" range "$curves"
 fi
 [ $# -gt 0 ] || exit 0
 set -- "$1" "$1/cnn-data/resnet18_cpu_1.csv" "$1/cnn-data/resnet18_k40_1.csv" "$1/cnn-data/yolov3_cpu_1.csv" "$1/cnn-data/yolov3_T4_1.csv"

@@ -15,6 +15,7 @@
 #include "predictor/estimate/estimate.h"
 #include "predictor/partition/run/run.h"
 #include "predictor/replay/replay.h"
+#include "profiler/curves/curves.h"
 
 typedef struct cd_network_estimate_options {
     /* networks */
@@ -23,10 +24,10 @@ typedef struct cd_network_estimate_options {
     cd_texts cost_model;        /* files of cdmpp-train; those in the folders of $CDMPP_MODELS come behind them */
     cd_texts mixed;             /* each either a cost model or a network: its content decides */
     cd_texts tasks;             /* task definitions of graphs */
-    const char *device, *batch; /* "v100,k80", "1,4"; NULL: the only one that is known, as the file says */
+    const char *device, *batch; /* "v100,k80", "1,4" or a range "1..64", "1..64:7"; NULL: the only one that is known, as the file says */
     const char *devices;        /* descriptions; NULL: the usual ones */
     cd_texts target;            /* "cuda -model=v100", or of one device "v100=cuda -model=v100" */
-    cd_texts dim, input;        /* of ONNX files (cd_onnx_options) */
+    cd_texts dim, input;        /* of ONNX files (cd_onnx_options); one of dim may be a range, "seq=16..512" */
     const char *layout;         /* of CD_WORKLOAD_LAYOUTS; NULL: auto */
     int input_size;             /* of networks of the zoo; 0: as published */
     bool training;              /* an iteration of training */
@@ -62,7 +63,9 @@ typedef struct cd_network_estimate_source {
     const char *name;           /* unique: of the second "resnet", "resnet#2" */
     const char *given;          /* file or network as it was asked for */
     const char *target;         /* that it was loaded for; NULL: a graph of a file */
+    bool asked_for;             /* by name, loaded for a batch: not a graph of a file */
     int64_t asked;              /* batch */
+    int64_t size;               /* of the dimension that has a range; 0: none has */
     int64_t batch;              /* as loaded; 0: unknown */
     cd_network_loaded *loaded;    /* NULL: a graph of a file */
     const cd_network_graph *graph;
@@ -135,6 +138,22 @@ typedef struct cd_network_estimate_case {
     cdmpp_err err;
 } cd_network_estimate_case;
 
+/* A network on a device over a range of sizes. */
+typedef struct cd_network_estimate_curve {
+    const cd_network_estimate_case *first; /* of the least size: network and device */
+    size_t n;                   /* sizes with an estimate */
+    const cd_network_estimate_case **of; /* (n) */
+    int64_t *size;              /* (n) ascending */
+    double *seconds, *low_s, *high_s; /* (n) latency and its interval */
+    cd_perf_curve law, low, high; /* through each of the three */
+    cdmpp_status st;            /* why there is no law */
+    cdmpp_err err;
+    bool has_one;               /* one schedule of each task for all sizes: */
+    double *loss;               /* (n) share by which the sum of operators is above that with the best schedules of the size: >= 0 */
+    double *apart;              /* (n) share of operators that no one schedule fits at all sizes: they keep the best of each */
+    const char *why_not;        /* why there is none; "" */
+} cd_network_estimate_curve;
+
 typedef struct cd_network_estimate {
     const cd_network_estimate_options *o;
     cd_arena arena;
@@ -154,6 +173,12 @@ typedef struct cd_network_estimate {
     cd_measure *measure;        /* options.run */
     int64_t *batch;             /* (n_batch) asked for; 0: as the file says */
     size_t n_batch;
+    const char *over;           /* "batch", or the dimension with a range; NULL: none has */
+    size_t range_dim;           /* of options.dim; SIZE_MAX: none */
+    int64_t *size;              /* (n_size) of the range, ascending */
+    size_t n_size;
+    cd_network_estimate_curve *curve; /* (n_curve) of networks with a range, after run */
+    size_t n_curve;
     size_t n_failed;            /* cases without a result, and networks that could not be kept as one */
     size_t n_not_run;           /* of options.run, those that were not run as a whole */
     size_t bad_lines;           /* of logs and schedule databases that cannot be used */
@@ -176,6 +201,11 @@ cdmpp_status cd_network_estimate_save_schedules(cd_network_estimate *e, const ch
 /* What networks cost over their operators (network_cost.h), fitted on the measured ones of a run with options.alone on one device, into a
  * file. Errors: EUSAGE (not one device), those of cd_network_cost_fit_rows and cd_network_cost_save. */
 cdmpp_status cd_network_estimate_fit_costs(cd_network_estimate *e, const char *path, cdmpp_err *err);
+
+/* Latency and interval at any size of the range: as estimated where it was, else by the law. Only where c->st is OK. */
+void cd_network_estimate_curve_at(const cd_network_estimate_curve *c, int64_t size, double *seconds, double *low, double *high, bool *estimated);
+/* For tables: of the estimated sizes and the doublings between them the first above `size`; 0: there is none. */
+int64_t cd_network_estimate_curve_next(const cd_network_estimate *e, int64_t size);
 
 /* "resnet-50, v100, batch 4" */
 void cd_network_estimate_case_name(const cd_network_estimate *e, const cd_network_estimate_case *c, cd_buf *b);

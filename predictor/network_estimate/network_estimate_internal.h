@@ -6,6 +6,18 @@
 /* "v100,k80" as its parts, in the arena. Errors: ENOMEM. */
 cdmpp_status cd_network_estimate_split_list(cd_arena *a, const char *list, CD_KEEP const char ***out, size_t *n, cdmpp_err *err);
 
+/* ---- network_estimate_range.c, network_estimate_one.c ---- */
+/* Fills e->batch, e->over and e->size from the options. Errors: EUSAGE, ENOMEM. */
+cdmpp_status cd_network_estimate_sizes(cd_network_estimate *e, cdmpp_err *err);
+/* The dimensions of a source: the range's has the source's size. Errors: ENOMEM. */
+cdmpp_status cd_network_estimate_dims(cd_network_estimate *e, cd_network_estimate_source *s, cd_onnx_options *onnx, cdmpp_err *err);
+/* Size of a case within the range. */
+int64_t cd_network_estimate_size_of(const cd_network_estimate *e, const cd_network_estimate_case *c);
+/* Fills e->curve from the cases. Errors: ENOMEM, EINTERRUPTED. */
+cdmpp_status cd_network_estimate_curves(cd_network_estimate *e, cdmpp_err *err);
+/* Fills has_one and what follows. Errors: those of cd_node_cost_of, EINTERRUPTED, ENOMEM. */
+cdmpp_status cd_network_estimate_one_schedule(cd_network_estimate *e, cd_network_estimate_curve *c, cdmpp_err *err);
+
 /* ---- network_estimate_devices.c ---- */
 /* Fills e->device: those asked for, else what graphs, models or logs agree on. Errors: EUSAGE, EMODEL, ENOMEM. */
 cdmpp_status cd_network_estimate_devices(cd_network_estimate *e, cdmpp_err *err);

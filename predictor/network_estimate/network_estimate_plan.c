@@ -8,7 +8,7 @@
 
 #include "predictor/network_estimate/network_estimate_internal.h"
 
-enum { MAX_BATCH = 1 << 20, MAX_CASES = 100000 };
+enum { MAX_CASES = 100000 };
 
 cd_network_estimate_options cd_network_estimate_defaults(void) {
     return (cd_network_estimate_options){.policy = -1, .gap_s = NAN, .issue_s = NAN, .link_bytes_per_s = 12e9, .link_latency_s = 10e-6,
@@ -60,27 +60,6 @@ cdmpp_status cd_network_estimate_check(const cd_network_estimate_options *o, cdm
     return CDMPP_OK;
 }
 
-/* options.batch, each once; without it one batch, 0: as the file says. */
-static cdmpp_status batches(cd_network_estimate *e, cdmpp_err *err) {
-    const char **text = NULL;
-    size_t n = 0;
-    if (e->o->batch) CD_TRY(cd_network_estimate_split_list(&e->arena, e->o->batch, &text, &n, err));
-    if (e->o->batch && !n) return CD_FAIL(err, EUSAGE, "--batch: expected numbers, found '%.60s'", e->o->batch);
-    if (!(e->batch = CD_NEWN(&e->arena, int64_t, n + 1))) return CD_FAIL(err, ENOMEM, "batches");
-    for (size_t k = 0; k < n; k++) {
-        char *end;
-        const long v = strtol(text[k], &end, 10);
-        if (*end || v < 1 || v > MAX_BATCH)
-            return CD_FAIL(err, EUSAGE, "--batch: expected numbers in 1..%d, found '%.60s'", MAX_BATCH, text[k]);
-        size_t at = 0;
-        while (at < e->n_batch && e->batch[at] != v) at++;
-        if (at < e->n_batch) cd_log_put(e->o->log, CD_LOG_WARNING, "--batch: %ld is there already", v);
-        else e->batch[e->n_batch++] = v;
-    }
-    if (!n) e->n_batch = 1;
-    return CDMPP_OK;
-}
-
 static cdmpp_status tasks(cd_network_estimate *e, cdmpp_err *err) {
     if (!e->o->tasks.n) return CDMPP_OK;
     CD_TRY(cd_task_registry_new(&e->tasks, err));
@@ -100,7 +79,7 @@ cdmpp_status cd_network_estimate_open(const cd_network_estimate_options *o, cd_n
     e->o = o;
     CD_TRY(parallel_plan(o, &e->parallel, err));
     CD_TRY(cd_network_estimate_measure_open(e, err)); /* forks: before any thread */
-    CD_TRY(batches(e, err));
+    CD_TRY(cd_network_estimate_sizes(e, err));
     CD_TRY(tasks(e, err));
     CD_TRY(models(e, err));
     CD_TRY(cd_network_estimate_sources(e, err));
@@ -127,11 +106,17 @@ cdmpp_status cd_network_estimate_run(cd_network_estimate *e, cdmpp_err *err) {
         if (e->o->stop && *e->o->stop) return CD_FAIL(err, EINTERRUPTED, "after %zu of %zu estimates", k, e->n_item);
         cd_network_estimate_case_run(e, &e->item[k]);
     }
-    return verdict(e, err);
+    CD_TRY(verdict(e, err));
+    return cd_network_estimate_curves(e, err);
 }
 
 /* Cases before the sources and models that they borrow from. */
 void cd_network_estimate_free(cd_network_estimate *e) {
+    for (size_t k = 0; k < e->n_curve; k++) {
+        cd_perf_curve_free(&e->curve[k].law);
+        cd_perf_curve_free(&e->curve[k].low);
+        cd_perf_curve_free(&e->curve[k].high);
+    }
     for (size_t k = 0; k < e->n_item; k++) cd_network_estimate_case_free(&e->item[k]);
     cd_mem_free(e->item);
     cd_measure_close(e->measure);

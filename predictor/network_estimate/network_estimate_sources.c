@@ -6,6 +6,7 @@
  *
  * A network that cannot be read is a source with an error: its cases fail, the others go on. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "predictor/network_estimate/network_estimate_internal.h"
@@ -83,12 +84,25 @@ static cdmpp_status of_tasks(cd_network_estimate *e, const cd_network *w, cdmpp_
 }
 
 /* ---- ONNX and the zoo: one load for a target and a batch ---- */
+/* "net, seq=128": sizes of a dimension are networks of their own in every report. */
+static cdmpp_status name_size(cd_network_estimate *e, cd_network_estimate_source *s, const char *network, cdmpp_err *err) {
+    s->name = network;
+    if (!s->size) return CDMPP_OK;
+    const size_t cap = strlen(network) + strlen(e->over) + 32;
+    char *name = cd_arena_alloc(&e->arena, cap, 1);
+    if (!name) return CD_FAIL(err, ENOMEM, "a network");
+    snprintf(name, cap, "%s, %s=%lld", network, e->over, (long long)s->size);
+    s->name = name;
+    return CDMPP_OK;
+}
+
 static void load(cd_network_estimate *e, cd_network_estimate_source *s, const char *network, const cd_network_estimate_device *d) {
     const cd_network_estimate_options *o = e->o;
-    const cd_onnx_options onnx = {.dim = o->dim.v, .n_dim = (uint32_t)o->dim.n, .input = o->input.v, .n_input = (uint32_t)o->input.n};
+    cd_onnx_options onnx = {.dim = o->dim.v, .n_dim = (uint32_t)o->dim.n, .input = o->input.v, .n_input = (uint32_t)o->input.n};
     cd_network_load_options a = {.network = network, .batch = s->asked, .size = o->input_size, .onnx = &onnx, .target = d->target,
                      .hardware = &d->hardware, .training = o->training};
     if (o->layout) (void)cd_workload_layout_parse(o->layout, &a.layout);
+    if ((s->st = cd_network_estimate_dims(e, s, &onnx, &s->err)) || (s->st = name_size(e, s, network, &s->err))) return;
     if (!(s->loaded = CD_NEW(&e->arena, cd_network_loaded))) {
         s->st = CD_FAIL(&s->err, ENOMEM, "a network");
         return;
@@ -98,7 +112,7 @@ static void load(cd_network_estimate *e, cd_network_estimate_source *s, const ch
         return;
     }
     s->graph = s->loaded->graph;
-    s->name = s->graph->name;
+    if ((s->st = name_size(e, s, s->graph->name, &s->err))) return;
     s->batch = s->graph->batch;
     s->tasks = s->loaded->work->tasks;
     cd_network_estimate_weights(s);
@@ -112,12 +126,12 @@ static bool same_programs(const cd_network_estimate_device *a, const cd_network_
 
 /* The network's source for this device and batch; `from`: the first source of this network. A source is of the device whose target it has. */
 static cdmpp_status live_source(cd_network_estimate *e, const char *network, const cd_network_estimate_device *d, int64_t batch,
-                                size_t from,
+                                int64_t size, size_t from,
                                 cd_network_estimate_source **out, cdmpp_err *err) {
     for (size_t k = from; k < e->n_source; k++) {
         const cd_network_estimate_device *of = e->source[k]->target ? &e->device[0] : NULL;
         while (of && of < d && of->target != e->source[k]->target) of++;
-        if (of && of <= d && e->source[k]->asked == batch && same_programs(of, d)) {
+        if (of && of <= d && e->source[k]->asked == batch && e->source[k]->size == size && same_programs(of, d)) {
             *out = e->source[k];
             return CDMPP_OK;
         }
@@ -125,7 +139,9 @@ static cdmpp_status live_source(cd_network_estimate *e, const char *network, con
     CD_TRY(source_add(e, network, out, err));
     (*out)->given = network;
     (*out)->target = d->target;
+    (*out)->asked_for = true;
     (*out)->asked = batch;
+    (*out)->size = size;
     load(e, *out, network, d);
     return CDMPP_OK;
 }
@@ -138,12 +154,16 @@ static cdmpp_status add_case(cd_network_estimate *e, cd_network_estimate_source 
     return CDMPP_OK;
 }
 
+/* Cases of a network on a device: batches, or the sizes of a dimension with a range. */
+static size_t n_live_size(const cd_network_estimate *e) { return e->range_dim == SIZE_MAX ? e->n_batch : e->n_size; }
+
 static cdmpp_status live_cases(cd_network_estimate *e, const char *network, size_t cap, cdmpp_err *err) {
     const size_t from = e->n_source;
     cd_network_estimate_source *s;
     for (size_t d = 0; d < e->n_device; d++)
-        for (size_t b = 0; b < e->n_batch; b++) {
-            CD_TRY(live_source(e, network, &e->device[d], e->batch[b], from, &s, err));
+        for (size_t k = 0; k < n_live_size(e); k++) {
+            const bool dim = e->range_dim != SIZE_MAX;
+            CD_TRY(live_source(e, network, &e->device[d], e->batch[dim ? 0 : k], dim ? e->size[k] : 0, from, &s, err));
             CD_TRY(add_case(e, s, &e->device[d], cap, err));
         }
     return CDMPP_OK;
@@ -188,7 +208,7 @@ cdmpp_status cd_network_estimate_sources(cd_network_estimate *e, cdmpp_err *err)
     if (!e->o->graph.n && !e->o->from_records) CD_TRY(cd_model_set_need_programs(&e->models, err));
     CD_TRY(cd_network_estimate_devices(e, err));
     for (size_t k = 0; (name = name_at(e->o, k)); k++) n_live += is_live(e, name);
-    const size_t n_file = e->n_source, cap = n_file * e->n_device + n_live * e->n_device * e->n_batch;
+    const size_t n_file = e->n_source, cap = n_file * e->n_device + n_live * e->n_device * n_live_size(e);
     e->graphs = !n_live && e->n_device == 1;
     if (!(e->item = cd_mem_zalloc(cap + 1, sizeof *e->item))) return CD_FAIL(err, ENOMEM, "%zu estimates", cap);
     for (size_t k = 0; k < n_file; k++)

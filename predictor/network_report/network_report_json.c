@@ -205,6 +205,61 @@ static void put_case(const cd_network_report *p, const cd_network_estimate_case 
     cd_json_write_close(w, '}');
 }
 
+/* ---- ranges ---- */
+static void put_points(const cd_network_report *p, const cd_network_estimate_curve *c, cd_json_writer *w) {
+    cd_json_write_key(w, "points");
+    cd_json_write_open(w, '[');
+    for (int64_t size = 0; (size = cd_network_estimate_curve_next(p->e, size));) {
+        double v, low, high;
+        bool estimated;
+        cd_network_estimate_curve_at(c, size, &v, &low, &high, &estimated);
+        cd_json_write_open(w, '{');
+        cd_json_write_member_int(w, "size", size);
+        cd_json_write_member_real(w, "latency_s", v);
+        cd_json_write_member_real(w, "low_s", low);
+        cd_json_write_member_real(w, "high_s", high);
+        cd_json_write_member_bool(w, "estimated", estimated);
+        cd_json_write_close(w, '}');
+    }
+    cd_json_write_close(w, ']');
+}
+
+/* Of each estimated size; null and the reason where it is not known. */
+static void put_one_schedule(const cd_network_estimate_curve *c, cd_json_writer *w) {
+    cd_json_write_key(w, "one_schedule");
+    cd_json_write_open(w, '{');
+    cd_json_write_member_str(w, "why_not", c->has_one ? NULL : c->why_not);
+    cd_json_write_key(w, "sizes");
+    cd_json_write_open(w, '[');
+    for (size_t k = 0; c->has_one && k < c->n; k++) {
+        cd_json_write_open(w, '{');
+        cd_json_write_member_int(w, "size", c->size[k]);
+        cd_json_write_member_real(w, "loss", c->loss[k]);
+        cd_json_write_member_real(w, "apart_share", c->apart[k]);
+        cd_json_write_close(w, '}');
+    }
+    cd_json_write_close(w, ']');
+    cd_json_write_close(w, '}');
+}
+
+static void put_curves(const cd_network_report *p, cd_json_writer *w) {
+    cd_json_write_key(w, "curves");
+    cd_json_write_open(w, '[');
+    for (size_t k = 0; k < p->e->n_curve; k++) {
+        const cd_network_estimate_curve *c = &p->e->curve[k];
+        cd_json_write_open(w, '{');
+        cd_json_write_member_str(w, "network", c->first->source->given);
+        cd_json_write_member_str(w, "device", c->first->device->name);
+        cd_json_write_member_str(w, "over", p->e->over);
+        cd_json_write_member_str(w, "law", c->st ? NULL : cd_perf_curve_form_name(c->law.form));
+        cd_json_write_member_str(w, "error", c->st ? c->err.msg : NULL);
+        if (!c->st) put_points(p, c, w);
+        if (!c->st) put_one_schedule(c, w);
+        cd_json_write_close(w, '}');
+    }
+    cd_json_write_close(w, ']');
+}
+
 /* ---- all ---- */
 static void put_table(const cd_network_report *p, cd_buf *b) {
     cd_json_writer w = {.out = b};
@@ -218,6 +273,7 @@ static void put_table(const cd_network_report *p, cd_buf *b) {
         cd_json_write_close(&w, '}');
     }
     cd_json_write_close(&w, ']');
+    if (p->e->over) put_curves(p, &w);
     if (p->prices) {
         cd_json_write_key(&w, "cheapest");
         cd_json_write_open(&w, '[');

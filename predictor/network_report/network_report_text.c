@@ -219,6 +219,54 @@ static void put_cheapest(const cd_network_report *p, cd_buf *b) {
     }
 }
 
+/* ---- ranges ---- */
+static void put_one_schedule(const cd_network_estimate_curve *c, cd_buf *b) {
+    size_t worst = 0;
+    double sum = 0, apart = 0;
+    if (!c->has_one) {
+        cd_buf_putf(b, "    one schedule for all: not known, %s\n", c->why_not);
+        return;
+    }
+    for (size_t k = 0; k < c->n; k++) {
+        sum += c->loss[k];
+        if (c->loss[k] > c->loss[worst]) worst = k;
+        if (c->apart[k] > apart) apart = c->apart[k];
+    }
+    cd_buf_putf(b, "    one schedule of each operator for all: predicted %.1f %% slower than the best of each size in the mean of these %zu, %.1f %% at %lld", 100 * sum / (double)c->n,
+                c->n, 100 * c->loss[worst], (long long)c->size[worst]);
+    if (apart > 0) cd_buf_putf(b, " (without up to %.0f %% of the time, which no one schedule fits)", 100 * apart);
+    cd_buf_puts(b, "\n");
+}
+
+/* Sizes that were estimated have a *. */
+static void put_curve(const cd_network_report *p, const cd_network_estimate_curve *c, cd_buf *b) {
+    const cd_network_estimate *e = p->e;
+    char s[CELL], from[CELL], to[CELL];
+    put_name(b, c->first->source->given, 0, 48);
+    cd_buf_putf(b, ", %s, %s %lld..%lld: ", c->first->device->name, e->over, (long long)e->size[0], (long long)e->size[e->n_size - 1]);
+    if (c->st) {
+        put_name(b, c->err.msg, 0, SIZE_MAX);
+        cd_buf_puts(b, "\n");
+        return;
+    }
+    cd_buf_putf(b, "%s", cd_perf_curve_form_name(c->law.form));
+    if (cd_perf_curve_turns(&c->law)) {
+        cd_buf_puts(b, ", turns ");
+        cd_perf_curve_turn_put(b, &c->law.turn);
+    }
+    cd_buf_putf(b, "\n  %10s  %10s  %10s  %10s   *: estimated, the others by the law\n", e->over, "latency", "from", "to");
+    for (int64_t size = 0; (size = cd_network_estimate_curve_next(e, size));) {
+        double v, low, high;
+        bool estimated;
+        cd_network_estimate_curve_at(c, size, &v, &low, &high, &estimated);
+        put_time(s, v);
+        put_time(from, low);
+        put_time(to, high);
+        cd_buf_putf(b, "  %10lld  %10s  %10s  %10s %s\n", (long long)size, s, from, to, estimated ? "*" : "");
+    }
+    put_one_schedule(c, b);
+}
+
 /* ---- operators ---- */
 typedef struct {
     uint32_t op;
@@ -296,6 +344,7 @@ static void put_ops(const cd_network_report *p, const cd_network_estimate_case *
 /* ---- all ---- */
 void cd_network_report_text(const cd_network_report *p, cd_buf *b) {
     put_table(p, b);
+    for (size_t k = 0; k < p->e->n_curve; k++) put_curve(p, &p->e->curve[k], b);
     if (p->measured) put_summary(p, b, "against the measured", false, 1);
     if (p->measured) put_summary(p, b, "those of which at most 15 % of the time is given", false, 0.15);
     if (p->e->o->run) put_summary(p, b, "against the run here", true, 1);

@@ -1,8 +1,9 @@
-/* bench_perf_curve planted [SEEDS] [POINTS] [TOLERANCE] | curves FILE [TOLERANCE] | leave FILE | corner FILE -- what docs/reference/patterns.md says of fits.
+/* bench_perf_curve planted [SEEDS] [POINTS] [TOLERANCE] | curves FILE [TOLERANCE] | leave FILE | range FILE -- what docs/reference/patterns.md says of fits.
  *
  * planted: curves of made_curve.h, sizes 1 .. POINTS (100), 5 % noise, clean and spoiled (warm-up, 3 % outliers); right forms and
  * breaks within one sample, SEEDS (1000) of each form. curves: forms on each host, conv and dense apart. leave: of each curve of 100 sizes 10
- * are seen (evenly spread, or drawn: ends not kept) and 90 predicted; mean and median relative error beside polynomials. */
+ * are seen (evenly spread, or drawn: ends not kept) and 90 predicted; mean and median relative error beside polynomials. range: sizes 1, 3, 8, 23
+ * and 64 are seen, as of cdmpp-replay --batch 1..64, and those between predicted. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -214,6 +215,48 @@ static void leave(const char *path) {
     }
 }
 
+/* ---- a range of sizes from five of them ---- */
+enum { RANGE = 5 };
+static double *range_mean[HOSTS];
+static size_t range_n[HOSTS];
+
+static void range_curve(const cd_curve *c, double unused) {
+    static const double at[RANGE] = {1, 3, 8, 23, 64};
+    const size_t host = (size_t)(row_of(c->host) - row);
+    double x[RANGE], t[RANGE], sum_e = 0;
+    size_t n = 0, m = 0;
+    cd_perf_curve p;
+    (void)unused;
+    for (size_t i = 0; i < c->n && n < RANGE; i++)
+        if (c->x[i] == at[n]) x[n] = at[n], t[n++] = c->t[i];
+    if (n < RANGE || c->n < 64) return;
+    if (!range_mean[host] && !(range_mean[host] = calloc(8192, sizeof(double)))) exit(1);
+    if (cd_perf_curve_fit(x, t, n, NULL, &p, NULL)) exit(1);
+    for (size_t i = 0; i < c->n && c->x[i] < 64; i++) {
+        bool seen = false;
+        for (int k = 0; k < RANGE; k++) seen |= c->x[i] == at[k];
+        if (seen) continue;
+        sum_e += fabs(cd_perf_curve_eval(&p, c->x[i]) - c->t[i]) / c->t[i];
+        m++;
+    }
+    cd_perf_curve_free(&p);
+    if (m) range_mean[host][range_n[host]++] = sum_e / (double)m;
+}
+
+static void range(const char *path) {
+    each(path, range_curve, 0);
+    printf("\n| 5 sizes of 1..64 | curves | mean | median | 90 of 100 below | below 10 %% |\n| --- | --- | --- | --- | --- | --- |\n");
+    for (size_t i = 0; i < n_row; i++) {
+        double mean = 0;
+        size_t good = 0;
+        const size_t n = range_n[i];
+        if (!n) continue;
+        cd_sort_doubles(range_mean[i], n);
+        for (size_t k = 0; k < n; k++) mean += range_mean[i][k] / (double)n, good += range_mean[i][k] < 0.1;
+        printf("| %s | %zu | %.2f %% | %.2f %% | %.2f %% | %.1f %% |\n", row[i].host, n, 100 * mean, 100 * range_mean[i][n / 2], 100 * range_mean[i][n * 9 / 10], 100.0 * (double)good / (double)n);
+    }
+}
+
 int main(int argc, char **argv) {
     if (argc > 1 && !strcmp(argv[1], "planted")) {
         planted(argc > 2 ? (size_t)atol(argv[2]) : 1000, argc > 3 ? (size_t)atol(argv[3]) : 100, argc > 4 ? atof(argv[4]) : 0);
@@ -221,8 +264,10 @@ int main(int argc, char **argv) {
         curves(argv[2], argc > 3 ? atof(argv[3]) : 0);
     } else if (argc > 2 && !strcmp(argv[1], "leave")) {
         leave(argv[2]);
+    } else if (argc > 2 && !strcmp(argv[1], "range")) {
+        range(argv[2]);
     } else {
-        fprintf(stderr, "bench_perf_curve planted [SEEDS] [POINTS] [TOLERANCE] | curves FILE [TOLERANCE] | leave FILE\n");
+        fprintf(stderr, "bench_perf_curve planted [SEEDS] [POINTS] [TOLERANCE] | curves FILE [TOLERANCE] | leave FILE | range FILE\n");
         return 2;
     }
     return 0;
