@@ -11,7 +11,7 @@ typedef struct {
     cd_texts model, network, cost_model;
     cd_texts models;            /* cost models of --cost-model, then those of --model */
     const char *margin, *min_us, *cover, *share, *budget; /* numbers as text */
-    const char *save_plan, *html, *trace;
+    const char *save_plan, *annotate, *html, *trace;
     bool split, explain, verbose, list_devices;
 } request;
 
@@ -55,7 +55,7 @@ static const cd_option table[] = {
     {"stage-groups", 's', "N", CD_OPTION_INT, AT(stage_groups), "0..64", PLAN, "Groups in a stage; 0: any number (default: 8)"},
     {"rules", 0, "FILE", CD_OPTION_FILE, AT(rules), NULL, PLAN, "Which device may run what, patterns, places (docs/reference/offload.md): the plan keeps to them, and whole operators are also placed by cost under them"},
     {"mac", 0, NULL, CD_OPTION_FLAG, AT(mac), NULL, PLAN, "With --rules: regions without a multiply-add stay on the first device"},
-    {"plan", 0, "FILE", CD_OPTION_FILE, AT(plan), "*.json", PLAN, "Make no plan: print, draw or run the plan of this file (docs/reference/plan.md)"},
+    {"plan", 0, "FILE", CD_OPTION_FILE, AT(plan), "*.json", PLAN, "Make no plan: print, draw or run the plan of this file (docs/reference/plan.md), or of an ONNX file that --annotate wrote"},
     {"run", 0, NULL, CD_OPTION_FLAG, AT(run), NULL, RUN, "Run the plan on this machine in turns with each device alone, equal and greedy shares: times and values. What measures best is kept as the plan"},
     {"compare", 0, NULL, CD_OPTION_FLAG, AT(compare), NULL, RUN, "Print all baselines: equal, fixed and greedy shares, placement; with --run they are measured too"},
     {"budget", 0, "S", CD_OPTION_TEXT, offsetof(request, budget), NULL, RUN, "Seconds for measuring (default: 2 for the plan, 2 for the comparison)"},
@@ -65,6 +65,7 @@ static const cd_option table[] = {
     {"list-patterns", 0, NULL, CD_OPTION_FLAG, AT(list_patterns), NULL, OUTPUT, "With --rules: print what they match in the network, and nothing else"},
     {"emit", 0, "FOLDER", CD_OPTION_FOLDER, AT(emit), NULL, OUTPUT, "Write regions as sources with a makefile: with --rules those below the table, else those of the plan, which must not split operators"},
     {"save-plan", 0, "FILE", CD_OPTION_FILE, offsetof(request, save_plan), "*.json", OUTPUT, "Write the plan (docs/reference/plan.md)"},
+    {"annotate", 0, "FILE", CD_OPTION_FILE, offsetof(request, annotate), "*.onnx", OUTPUT, "Write the network's ONNX file with the plan in its metadata, from where --plan reads it"},
     {"lp", 0, "FILE", CD_OPTION_FILE, AT(lp), "*.lp", OUTPUT, "Write the placement of whole operators as a 0/1 problem in CPLEX LP format, for any solver"},
     {"html", 0, "FILE", CD_OPTION_FILE, offsetof(request, html), "*.html", OUTPUT, "Write a page: table, timeline, operators"},
     {"trace", 0, "FILE", CD_OPTION_FILE, offsetof(request, trace), "*.json", OUTPUT, "Write the timeline for chrome://tracing and Perfetto"},
@@ -126,7 +127,7 @@ static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
     if (r->list_devices) return CDMPP_OK;
     if (n != 1) return CD_FAIL(err, EUSAGE, n ? "one network at a time" : "there is no network: --network NAME|FILE");
     if (r->split && r->plan.no_split) return CD_FAIL(err, EUSAGE, "--split or --no-split");
-    if (r->plan.plan && r->save_plan) return CD_FAIL(err, EUSAGE, "--plan makes no plan: --dims, --no-split, --compare and --save-plan go without it");
+    if (r->plan.plan && (r->save_plan || r->annotate)) return CD_FAIL(err, EUSAGE, "--plan makes no plan: --dims, --no-split, --compare, --save-plan and --annotate go without it");
     CD_TRY(numbers(r, err));
     return cd_partition_check(&r->plan, err);
 }
@@ -161,6 +162,7 @@ static cdmpp_status all(const request *r, cd_partition *p, bool json, cdmpp_err 
     }
     CD_TRY(cd_partition_compute(p, err));
     if (r->save_plan) CD_TRY(cd_partition_save_plan(p, r->save_plan, err));
+    if (r->annotate) CD_TRY(cd_partition_annotate(p, r->annotate, err));
     if (r->trace) CD_TRY(cd_partition_report_trace(p, r->trace, err));
     if (r->html) CD_TRY(cd_partition_report_html(p, r->html, err));
     if (json) cd_partition_report_json(p, &b);

@@ -32,7 +32,7 @@ cdmpp_status cd_partition_check(const cd_partition_options *o, cdmpp_err *err) {
     cd_workload_layout layout;
     if (o->no_split && o->dims) return CD_FAIL(err, EUSAGE, "--no-split leaves nothing for --dims");
     if (o->plan && (o->dims || o->no_split || o->compare))
-        return CD_FAIL(err, EUSAGE, "--plan makes no plan: --dims, --no-split, --compare and --save-plan go without it");
+        return CD_FAIL(err, EUSAGE, "--plan makes no plan: --dims, --no-split, --compare, --save-plan and --annotate go without it");
     if (o->layout && !cd_workload_layout_parse(o->layout, &layout))
         return CD_FAIL(err, EUSAGE, "--layout: expected one of " CD_WORKLOAD_LAYOUTS ", found '%.40s'", o->layout);
     if (!o->rules && (o->list_patterns || o->mac)) return CD_FAIL(err, EUSAGE, "--list-patterns and --mac are about --rules");

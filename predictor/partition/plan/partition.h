@@ -149,4 +149,7 @@ bool cd_partition_stopped(const cd_partition *p); /* options.stop */
 bool cd_partition_disturbed(const cd_partition *p); /* others used more than CD_HOST_LOAD_LIMIT of the processors while the plan was measured */
 bool cd_partition_ran_another(const cd_partition *p); /* run.now is of a plan made again, not of `plan` */
 cdmpp_status cd_partition_save_plan(const cd_partition *p, const char *path, cdmpp_err *err); /* Errors: EIO, ENOMEM */
+/* The network's ONNX file, with the plan in its metadata, to another path or the same. Errors: EUSAGE (a network of the zoo), those of cd_onnx_metadata_write. */
+cdmpp_status cd_partition_annotate(const cd_partition *p, const char *path, cdmpp_err *err);
+#define CD_PARTITION_PLAN_KEY "cdmpp.plan" /* of the metadata */
 #endif

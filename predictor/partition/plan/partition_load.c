@@ -75,6 +75,18 @@ cdmpp_status cd_partition_costs(cd_partition *p, cdmpp_err *err) {
 
 static void on_lines(void *ctx, const char *text) { cd_log_lines(ctx, CD_LOG_ERROR, text); }
 
+/* A plan's own file, or an ONNX file with one in its metadata. */
+static cdmpp_status read_plan(cd_partition *p, cdmpp_err *err) {
+    char *text = NULL;
+    size_t n;
+    if (!cd_onnx_is_model(p->o->plan)) return cd_shard_plan_read(p->o->plan, &p->plan, err);
+    cdmpp_status st = cd_onnx_metadata(p->o->plan, CD_PARTITION_PLAN_KEY, &text, &n, err);
+    if (!st && !text) st = CD_FAIL(err, ESCHEMA, "%.160s: there is no plan in its metadata: --annotate writes one", p->o->plan);
+    if (!st) st = cd_shard_plan_read_text(p->o->plan, text, n, &p->plan, err);
+    cd_mem_free(text);
+    return st;
+}
+
 bool cd_partition_needs_times(const cd_partition_options *o) {
     if (o->list_patterns) return false;
     bool slow = false; /* a device that only fails is left out without asking for times */
@@ -87,7 +99,7 @@ cdmpp_status cd_partition_open(const cd_partition_options *o, cd_partition *p, c
                                    .use_default = cd_partition_needs_times(o), .lines = on_lines, .ctx = o->log};
     p->o = o;
     CD_TRY(cd_partition_measure_open(p, err));
-    if (o->plan) CD_TRY(cd_shard_plan_read(o->plan, &p->plan, err)); /* its devices decide the layout of the network */
+    if (o->plan) CD_TRY(read_plan(p, err)); /* its devices decide the layout of the network */
     CD_TRY(cd_model_set_open(&m, &p->models, err));
     if (cd_partition_needs_times(o)) CD_TRY(cd_model_set_need_programs(&p->models, err));
     CD_TRY(cd_partition_machine(p, err));

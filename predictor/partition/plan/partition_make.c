@@ -60,6 +60,17 @@ cdmpp_status cd_partition_save_plan(const cd_partition *p, const char *path, cdm
     return st;
 }
 
+cdmpp_status cd_partition_annotate(const cd_partition *p, const char *path, cdmpp_err *err) {
+    cd_buf b = {0};
+    if (!cd_onnx_is_model(p->o->network)) return CD_FAIL(err, EUSAGE, "--annotate: %.160s is no ONNX file", p->o->network);
+    cd_shard_plan_write(p->plan, &b);
+    cdmpp_status st;
+    if (b.oom) st = CD_FAIL(err, ENOMEM, "a plan of %u operators", p->plan->n_op);
+    else st = cd_onnx_metadata_write(p->o->network, path, CD_PARTITION_PLAN_KEY, b.p, b.n, err);
+    cd_buf_free(&b);
+    return st;
+}
+
 /* Whether any operator has the dimension `name`, of n letters. */
 static bool known(const char *const *dim, uint32_t n_dim, const char *name, size_t n) {
     for (uint32_t k = 0; k < n_dim; k++)

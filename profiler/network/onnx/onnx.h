@@ -58,6 +58,15 @@ typedef struct cd_onnx_miss {
  * EUNSUPPORTED (opset), EUSAGE (an option that fits nothing), ENOMEM. */
 cdmpp_status cd_onnx_read(const char *path, const cd_onnx_options *o, CD_GIVE cd_graph **out, CD_KEEP const cd_onnx_miss **miss,
                           uint32_t *n_miss, cdmpp_err *err);
+
+/* A text that is kept in the file beside the model: the value of `key` in its metadata_props, the last one if there are several. *text is the
+ * caller's to free, and NULL where there is none. Errors, with the path: EIO, EPARSE (no model), ENOMEM. */
+cdmpp_status cd_onnx_metadata(const char *path, const char *key, CD_GIVE char **text, size_t *n, cdmpp_err *err);
+/* Writes the file of `path` to `to`, which may be the same, with this text in place of what `key` had. All other bytes of the model stay as they are,
+ * in their order. Errors: the same. */
+cdmpp_status cd_onnx_metadata_write(const char *path, const char *to, const char *key, const char *text, size_t n, cdmpp_err *err);
+/* Whether the file begins as an ONNX model does, and not as JSON. */
+bool cd_onnx_is_model(const char *path);
 /* The same of bytes; `folder` is where external data would be, NULL: nowhere. */
 cdmpp_status cd_onnx_parse(const void *data, size_t n, const char *name, const char *folder, const cd_onnx_options *o,
                            CD_GIVE cd_graph **out, CD_KEEP const cd_onnx_miss **miss, uint32_t *n_miss, cdmpp_err *err);

@@ -6,6 +6,19 @@
 
 #include "profiler/network/onnx/onnx.h"
 
+/* onnx_strip, onnx_metadata: a walk over the bytes of protocol buffers. */
+
+typedef struct cd_onnx_wire {
+    const unsigned char *p;
+    size_t at, end;
+} cd_onnx_wire;
+
+/* The number at w->at, which moves behind it. Errors: EPARSE. */
+cdmpp_status cd_onnx_wire_varint(cd_onnx_wire *w, uint64_t *v, cdmpp_err *err);
+void cd_onnx_wire_put_varint(cd_buf *b, uint64_t v);
+/* *n: bytes of the content of a field of this wire type at w->at, which moves behind the length if there is one. Errors: EPARSE. */
+cdmpp_status cd_onnx_wire_extent(cd_onnx_wire *w, unsigned type, size_t *n, cdmpp_err *err);
+
 /* onnx_map_internal -- names of one scope -> numbers. Keys are borrowed, memory is an arena's. */
 
 typedef struct cd_onnx_map {

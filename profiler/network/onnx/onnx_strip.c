@@ -25,18 +25,13 @@ static const struct {
     {TYPE_SEQUENCE, TYPE, 1}, {TYPE_MAP, TYPE, 2}, {TYPE_OPTIONAL, TYPE, 1},
 };
 
-typedef struct wire {
-    const unsigned char *p;
-    size_t at, end;
-} wire;
-
 static int fate(int message, uint64_t field) {
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
         if (fields[i].in == message && fields[i].field == field) return fields[i].to;
     return 0;
 }
 
-static cdmpp_status varint(wire *w, uint64_t *v, cdmpp_err *err) {
+cdmpp_status cd_onnx_wire_varint(cd_onnx_wire *w, uint64_t *v, cdmpp_err *err) {
     *v = 0;
     for (unsigned shift = 0; shift < 70; shift += 7) {
         if (w->at == w->end) return CD_FAIL(err, EPARSE, "the model ends in the middle of a number at byte %zu", w->at);
@@ -47,7 +42,7 @@ static cdmpp_status varint(wire *w, uint64_t *v, cdmpp_err *err) {
     return CD_FAIL(err, EPARSE, "a number of more than 10 bytes at byte %zu: no ONNX model", w->at);
 }
 
-static void put_varint(cd_buf *b, uint64_t v) {
+void cd_onnx_wire_put_varint(cd_buf *b, uint64_t v) {
     char c[10];
     size_t n = 0;
     for (; v > 127; v >>= 7) c[n++] = (char)(v | 128);
@@ -55,17 +50,16 @@ static void put_varint(cd_buf *b, uint64_t v) {
     cd_buf_put(b, c, n);
 }
 
-/* Bytes of a field of this wire type from w->at on. */
-static cdmpp_status extent(wire *w, unsigned type, size_t *n, cdmpp_err *err) {
+cdmpp_status cd_onnx_wire_extent(cd_onnx_wire *w, unsigned type, size_t *n, cdmpp_err *err) {
     uint64_t v;
-    wire ahead = *w;
+    cd_onnx_wire ahead = *w;
     switch (type) {
     case 0:
-        CD_TRY(varint(&ahead, &v, err));
+        CD_TRY(cd_onnx_wire_varint(&ahead, &v, err));
         v = ahead.at - w->at;
         break;
     case 1: v = 8; break;
-    case 2: CD_TRY(varint(w, &v, err)); break;
+    case 2: CD_TRY(cd_onnx_wire_varint(w, &v, err)); break;
     case 5: v = 4; break;
     default: return CD_FAIL(err, EPARSE, "unknown wire type %u at byte %zu: no ONNX model", type, w->at);
     }
@@ -76,15 +70,15 @@ static cdmpp_status extent(wire *w, unsigned type, size_t *n, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status walk(wire *w, int message, int depth, cd_buf *out, cdmpp_err *err);
+static cdmpp_status walk(cd_onnx_wire *w, int message, int depth, cd_buf *out, cdmpp_err *err);
 
 /* A message in a message: its length comes first, so it is made beside. */
-static cdmpp_status inner(const wire *w, size_t n, int message, int depth, cd_buf *out, cdmpp_err *err) {
-    wire in = {w->p, w->at, w->at + n};
+static cdmpp_status inner(const cd_onnx_wire *w, size_t n, int message, int depth, cd_buf *out, cdmpp_err *err) {
+    cd_onnx_wire in = {w->p, w->at, w->at + n};
     cd_buf b = {0};
     cdmpp_status st = walk(&in, message, depth + 1, &b, err);
     if (!st) {
-        put_varint(out, b.n);
+        cd_onnx_wire_put_varint(out, b.n);
         if (b.n) cd_buf_put(out, b.p, b.n);
         out->oom |= b.oom;
     }
@@ -93,30 +87,30 @@ static cdmpp_status inner(const wire *w, size_t n, int message, int depth, cd_bu
 }
 
 /* Drops, copies or enters one field. Sizes are checked before the copy, so that the limit holds for a single large field too. */
-static cdmpp_status field(wire *w, int message, int depth, cd_buf *out, cdmpp_err *err) {
+static cdmpp_status field(cd_onnx_wire *w, int message, int depth, cd_buf *out, cdmpp_err *err) {
     uint64_t tag;
     size_t n;
-    CD_TRY(varint(w, &tag, err));
+    CD_TRY(cd_onnx_wire_varint(w, &tag, err));
     const unsigned type = (unsigned)(tag & 7);
     const int to = fate(message, tag >> 3);
-    CD_TRY(extent(w, type, &n, err));
+    CD_TRY(cd_onnx_wire_extent(w, type, &n, err));
     if (to == DROP || (to == DROP_LARGE && n > LARGE)) {
         w->at += n;
         return CDMPP_OK;
     }
     if (out->n + n > CD_ONNX_MAX_STRIPPED && !(to > 0 && type == 2))
         return CD_FAIL(err, ERANGE, "more than %zu MiB beside the weights", CD_ONNX_MAX_STRIPPED >> 20);
-    put_varint(out, tag);
+    cd_onnx_wire_put_varint(out, tag);
     if (to > 0 && type == 2) CD_TRY(inner(w, n, to, depth, out, err));
     else {
-        if (type == 2) put_varint(out, n);
+        if (type == 2) cd_onnx_wire_put_varint(out, n);
         cd_buf_put(out, (const char *)w->p + w->at, n);
     }
     w->at += n;
     return CDMPP_OK;
 }
 
-static cdmpp_status walk(wire *w, int message, int depth, cd_buf *out, cdmpp_err *err) {
+static cdmpp_status walk(cd_onnx_wire *w, int message, int depth, cd_buf *out, cdmpp_err *err) {
     if (depth > CD_ONNX_MAX_DEPTH) return CD_FAIL(err, ERANGE, "messages nested deeper than %d", CD_ONNX_MAX_DEPTH);
     while (w->at < w->end) {
         CD_TRY(field(w, message, depth, out, err));
@@ -127,6 +121,6 @@ static cdmpp_status walk(wire *w, int message, int depth, cd_buf *out, cdmpp_err
 }
 
 cdmpp_status cd_onnx_strip(const void *data, size_t n, cd_buf *out, cdmpp_err *err) {
-    wire w = {data, 0, n};
+    cd_onnx_wire w = {data, 0, n};
     return walk(&w, MODEL, 0, out, err);
 }

@@ -29,6 +29,16 @@ net --goal sum --lp a.lp | grep '^whole operators' | shape; sed -n 2p a.lp; tail
 net --stages | grep '^stages' | shape | sed 's/(.*//'
 echo "--- page and trace"
 grep -c 'https\?://\|src=\|@import\|url(' p.html; tail -n 1 p.html; head -c 1 t.json; echo
+echo "--- a plan in the metadata of an ONNX file"
+cp "$ROOT/examples/resnet18.onnx" r.onnx; digest=$(cksum <r.onnx)
+onnx() { cdmpp-partition --cost-model "$M" --as zen5-avx2 --trials 1 -q "$@"; }
+onnx --network r.onnx --annotate a.onnx --save-plan a.json >1.txt; echo "exit $?"
+[ "$(cksum <r.onnx)" = "$digest" ] && echo untouched
+cdmpp-partition -q --network r.onnx --plan a.json >2.txt; cdmpp-partition -q --network a.onnx --plan a.onnx | cmp - 2.txt && echo same
+onnx --network a.onnx --annotate a.onnx --no-split >1.txt; cdmpp-partition -q --network r.onnx --plan a.onnx | cmp - 2.txt >/dev/null || echo another
+cdmpp-partition -q --network r.onnx --plan r.onnx; echo "exit $?"
+net --annotate b.onnx | tail -n 1; ls b.onnx 2>&1
+cdmpp-partition -q --network r.onnx --plan a.json --annotate b.onnx 2>&1 | head -n 1
 echo "--- plan files that are wrong"
 no() { "$@"; echo "exit $?"; }
 no cdmpp-partition -q --model resnet-18 --plan p.json
