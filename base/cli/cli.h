@@ -83,6 +83,7 @@ typedef enum cd_option_kind {
     CD_OPTION_WORD,   /* int: position in `values`, "text|json"                */
     CD_OPTION_TEXT,   /* const char *                                          */
     CD_OPTION_FILE,   /* const char *; `values`: patterns "*.h5|*.json", NULL: any file */
+    CD_OPTION_OUTPUT, /* the same, of a file that is written: no other option or operand may name it */
     CD_OPTION_FOLDER, /* const char *                                          */
     CD_OPTION_TEXTS,  /* cd_texts, may be given many times                     */
     CD_OPTION_FILES   /* the same, of files                                    */
@@ -130,13 +131,15 @@ typedef struct cd_command {
  * nothing is checked any more. Errors: EUSAGE, ENOMEM. Free `said` after an error too. */
 cdmpp_status cd_option_read(const cd_command *c, int argc, char **argv, void *to, cd_cli_args *said, cdmpp_err *err);
 void cd_cli_args_free(cd_cli_args *said);
+/* Whether files that are written (CD_OPTION_OUTPUT) are none of those that other options and operands name; links count. Errors: EUSAGE. */
+cdmpp_status cd_option_outputs_apart(const cd_command *c, const void *to, const cd_cli_args *said, cdmpp_err *err);
 /* Row i of the table and of what every command has; NULL after the last. `common`: one of the latter. */
 const cd_option *cd_option_row(const cd_command *c, size_t i, bool *common);
 /* The row that help shows as its i-th: those of a group stand together, in the order of the table. */
 size_t cd_option_shown(const cd_command *c, size_t i);
 /* Title of the group of row i; NULL: none. */
 const char *cd_option_group(const cd_command *c, size_t i);
-static inline bool cd_option_is_file(const cd_option *o) { return o->kind == CD_OPTION_FILE || o->kind == CD_OPTION_FILES; }
+static inline bool cd_option_is_file(const cd_option *o) { return o->kind == CD_OPTION_FILE || o->kind == CD_OPTION_OUTPUT || o->kind == CD_OPTION_FILES; }
 static inline bool cd_option_is_list(const cd_option *o) { return o->kind == CD_OPTION_FILES || o->kind == CD_OPTION_TEXTS; }
 
 /* What to print. --help, 80 columns: */

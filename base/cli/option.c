@@ -125,6 +125,7 @@ static cdmpp_status store(const reader *r, found f, const char *text) {
     case CD_OPTION_FILES: return append(r, to, text);
     case CD_OPTION_TEXT:
     case CD_OPTION_FILE:
+    case CD_OPTION_OUTPUT:
     case CD_OPTION_FOLDER: break;
     }
     *(const char **)to = text;
@@ -175,5 +176,7 @@ cdmpp_status cd_option_read(const cd_command *c, int argc, char **argv, void *to
         if (st) return st;
         if (said->help_asked || said->usage) return CDMPP_OK;
     }
-    return said->version || !c->check ? CDMPP_OK : c->check(to, said, err);
+    if (said->version) return CDMPP_OK;
+    CD_TRY(cd_option_outputs_apart(c, to, said, err));
+    return c->check ? c->check(to, said, err) : CDMPP_OK;
 }

@@ -202,12 +202,29 @@ static int create_new(char *name, size_t cap, const char *path, mode_t mode) {
     return -1;
 }
 
+cdmpp_status cd_file_replaceable(const char *path, cdmpp_err *err) {
+    struct stat st;
+    if (stat(path, &st) != 0 || S_ISREG(st.st_mode)) return CDMPP_OK;
+    return cd_err_at(err, CD_FAIL(err, EIO, "this is %s and no file: it is not replaced", S_ISDIR(st.st_mode) ? "a folder" : "a device or a pipe"), path, 0);
+}
+
+bool cd_file_same(const char *a, const char *b) {
+    struct stat x, y;
+    if (!strcmp(a, b)) return true;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && S_ISREG(x.st_mode) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
 /* An empty file with the usual permissions; create_new() has found a name that nobody else uses. */
 cdmpp_status cd_file_temp(const char *path, char **temp, cdmpp_err *err) {
     const size_t cap = strlen(path) + 48;
     char *name = cd_mem_alloc(cap);
     *temp = NULL;
     if (!name) return cd_err_at(err, CD_FAIL(err, ENOMEM, "path"), path, 0);
+    const cdmpp_status can = cd_file_replaceable(path, err);
+    if (can) {
+        cd_mem_free(name);
+        return can;
+    }
     const int fd = create_new(name, cap, path, 0666);
     if (fd < 0) {
         const cdmpp_status st = IO_FAIL(err, "create a file in this folder", path);

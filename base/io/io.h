@@ -127,6 +127,10 @@ cdmpp_status cd_file_write(const char *path, const void *data, size_t n, cdmpp_e
  * temporary beside `path`, later sync it and give it the name. After a failure of
  * cd_file_publish the temporary is gone; drop one with cd_file_discard. */
 cdmpp_status cd_file_temp(const char *path, CD_GIVE char **temp, cdmpp_err *err);
+/* EIO where something is there that is no file: a device or a folder is not replaced by one. cd_file_temp asks this first. */
+cdmpp_status cd_file_replaceable(const char *path, cdmpp_err *err);
+/* Equal names, or two names of one file. */
+bool cd_file_same(const char *a, const char *b);
 cdmpp_status cd_file_publish(CD_TAKE char *temp, const char *path, cdmpp_err *err);
 void cd_file_discard(CD_TAKE char *temp); /* NULL is fine */
 

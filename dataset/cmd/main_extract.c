@@ -16,13 +16,13 @@ static const char *const group[] = {"Extraction", "Other work"};
 #define AT(member) offsetof(options, member)
 static const cd_option table[] = {
     {"tasks", 0, "FILE", CD_OPTION_FILES, AT(task), NULL, MAIN, "Task definitions: all_tasks.pkl, *.task.pkl, networks.json, our text form, or a folder of these"},
-    {"out", 'o', "FILE", CD_OPTION_FILE, AT(out), "*.h5", MAIN, "Data set to write (HDF5)"},
+    {"out", 'o', "FILE", CD_OPTION_OUTPUT, AT(out), "*.h5", MAIN, "Data set to write (HDF5)"},
     {"jobs", 'j', "N", CD_OPTION_INT, AT(jobs), "1..1024", MAIN, "Threads (default: one per CPU); the result does not depend on it"},
     {"steps", 0, NULL, CD_OPTION_FLAG, AT(steps), NULL, MAIN, "Keep the steps of the schedules too, which model.members=[tlp] reads"},
     {"shard", 0, "I/N", CD_OPTION_TEXT, AT(shard_text), NULL, MAIN, "Only the I-th of N parts of the input, cut between files by size"},
     {"restart", 0, NULL, CD_OPTION_FLAG, AT(restart), NULL, MAIN, "Do not go on from FILE.partial of a run that was stopped"},
     {"strict", 0, NULL, CD_OPTION_FLAG, AT(strict), NULL, MAIN, "Stop at the first line that cannot be used"},
-    {"merge", 0, "OUT", CD_OPTION_FILE, AT(merge), "*.h5", OTHER, "Join data sets (the arguments), in order, into OUT"},
+    {"merge", 0, "OUT", CD_OPTION_OUTPUT, AT(merge), "*.h5", OTHER, "Join data sets (the arguments), in order, into OUT"},
     {"print", 0, "FILE[:LINE]", CD_OPTION_FILE, AT(print), NULL, OTHER, "Print the loop nest of one record"},
     {"write-tasks", 0, NULL, CD_OPTION_FLAG, AT(write_tasks), NULL, OTHER, "Print all tasks and networks in our own text form (docs/reference/tasks.md)"},
     {"list-columns", 0, NULL, CD_OPTION_FLAG, AT(columns), NULL, OTHER, "Print the manual of the feature columns (docs/reference/columns.md)"},

@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "base/io/io.h"
 #include "dataset/extract/extract_internal.h"
 
 void cd_writer_path(const cd_writer *w, const char *name, char out[4096]) {
@@ -246,7 +247,7 @@ cdmpp_status cd_writer_open(cd_writer **out, const char *path, const char *finge
     snprintf(w->fingerprint, sizeof w->fingerprint, "%s", fingerprint);
     cdmpp_status st = CDMPP_OK;
     if (strlen(path) >= sizeof w->path) st = CD_FAIL(err, EIO, "the path is too long");
-    else {
+    else if (!(st = cd_file_replaceable(path, err))) {
         snprintf(w->path, sizeof w->path, "%s", path);
         snprintf(w->dir, sizeof w->dir, "%s.partial", path);
         st = open_parts(w, restart, place, err);

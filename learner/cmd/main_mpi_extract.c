@@ -12,7 +12,7 @@ typedef struct {
 #define AT(member) offsetof(options, member)
 static const cd_option table[] = {
     {"tasks", 0, "FILE", CD_OPTION_FILES, AT(task), NULL, 0, "Task definitions, as for cdmpp-extract"},
-    {"out", 'o', "FILE", CD_OPTION_FILE, AT(x.out), "*.h5", 0, "Data set to write (HDF5); parts are FILE.rank<r>of<N> beside it, in a folder that all ranks see"},
+    {"out", 'o', "FILE", CD_OPTION_OUTPUT, AT(x.out), "*.h5", 0, "Data set to write (HDF5); parts are FILE.rank<r>of<N> beside it, in a folder that all ranks see"},
     {"jobs", 'j', "N", CD_OPTION_INT, AT(x.jobs), "1..1024", 0, "Threads of each rank (default: 1)"},
     {"steps", 0, NULL, CD_OPTION_FLAG, AT(x.steps), NULL, 0, "Keep the steps of the schedules too, which model.members=[tlp] reads"},
     {"restart", 0, NULL, CD_OPTION_FLAG, AT(x.restart), NULL, 0, "Do not go on from what a run left that was stopped"},

@@ -28,6 +28,8 @@ int cd_main_train(int argc, char **argv, const cd_command *command, const cd_pro
 bool cd_main_tick(void *progress, const cd_progress_event *t);
 /* Print the list of a configuration's errors, and clear *err; `err` alone when it is about no key. */
 cdmpp_status cd_main_config_failed(const cd_config *c, cd_main_options *o, cdmpp_status st, cdmpp_err *err);
+/* Whether the model that is to be written is none of the files of the data set. Errors: EUSAGE. */
+cdmpp_status cd_main_out_apart(const cd_config *c, const char *path, cdmpp_err *err);
 /* Train, write the model and what the options ask for, print the figures. */
 cdmpp_status cd_main_fit(const cd_config *c, cd_main_options *o, cdmpp_err *err);
 

@@ -47,6 +47,12 @@ static cdmpp_status can_write(const char *path, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+cdmpp_status cd_main_out_apart(const cd_config *c, const char *path, cdmpp_err *err) {
+    for (size_t k = 0; k < c->data_files.n; k++)
+        if (path[0] && cd_file_same(c->data_files.v[k], path)) return CD_FAIL(err, EUSAGE, "the model would overwrite its data set, %.200s", path);
+    return CDMPP_OK;
+}
+
 static cdmpp_status write_out(const cd_config *c, const cd_main_options *o, cd_learner_result *l, const char *path, cdmpp_err *err) {
     CD_TRY(reload(l, err));
     CD_TRY(cd_file_write(path, l->file.p, l->file.n, err));
@@ -63,6 +69,7 @@ cdmpp_status cd_main_fit(const cd_config *c, cd_main_options *o, cdmpp_err *err)
     cd_learner_result l = {0};
     cd_model *start = NULL;
     cd_train_progress progress;
+    CD_TRY(cd_main_out_apart(c, path, err));
     CD_TRY(can_write(path, err));
     CD_TRY(can_write(c->output_report, err));
     CD_TRY(cd_train_artifacts_check(c->output_report, err));

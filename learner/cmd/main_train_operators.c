@@ -46,7 +46,8 @@ cdmpp_status cd_main_operators(const cd_config *c, const char *config, cd_main_o
     cd_library_op_train_result l = {0};
     cd_train_progress progress;
     cd_buf b = {0};
-    cdmpp_status st = load(c, config, o, &devices, &d, err);
+    cdmpp_status st = cd_main_out_apart(c, path, err);
+    if (!st) st = load(c, config, o, &devices, &d, err);
     if (!st && !d.n) warn_all_left_out(c, &d, o->log);
     if (!st) st = cd_threads_new(o->jobs, &pool, err);
     cd_train_progress_begin(&progress, o->log);

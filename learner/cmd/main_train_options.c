@@ -11,7 +11,7 @@ static const cd_option table[] = {
     {"finetune", 0, "MODEL", CD_OPTION_FILE, AT(finetune), "*.cdmpp", MAIN, "Networks go on from those of that model file; trees are trained anew"},
     {"checkpoint", 0, "DIR", CD_OPTION_FOLDER, AT(folder), NULL, MAIN,
      "Keep trained members and networks under way there; the same command goes on from them after a kill, to the same bytes"},
-    {"report", 0, "FILE", CD_OPTION_FILE, AT(report), "*.html", MAIN,
+    {"report", 0, "FILE", CD_OPTION_OUTPUT, AT(report), "*.html", MAIN,
      "Write a page (.html) about the training, with .json and .csv beside it (default: output.report of the configuration)"},
     {"jobs", 'j', "N", CD_OPTION_INT, AT(jobs), "1..1024", MAIN, "Threads (default: one per CPU); the result is the same"},
     {"verbose", 'v', NULL, CD_OPTION_FLAG, AT(verbose), NULL, MAIN, "A line for every round on standard error"},

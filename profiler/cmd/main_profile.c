@@ -16,7 +16,7 @@ static const cd_option table[] = {
     {"emit-source", 0, NULL, CD_OPTION_FLAG, AT(emit_source), NULL, WHAT, "Only print the source code of the programs, to standard output or --out"},
     {"dialect", 0, "DIALECT", CD_OPTION_WORD, AT(dialect), CD_DIALECTS, WHAT, "With --emit-source: which language (default: the target's)"},
     {"check", 0, NULL, CD_OPTION_FLAG, AT(check), NULL, WHAT, "Compare the results of every program with those of its task without a schedule"},
-    {"stats", 0, "FILE", CD_OPTION_FILE, AT(stats), "*.jsonl", WHAT, "Also write statistics of every measurement, one JSON object a line"},
+    {"stats", 0, "FILE", CD_OPTION_OUTPUT, AT(stats), "*.jsonl", WHAT, "Also write statistics of every measurement, one JSON object a line"},
     {"trials", 0, "N", CD_OPTION_INT, AT(trials), "1..1000000", WHAT, "draw: different programs of a task (default: 10)"},
     {"seed", 0, "N", CD_OPTION_INT, AT(seed), "0..2000000000", WHAT, "draw: of the random schedules (default: 0)"},
     {"host", 0, "USER@BOARD", CD_OPTION_TEXTS, AT(host), NULL, HOSTS, "Measure there, by ssh; of several hosts each has one program at a time"},
@@ -25,7 +25,7 @@ static const cd_option table[] = {
     {"lease", 0, "S", CD_OPTION_INT, AT(lease_s), "1..1000000", HOSTS, "Seconds that a host may take for one program until another one gets it (default: 120)"},
     {"worker", 0, NULL, CD_OPTION_FLAG, AT(worker), NULL, HOSTS, "Be what --host reaches: a line of JSON comes in for each program and one goes out"},
     {"factor", 0, "LIST", CD_OPTION_TEXT, AT(factor), NULL, WHAT, "sweep: what is changed: tile, reorder, compute_at, fuse, unroll, vectorize, parallel, threads, cache, or several with commas between (default: all)"},
-    {"plot", 0, "FILE", CD_OPTION_FILE, AT(plot), "*.svg", WHAT, "sweep: also draw the variants there"},
+    {"plot", 0, "FILE", CD_OPTION_OUTPUT, AT(plot), "*.svg", WHAT, "sweep: also draw the variants there"},
     {"sizes", 0, "LIST", CD_OPTION_TEXT, AT(sizes), NULL, NETWORK, "curves: batch=1,4,8 or input=64,128,224: the network at these sizes"},
     {"describe-device", 0, NULL, CD_OPTION_FLAG, AT(describe), NULL, WHAT, "Print entries of devices.yaml for the devices named: cpu (default), opencl[:NAME], cuda[:NUMBER]"},
     {"measure", 0, NULL, CD_OPTION_FLAG, AT(measure), NULL, WHAT, "With --describe-device: measure the units of a core and the memory bandwidth (a second)"},
@@ -62,7 +62,7 @@ static const cd_option table[] = {
     {"list-networks", 0, NULL, CD_OPTION_FLAG, AT(list_networks), NULL, NETWORK, "List the built-in networks"},
     {"list-ops", 0, NULL, CD_OPTION_FLAG, AT(list_ops), NULL, NETWORK, "List the operators of a network with their shapes and operations"},
     {"list-tasks", 0, NULL, CD_OPTION_FLAG, AT(list_tasks), NULL, NETWORK, "List the tasks that a network consists of, with TVM's workload keys and weights; --layout: auto, nchw or nhwc (auto: nhwc for CPUs)"},
-    {"out-tasks", 0, "FILE", CD_OPTION_FILE, AT(out_tasks), "*.json", NETWORK, "list-tasks: write the tasks there in our own text form"},
+    {"out-tasks", 0, "FILE", CD_OPTION_OUTPUT, AT(out_tasks), "*.json", NETWORK, "list-tasks: write the tasks there in our own text form"},
     {"ops", 0, NULL, CD_OPTION_FLAG, AT(run_ops), NULL, NETWORK, "Measure a network on this machine: its groups of operators, alone and in place, and as a whole"},
     {"cover", 0, "PERCENT", CD_OPTION_INT, AT(cover), "1..100", NETWORK, "--ops: key groups are the largest that make up so much of the time (default: those of 1 % each)"},
     {"passes", 0, "N", CD_OPTION_INT, AT(passes), "1..100000000", NETWORK, "--ops: time exactly N passes of the network (default: until the time is known)"},
@@ -76,7 +76,7 @@ static const cd_option table[] = {
     {"input-size", 0, "N", CD_OPTION_INT, AT(input_size), "1..1048576", NETWORK, "Edge of the image or length of the sequence (default: as published)"},
     {"dim", 0, "NAME=N", CD_OPTION_TEXTS, AT(dim), NULL, NETWORK, "Value of a symbolic dimension of an ONNX file, or of a dimension of an input: 'ids[1]=128'"},
     {"input", 0, "NAME", CD_OPTION_TEXTS, AT(input), NULL, NETWORK, "This input of an ONNX file is data; those that are not named are weights"},
-    {"out", 'o', "FILE", CD_OPTION_FILE, AT(out), NULL, STORE, "Records: the file that grows; what it has already is not measured again. Store: write there what is exported (default: standard output); wrap: what it tells"},
+    {"out", 'o', "FILE", CD_OPTION_OUTPUT, AT(out), NULL, STORE, "Records: the file that grows; what it has already is not measured again. Store: write there what is exported (default: standard output); wrap: what it tells"},
 };
 
 /* The first row whose flag is given or whose word comes first. */

@@ -64,11 +64,11 @@ static const cd_option table[] = {
     {"explain", 0, NULL, CD_OPTION_FLAG, offsetof(request, explain), NULL, OUTPUT, "Every operator: where it runs, what each device would take, why"},
     {"list-patterns", 0, NULL, CD_OPTION_FLAG, AT(list_patterns), NULL, OUTPUT, "With --rules: print what they match in the network, and nothing else"},
     {"emit", 0, "FOLDER", CD_OPTION_FOLDER, AT(emit), NULL, OUTPUT, "Write regions as sources with a makefile: with --rules those below the table, else those of the plan, which must not split operators"},
-    {"save-plan", 0, "FILE", CD_OPTION_FILE, offsetof(request, save_plan), "*.json", OUTPUT, "Write the plan (docs/reference/plan.md)"},
+    {"save-plan", 0, "FILE", CD_OPTION_OUTPUT, offsetof(request, save_plan), "*.json", OUTPUT, "Write the plan (docs/reference/plan.md)"},
     {"annotate", 0, "FILE", CD_OPTION_FILE, offsetof(request, annotate), "*.onnx", OUTPUT, "Write the network's ONNX file with the plan in its metadata, from where --plan reads it"},
-    {"lp", 0, "FILE", CD_OPTION_FILE, AT(lp), "*.lp", OUTPUT, "Write the placement of whole operators as a 0/1 problem in CPLEX LP format, for any solver"},
-    {"html", 0, "FILE", CD_OPTION_FILE, offsetof(request, html), "*.html", OUTPUT, "Write a page: table, timeline, operators"},
-    {"trace", 0, "FILE", CD_OPTION_FILE, offsetof(request, trace), "*.json", OUTPUT, "Write the timeline for chrome://tracing and Perfetto"},
+    {"lp", 0, "FILE", CD_OPTION_OUTPUT, AT(lp), "*.lp", OUTPUT, "Write the placement of whole operators as a 0/1 problem in CPLEX LP format, for any solver"},
+    {"html", 0, "FILE", CD_OPTION_OUTPUT, offsetof(request, html), "*.html", OUTPUT, "Write a page: table, timeline, operators"},
+    {"trace", 0, "FILE", CD_OPTION_OUTPUT, offsetof(request, trace), "*.json", OUTPUT, "Write the timeline for chrome://tracing and Perfetto"},
     {"verbose", 'v', NULL, CD_OPTION_FLAG, offsetof(request, verbose), NULL, OUTPUT, "Print what is read and where the time goes"},
 };
 

@@ -27,7 +27,7 @@ static const cd_option table[] = {
     {"at", 0, "N,N,...", CD_OPTION_TEXT, AT(at), NULL, OUTPUT, "Also the seconds at these sizes"},
     {"level", 0, "P", CD_OPTION_TEXT, AT(level), NULL, OUTPUT, "Probability of the interval of --at (default: 0.9)"},
     {"tolerance", 0, "R", CD_OPTION_TEXT, AT(tolerance), NULL, OUTPUT, "A misfit below this is no reason to refuse a law (default: 0.05)"},
-    {"svg", 0, "FILE", CD_OPTION_FILE, AT(svg), "*.svg", OUTPUT, "Draw the first eight there"},
+    {"svg", 0, "FILE", CD_OPTION_OUTPUT, AT(svg), "*.svg", OUTPUT, "Draw the first eight there"},
 };
 static const char *const use[] = {"[--at N,N] [--operator NAME] [--svg FILE] [OPTION...] TABLE...", "--store DB --operator NAME [--device NAME] [--dim A.D] [OPTION...]", NULL};
 static const char *const example[] = {"Where does each operator turn, and what does it take at 48?", "cdmpp-partition curve --at 48 curves.tsv",

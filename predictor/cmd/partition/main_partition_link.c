@@ -25,8 +25,8 @@ static const cd_option table[] = {
     {"from", 0, "NAME", CD_OPTION_TEXT, AT(from), NULL, FIT, "Device that the bytes come from (default: host)"},
     {"to", 0, "NAME", CD_OPTION_TEXT, AT(to), NULL, FIT, "Device that they go to (default: device)"},
     {"how", 0, "WORD", CD_OPTION_TEXT, AT(how), NULL, FIT, "How they were sent: copy, write, read, map (default: copy)"},
-    {"out", 'o', "FILE", CD_OPTION_FILE, AT(out), "*.json", BOTH, "measure: write the machine there; fit: the link"},
-    {"svg", 0, "FILE", CD_OPTION_FILE, AT(svg), "*.svg", BOTH, "Draw seconds against bytes there"},
+    {"out", 'o', "FILE", CD_OPTION_OUTPUT, AT(out), "*.json", BOTH, "measure: write the machine there; fit: the link"},
+    {"svg", 0, "FILE", CD_OPTION_OUTPUT, AT(svg), "*.svg", BOTH, "Draw seconds against bytes there"},
 };
 static const char *const use[] = {"measure [--devices LIST] [--own-memory] [--contention|--corun CSV] [--out MACHINE.json]", "show [--svg FILE] MACHINE.json|LINKS.json",
                                   "fit [--from NAME] [--to NAME] [--out LINKS.json] PAIRS.csv", NULL};

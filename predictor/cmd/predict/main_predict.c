@@ -45,7 +45,7 @@ static const cd_option table[] = {
     {"strict", 0, NULL, CD_OPTION_FLAG, AT(strict), NULL, 0, "Stop at the first line that cannot be scored"},
     {"export", 0, "FORM", CD_OPTION_WORD, AT(export_to), CD_EXPORTS, 0, "Write the model in another form, safetensors (networks), onnx (the ensemble) or xgboost (trees), and stop (docs/reference/export.md)"},
     {"member", 0, "N", CD_OPTION_INT, AT(member), "0..1000", 0, "With --export: this one of the header's model.members (default: all)"},
-    {"out", 0, "FILE", CD_OPTION_FILE, AT(out), NULL, 0, "With --export: file to write"},
+    {"out", 0, "FILE", CD_OPTION_OUTPUT, AT(out), NULL, 0, "With --export: file to write"},
     {"info", 0, NULL, CD_OPTION_FLAG, AT(info), NULL, 0, "Print the model's header, one JSON object, and stop"},
 };
 

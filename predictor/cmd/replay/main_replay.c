@@ -38,7 +38,7 @@ static const cd_option table[] = {
     {"records", 'r', "LOG", CD_OPTION_FILES, AT(ask.records), NULL, SCHEDULES, "Measure logs or folders of these: the best record of a task on this device is its schedule; its time is not used"},
     {"store", 0, "DB", CD_OPTION_FILES, AT(ask.store), "*.db", SCHEDULES, "The same from a store of measurements"},
     {"schedules", 0, "FILE", CD_OPTION_FILES, AT(ask.schedules), "*.json", SCHEDULES, "Schedule databases of --save-schedules; they come before logs"},
-    {"save-schedules", 0, "FILE", CD_OPTION_FILE, AT(save_schedules), "*.json", SCHEDULES, "Write the schedules that were used, one record a line"},
+    {"save-schedules", 0, "FILE", CD_OPTION_OUTPUT, AT(save_schedules), "*.json", SCHEDULES, "Write the schedules that were used, one record a line"},
     {"trials", 0, "N", CD_OPTION_INT, AT(ask.trials), "1..1000000", SCHEDULES, "Tasks without a schedule get the best predicted of N candidates (default: 160; where schedules are given, none)"},
     {"seed", 0, "N", CD_OPTION_INT, AT(ask.seed), "0..2000000000", SCHEDULES, "Of the candidates and of the interval (default: 0)"},
     {"cache", 0, "FOLDER", CD_OPTION_FOLDER, AT(ask.cache), NULL, SCHEDULES, "Where chosen candidates are kept; empty: nowhere (default: $XDG_CACHE_HOME/cdmpp/books, ~/.cache/cdmpp/books)"},
@@ -47,7 +47,7 @@ static const cd_option table[] = {
     {"nearest", 0, NULL, CD_OPTION_FLAG, AT(ask.nearest), NULL, COSTS, "A device that no model knows and nobody describes is taken for the only one that a model knows; described ones are taken for their nearest anyway, with a warning"},
     {"from-records", 0, NULL, CD_OPTION_FLAG, AT(ask.from_records), NULL, COSTS, "Tasks take the measured time of their record: the replay without the model"},
     {"replay-given", 0, NULL, CD_OPTION_FLAG, AT(ask.replay_given), NULL, COSTS, "Operators take the times in the graph, where it has them"},
-    {"fit-network-cost", 0, "FILE", CD_OPTION_FILE, AT(fit_costs), "*.yaml", COSTS, "Fit what networks cost on this device over their operators from the measured times in the graphs, and write it into FILE, which $CDMPP_NETWORK_COSTS names to later runs; the table is without it"},
+    {"fit-network-cost", 0, "FILE", CD_OPTION_OUTPUT, AT(fit_costs), "*.yaml", COSTS, "Fit what networks cost on this device over their operators from the measured times in the graphs, and write it into FILE, which $CDMPP_NETWORK_COSTS names to later runs; the table is without it"},
     {"what-if", 0, "op=A,scale=X", CD_OPTION_TEXTS, AT(ask.what_if), NULL, COSTS, "Another time for an operator, a type of operators or a pattern with *: scale=0.5 or seconds=1e-3; the results have the latency before and after"},
     {"policy", 0, "NAME", CD_OPTION_WORD, AT(ask.policy), CD_REPLAY_POLICIES, QUEUES, "Which ready operator is next (default: stream on GPUs, order on CPUs)"},
     {"workers", 0, "N", CD_OPTION_INT, AT(ask.workers), "1..1024", QUEUES, "Operators that a device runs at a time: streams, groups of threads (default: 1)"},
@@ -64,8 +64,8 @@ static const cd_option table[] = {
     {"run", 0, NULL, CD_OPTION_FLAG, AT(ask.run), NULL, OUTPUT, "Also run the network here with the same schedules and compare"},
     {"cpu-time", 0, NULL, CD_OPTION_FLAG, AT(ask.cpu_time), NULL, OUTPUT, "With --run: processor time in place of the clock's, for a machine that others use too"},
     {"csv", 0, NULL, CD_OPTION_FLAG, AT(csv), NULL, OUTPUT, "The table as comma-separated values; with --ops that of operators"},
-    {"trace", 0, "FILE", CD_OPTION_FILE, AT(trace), "*.json", OUTPUT, "Write a trace for Perfetto or chrome://tracing; of several networks or devices, a file each"},
-    {"html", 0, "FILE", CD_OPTION_FILE, AT(html), "*.html", OUTPUT, "Write a page with the timeline and the tables; it needs nothing from outside"},
+    {"trace", 0, "FILE", CD_OPTION_OUTPUT, AT(trace), "*.json", OUTPUT, "Write a trace for Perfetto or chrome://tracing; of several networks or devices, a file each"},
+    {"html", 0, "FILE", CD_OPTION_OUTPUT, AT(html), "*.html", OUTPUT, "Write a page with the timeline and the tables; it needs nothing from outside"},
     {"prices", 0, "FILE", CD_OPTION_FILE, AT(prices), "*.csv", OUTPUT, "Prices: device,price_per_hour[,currency]; the cheapest device is reported"},
     {"deadline-ms", 0, "MS", CD_OPTION_TEXT, AT(deadline_ms), NULL, OUTPUT, "Slower estimates are not among the cheapest"},
     {"verbose", 'v', NULL, CD_OPTION_FLAG, AT(verbose), NULL, OUTPUT, "Report what is read and where the time goes"},
@@ -110,35 +110,17 @@ static cdmpp_status numbers(options *o, cdmpp_err *err) {
     return number("deadline-ms", o->deadline_ms, 0, 1e12, 1e-3, &o->deadline_s, err);
 }
 
-/* No file is written over one that is read, nor twice. A graph may be written over itself: all of it is read before. A schedule
- * database may not, because only what the networks use is read. */
-static cdmpp_status files_apart(const options *o, cdmpp_err *err) {
-    const struct {
-        const char *option, *path;
-        const cd_texts *same;   /* may be replaced */
-    } out[] = {{"--trace", o->trace, NULL}, {"--html", o->html, NULL}, {"--save-schedules", o->save_schedules, NULL},
-               {"--fit-network-cost", o->fit_costs, NULL}, {"--save-graph", o->save_graph, &o->ask.graph}};
-    const struct {
-        const char *option;
-        const cd_texts *v;
-    } in[] = {{"--graph", &o->ask.graph}, {"--model", &o->ask.mixed}, {"--cost-model", &o->ask.cost_model}, {"--network", &o->ask.network},
-              {"--tasks", &o->ask.tasks},
-              {"--records", &o->ask.records}, {"--schedules", &o->ask.schedules}, {"--store", &o->ask.store}};
-    const char *const single[][2] = {{"--prices", o->prices}, {"--devices", o->ask.devices}};
-    for (size_t k = 0; k < sizeof out / sizeof *out; k++) {
-        if (!out[k].path || !strncmp(out[k].path, "/dev/", 5)) continue;
-        for (size_t j = 0; j < k; j++)
-            if (out[j].path && !strcmp(out[j].path, out[k].path))
-                return CD_FAIL(err, EUSAGE, "%s and %s name one file, %.200s", out[j].option, out[k].option, out[k].path);
-        for (size_t i = 0; i < 2; i++)
-            if (single[i][1] && !strcmp(single[i][1], out[k].path))
-                return CD_FAIL(err, EUSAGE, "%s would overwrite %s %.200s", out[k].option, single[i][0], out[k].path);
-        for (size_t i = 0; i < 8; i++)
-            for (size_t j = 0; j < in[i].v->n && in[i].v != out[k].same; j++)
-                if (!strcmp(in[i].v->v[j], out[k].path))
-                    return CD_FAIL(err, EUSAGE, "%s would overwrite %s %.200s", out[k].option, in[i].option, out[k].path);
+/* A graph may be written over itself, because all of it is read before. Over any other file that is read it may not. */
+static cdmpp_status graph_apart(const options *o, const cd_cli_args *said, cdmpp_err *err) {
+    cd_option row[sizeof table / sizeof *table];
+    cd_command c = {.row = row};
+    for (size_t k = 0; k < sizeof table / sizeof *table; k++) {
+        if (!strcmp(table[k].name, "graph")) continue;
+        row[c.n_row] = table[k];
+        if (!strcmp(table[k].name, "save-graph")) row[c.n_row].kind = CD_OPTION_OUTPUT;
+        c.n_row++;
     }
-    return CDMPP_OK;
+    return cd_option_outputs_apart(&c, o, said, err);
 }
 
 static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
@@ -153,7 +135,7 @@ static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
     if (o->deadline_ms && !o->prices) return CD_FAIL(err, EUSAGE, "--deadline-ms goes with --prices");
     CD_TRY(numbers(o, err));
     CD_TRY(cd_network_estimate_check(&o->ask, err));
-    return files_apart(o, err);
+    return graph_apart(o, said, err);
 }
 
 /* ---- run ---- */

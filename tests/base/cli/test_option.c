@@ -5,6 +5,8 @@
 #include "fault.h"
 #include "tmp.h"
 
+#include <unistd.h>
+
 typedef struct {
     const char *out, *model, *dir, *words_text;
     cd_texts set, tasks;
@@ -14,7 +16,7 @@ typedef struct {
 
 #define AT(m) offsetof(opts, m)
 static const cd_option rows[] = {
-    {"out", 'o', "FILE", CD_OPTION_FILE, AT(out), NULL, 0, "The file to write, which is a sentence of a length that needs more than one line of eighty"},
+    {"out", 'o', "FILE", CD_OPTION_OUTPUT, AT(out), NULL, 0, "The file to write, which is a sentence of a length that needs more than one line of eighty"},
     {"model", 0, "FILE", CD_OPTION_FILE, AT(model), "*.cdmpp|*.mod", 0, "It's the \"model\" [really]: a\\b"},
     {"dir", 0, "DIR", CD_OPTION_FOLDER, AT(dir), NULL, 0, ".starts with a dot"},
     {"jobs", 'j', "N", CD_OPTION_INT, AT(jobs), "1..1024", 1, "Threads"},
@@ -155,6 +157,43 @@ static bool holds(const cd_buf *b, const char *before, const char *name, const c
 }
 
 /* A row without help is an older name: read like the others, shown nowhere. */
+/* What is written may be named by nothing else: by the same text, or by another name of a file that is there. */
+TEST(outputs_are_no_inputs) {
+    static const char *const bad[][2] = {{"x -o f --model f", "--out would overwrite --model f"}, {"x -o f f", "--out would overwrite f"},
+                                         {"x -o f a -- f", "--out would overwrite f"}, {"x -t a -t f -o f", "--out would overwrite --tasks f"},
+                                         {"x --set k=f -o f", "--out would overwrite --set f"}, {"x --dir f -o f", "--out would overwrite --dir f"}};
+    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
+        result r = parse(bad[k][0]);
+        assert_int_equal(r.st, CDMPP_EUSAGE);
+        assert_string_equal(r.err.msg, bad[k][1]);
+        cd_cli_args_free(&r.said);
+    }
+    static const char *const good[] = {"x -o f -o f a", "x -o - -", "x -o f --form=rich a ff", "x --model f f --dir f", "x -o f --model f --version"};
+    for (size_t k = 0; k < sizeof good / sizeof *good; k++) {
+        result r = parse(good[k]);
+        assert_int_equal(r.st, CDMPP_OK);
+        cd_cli_args_free(&r.said);
+    }
+    tmp_dir d = tmp_make();
+    char line[700], path[300];
+    snprintf(path, sizeof path, "%s", tmp_put(&d, "f", "", 0));
+    snprintf(line, sizeof line, "x -o %s/link %s", d.path, path);
+    result r = parse(line); /* nothing is there */
+    assert_int_equal(r.st, CDMPP_OK);
+    cd_cli_args_free(&r.said);
+    assert_int_equal(symlink(path, tmp_path(&d, "link")), 0);
+    r = parse(line);
+    assert_int_equal(r.st, CDMPP_EUSAGE);
+    cd_cli_args_free(&r.said);
+    static const cd_option two[] = {{"out", 0, "FILE", CD_OPTION_OUTPUT, AT(out), NULL, 0, "A"}, {"page", 0, "FILE", CD_OPTION_OUTPUT, AT(model), NULL, 0, "B"}};
+    const cd_command c = {.name = "x", .row = two, .n_row = 2};
+    const opts o = {.out = "f", .model = "f"};
+    cdmpp_err err;
+    assert_status(cd_option_outputs_apart(&c, &o, &(cd_cli_args){0}, &err), CDMPP_EUSAGE);
+    assert_string_equal(err.msg, "--out and --page name one file, f");
+    tmp_remove(&d);
+}
+
 TEST(older_names_are_read_and_not_shown) {
     static const cd_option row[] = {{"network", 0, "FILE", CD_OPTION_TEXT, AT(out), NULL, 0, "A network"}, {"net-file", 'n', "FILE", CD_OPTION_TEXT, AT(out), NULL, 0, NULL}};
     static const char *const older_use[] = {"--network FILE", NULL};
@@ -376,5 +415,5 @@ TEST(exits_are_all_told) {
     for (size_t i = 1; i < n; i++) assert_true(e[i - 1].code < e[i].code);
 }
 
-TESTS(NULL, NULL, spellings, operands_and_lists, any_allocation_may_fail, common_rows, mistakes, older_names_are_read_and_not_shown, help_has_all_and_fits, help_is_laid_out,
+TESTS(NULL, NULL, spellings, operands_and_lists, any_allocation_may_fail, common_rows, mistakes, outputs_are_no_inputs, older_names_are_read_and_not_shown, help_has_all_and_fits, help_is_laid_out,
       man_has_all_and_is_roff, bash_completes, zsh_reads_it, exits_are_all_told)

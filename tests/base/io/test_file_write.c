@@ -66,6 +66,40 @@ TEST(write_fails) {
     tmp_remove(&d);
 }
 
+/* A file is replaced, and what is no file stays what it is. */
+TEST(only_files_are_replaced) {
+    tmp_dir d = tmp_make();
+    cdmpp_err err = {0};
+    char *temp = NULL;
+    const char *link = tmp_path(&d, "link");
+    assert_int_equal(symlink("/dev/null", link), 0);
+    static const char *const no[] = {"/dev/null", "/tmp", NULL};
+    for (int k = 0; k < 3; k++) {
+        const char *path = no[k] ? no[k] : link;
+        assert_status(cd_file_replaceable(path, &err), CDMPP_EIO);
+        assert_string_equal(err.path, path);
+        assert_status(cd_file_temp(path, &temp, &err), CDMPP_EIO);
+        assert_null(temp);
+    }
+    assert_ok(cd_file_replaceable(tmp_put(&d, "f", "", 0), &err));
+    assert_ok(cd_file_replaceable(tmp_path(&d, "none"), &err));
+    tmp_remove(&d);
+}
+
+TEST(names_of_one_file) {
+    tmp_dir d = tmp_make();
+    char f[256], other[256];
+    snprintf(f, sizeof f, "%s", tmp_put(&d, "f", "same", 4));
+    snprintf(other, sizeof other, "%s", tmp_put(&d, "g", "same", 4));
+    assert_true(cd_file_same(f, f) && cd_file_same("none", "none"));
+    assert_false(cd_file_same(f, other) || cd_file_same(f, "none") || cd_file_same("none", f) || cd_file_same("/dev/null", "/dev/full"));
+    assert_int_equal(symlink("f", tmp_path(&d, "soft")), 0);
+    assert_int_equal(link(f, tmp_path(&d, "hard")), 0);
+    assert_true(cd_file_same(f, tmp_path(&d, "soft")) && cd_file_same(tmp_path(&d, "hard"), f));
+    assert_false(cd_file_same(tmp_path(&d, "soft"), other));
+    tmp_remove(&d);
+}
+
 static bool ends_in_json(const char *path, void *ctx) {
     ++*(int *)ctx;
     const char *dot = strrchr(path, '.');
@@ -97,4 +131,4 @@ TEST(list_is_sorted) {
     tmp_remove(&d);
 }
 
-TESTS(NULL, NULL, write_replaces, write_fails, list_is_sorted)
+TESTS(NULL, NULL, write_replaces, write_fails, only_files_are_replaced, names_of_one_file, list_is_sorted)
