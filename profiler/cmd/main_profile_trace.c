@@ -104,12 +104,12 @@ static cdmpp_status write_files(tracing *t, const cd_trace_runs *r, cdmpp_err *e
         if (device && strcmp(r->step[i].device, r->step[0].device)) device = NULL; /* several: each has its own */
     if (device && !*device) device = NULL;
     if (o->save_graph) st = cd_trace_put_graph(&b, r, name, device, err);
-    if (!st && o->save_graph) st = cd_main_profile_write(o->save_graph, &b, err);
+    if (!st && o->save_graph) st = cd_main_profile_write(strcmp(o->save_graph, "-") ? o->save_graph : NULL, &b, err);
     if (!st && o->labels) st = cd_trace_put_table(&b, r, device, &rows, err);
     if (!st && o->labels && !rows) cd_log_put(o->log, CD_LOG_WARNING, "no operator of the trace is known by its sizes: %s has no row", o->labels);
     if (!st && o->labels && rows && !device && !*r->step[0].device)
         cd_log_put(o->log, CD_LOG_WARNING, "the trace does not say which device it is of; name it with --device, else the rows of %s have none", o->labels);
-    if (!st && o->labels) st = cd_main_profile_write(o->labels, &b, err);
+    if (!st && o->labels) st = cd_main_profile_write(strcmp(o->labels, "-") ? o->labels : NULL, &b, err);
     cd_buf_free(&b);
     return st;
 }

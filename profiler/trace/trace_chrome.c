@@ -14,7 +14,7 @@
 static cdmpp_status take_gpus(cd_trace_chrome *c, cd_str text, cdmpp_err *err) {
     const cd_json *v = NULL;
     cd_arena a = {0};
-    cdmpp_status st = cd_json_parse(&a, text.p, text.n, &v, NULL);
+    cdmpp_status st = cd_json_parse(&a, text.p, text.n, &v, err);
     if (!st && v->kind == CD_JSON_ARR) {
         for (const cd_json *g = v->u.child; g && !st; g = g->next) {
             const cd_json *id = cd_json_get(g, "id"), *name = cd_json_get(g, "name");
@@ -28,9 +28,8 @@ static cdmpp_status take_gpus(cd_trace_chrome *c, cd_str text, cdmpp_err *err) {
 }
 
 /* "cuda:0" becomes the name of GPU 0, where the file has it. */
-static cdmpp_status name_gpus(cd_trace_chrome *c, cdmpp_err *err) {
+static void name_gpus(cd_trace_chrome *c) {
     cd_trace *t = c->r->t;
-    (void)err;
     for (size_t g = 0; g < c->n_gpu; g++) {
         char text[32];
         uint32_t from;
@@ -39,7 +38,6 @@ static cdmpp_status name_gpus(cd_trace_chrome *c, cdmpp_err *err) {
         for (size_t i = 0; i < t->n; i++)
             if (t->event[i].device == from) t->event[i].device = c->gpu[g].name;
     }
-    return CDMPP_OK;
 }
 
 /* ---- events ---- */
@@ -111,8 +109,8 @@ static cdmpp_status walk(cd_trace_chrome *c, cdmpp_err *err) {
     while (more) CD_TRY(member(c, &more, err));
     if (c->scan.st == CDMPP_ENOMEM || c->scan.st == CDMPP_EIO) return (err ? (void)(*err = c->scan.err) : (void)0), c->scan.st;
     if (!c->found) return cd_err_at(err, CD_FAIL(err, ESCHEMA, "expected a list of events or a member \"traceEvents\""), c->r->path, 0);
-    CD_TRY(cd_trace_chrome_open_events(c, err));
-    return name_gpus(c, err);
+    name_gpus(c);
+    return cd_trace_chrome_open_events(c, err);
 }
 
 cdmpp_status cd_trace_read_chrome(cd_trace_reader *r, cdmpp_err *err) {
