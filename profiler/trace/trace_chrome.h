@@ -19,7 +19,7 @@ typedef struct cd_trace_engine {
 /* An event that began ("B") and has not ended yet. */
 typedef struct cd_trace_open {
     uint64_t thread;
-    uint32_t name;
+    uint32_t name, op;          /* op: 0 where it does not tell */
     size_t engine;
     double ts_us;
     long line;

@@ -166,6 +166,7 @@ static cdmpp_status open_event(cd_trace_chrome *c, const cd_json *v, size_t engi
     cd_str name;
     CD_TRY(cd_json_need_str(v, "name", &name, err));
     CD_TRY(cd_trace_number(c->r, name, &o.name, err));
+    CD_TRY(cd_trace_number(c->r, text_of(arg(cd_json_get(v, "args"), "op")), &o.op, err));
     if (c->n_open == MOST_OPEN) return CD_FAIL(err, ERANGE, "expected at most %d events that have not ended", MOST_OPEN);
     if (CD_GROW(c->open, c->n_open, c->cap_open)) return CD_FAIL(err, ENOMEM, "open events");
     c->open[c->n_open++] = o;
@@ -174,7 +175,8 @@ static cdmpp_status open_event(cd_trace_chrome *c, const cd_json *v, size_t engi
 
 static cdmpp_status add_engine_event(cd_trace_chrome *c, const cd_trace_open *o, const cd_json *v, double us, cdmpp_err *err) {
     const cd_trace_engine *g = &c->engine[o->engine];
-    const cd_json *op = arg(cd_json_get(v, "args"), "op"), *tid = cd_json_get(v, "tid");
+    const cd_json *tid = cd_json_get(v, "tid");
+    const cd_str op = text_of(arg(cd_json_get(v, "args"), "op"));
     cd_trace_event e = cd_trace_event_init(g->copies ? CD_TRACE_COPY : CD_TRACE_KERNEL, o->line);
     c->r->t->lines++;
     c->habana = true;
@@ -185,7 +187,8 @@ static cdmpp_status add_engine_event(cd_trace_chrome *c, const cd_trace_open *o,
     e.time_s = us / 1e6;
     e.start_ns = (int64_t)llround(o->ts_us * 1e3);
     e.thread = (int64_t)(o->engine * 1000) + (tid && tid->kind == CD_JSON_INT && tid->u.i >= 0 && tid->u.i < 1000 ? tid->u.i : 0);
-    CD_TRY(cd_trace_number(c->r, text_of(op), &e.op, err));
+    e.op = o->op;
+    if (op.n) CD_TRY(cd_trace_number(c->r, op, &e.op, err));
     CD_TRY(cd_trace_device_number(c->r, (cd_str){"habana", 6}, &e.device, err));
     return cd_trace_add(c->r, &e, err);
 }
