@@ -20,7 +20,7 @@ typedef struct {
     size_t n;
     cd_graph *graph;            /* --network */
     cd_workload *work;
-    const char **op;            /* (n_op) its groups */
+    cd_trace_operator *op;      /* (n_op) its groups */
     size_t n_op;
     cd_trace_map map;
     cd_arena arena;
@@ -76,17 +76,21 @@ static cdmpp_status read_network(tracing *t, cdmpp_err *err) {
     const cd_main_profile *o = t->o;
     const cd_network_source s = {.kind = o->model_source, .name = o->network, .batch = o->batch, .size = o->input_size, .dim = o->dim.v, .input = o->input.v,
                                  .n_dim = (uint32_t)o->dim.n, .n_input = (uint32_t)o->input.n, .training = o->training};
-    cd_workload_options opt = {.target = "cuda"};
+    const cd_hardware hw = cd_main_profile_hardware(o->target ? o->target : "cuda");
+    cd_workload_options opt = {.target = o->target ? o->target : "cuda", .hardware = &hw};
     const cd_onnx_miss *miss;
     uint32_t n;
     if (!o->network) return CDMPP_OK;
     CD_TRY(cd_network_source_read(&s, &t->graph, &miss, &n, err));
     CD_TRY(cd_network_source_missing(t->graph, miss, n, &opt, err));
     CD_TRY(cd_workload_build(t->graph, &opt, &t->work, err));
-    t->op = CD_NEWN(&t->arena, const char *, t->work->n_group + 1);
+    t->op = CD_NEWN(&t->arena, cd_trace_operator, t->work->n_group + 1);
     for (uint32_t i = 0; t->op && i < t->work->n_group; i++) {
-        if (t->work->group[i].weights) continue;
-        if (!(t->op[t->n_op++] = group_name(t, &t->work->group[i]))) return CD_FAIL(err, ENOMEM, "operators");
+        const cd_workload_group *g = &t->work->group[i];
+        if (g->weights) continue;
+        const cd_trace_operator op = {group_name(t, g), g->task == CD_GRAPH_NONE ? NULL : cd_task_registry_at(t->work->tasks, t->work->task[g->task].task)->workload_key};
+        if (!op.name) return CD_FAIL(err, ENOMEM, "operators");
+        t->op[t->n_op++] = op;
     }
     return t->op ? CDMPP_OK : CD_FAIL(err, ENOMEM, "operators");
 }
@@ -130,7 +134,7 @@ static cdmpp_status run(tracing *t, cdmpp_err *err) {
     CD_TRY(read_network(t, err));
     if (o->map) CD_TRY(cd_trace_map_read(&t->map, o->map, err));
     CD_TRY(read_all(t, err));
-    const cd_trace_combining how = {.range = o->range, .map = o->map ? &t->map : NULL, .operator_name = t->op, .n_operator = t->n_op};
+    const cd_trace_combining how = {.range = o->range, .map = o->map ? &t->map : NULL, .network = t->op, .n_network = t->n_op};
     cdmpp_status st = cd_trace_combine((const cd_trace *const *)t->trace, o->operand.v, t->n, &how, &r, err);
     if (!st) report(t, &r);
     if (!st) st = write_files(t, &r, err);

@@ -145,6 +145,7 @@ typedef struct cd_trace_stream {
 /* One launch or, where operators are known, one run of an operator: the launches of it that follow one another in a stream. */
 typedef struct cd_trace_step {
     const char *name, *op;      /* of its first launch; of its operator, "" not known */
+    const char *key;            /* workload key; NULL: not known */
     const char *device, *launch; /* launch: grid and block of its longest kernel, JSON; "" not known */
     uint32_t stream;            /* in the order of their first launch */
     uint32_t question, shape;   /* numbers of the first repeat's trace; CD_TRACE_NONE, 0: not known */
@@ -178,11 +179,17 @@ typedef struct cd_trace_map {
 cdmpp_status cd_trace_map_read(cd_trace_map *m, const char *path, cdmpp_err *err);
 void cd_trace_map_free(cd_trace_map *m);
 
+/* An operator of a network, which is one kernel. */
+typedef struct cd_trace_operator {
+    const char *name;           /* "Conv+Relu" */
+    const char *key;            /* of its tensor program; NULL: none is known */
+} cd_trace_operator;
+
 typedef struct cd_trace_combining {
     const char *range;          /* each range of such a name (a pattern) is a repeat of its own; NULL: each file is one */
     const cd_trace_map *map;    /* NULL: none */
-    const char *const *operator_name; /* (n_operator) of a network, in order: the k-th kernel is the k-th operator; NULL: none */
-    size_t n_operator;
+    const cd_trace_operator *network; /* (n_network) in order: the k-th kernel is the k-th operator; NULL: none */
+    size_t n_network;
 } cd_trace_combining;
 
 /* Combine linked traces. The repeats that most agree (same launches in the same order in each stream) are kept, of equally many those of the first

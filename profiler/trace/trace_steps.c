@@ -34,8 +34,8 @@ static owner owner_of(const stepping *s, size_t i) {
     if (e->kind == CD_TRACE_KERNEL) {
         const char *m = mapped(s->o->map, cd_trace_launch_name(s->w, i));
         w.helper = m && !strcmp(m, "-");
-        if (m && !w.helper && !s->o->n_operator) return w.name = m, w;
-        if (w.helper || s->o->n_operator) return w;
+        if (m && !w.helper && !s->o->n_network) return w.name = m, w;
+        if (w.helper || s->o->n_network) return w;
     }
     if (e->op) w.name = cd_trace_text(s->w->trace, e->op);
     else if (e->owner != CD_TRACE_NONE) w = (owner){cd_trace_text(s->w->trace, s->w->trace->event[e->owner].name), e->owner, false};
@@ -85,9 +85,9 @@ static double time_of(const cd_trace_run *w, size_t first, size_t n) {
 static cdmpp_status count_network(const stepping *s, const place *p, size_t n, cdmpp_err *err) {
     size_t kernels = 0;
     for (size_t i = 0; i < n; i++) kernels += cd_trace_launch(s->w, p[i].first)->kind == CD_TRACE_KERNEL && !p[i].of.helper;
-    if (!s->o->n_operator || kernels == s->o->n_operator) return CDMPP_OK;
+    if (!s->o->n_network || kernels == s->o->n_network) return CDMPP_OK;
     return CD_FAIL(err, ESCHEMA, "the network has %zu operators and a repeat has %zu kernels, which cannot be matched by their order; --map with the operator \"-\" "
-                                 "takes kernels out", s->o->n_operator, kernels);
+                                 "takes kernels out", s->o->n_network, kernels);
 }
 
 /* Grid and block of the longest kernel. */
@@ -106,7 +106,10 @@ static cd_trace_step step_of(stepping *s, const place *p, double *time) {
     const cd_trace_event *op = p->of.event != CD_TRACE_NONE ? &t->event[p->of.event] : NULL;
     cd_trace_step x = {.name = cd_trace_launch_name(s->w, p->first), .op = p->of.name, .stream = p->stream, .kind = e->kind, .n = p->n,
                        .device = cd_trace_text(t, e->device), .launch = launch_of(s->w, p), .question = op ? op->question : e->question, .shape = op ? op->shape : 0};
-    if (s->o->n_operator && e->kind == CD_TRACE_KERNEL && !p->of.helper) x.op = s->o->operator_name[s->network++];
+    if (s->o->n_network && e->kind == CD_TRACE_KERNEL && !p->of.helper) {
+        x.op = s->o->network[s->network].name;
+        x.key = s->o->network[s->network++].key;
+    }
     for (size_t i = 0, k = 0; i < s->r->n_run; i++) {
         const cd_trace_run *w = &s->r->run[i];
         if (w->why) continue;

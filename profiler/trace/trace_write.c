@@ -58,8 +58,9 @@ static cdmpp_status put_node(graph *g, const cd_trace_step *x, cdmpp_err *err) {
     cd_json_write_open(w, '{');
     cd_json_write_member_str(w, "name", g->name.p);
     if (*op_of(x)) cd_json_write_member_str(w, "op", op_of(x));
-    cd_json_write_member_str(w, "kind", q ? "library" : "given");
-    if (q) put_question(w, q);
+    cd_json_write_member_str(w, "kind", x->key ? "task" : q ? "library" : "given");
+    if (x->key) cd_json_write_member_str(w, "key", x->key);
+    else if (q) put_question(w, q);
     cd_json_write_member_real(w, "given_s", x->time_s);
     if (g->several) cd_json_write_member_str(w, "device", x->device);
     if (g->last[x->stream]) {

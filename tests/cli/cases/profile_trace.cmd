@@ -16,6 +16,7 @@ $P nsys_trace.csv --map map.csv | tail -n 3
 $P nsys_trace.csv --network resnet-18; echo "status $?"
 (echo 'Start (ns),Duration (ns),Device,Strm,Name'; seq 23 | awk '{print $1 * 1000 ",500,T4,7,k" $1}') >resnet.csv
 $P resnet.csv --network resnet-18 --save-graph r.json | tail -n 3; grep -c '"op": "Conv' r.json
+cdmpp-replay --graph r.json --replay-given --csv | cut -d, -f1-3
 $P habana.json --range 'nothing*' 2>&1 | tail -n 1
 $P; echo "status $?"
 $P -; echo "status $?"

@@ -132,20 +132,26 @@ TEST(ranges_are_repeats) {
 }
 
 TEST(maps_and_networks) {
-    static const char *const two[] = {"Conv+Relu", "MaxPool"}, *const three[] = {"a", "b", "c"};
+    static const cd_trace_operator two[] = {{"Conv+Relu", "[\"key\"]"}, {"MaxPool", NULL}}, three[] = {{"a", NULL}, {"b", NULL}, {"c", NULL}};
     static const char map[] = "kernel,operator\nhelp*,-\ngemm*,MatMul\n", no_map[] = "kernel,name\na,b\n";
     traces *f = traces_begin();
     cd_trace_map m;
     assert_ok(traces_text(f, "a.csv", HEADER "1000,100,1,,T4,7,gemm_1\n2000,50,2,,T4,7,helper\n3000,200,2,,T4,7,pool\n3500,10,2,8,T4,7,[CUDA memcpy DtoH]\n", &err));
     assert_ok(cd_trace_map_read(&m, tmp_put(&f->d, "map.csv", map, sizeof map - 1), &err));
-    const cd_trace_combining by_map = {.map = &m}, by_both = {.map = &m, .operator_name = two, .n_operator = 2}, by_order = {.operator_name = three, .n_operator = 3},
-                             wrong = {.operator_name = two, .n_operator = 2};
+    const cd_trace_combining by_map = {.map = &m}, by_both = {.map = &m, .network = two, .n_network = 2}, by_order = {.network = three, .n_network = 3},
+                             wrong = {.network = two, .n_network = 2};
     assert_ok(traces_combine(f, &by_map, &err));
     assert_int_equal(f->r.n_op, 1);
     assert_string_equal(f->r.op[0].name, "MatMul");
     assert_close(f->r.unmatched, 2, 0, 0); /* the helper and the pool */
     assert_ok(traces_combine(f, &by_both, &err));
     assert_string_equal(f->r.step[0].op, "Conv+Relu");
+    assert_string_equal(f->r.step[0].key, "[\"key\"]");
+    assert_null(f->r.step[2].key);
+    cd_buf b = {0};
+    assert_ok(cd_trace_put_graph(&b, &f->r, "x", NULL, &err));
+    assert_non_null(strstr(b.p, "\"kind\": \"task\", \"key\": \"[\\\"key\\\"]\", \"given_s\": "));
+    cd_buf_free(&b);
     assert_string_equal(f->r.step[1].op, "");
     assert_string_equal(f->r.step[2].op, "MaxPool");
     assert_string_equal(f->r.step[3].op, "");
