@@ -11,6 +11,7 @@ typedef struct cd_main_options {
     char *command;               /* shell line of this call, for the report */
     int jobs;
     int choose, choose_tasks, budget; /* 0: not given */
+    int config_of;               /* -1: not given */
     const char *name;            /* of the command, for its messages */
     const cd_process_group *ranks;         /* NULL: this process alone */
     bool print, doc, trial, verbose;

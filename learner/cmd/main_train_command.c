@@ -162,6 +162,6 @@ static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err) {
 }
 
 int cd_main_train(int argc, char **argv, const cd_command *command, const cd_process_group *ranks) {
-    cd_main_options o = {.ranks = ranks};
+    cd_main_options o = {.config_of = -1, .ranks = ranks};
     return cd_command_main(command, argc, argv, &o, run);
 }

@@ -26,15 +26,17 @@ static const cd_option table[] = {
     {"autotune", 0, "SPACE", CD_OPTION_FILE, AT(space), "*.yaml", SEARCH,
      "Search that space over the configuration, write the best one to --out (default: best.yaml), then train it; docs/reference/autotune.md"},
     {"journal", 0, "FILE", CD_OPTION_FILE, AT(journal), "*.jsonl", SEARCH, "Of the search, so that it can go on, and be made longer later (default: OUT.journal.jsonl, removed when all is done if this run made it)"},
+    {"config-of", 0, "TRIAL", CD_OPTION_INT, AT(config_of), "0..99999", SEARCH, "Of --autotune: train nothing, write the configuration of that trial, as the search numbers them, with the full budget to --out"},
     {"trial", 0, NULL, CD_OPTION_FLAG, AT(trial), NULL, SEARCH, "Train, print the validation figures, write nothing; the test part is not read"},
 };
-enum { N_ROW = sizeof table / sizeof *table, N_ALONE = 6 };
+enum { N_ROW = sizeof table / sizeof *table, N_ALONE = 7 };
 
 static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
     const cd_main_options *o = to;
     const size_t n = said->operand.n;
     if (o->space && o->trial) return CD_FAIL(err, EUSAGE, "expected --autotune or --trial, not both");
     if ((o->space || o->trial) && o->finetune) return CD_FAIL(err, EUSAGE, "--finetune goes with neither --autotune nor --trial");
+    if (o->config_of >= 0 && !o->space) return CD_FAIL(err, EUSAGE, "--config-of goes with --autotune");
     if (o->choose && o->choose_tasks) return CD_FAIL(err, EUSAGE, "expected --choose or --choose-tasks, not both");
     if (o->budget && !o->choose) return CD_FAIL(err, EUSAGE, "--budget goes with --choose");
     if ((o->choose || o->choose_tasks) && (o->space || o->trial || o->finetune || o->folder || o->report))

@@ -90,13 +90,14 @@ static void print_space(const cd_hpo_run_state *s, const cd_main_options *o) {
 }
 
 static cdmpp_status search(const cd_hpo_run *cmd, cd_main_options *o, cd_hpo_run_state *s, cdmpp_err *err) {
-    cdmpp_status st = cd_hpo_run_read(cmd, !o->print, s, err);
+    cdmpp_status st = cd_hpo_run_read(cmd, !o->print && o->config_of < 0, s, err);
     if (st && s->space.diag.n) {
         cd_log_lines(o->log, CD_LOG_ERROR, s->space.diag.text.p);
         return cd_command_reported(st, err);
     }
     if (st) return cd_main_config_failed(&s->base, o, st, err);
     if (o->print) return print_space(s, o), CDMPP_OK;
+    if (o->config_of >= 0) return cd_hpo_run_config(cmd, s, (size_t)o->config_of, err);
     st = cd_hpo_run_search(cmd, s, err);
     if (s->found.torn)
         cd_log_put(o->log, CD_LOG_WARNING, "%s: the last line was cut short, %zu bytes: that training was repeated", s->journal,

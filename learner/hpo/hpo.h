@@ -278,6 +278,9 @@ typedef struct cd_hpo_run_state {
 cdmpp_status cd_hpo_run_read(const cd_hpo_run *cmd, bool data, cd_hpo_run_state *s, cdmpp_err *err);
 /* Search and write cmd->out: `found`, `best`. Errors: those of loading and of cd_hpo, EIO. */
 cdmpp_status cd_hpo_run_search(const cd_hpo_run *cmd, cd_hpo_run_state *s, cdmpp_err *err);
+/* Search nothing: write the configuration of one trial with the full budget to cmd->out. A trial is the same whatever came out of it, so no data and no
+ * journal are read. Errors: ERANGE (the search has no such trial), those of cd_hpo_space_sample, EIO. */
+cdmpp_status cd_hpo_run_config(const cd_hpo_run *cmd, cd_hpo_run_state *s, size_t trial, cdmpp_err *err);
 /* The end of a search: the best trials, the winner and its file `out`, as text and as an object of schema "cdmpp.search". */
 void cd_hpo_run_text(cd_buf *b, const cd_hpo_run_state *s, const char *out);
 void cd_hpo_run_json(cd_buf *b, const cd_hpo_run_state *s, const char *out);

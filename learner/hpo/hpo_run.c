@@ -47,16 +47,32 @@ cdmpp_status cd_hpo_run_read(const cd_hpo_run *cmd, bool data, cd_hpo_run_state 
     return read_base(cmd, data, s, err);
 }
 
+/* s->best behind the lines of `b`, which is freed. */
+static cdmpp_status write_config(const cd_hpo_run *cmd, const cd_hpo_run_state *s, CD_TAKE cd_buf *b, cdmpp_err *err) {
+    cdmpp_status st;
+    cd_config_print(b, &s->best);
+    if (b->oom) st = CD_FAIL(err, ENOMEM, "configuration");
+    else st = cd_file_write(cmd->out, b->p, b->n, err);
+    cd_buf_free(b);
+    return st;
+}
+
 static cdmpp_status write_best(const cd_hpo_run *cmd, const cd_hpo_run_state *s, cdmpp_err *err) {
     cd_buf b = {0};
     cd_buf_putf(&b, "# Trial %zu of %zu of a search over %s: %s of the validation part %.6g.\n", s->found.best, s->found.n_trial,
                 s->space.path, cd_hpo_metric_name((cd_hpo_metric)s->space.tune.error), s->found.best_error);
-    cd_config_print(&b, &s->best);
-    cdmpp_status st;
-    if (b.oom) st = CD_FAIL(err, ENOMEM, "configuration");
-    else st = cd_file_write(cmd->out, b.p, b.n, err);
-    cd_buf_free(&b);
-    return st;
+    return write_config(cmd, s, &b, err);
+}
+
+cdmpp_status cd_hpo_run_config(const cd_hpo_run *cmd, cd_hpo_run_state *s, size_t trial, cdmpp_err *err) {
+    cd_buf b = {0};
+    cd_hpo_trial *t;
+    size_t n;
+    CD_TRY(cd_hpo_space_sample(&s->space, &s->base, &s->arena, &t, &n, err));
+    if (trial >= n) return CD_FAIL(err, ERANGE, "expected one of the trials 0 to %zu of this search, found %zu", n - 1, trial);
+    CD_TRY(cd_hpo_space_config(&s->space, &s->base, &t[trial], s->space.tune.max_budget, &s->best, err));
+    cd_buf_putf(&b, "# Trial %zu of %zu of a search over %s.\n", trial, n, s->space.path);
+    return write_config(cmd, s, &b, err);
 }
 
 /* What the members of all trials together need of the data. */

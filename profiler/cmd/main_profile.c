@@ -8,8 +8,8 @@
 #include "profiler/store/store.h"
 
 #define AT(member) offsetof(cd_main_profile, member)
-enum { WHAT, HOW, STORE, NETWORK, HOSTS };
-static const char *const group[] = {"What", "How", "Store", "Network", "Other hosts"};
+enum { WHAT, HOW, STORE, NETWORK, HOSTS, TRACE };
+static const char *const group[] = {"What", "How", "Store", "Network", "Other hosts", "Traces"};
 static const cd_option table[] = {
     {"tasks", 0, "FILE", CD_OPTION_FILES, AT(task), NULL, WHAT, "Task definitions: all_tasks.pkl, *.task.pkl, our text form, or a folder of these"},
     {"dry-run", 0, NULL, CD_OPTION_FLAG, AT(dry_run), NULL, WHAT, "Only read the records and lower their programs; say which cannot be"},
@@ -76,6 +76,10 @@ static const cd_option table[] = {
     {"input-size", 0, "N", CD_OPTION_INT, AT(input_size), "1..1048576", NETWORK, "Edge of the image or length of the sequence (default: as published)"},
     {"dim", 0, "NAME=N", CD_OPTION_TEXTS, AT(dim), NULL, NETWORK, "Value of a symbolic dimension of an ONNX file, or of a dimension of an input: 'ids[1]=128'"},
     {"input", 0, "NAME", CD_OPTION_TEXTS, AT(input), NULL, NETWORK, "This input of an ONNX file is data; those that are not named are weights"},
+    {"range", 0, "PATTERN", CD_OPTION_TEXT, AT(range), NULL, TRACE, "trace: each range of such a name (NVTX, 'ProfilerStep*') is a repeat of its own (default: each file is one)"},
+    {"map", 0, "FILE", CD_OPTION_FILE, AT(map), "*.csv", TRACE, "trace: which operators the kernels are: CSV with columns kernel (a pattern) and operator"},
+    {"save-graph", 0, "FILE", CD_OPTION_OUTPUT, AT(save_graph), "*.json", TRACE, "trace: write the launches as a network with their times, for cdmpp-replay --graph"},
+    {"labels", 0, "FILE", CD_OPTION_OUTPUT, AT(labels), "*.csv", TRACE, "trace: write the operators whose sizes are known as a table for cdmpp-train"},
     {"out", 'o', "FILE", CD_OPTION_OUTPUT, AT(out), NULL, STORE, "Records: the file that grows; what it has already is not measured again. Store: write there what is exported (default: standard output); wrap: what it tells"},
 };
 
@@ -100,6 +104,7 @@ static const mode modes[] = {
     {"--describe-device", (long)AT(describe), NULL, cd_main_profile_describe},
     {"--worker", (long)AT(worker), cd_main_profile_worker_check, cd_main_profile_worker},
     {"wrap", -1, cd_main_profile_wrap_check, cd_main_profile_wrap},
+    {"trace", -1, cd_main_profile_trace_check, cd_main_profile_trace},
 };
 enum { N_MODE = sizeof modes / sizeof *modes };
 
@@ -140,6 +145,7 @@ static const char *const use[] = {"records --tasks FILE --out OUT.json [OPTION..
                                   "records --host USER@BOARD... --tasks FILE --out OUT.json [OPTION...] LOG|FOLDER...",
                                   "--ops --network NAME|FILE [--trials N] [--cover PERCENT] [--out FILE] [OPTION...] [LOG...]",
                                   "wrap [--json] [--out FILE] -- COMMAND [ARGUMENT...]",
+                                  "trace [--range PATTERN] [--map CSV] [--network NAME|FILE] [--save-graph FILE] [--labels CSV] FILE...",
                                   NULL};
 static const char *const example[] = {
     "Measure on one thread what others have measured elsewhere", "cdmpp-profile records --tasks network_info --threads 1 --target 'llvm -model=here' --out here.json measure_records/",
@@ -166,7 +172,9 @@ static const cd_command self = {
     "Nsight Systems' exports and PyTorch's traces; list shows workloads, best the fastest measurements, near those of the "
     "nearest shapes of the same operator; export writes records, CSV or JSON; stats counts.\n\n"
     "wrap: runs a program and tells on standard error its time, resident memory, and heap by a library that is loaded into it; "
-    "the exit status is the program's.",
+    "the exit status is the program's.\n\n"
+    "trace: reads what a profiler wrote (nvprof, Nsight Systems, Nsight Compute, cutlass_profiler, PyTorch's profiler, Habana's), several files as repeats "
+    "of one run, and tells the time of each kernel and operator, how busy the device was, and the gaps.",
     table, sizeof table / sizeof *table, group, "", example, NULL, see, NULL, check};
 
 /* ---- shared by the modes ---- */

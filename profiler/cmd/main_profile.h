@@ -46,6 +46,7 @@ typedef struct cd_main_profile {
     cd_texts host;
     int port, lease_s;
     const char *transport;
+    const char *map, *range, *save_graph, *labels; /* trace (main_profile_trace.c) */
     /* every command */
     bool json;
     cd_log *log;
@@ -59,7 +60,7 @@ enum { CD_MAIN_PROFILE_NO_CSV = -1, CD_MAIN_PROFILE_GROUPS, CD_MAIN_PROFILE_EOP 
 
 /* The modes, X(name): each has a check of its options and a run. Both give what they fail with in *err; items of a run that failed are
  * counted in o->bad. */
-#define CD_MAIN_PROFILE_MODES(X) X(records) X(worker) X(draw) X(sweep) X(corun) X(curves) X(store) X(networks) X(ops) X(tasks) X(run) X(describe) X(wrap)
+#define CD_MAIN_PROFILE_MODES(X) X(records) X(worker) X(draw) X(sweep) X(corun) X(curves) X(store) X(networks) X(ops) X(tasks) X(run) X(describe) X(wrap) X(trace)
 #define CD_X(name) \
     cdmpp_status cd_main_profile_##name##_check(const cd_main_profile *o, cdmpp_err *err); \
     cdmpp_status cd_main_profile_##name(cd_main_profile *o, cdmpp_err *err);

@@ -15,6 +15,7 @@ static bool holds(const char *text, const char *word) { return strstr(text, word
 
 static cd_store_form form_of(const char *head, size_t n) {
     static const char sqlite[] = "SQLite format 3";
+    static const char *const profiler[] = {"Duration", "Metric Name", "gpu__time_duration.sum", "OperationKind", "Instances", "Time(%)"}; /* columns of their tables */
     if (n >= sizeof sqlite && !memcmp(head, sqlite, sizeof sqlite)) return CD_STORE_NSYS;
     while (*head == '#') { /* comments of a log */
         const char *end = strchr(head, '\n');
@@ -30,6 +31,8 @@ static cd_store_form form_of(const char *head, size_t n) {
     if (holds(first, "points") && holds(first, "\t")) return CD_STORE_CURVES;
     for (char *p = first; *p; p++) *p = (char)(*p >= 'A' && *p <= 'Z' ? *p + 32 : *p);
     if (holds(first, "opname") || !strncmp(first, "op,", 3)) return CD_STORE_TABLE;
+    for (size_t i = 0; i < sizeof profiler / sizeof *profiler; i++)
+        if (holds(head, profiler[i])) return CD_STORE_PROFILER;
     return CD_STORE_AUTO;
 }
 
@@ -150,9 +153,8 @@ static cdmpp_status read_form(cd_store_reading *r, cd_store_form form, cdmpp_err
     case CD_STORE_ANSOR: return cd_store_read_ansor(r, err);
     case CD_STORE_TABLE: return cd_store_read_table(r, err);
     case CD_STORE_CURVES: return cd_store_read_curves(r, err);
-    case CD_STORE_NSYS: return cd_store_read_nsys(r, err);
     case CD_STORE_STORE: return cd_store_read_store(r, err);
-    default: return cd_store_read_kineto(r, err);
+    default: return cd_store_read_trace(r, form, err);
     }
 }
 

@@ -40,5 +40,13 @@ while [ $k -lt "$n" ]; do
     cmp a.yaml c.yaml && [ "$(wc -l <c.jsonl)" = "$n" ] || echo "differs after $k"
     k=$((k + 3))
 done
+# the configuration of any trial: of the winner the same file but for its first line; nothing is trained, the data need not be there
+w=$(sed -n '1s/# Trial \([0-9]*\) .*/\1/p' a.yaml)
+mv a.h5 away.h5
+tune --config-of "$w" --out d.yaml; echo "status $?"
+sed 1d a.yaml >a.rest; sed 1d d.yaml | cmp - a.rest && sed -n "1s/Trial $w /Trial N /p" d.yaml
+tune --config-of 9 --out d.yaml; echo "status $?"
+cdmpp-train --config-of 1 a.yaml; echo "status $?"
+mv away.h5 a.h5
 # another space is another search
 tune --set tune.seed=2 --journal c.jsonl --out c.yaml; echo "status $?"
