@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "profiler/detect/detect_internal.h"
+#include "profiler/network/onnx/onnx.h"
 
 enum { IMAGE = 1, MATRIX = 2, ANY = 3 };
 typedef enum operands { NONE, SAME, CONV, CONVT, DEPTHWISE, NORM, LIMITS, PRODUCT } operands;
@@ -138,6 +139,7 @@ static void put_part_name(cd_buf *b, const cd_detect_part *p, const char *sep) {
 static cdmpp_status build(const char *name, const cd_detect_part *first, const cd_detect_part *second, const cd_graph_shape *in, cd_graph **out, cdmpp_err *err) {
     maker m = {.err = err};
     CD_TRY(cd_graph_new(name, &m.g, err));
+    m.g->opset = CD_ONNX_OPSET;
     uint32_t x = input(&m, *in);
     if (!m.st) x = put_part(&m, first, x);
     if (!m.st && second) x = put_part(&m, second, x);
