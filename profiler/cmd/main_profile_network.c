@@ -150,7 +150,11 @@ static cdmpp_status make_programs(cd_main_profile *o, const cd_hardware *hw, cd_
     const cd_program_select_options po = {.log = o->operand.v, .n_log = o->operand.n, .trials = (uint32_t)o->trials, .seed = (uint64_t)o->seed, .target = target_of(o),
                                           .hardware = *hw, .threads = (int)hw->num_cores, .measure = m, .stop = o->stop};
     const cd_record_listener l = cd_main_profile_listener(o);
-    const cdmpp_status st = cd_network_programs_make(&s, &po, &l, x, err);
+    cd_fusion_rules rules = {0};
+    cdmpp_status st = o->fusion_rules ? cd_fusion_rules_read(o->fusion_rules, &rules, err) : CDMPP_OK;
+    if (!st) st = cd_network_programs_make(&s, o->fusion_rules ? &rules : NULL, &po, &l, x, err);
+    if (!st && o->fusion_rules) report_open(o, x->workload);
+    cd_fusion_rules_free(&rules);
     o->bad += x->bad;
     return st;
 }
