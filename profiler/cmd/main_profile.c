@@ -4,12 +4,13 @@
 #include "base/io/io.h"
 #include "features/sketch/sketch.h"
 #include "profiler/cmd/main_profile.h"
+#include "profiler/detect/detect.h"
 #include "profiler/network/source/source.h"
 #include "profiler/store/store.h"
 
 #define AT(member) offsetof(cd_main_profile, member)
-enum { WHAT, HOW, STORE, NETWORK, HOSTS, TRACE };
-static const char *const group[] = {"What", "How", "Store", "Network", "Other hosts", "Traces"};
+enum { WHAT, HOW, STORE, NETWORK, FUSION, HOSTS, TRACE };
+static const char *const group[] = {"What", "How", "Store", "Network", "Fusion", "Other hosts", "Traces"};
 static const cd_option table[] = {
     {"tasks", 0, "FILE", CD_OPTION_FILES, AT(task), NULL, WHAT, "Task definitions: all_tasks.pkl, *.task.pkl, our text form, or a folder of these"},
     {"dry-run", 0, NULL, CD_OPTION_FLAG, AT(dry_run), NULL, WHAT, "Only read the records and lower their programs; say which cannot be"},
@@ -76,6 +77,16 @@ static const cd_option table[] = {
     {"input-size", 0, "N", CD_OPTION_INT, AT(input_size), "1..1048576", NETWORK, "Edge of the image or length of the sequence (default: as published)"},
     {"dim", 0, "NAME=N", CD_OPTION_TEXTS, AT(dim), NULL, NETWORK, "Value of a symbolic dimension of an ONNX file, or of a dimension of an input: 'ids[1]=128'"},
     {"input", 0, "NAME", CD_OPTION_TEXTS, AT(input), NULL, NETWORK, "This input of an ONNX file is data; those that are not named are weights"},
+    {"fusion-rules", 0, "FILE", CD_OPTION_FILE, AT(fusion_rules), "*.json", FUSION, "--list-tasks, --ops: only operators that these rules name are fused (fusion detect finds the rules of a back end)"},
+    {"backend", 0, "NAME", CD_OPTION_WORD, AT(fusion_backend), CD_MAIN_PROFILE_FUSION_BACKENDS, FUSION, "detect: whose rules: our executor on a CPU or an OpenCL device, or whatever --command runs (default: cpu)"},
+    {"command", 0, "COMMAND", CD_OPTION_TEXT, AT(fusion_command), NULL, FUSION, "detect, --backend command: this shell command runs the ONNX file $1 and prints seconds as its last line"},
+    {"operators", 0, "LIST", CD_OPTION_TEXT, AT(operators), NULL, FUSION, "detect: operators to test in pairs, with commas between (default: " CD_DETECT_USUAL ")"},
+    {"chains", 0, "LIST", CD_OPTION_TEXT, AT(chains), NULL, FUSION, "detect: chains to test, too: Conv+BatchNormalization+Relu,... (default: this one and the one of DepthwiseConv)"},
+    {"alpha", 0, "X", CD_OPTION_TEXT, AT(alpha), NULL, FUSION, "detect: fused where more than X of the shorter time is saved (default: 0.5)"},
+    {"confidence", 0, "X", CD_OPTION_TEXT, AT(confidence), NULL, FUSION, "detect: below it an answer is \"undecided\" (default: 0.99)"},
+    {"repeats", 0, "N", CD_OPTION_INT, AT(repeats), "1..1000", FUSION, "detect: repeats of a test; up to four times as many where it is undecided (default: 7)"},
+    {"channels", 0, "N", CD_OPTION_INT, AT(channels), "1..4096", FUSION, "detect: channels of the image that operators read; --input-size is its edge (default: 4, 256)"},
+    {"planted", 0, "FILE", CD_OPTION_FILE, AT(planted), "*.json", FUSION, "detect: our executor fuses by these rules, to try the detection on it (default: by TVM's rules)"},
     {"range", 0, "PATTERN", CD_OPTION_TEXT, AT(range), NULL, TRACE, "trace: each range of such a name (NVTX, 'ProfilerStep*') is a repeat of its own (default: each file is one)"},
     {"map", 0, "FILE", CD_OPTION_FILE, AT(map), "*.csv", TRACE, "trace: which operators the kernels are: CSV with columns kernel (a pattern) and operator"},
     {"save-graph", 0, "FILE", CD_OPTION_OUTPUT, AT(save_graph), "*.json", TRACE, "trace: write the launches as a network with their times, for cdmpp-replay --graph"},
@@ -96,6 +107,7 @@ static const mode modes[] = {
     {"sweep", -1, cd_main_profile_sweep_check, cd_main_profile_sweep},
     {"corun", -1, cd_main_profile_corun_check, cd_main_profile_corun},
     {"curves", -1, cd_main_profile_curves_check, cd_main_profile_curves},
+    {"fusion", -1, cd_main_profile_fusion_check, cd_main_profile_fusion},
     {"store", -1, cd_main_profile_store_check, cd_main_profile_store},
     {"--list-networks", (long)AT(list_networks), NULL, cd_main_profile_networks},
     {"--list-ops", (long)AT(list_ops), cd_main_profile_ops_check, cd_main_profile_ops},
@@ -138,6 +150,7 @@ static const char *const use[] = {"records --tasks FILE --out OUT.json [OPTION..
                                   "sweep --tasks FILE [--workload KEY] [--factor LIST] [--out CSV] [--plot SVG] [OPTION...] LOG...",
                                   "corun --tasks FILE [--limit N] [--threads N] [--rounds N] [--out CSV] [OPTION...] LOG...",
                                   "curves --network NAME|FILE --sizes batch=N,N,...|input=N,N,... [--trials N] [--out TSV] [OPTION...] [LOG...]",
+                                  "fusion detect [--backend cpu|opencl|command] [--command COMMAND] [--operators LIST] [--out RULES.json] [OPTION...]",
                                   "store import|list|best|near|export|stats --store FILE [OPTION...] [LOG|TABLE|TRACE|FOLDER...]",
                                   "--list-ops --network NAME|FILE [OPTION...]",
                                   "--list-tasks --network NAME|FILE [--target TARGET] [--layout LAYOUT] [--out-tasks FILE]",
@@ -168,6 +181,8 @@ static const cd_command self = {
     "corun: takes the fastest record of each of the first workloads (--limit, default 6) and measures all pairs of them alone and at the same "
     "time, on different processors and on the same: how much slower does each make the other?\n\n"
     "curves: measures the operators of a network at several sizes and writes a table of time against size, which store import reads.\n\n"
+    "fusion detect: measures test networks of two or more operators on a back end and tells which operators it runs as one program, as a table and with "
+    "--out as a file of rules for --fusion-rules.\n\n"
     "store: keeps measurements in one SQLite file that many may write at once. import reads logs, tables of operators, "
     "Nsight Systems' exports and PyTorch's traces; list shows workloads, best the fastest measurements, near those of the "
     "nearest shapes of the same operator; export writes records, CSV or JSON; stats counts.\n\n"

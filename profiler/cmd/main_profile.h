@@ -41,6 +41,9 @@ typedef struct cd_main_profile {
     const char *sizes;          /* curves */
     bool run_ops, key_only;
     int cover, csv, passes;     /* percent; CD_MAIN_PROFILE_*; 0: until steady */
+    /* fusion (main_profile_fusion.c); fusion_rules: networks, too */
+    int fusion_backend, channels, repeats; /* position in CD_MAIN_PROFILE_FUSION_BACKENDS; 0: the default */
+    const char *fusion_command, *alpha, *confidence, *operators, *chains, *planted, *fusion_rules;
     /* other hosts (main_profile_records.c) */
     bool worker;
     cd_texts host;
@@ -58,9 +61,12 @@ typedef struct cd_main_profile {
 #define CD_MAIN_PROFILE_CSV "groups|eop"
 enum { CD_MAIN_PROFILE_NO_CSV = -1, CD_MAIN_PROFILE_GROUPS, CD_MAIN_PROFILE_EOP };
 
+#define CD_MAIN_PROFILE_FUSION_BACKENDS "cpu|opencl|command"
+enum { CD_MAIN_PROFILE_FUSION_CPU, CD_MAIN_PROFILE_FUSION_OPENCL, CD_MAIN_PROFILE_FUSION_COMMAND };
+
 /* The modes, X(name): each has a check of its options and a run. Both give what they fail with in *err; items of a run that failed are
  * counted in o->bad. */
-#define CD_MAIN_PROFILE_MODES(X) X(records) X(worker) X(draw) X(sweep) X(corun) X(curves) X(store) X(networks) X(ops) X(tasks) X(run) X(describe) X(wrap) X(trace)
+#define CD_MAIN_PROFILE_MODES(X) X(records) X(worker) X(draw) X(sweep) X(corun) X(curves) X(fusion) X(store) X(networks) X(ops) X(tasks) X(run) X(describe) X(wrap) X(trace)
 #define CD_X(name) \
     cdmpp_status cd_main_profile_##name##_check(const cd_main_profile *o, cdmpp_err *err); \
     cdmpp_status cd_main_profile_##name(cd_main_profile *o, cdmpp_err *err);

@@ -36,6 +36,15 @@ static void report_missing(cd_main_profile *o, const char *node, const char *op,
     o->bad++;
 }
 
+/* Rules of fusion that the network needs and the file does not have. */
+static void report_open(const cd_main_profile *o, const cd_workload *w) {
+    for (uint32_t k = 0; k < w->open.n; k++) {
+        const cd_fusion_rule *r = &w->open.rule[k];
+        if (!strcmp(r->second, CD_FUSION_RULES_MANY)) cd_log_put(o->log, CD_LOG_WARNING, "%.150s: no rule for %s with several readers: they stay apart", o->fusion_rules, r->first);
+        else cd_log_put(o->log, CD_LOG_WARNING, "%.150s: no rule for %s and %s: they stay apart", o->fusion_rules, r->first, r->second);
+    }
+}
+
 /* ---- --list-networks ---- */
 cdmpp_status cd_main_profile_networks(cd_main_profile *o, cdmpp_err *err) {
     cd_buf b = {0};
@@ -102,10 +111,14 @@ cdmpp_status cd_main_profile_tasks(cd_main_profile *o, cdmpp_err *err) {
     cd_graph *g;
     cd_workload *w = NULL;
     cd_buf b = {0};
+    cd_fusion_rules rules = {0};
     if (o->layout) (void)cd_workload_layout_parse(o->layout, &opt.layout);
+    if (o->fusion_rules) opt.rules = &rules;
     CD_TRY(cd_network_source_read(&s, &g, &miss, &n, err));
     cdmpp_status st = cd_network_source_missing(g, miss, n, &opt, err);
+    if (!st && o->fusion_rules) st = cd_fusion_rules_read(o->fusion_rules, &rules, err);
     if (!st) st = cd_workload_build(g, &opt, &w, err);
+    if (!st) report_open(o, w);
     for (uint32_t i = 0; !st && i < w->n_unsupported; i++) report_missing(o, w->unsupported[i].node, w->unsupported[i].op, w->unsupported[i].reason);
     if (!st && o->out_tasks) st = cd_task_registry_write(&b, w->tasks, err);
     if (!st && o->out_tasks) st = cd_main_profile_write(o->out_tasks, &b, err);
@@ -113,6 +126,7 @@ cdmpp_status cd_main_profile_tasks(cd_main_profile *o, cdmpp_err *err) {
     cd_buf_free(&b);
     cd_workload_free(w);
     cd_graph_free(g);
+    cd_fusion_rules_free(&rules);
     return st;
 }
 
@@ -136,7 +150,11 @@ static cdmpp_status make_programs(cd_main_profile *o, const cd_hardware *hw, cd_
     const cd_program_select_options po = {.log = o->operand.v, .n_log = o->operand.n, .trials = (uint32_t)o->trials, .seed = (uint64_t)o->seed, .target = target_of(o),
                                           .hardware = *hw, .threads = (int)hw->num_cores, .measure = m, .stop = o->stop};
     const cd_record_listener l = cd_main_profile_listener(o);
-    const cdmpp_status st = cd_network_programs_make(&s, &po, &l, x, err);
+    cd_fusion_rules rules = {0};
+    cdmpp_status st = o->fusion_rules ? cd_fusion_rules_read(o->fusion_rules, &rules, err) : CDMPP_OK;
+    if (!st) st = cd_network_programs_make(&s, o->fusion_rules ? &rules : NULL, &po, &l, x, err);
+    if (!st && o->fusion_rules) report_open(o, x->workload);
+    cd_fusion_rules_free(&rules);
     o->bad += x->bad;
     return st;
 }

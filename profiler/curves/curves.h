@@ -210,10 +210,10 @@ typedef struct cd_network_programs {
     size_t bad;                 /* tasks without a program */
 } cd_network_programs;
 
-/* `o` is of measuring: logs, trials, target, hardware, the measurer. `l` gets a note about each operator that is left out
+/* rules: of a back end, NULL: TVM's. `o` is of measuring: logs, trials, target, hardware, the measurer. `l` gets a note about each operator that is left out
  * and each task without a program. Free *out, after an error too. Errors: those of cd_network_source_read, cd_workload_build and
  * cd_program_select_run. */
-cdmpp_status cd_network_programs_make(const cd_network_source *s, const cd_program_select_options *o, const cd_record_listener *l,
+cdmpp_status cd_network_programs_make(const cd_network_source *s, const cd_fusion_rules *rules, const cd_program_select_options *o, const cd_record_listener *l,
                                       cd_network_programs *out, cdmpp_err *err);
 void cd_network_programs_free(cd_network_programs *x); /* zeroed is fine */
 /* The chosen programs with their times, one record line each. Errors: those of cd_record_write, ENOMEM. */

@@ -2,8 +2,9 @@
  * of the network is still worth measuring, so each is reported to the caller. */
 #include "profiler/curves/curves.h"
 
-static cdmpp_status read_network(const cd_network_source *s, const cd_program_select_options *o, const cd_record_listener *l, cd_network_programs *x, cdmpp_err *err) {
-    const cd_workload_options wo = {.target = o->target, .hardware = &o->hardware};
+static cdmpp_status read_network(const cd_network_source *s, const cd_fusion_rules *rules, const cd_program_select_options *o, const cd_record_listener *l, cd_network_programs *x,
+                                 cdmpp_err *err) {
+    const cd_workload_options wo = {.target = o->target, .hardware = &o->hardware, .rules = rules};
     const cd_onnx_miss *miss;
     uint32_t n = 0;
     CD_TRY(cd_network_source_read(s, &x->graph, &miss, &n, err));
@@ -16,10 +17,10 @@ static cdmpp_status read_network(const cd_network_source *s, const cd_program_se
     return CDMPP_OK;
 }
 
-cdmpp_status cd_network_programs_make(const cd_network_source *s, const cd_program_select_options *o, const cd_record_listener *l,
+cdmpp_status cd_network_programs_make(const cd_network_source *s, const cd_fusion_rules *rules, const cd_program_select_options *o, const cd_record_listener *l,
                                       cd_network_programs *x, cdmpp_err *err) {
     *x = (cd_network_programs){0};
-    CD_TRY(read_network(s, o, l, x, err));
+    CD_TRY(read_network(s, rules, o, l, x, err));
     CD_TRY(cd_program_select_run(x->workload, o, &x->select, err));
     if (x->select->bad_lines) cd_record_listener_note(l, "%zu lines of the logs are no records", x->select->bad_lines);
     for (uint32_t k = 0; k < x->select->n; k++) {

@@ -2,7 +2,8 @@
  * in which all paths of its readers meet (its parent in the tree), and the worst pattern on the way. 2. Phase 0: an anchor (conv,
  * dense, pool) joins a parent that reads it element by element, and a broadcast operator joins a parent that is at most a
  * reduction. Phase 1: operators that move elements join each other. Phase 2: operators that end in a concatenation join it. 3. All
- * operators between join too, if their patterns allow it. */
+ * operators between join too, if their patterns allow it. Rules of a back end (fusion_rules.h) are asked last, for each edge that would
+ * come to lie inside a group. */
 #include "profiler/network/fusion/fusion.h"
 
 #include <string.h>
@@ -23,7 +24,10 @@ typedef struct place {          /* of a node */
 } place;
 
 typedef struct cutter {
-    const cd_fuse_graph *f;
+    cd_fuse_graph *f;
+    const cd_fusion_rules *rules; /* NULL: TVM's alone */
+    cdmpp_err *err;
+    cdmpp_status st;
     uint32_t sink, n_edge;      /* sink: number of nodes; reads the network's results */
     edge *edge;
     place *node;                /* (n + 1) */
@@ -150,8 +154,76 @@ static void join(cutter *c, uint32_t child, uint32_t parent) {
     if (c->node[child].kind == CD_FUSE_PATTERN_OUT) c->node[parent].kind = CD_FUSE_PATTERN_OUT; /* its anchor goes along */
 }
 
-/* Joins src, what lies between, and sink. */
+/* ---- rules of a back end ---- */
+
+/* Views, and changes of layout, are no operators of the network: they go with either side. */
+static bool is_neutral(const cutter *c, uint32_t i) { return c->f->node[i].origin == CD_GRAPH_NONE || c->f->node[i].op == CD_FUSE_OP_RESHAPE; }
+
+/* The operator whose value node i is, behind views; 0: none. */
+static uint32_t maker(const cutter *c, uint32_t i) {
+    while (i && c->node[i].op && is_neutral(c, i)) i = c->f->node[i].n_in ? c->f->node[i].in[0] : 0;
+    return c->node[i].op ? i : 0;
+}
+
+static const char *name(const cutter *c, uint32_t i) { return cd_fusion_rules_name(c->f->g, &c->f->g->node[c->f->node[i].origin]); }
+
+/* The operator in the group of i that i's operator reads; 0: none. */
+static uint32_t before(cutter *c, uint32_t i) {
+    const uint32_t own = c->f->node[i].origin;
+    for (uint32_t at = i;;) {
+        uint32_t next = 0;
+        for (uint32_t k = 0; k < c->f->node[at].n_in && !next; k++) {
+            const uint32_t m = maker(c, c->f->node[at].in[k]);
+            if (m && root_of(c, m) == root_of(c, i)) next = m;
+        }
+        if (!next || c->f->node[next].origin != own) return next;
+        at = next;
+    }
+}
+
+/* Do several operators read i, also through views? The network's result is a reader, too. *first: one that was found; 0: none yet. */
+static bool is_read_by_many(const cutter *c, uint32_t i, uint32_t *first) {
+    for (uint32_t k = c->node[i].first; k; k = c->edge[k - 1].next) {
+        const uint32_t to = c->edge[k - 1].to;
+        if (to != c->sink && is_neutral(c, to)) {
+            if (is_read_by_many(c, to, first)) return true;
+            continue;
+        }
+        if (*first && (to == c->sink || *first == c->sink || c->f->node[to].origin != c->f->node[*first].origin)) return true;
+        *first = to;
+    }
+    return false;
+}
+
+/* What is not known is listed once, and not joined. */
+static bool ask(cutter *c, const char *before, const char *first, const char *second) {
+    const cd_fusion_answer a = cd_fusion_rules_find(c->rules, before, first, second);
+    if (a != CD_FUSION_UNKNOWN) return a == CD_FUSION_FUSED;
+    for (uint32_t k = 0; k < c->f->open.n; k++)
+        if (!strcmp(c->f->open.rule[k].first, first) && !strcmp(c->f->open.rule[k].second, second)) return false;
+    if (!c->st) c->st = cd_fusion_rules_add(&c->f->open, NULL, first, second, a, c->err);
+    return false;
+}
+
+static bool may_join(cutter *c, uint32_t from, uint32_t to) {
+    const uint32_t m = maker(c, from);
+    uint32_t reader = 0;
+    if (!m || is_neutral(c, to) || c->f->node[m].origin == c->f->node[to].origin) return true;
+    const uint32_t b = before(c, m);
+    return ask(c, b ? name(c, b) : NULL, name(c, m), name(c, to)) && (!is_read_by_many(c, m, &reader) || ask(c, NULL, name(c, m), CD_FUSION_RULES_MANY));
+}
+
+static bool may_join_all(cutter *c, uint32_t from, uint32_t sink) {
+    for (uint32_t k = c->node[from].first; k; k = c->edge[k - 1].next)
+        if ((c->edge[k - 1].to == sink || c->node[c->edge[k - 1].to].seen == c->stamp) && !may_join(c, from, c->edge[k - 1].to)) return false;
+    return true;
+}
+
+/* Joins src, what lies between, and sink. What lies between is marked by `between`. */
 static void fuse(cutter *c, uint32_t src, uint32_t sink) {
+    if (c->rules && !may_join_all(c, src, sink)) return;
+    for (uint32_t i = 0; c->rules && i < c->n_list; i++)
+        if (!may_join_all(c, c->list[i], sink)) return;
     join(c, src, sink);
     for (uint32_t i = 0; i < c->n_list; i++) join(c, c->list[i], sink);
 }
@@ -209,9 +281,9 @@ static cdmpp_status set_up(cutter *c, cd_fuse_graph *f, cd_arena *a, cdmpp_err *
 }
 
 /* Phases in TVM's order, operators in topological order: the outcome depends on both. */
-cdmpp_status cd_fuse_groups(cd_fuse_graph *f, uint32_t max_depth, cdmpp_err *err) {
+cdmpp_status cd_fuse_groups(cd_fuse_graph *f, uint32_t max_depth, const cd_fusion_rules *rules, cdmpp_err *err) {
     cd_arena a = {0};
-    cutter c = {.f = f, .sink = f->n, .most = max_depth};
+    cutter c = {.f = f, .rules = rules, .err = err, .sink = f->n, .most = max_depth};
     cdmpp_status st = set_up(&c, f, &a, err);
     if (!st) {
         build(&c);
@@ -220,6 +292,7 @@ cdmpp_status cd_fuse_groups(cd_fuse_graph *f, uint32_t max_depth, cdmpp_err *err
             for (uint32_t i = 1; i < f->n; i++)
                 if (c.node[i].op) one(&c, i, phase);
         for (uint32_t i = 0; i < f->n; i++) f->group[i] = c.node[i].op ? root_of(&c, i) : CD_GRAPH_NONE;
+        st = c.st;
     }
     cd_arena_free(&a);
     return st;

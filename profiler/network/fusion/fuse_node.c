@@ -44,6 +44,7 @@ cdmpp_status cd_fuse_new(const cd_graph *g, cd_fuse_graph **out, cdmpp_err *err)
 void cd_fuse_free(cd_fuse_graph *f) {
     if (!f) return;
     cd_arena_free(&f->arena);
+    cd_fusion_rules_free(&f->open);
     cd_mem_free(f->node);
     cd_mem_free(f);
 }

@@ -17,6 +17,7 @@
  * Failure is sticky: f->st is set, later calls add nothing and return 0. One thread. */
 #ifndef CD_FUSION_H
 #define CD_FUSION_H
+#include "profiler/network/fusion/fusion_rules.h"
 #include "profiler/network/graph/graph.h"
 
 /* TVM's pattern kinds, in its order: what may be fused with what. */
@@ -135,6 +136,7 @@ typedef struct cd_fuse_graph {
     uint32_t *group;            /* (n) after cd_fuse_groups */
     uint32_t n_bad, cap_bad;
     cd_fuse_unsupported *bad;       /* (n_bad) operators without a definition */
+    cd_fusion_rules open;       /* after cd_fuse_groups: rules that were asked for and are not known */
     uint32_t origin;            /* for nodes that are added */
     cdmpp_status st;
     cdmpp_err *err;
@@ -189,6 +191,9 @@ cdmpp_status cd_fuse_import(cd_fuse_graph *f, cdmpp_err *err);
 /* The same network with channels last around convolutions (if `last`), and with rows
  * of matrix products kept two-dimensional through element-wise operators. Errors: ENOMEM. */
 cdmpp_status cd_fuse_layout(const cd_fuse_graph *from, bool last, CD_GIVE cd_fuse_graph **out, cdmpp_err *err);
-/* Fill group[]. At most max_depth nodes a group (TVM: 256). Errors: ENOMEM. */
-cdmpp_status cd_fuse_groups(cd_fuse_graph *f, uint32_t max_depth, cdmpp_err *err);
+/* Fill group[]. At most max_depth nodes a group (TVM: 256). rules NULL: TVM's alone; else operators are joined only where these say so too,
+ * and what they do not know stays apart and is listed in f->open. Errors: ENOMEM. */
+cdmpp_status cd_fuse_groups(cd_fuse_graph *f, uint32_t max_depth, const cd_fusion_rules *rules, cdmpp_err *err);
+/* The name that rules have for an operator of a graph: its own, or DepthwiseConv. */
+const char *cd_fusion_rules_name(const cd_graph *g, const cd_graph_node *n);
 #endif

@@ -40,6 +40,7 @@
 #ifndef CD_ONNX_H
 #define CD_ONNX_H
 #include "profiler/network/graph/graph.h"
+#include "profiler/network/onnx/onnx_writer.h"
 
 typedef struct cd_onnx_options {
     int64_t batch;              /* 0: as in the file */
@@ -70,4 +71,9 @@ bool cd_onnx_is_model(const char *path);
 /* The same of bytes; `folder` is where external data would be, NULL: nowhere. */
 cdmpp_status cd_onnx_parse(const void *data, size_t n, const char *name, const char *folder, const cd_onnx_options *o,
                            CD_GIVE cd_graph **out, CD_KEEP const cd_onnx_miss **miss, uint32_t *n_miss, cdmpp_err *err);
+
+/* Append an ONNX file of the graph, in which weights hold made-up numbers. Of operators with attributes only the common ones of image
+ * networks are known (onnx_write.c). Errors: EUNSUPPORTED (which operator; several results, a known tensor that is not float32 or
+ * int64), ENOMEM. */
+cdmpp_status cd_onnx_write(const cd_graph *g, cd_buf *out, cdmpp_err *err);
 #endif

@@ -26,6 +26,7 @@ static bool channels_last(const cd_workload_options *o) {
 void cd_workload_free(cd_workload *w) {
     if (!w) return;
     cd_task_registry_free(w->tasks);
+    cd_fusion_rules_free(&w->open);
     cd_arena_free(&w->arena);
     cd_mem_free(w);
 }
@@ -151,7 +152,7 @@ static cdmpp_status fused(const cd_graph *g, const cd_workload_options *o, const
     CD_TRY(cd_fuse_layout(*first, channels_last(o), f, err));
     (*f)->bad = (*first)->bad;
     (*f)->n_bad = (*first)->n_bad;
-    return cd_fuse_groups(*f, o->max_depth ? o->max_depth : 256, err);
+    return cd_fuse_groups(*f, o->max_depth ? o->max_depth : 256, o->rules, err);
 }
 
 /* The fusion graphs are needed only here. `bad` lists what the import did not support. */
@@ -167,6 +168,10 @@ cdmpp_status cd_workload_build(const cd_graph *g, const cd_workload_options *o, 
     cdmpp_status st = fused(g, o, &bad, &first, &f, err);
     cd_workload_builder b = {.w = w, .o = o, .f = f, .err = err};
     if (!st) st = take_apart(&b);
+    if (!st) {
+        w->open = f->open;
+        f->open = (cd_fusion_rules){0};
+    }
     cd_te_compute_free(b.c);
     cd_task_registry_free(b.one);
     cd_arena_free(&b.scratch);

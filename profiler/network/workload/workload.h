@@ -23,6 +23,7 @@
 #ifndef CD_WORKLOAD_H
 #define CD_WORKLOAD_H
 #include "features/task/task.h"
+#include "profiler/network/fusion/fusion.h"
 #include "profiler/network/graph/graph.h"
 
 #define CD_WORKLOAD_LAYOUTS "auto|nchw|nhwc"
@@ -37,6 +38,7 @@ typedef struct cd_workload_options {
     const char *target;         /* NULL: "llvm" */
     const cd_hardware *hardware; /* NULL: none in the tasks */
     uint32_t max_depth;         /* operators of a group; 0: 256, as TVM */
+    const cd_fusion_rules *rules; /* of a back end: fusion.h; NULL: TVM's alone */
     const cd_workload_unsupported *missing; /* (n_missing) nodes that the graph's reader did not support: listed too, with the reader's reasons. Must live as long as the workload */
     uint32_t n_missing;
     bool weights;               /* also tasks (weight 0) and groups for what is computed from weights: to check values */
@@ -86,6 +88,7 @@ typedef struct cd_workload {
     cd_workload_node *node;             /* (n_node) of the graph */
     cd_workload_unsupported *unsupported; /* (n_unsupported) */
     uint32_t *output;           /* (graph->n_output) buffers of the network's results */
+    cd_fusion_rules open;       /* rules that were asked for and that the options' do not know: these operators stay apart */
 } cd_workload;
 
 /* Fuses the graph and makes its tasks. `o` NULL: defaults. The graph must outlive the workload. Errors: ESCHEMA (a graph

@@ -1,10 +1,9 @@
 /* An ONNX file is built as the messages of the format's own definition, which protoc-c turns into C structs (Makefile, GEN);
  * protobuf-c packs them. All messages lie in one arena, so one call frees the file, finished or not. */
-#include "learner/export/export_internal.h"
-
 #include <stdio.h>
+#include <string.h>
 
-#include <onnx/onnx.pb-c.h>
+#include "profiler/network/onnx/onnx_internal.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "raw tensors are little-endian");
 

@@ -1,0 +1,250 @@
+/* The detection: which tests there are, their repeats, and what these decide. Pairs come first: chains and branches depend on them. */
+#include <math.h>
+#include <string.h>
+
+#include "profiler/detect/detect_internal.h"
+
+enum { REPEATS = 7, MOST = 4, MAX_REPEATS = 4096 };
+
+typedef struct detector {
+    cd_detect *d;
+    const cd_detect_backend *b;
+    const cd_detect_options *o;
+    unsigned repeats;
+    uint32_t n_op, op[CD_DETECT_OPERATORS];
+    double *saving, *left, *right, *both; /* (MOST repeats) */
+    cdmpp_err *err;
+} detector;
+
+void cd_detect_free(cd_detect *d) {
+    if (!d) return;
+    for (uint32_t k = 0; k < d->n_network; k++) cd_graph_free(d->network[k].graph);
+    cd_arena_free(&d->arena);
+    cd_mem_free(d);
+}
+
+/* ---- one test ---- */
+
+/* By logarithms of factorials: exact enough for any n. */
+double cd_detect_confidence(unsigned k, unsigned n) {
+    double tail = 0;
+    if (k < n - k) k = n - k;
+    for (unsigned i = k; i <= n; i++) tail += exp(lgamma(n + 1.0) - lgamma(i + 1.0) - lgamma(n - i + 1.0) - n * log(2));
+    return fmax(0.5, 1 - tail);
+}
+
+static cdmpp_status time_of(const detector *x, uint32_t network, unsigned repeat, double *out, cdmpp_err *err) {
+    if (x->o->stop && *x->o->stop) return CD_FAIL(err, EINTERRUPTED, "while fusion was detected");
+    CD_TRY(x->b->time(x->b->ctx, &x->d->network[network], repeat, out, err));
+    return isfinite(*out) && *out > 0 ? CDMPP_OK : CD_FAIL(err, ENUMERIC, "a time of %g s", *out);
+}
+
+static cdmpp_status repeat_once(detector *x, const uint32_t net[3], unsigned r, cdmpp_err *err) {
+    CD_TRY(time_of(x, net[0], r, &x->left[r], err));
+    CD_TRY(time_of(x, net[1], r, &x->right[r], err));
+    CD_TRY(time_of(x, net[2], r, &x->both[r], err));
+    x->saving[r] = (x->left[r] + x->right[r] - x->both[r]) / fmin(x->left[r], x->right[r]);
+    return CDMPP_OK;
+}
+
+static double median(double *v, unsigned n) {
+    cd_sort_doubles(v, n);
+    return (v[(n - 1) / 2] + v[n / 2]) / 2;
+}
+
+/* Medians sort in place: the pairs of a repeat are lost, and not needed any more. */
+static void summarize(detector *x, cd_detect_test *t) {
+    const unsigned n = t->repeats;
+    t->saving = median(x->saving, n);
+    t->saving_low = x->saving[0];
+    t->saving_high = x->saving[n - 1];
+    t->left_s = median(x->left, n);
+    t->right_s = median(x->right, n);
+    t->both_s = median(x->both, n);
+}
+
+/* The decision is asked for after 1, 2 and 4 times the repeats, not after each one: asking more often finds what is not there more often. */
+static cdmpp_status measure(detector *x, const uint32_t net[3], cd_detect_test *t, cdmpp_err *err) {
+    unsigned above = 0;
+    for (unsigned r = 0; r < MOST * x->repeats; r++) {
+        CD_TRY(repeat_once(x, net, r, err));
+        above += x->saving[r] > x->d->alpha;
+        t->repeats = r + 1;
+        if ((r + 1) % x->repeats || r + 1 == 3 * x->repeats) continue;
+        t->confidence = cd_detect_confidence(above, r + 1);
+        if (t->confidence < x->d->level) continue;
+        t->answer = 2 * above > r + 1 ? CD_FUSION_FUSED : CD_FUSION_APART;
+        break;
+    }
+    summarize(x, t);
+    return CDMPP_OK;
+}
+
+/* Fewer programs than both sides have on their own: it was fused. */
+static cdmpp_status ask_back_end(detector *x, const uint32_t net[3], cd_detect_test *t, cdmpp_err *err) {
+    uint32_t n[3] = {0};
+    if (!x->b->programs) return CDMPP_OK;
+    for (int k = 0; k < 3; k++) CD_TRY(x->b->programs(x->b->ctx, &x->d->network[net[k]], &n[k], err));
+    t->known = n[2] < n[0] + n[1] ? CD_FUSION_FUSED : CD_FUSION_APART;
+    return CDMPP_OK;
+}
+
+/* The test of a cut between two parts, appended. What the back end cannot do is the test's own error. */
+static cdmpp_status add_test(detector *x, cd_detect_test t, const cd_detect_part *left, const cd_detect_part *right, const cd_graph_shape *in) {
+    cd_detect *d = x->d;
+    uint32_t net[3];
+    if (CD_GROW_IN(&d->arena, d->test, d->n, d->cap)) return CD_FAIL(x->err, ENOMEM, "tests of fusion");
+    CD_TRY(cd_detect_network_get(d, left, NULL, in, &net[0], x->err));
+    CD_TRY(cd_detect_network_get(d, right, NULL, cd_detect_network_result(d, net[0]), &net[1], x->err));
+    CD_TRY(cd_detect_network_get(d, left, right, in, &net[2], x->err));
+    cdmpp_status st = measure(x, net, &t, &t.why);
+    if (!st) st = ask_back_end(x, net, &t, &t.why);
+    if (st == CDMPP_EINTERRUPTED || st == CDMPP_ENOMEM) {
+        if (x->err) *x->err = t.why;
+        return st;
+    }
+    t.why.code = st;
+    d->test[d->n++] = t;
+    return CDMPP_OK;
+}
+
+/* ---- which tests ---- */
+
+static cdmpp_status pair(detector *x, uint32_t a, uint32_t b) {
+    const cd_detect_part left = {1, {a}, false}, right = {1, {b}, false};
+    const uint32_t op[] = {a, b};
+    cd_graph_shape in;
+    if (!cd_detect_shape(x->o, op, 2, &in)) {
+        x->d->apart++;
+        return CDMPP_OK;
+    }
+    return add_test(x, (cd_detect_test){.first = cd_detect_operator_name(a), .second = cd_detect_operator_name(b)}, &left, &right, &in);
+}
+
+static cd_fusion_answer answer_of(const detector *x, uint32_t a, uint32_t b) {
+    for (uint32_t k = 0; k < x->d->n; k++) {
+        const cd_detect_test *t = &x->d->test[k];
+        if (!t->before && !strcmp(t->first, cd_detect_operator_name(a)) && !strcmp(t->second, cd_detect_operator_name(b))) return t->answer;
+    }
+    return CD_FUSION_UNKNOWN;
+}
+
+/* One cut for each operator behind the second one. */
+static cdmpp_status chain(detector *x, const uint32_t *op, uint32_t n) {
+    cd_graph_shape in;
+    if (!cd_detect_shape(x->o, op, n, &in)) return CDMPP_OK;
+    for (uint32_t k = 2; k < n && answer_of(x, op[k - 2], op[k - 1]) == CD_FUSION_FUSED; k++) {
+        cd_detect_part left = {k, {0}, false};
+        const cd_detect_part right = {1, {op[k]}, false};
+        memcpy(left.op, op, k * sizeof *op);
+        CD_TRY(add_test(x, (cd_detect_test){.before = cd_detect_operator_name(op[k - 2]), .first = cd_detect_operator_name(op[k - 1]), .second = cd_detect_operator_name(op[k])}, &left,
+                        &right, &in));
+    }
+    return CDMPP_OK;
+}
+
+static bool keeps_shape(detector *x, uint32_t op, const cd_graph_shape *in, cdmpp_status *st) {
+    const cd_detect_part p = {1, {op}, false};
+    uint32_t n;
+    *st = cd_detect_network_get(x->d, &p, NULL, in, &n, x->err);
+    return !*st && !memcmp(cd_detect_network_result(x->d, n), in, sizeof *in);
+}
+
+/* An operator that a second one and an Add behind that read; the first second one for which all three pairs are fused. */
+static cdmpp_status branch(detector *x, uint32_t a) {
+    const uint32_t add = cd_detect_operator_find((cd_str){"Add", 3});
+    const cd_detect_part left = {1, {a}, false};
+    cd_graph_shape in;
+    uint32_t net;
+    if (answer_of(x, a, add) != CD_FUSION_FUSED || !cd_detect_shape(x->o, &a, 1, &in)) return CDMPP_OK;
+    CD_TRY(cd_detect_network_get(x->d, &left, NULL, &in, &net, x->err));
+    const cd_graph_shape mid = *cd_detect_network_result(x->d, net);
+    for (uint32_t k = 0; k < x->n_op; k++) {
+        const cd_detect_part right = {1, {x->op[k]}, true};
+        cdmpp_status st;
+        if (answer_of(x, a, x->op[k]) != CD_FUSION_FUSED || answer_of(x, x->op[k], add) != CD_FUSION_FUSED) continue;
+        const bool fits = keeps_shape(x, x->op[k], &mid, &st);
+        if (fits) return add_test(x, (cd_detect_test){.first = cd_detect_operator_name(a), .second = CD_FUSION_RULES_MANY}, &left, &right, &in);
+        CD_TRY(st);
+    }
+    return CDMPP_OK;
+}
+
+/* ---- the lists of options ---- */
+
+static cdmpp_status find(cd_str name, uint32_t *op, cdmpp_err *err) {
+    *op = cd_detect_operator_find(name);
+    return *op != CD_GRAPH_NONE ? CDMPP_OK : CD_FAIL(err, EUSAGE, "'%.*s': expected %s", name.n < 20 ? (int)name.n : 40, name.p, cd_detect_operator_names());
+}
+
+/* The next piece of a list up to `by`; false: the list is over. */
+static bool next_piece(const char **at, char by, cd_str *out) {
+    if (!**at) return false;
+    const char *end = strchr(*at, by);
+    *out = (cd_str){*at, end ? (size_t)(end - *at) : strlen(*at)};
+    *at += out->n + (end != NULL);
+    return true;
+}
+
+static cdmpp_status read_operators(detector *x) {
+    const char *at = x->o->operators ? x->o->operators : CD_DETECT_USUAL;
+    for (cd_str s; next_piece(&at, ',', &s);) {
+        uint32_t op;
+        CD_TRY(find(s, &op, x->err));
+        for (uint32_t k = 0; k < x->n_op; k++)
+            if (x->op[k] == op) return CD_FAIL(x->err, EUSAGE, "operator %s stands twice", cd_detect_operator_name(op));
+        x->op[x->n_op++] = op; /* there are fewer than CD_DETECT_OPERATORS */
+    }
+    return x->n_op ? CDMPP_OK : CD_FAIL(x->err, EUSAGE, "no operator to test");
+}
+
+static cdmpp_status one_chain(detector *x, cd_str s) {
+    char text[256];
+    const char *at = text;
+    uint32_t op[CD_DETECT_CHAIN], n = 0, tested = 0;
+    if (s.n >= sizeof text) return CD_FAIL(x->err, EUSAGE, "a chain of more than %d operators", CD_DETECT_CHAIN);
+    memcpy(text, s.p, s.n);
+    text[s.n] = 0;
+    for (cd_str name; next_piece(&at, '+', &name);) {
+        if (n == CD_DETECT_CHAIN) return CD_FAIL(x->err, EUSAGE, "a chain of more than %d operators: %s", CD_DETECT_CHAIN, text);
+        CD_TRY(find(name, &op[n++], x->err));
+    }
+    if (n < 3) return CD_FAIL(x->err, EUSAGE, "expected a chain of at least three operators, found '%s'", text);
+    for (uint32_t k = 0; k < n; k++)
+        for (uint32_t i = 0; i < x->n_op; i++) tested += x->op[i] == op[k];
+    if (tested < n) return x->o->chains ? CD_FAIL(x->err, EUSAGE, "chain %s: each of its operators must be tested, too", text) : CDMPP_OK;
+    return chain(x, op, n);
+}
+
+static cdmpp_status all_chains(detector *x) {
+    const char *at = x->o->chains ? x->o->chains : CD_DETECT_USUAL_CHAINS;
+    for (cd_str s; next_piece(&at, ',', &s);) CD_TRY(one_chain(x, s));
+    return CDMPP_OK;
+}
+
+static cdmpp_status run(detector *x) {
+    const unsigned most = MOST * x->repeats;
+    x->saving = CD_NEWN(&x->d->arena, double, most);
+    x->left = CD_NEWN(&x->d->arena, double, most);
+    x->right = CD_NEWN(&x->d->arena, double, most);
+    x->both = CD_NEWN(&x->d->arena, double, most);
+    if (!x->saving || !x->left || !x->right || !x->both) return CD_FAIL(x->err, ENOMEM, "tests of fusion");
+    CD_TRY(read_operators(x));
+    for (uint32_t a = 0; a < x->n_op; a++)
+        for (uint32_t b = 0; b < x->n_op; b++) CD_TRY(pair(x, x->op[a], x->op[b]));
+    CD_TRY(all_chains(x));
+    for (uint32_t a = 0; a < x->n_op; a++) CD_TRY(branch(x, x->op[a]));
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_detect_run(const cd_detect_backend *b, const cd_detect_options *o, cd_detect **out, cdmpp_err *err) {
+    detector x = {.d = cd_mem_zalloc(1, sizeof *x.d), .b = b, .o = o, .err = err};
+    if (!x.d) return CD_FAIL(err, ENOMEM, "tests of fusion");
+    x.repeats = !o->repeats ? REPEATS : o->repeats < MAX_REPEATS ? o->repeats : MAX_REPEATS;
+    x.d->alpha = o->alpha > 0 ? o->alpha : 0.5;
+    x.d->level = o->level > 0 ? o->level : 0.99;
+    const cdmpp_status st = run(&x);
+    if (st) cd_detect_free(x.d);
+    else *out = x.d;
+    return st;
+}
