@@ -87,6 +87,8 @@ typedef struct cd_trained_on {
 /* Of n pairs of a signature's text and a device; *out NULL where one is "": then it is not known what was trained on. Errors: ENOMEM. */
 cdmpp_status cd_trained_on_make(cd_arena *a, const char *const *text, const uint32_t *device, size_t n, size_t n_device,
                                 cd_trained_on **out, cdmpp_err *err);
+/* Whether programs of this device were trained on; not those whose times were unknown. */
+bool cd_trained_on_saw(const cd_trained_on *t, uint32_t device);
 /* What of the signature is new to the device of the model, added to *out. */
 void cd_trained_on_check(const cd_trained_on *t, uint32_t device, const cd_signature *s, cd_unlike *out);
 /* Widens an interval of seconds around the answer; t NULL: nothing. */
