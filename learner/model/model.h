@@ -226,8 +226,8 @@ cd_model *cd_model_new_tuner(cd_model *m);
  * The prior is the model's own: sigma is what it expects of its error for that program, so nothing is
  * trained and nothing measured means nothing changed. The shares were chosen on held-out tasks of a CPU set:
  * half of the errors' variance lies within a task and is shared by like programs (docs/reference/api.md
- * has the figures). b has variance 0.01 for a device that the model was trained on, 1 for another that
- * it stands for.
+ * has the figures). b has variance 0.01 for a device that the model was trained on; for another one it is
+ * a Gaussian process over all programs (online_adapt_wide.c).
  *
  * (1) Robust: items beyond 1.5 noise deviations of their fit count less (Huber, four rounds).
  * (2) The result depends on the items of each task, not on their order, up to rounding; of a task
