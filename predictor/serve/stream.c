@@ -82,7 +82,7 @@ static cdmpp_status fill(cd_stream *s, cdmpp_err *err) {
     s->weight = cd_mem_zalloc(cd_task_registry_count(s->tasks) + 1, sizeof *s->weight);
     if (!s->scorer || !s->line || !s->scored || !s->weight) return CD_FAIL(err, ENOMEM, "batch of %d lines", BATCH);
     set_weights(s);
-    const cd_scorer_options o = {.which = {.device = s->o.from ? s->o.to->name : s->o.device}, .launch = s->o.from != NULL, .traits = s->o.adapt};
+    const cd_scorer_options o = {.which = {s->o.from ? s->o.to->name : s->o.device, s->o.nearest != NULL, s->o.nearest}, .launch = s->o.from != NULL, .traits = s->o.adapt};
     for (int w = 0; w < n; w++) CD_TRY(cd_scorer_new(s->m, s->tasks, &o, &s->scorer[w], err));
     return s->o.from ? fill_from(s, n, err) : CDMPP_OK;
 }

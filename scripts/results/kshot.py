@@ -53,11 +53,13 @@ def sample(lines, seed, each, most):
     return [l for _, _, l in sorted(out)[:most]]
 
 def write_logs(work, cpu, seed):
+    all_ = {c: [(part_of(k), k, l) for k, l in records(c)] for c in CPUS}
+    shared = set.intersection(*({k for p, k, l in all_[c] if p == "train"} for c in CPUS))
     for c in CPUS:
-        all_ = [(part_of(k), k, l) for k, l in records(c)]
-        where = {"others" if c != cpu else "pool": sample([(k, l) for p, k, l in all_ if p == "train"], seed, OF_TASK, MOST)}
+        where = {"others" if c != cpu else "pool": sample([(k, l) for p, k, l in all_[c] if p == "train"], seed, OF_TASK, MOST),
+                 "shared": [l for p, k, l in all_[c] if k in shared]}
         if c == cpu:
-            where["asked"] = sample([(k, l) for p, k, l in all_ if p == PART], 0, OF_TEST, MOST)
+            where["asked"] = sample([(k, l) for p, k, l in all_[c] if p == PART], 0, OF_TEST, MOST)
         for folder, lines in where.items():
             os.makedirs(os.path.join(work, folder, c), exist_ok=True)
             figures.write(os.path.join(work, folder, c, "records.json"), "".join(lines))
@@ -94,7 +96,7 @@ def one(work, cpu, seed):
     os.makedirs(work, exist_ok=True)
     once(at("logs"), lambda out: (write_logs(work, cpu, seed), figures.write(out, "done\n")))
     others, pool = (once(at(n + ".h5"), lambda out, n=n: extract(out, at(n))) for n in ("others", "pool"))
-    devices = once(at("devices.yaml"), lambda out: figures.write(out, quick.sh(B + "/cdmpp-profile", "--describe-device", "--from-records", *TASKS, at("others"), at("pool"))))
+    devices = once(at("devices.yaml"), lambda out: figures.write(out, quick.sh(B + "/cdmpp-profile", "--describe-device", "--from-records", *TASKS, at("shared"))))
     new = ("split.kind=device", "split.test_names=[%s]" % cpu)
     base = {kind: once(at(kind + ".cdmpp"), lambda out, kind=kind: train(out, (others, pool), seed, *new, "device.file=" + devices, "device.features=" + kind))
             for kind in ("sheet", "both")}

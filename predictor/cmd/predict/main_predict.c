@@ -40,7 +40,7 @@ static const cd_option table[] = {
     {"batch", 0, "N", CD_OPTION_INT, AT(batch), "1..65536", 1, "Score at most so many requests at once (default: 256)"},
     {"max-delay-ms", 0, "N", CD_OPTION_INT, AT(max_delay_ms), "0..60000", 1, "Longest that a request waits for others to share its batch (default: 2)"},
     {"cache", 0, "N", CD_OPTION_INT, AT(cache), "0..100000000", 1, "Keep the answers of so many candidates for when they come again, 0.2 kB each (default: 65536, 0: none)"},
-    {"nearest", 0, NULL, CD_OPTION_FLAG, AT(nearest), NULL, 1, "For a device that the model does not know the most similar one answers, and says so"},
+    {"nearest", 0, NULL, CD_OPTION_FLAG, AT(nearest), NULL, 0, "For a device that the model does not know the most similar one answers, and says so"},
     {"verbose", 'v', NULL, CD_OPTION_FLAG, AT(verbose), NULL, 1, "Counts and cache hits on standard error at the end, with --json as an object"},
     {"explain", 0, "FILE[:LINE]", CD_OPTION_FILE, AT(explain), NULL, 0, "Print the loop nest of one record and, beside it, which stores and feature groups carry its time (docs/reference/explain.md)"},
     {"strict", 0, NULL, CD_OPTION_FLAG, AT(strict), NULL, 0, "Stop at the first line that cannot be scored"},
@@ -77,9 +77,10 @@ static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
     if (o->export_to >= 0 && (!o->out || o->operators || said->operand.n)) return CD_FAIL(err, EUSAGE, o->out ? "--export reads no records, and no model of operators" : "--out is missing");
     if (o->info || o->export_to >= 0) return CDMPP_OK;
     if (o->stream) return check_stream(o, said, err);
-    if (o->format >= 0 || o->batch >= 0 || o->max_delay_ms >= 0 || o->cache >= 0 || o->nearest || o->verbose)
-        return CD_FAIL(err, EUSAGE, "--format, --batch, --max-delay-ms, --cache, --nearest and --verbose go with --stream");
-    if (o->measured.n && (o->operators || o->explain || o->from)) return CD_FAIL(err, EUSAGE, "--measured goes without --operators, --explain and --from");
+    if (o->format >= 0 || o->batch >= 0 || o->max_delay_ms >= 0 || o->cache >= 0 || o->verbose)
+        return CD_FAIL(err, EUSAGE, "--format, --batch, --max-delay-ms, --cache and --verbose go with --stream");
+    if ((o->measured.n || o->nearest) && (o->operators || o->explain || o->from))
+        return CD_FAIL(err, EUSAGE, "--measured and --nearest go without --operators, --explain and --from");
     if (!o->operators && !o->task.n) return CD_FAIL(err, EUSAGE, "--tasks is missing");
     if (o->explain) return o->operators || said->operand.n ? CD_FAIL(err, EUSAGE, "--explain takes one record and no other input") : CDMPP_OK;
     if (!said->operand.n) return CD_FAIL(err, EUSAGE, "no records to read");
@@ -150,10 +151,12 @@ static cdmpp_status devices_of(const char *file, cd_log *log, cd_device_table **
 }
 
 /* ---- records ---- */
-/* Both GPUs of --from and --to; nothing without. The caller frees the table. */
+/* Both GPUs of --from and --to, and what --nearest goes by; nothing without. The caller frees the table. */
 static cdmpp_status ends_of(const options *o, cd_stream_options *so, cd_device_table **devices, cdmpp_err *err) {
-    if (!o->from) return CDMPP_OK;
+    if (!o->from && !o->nearest) return CDMPP_OK;
     CD_TRY(devices_of(o->devices, o->log, devices, err));
+    so->nearest = o->nearest ? *devices : NULL;
+    if (!o->from) return CDMPP_OK;
     CD_TRY(cd_err_key(err, cd_device_table_find(*devices, o->from, &so->from, err), "--from"));
     return cd_err_key(err, cd_device_table_find(*devices, o->to, &so->to, err), "--to");
 }

@@ -16,6 +16,12 @@ head -n 10 slow/a.json >ten.json; tail -n +11 slow/a.json >rest.json
 ask() { cdmpp-predict -q --cost-model m.cdmpp --tasks "$K" --device zen4 --json --eval "$@" rest.json | sed 's/.*"median_ape":\([0-9.]*\).*/\1/'; }
 ask >none; ask --measured ten.json >some; ask --measured ten.json -j3 | cmp - some && echo "the same for any -j"
 awk '{ print (NR == 1 ? "above 50 %: " ($1 > 0.5) : "below: " ($1 < last - 0.1)); last = $1 }' none some
+sed 's/-model=zen4/-model=other/' rest.json >other.json; sed 's/-model=zen4/-model=other/' ten.json >other10.json
+cdmpp-predict -q --cost-model m.cdmpp --tasks "$K" --json --eval other.json; echo "status $?"
+near() { cdmpp-predict -q --cost-model m.cdmpp --tasks "$K" --nearest --devices n.yaml --json --eval "$@" other.json | sed 's/.*"median_ape":\([0-9.]*\).*/\1/'; }
+printf -- '- {name: zen5-avx512, kind: cpu, clock_mhz: 4100}\n- {name: other, kind: cpu, clock_mhz: 4000}\n' >n.yaml
+near >none; near --measured other10.json >some
+awk '{ print (NR == 1 ? "nearest, above 50 %: " ($1 > 0.5) : "below: " ($1 < last - 0.1)); last = $1 }' none some
 echo "--- the line of an answer"
 head -n 1 rest.json | cdmpp-predict --cost-model m.cdmpp --tasks "$K" --device zen4 --measured ten.json - | sed 's/:[0-9.e-]*[0-9]/:N/g; s/"workload_key":"[^ ]* .*\]",/"workload_key":W,/'
 echo "--- lines that cannot be used"
