@@ -8,7 +8,7 @@ from them. From the other tasks come the records of the others and a pool of the
     k = 3, 10, 200   that many of the pool, chosen by cdmpp-train --choose, correct the model (cdmpp-predict --measured)
     trained   the 200 train beside the others' records
 Prints words for figures.py put; writes a Markdown table to TABLE. A step that is done is not done again. From the environment: B, JOBS, SEEDS
-(default 1,2,3), MOST (records of a device, default 3000), EPOCHS, and PART: test, or valid for choices (a fifth of the pool's tasks in the place of
+(default 1,2,3), MOST (records of a device, default 3000), EPOCHS, ROUNDS, and PART: test, or valid for choices (a fifth of the pool's tasks in the place of
 the test; the test is not read)."""
 import glob, hashlib, json, lzma, os, sys
 
@@ -21,7 +21,7 @@ ARMS = ("sheet", "records", "k3", "k10", "k200", "trained")
 NAMES = ("data sheet", "records", "k = 3", "k = 10", "k = 200", "trained on 200")
 SHOTS = (3, 10, 200)
 B, JOBS, PART = os.environ.get("B", "build/release"), os.environ.get("JOBS", "1"), os.environ.get("PART", "test")
-MOST, EPOCHS = int(os.environ.get("MOST", "3000")), os.environ.get("EPOCHS", "12")
+MOST, EPOCHS, ROUNDS = int(os.environ.get("MOST", "3000")), os.environ.get("EPOCHS", "12"), os.environ.get("ROUNDS", "300")
 OF_TASK, OF_TEST, FIFTH = 20, 10, 5 # records of a task that train, that test
 TASKS = [w for f in sorted(set(CPUS.values())) for w in ("--tasks", "examples/%s/%s.tasks.json.xz" % (f, f))]
 
@@ -75,7 +75,7 @@ def extract(out, source):
 
 def train(out, files, seed, *more):
     settings = ("data.files=[%s]" % ",".join(files), "split.seed=%d" % seed, "train.seed=%d" % seed, "fit.seed=%d" % seed, "split.valid=0.15",
-                "model.members=[rows,program,transformer]", "fit.epochs=" + EPOCHS, *more)
+                "model.members=[rows,program,transformer]", "fit.epochs=" + EPOCHS, "train.rounds=" + ROUNDS, *more)
     quick.sh(B + "/cdmpp-train", "configs/own.yaml", "--quiet", "--json", "-j", JOBS, "--out", out, *[w for s in settings for w in ("--set", s)])
 
 def choose(out, pool, k, seed):
