@@ -83,6 +83,39 @@ const char *cd_device_col_name(size_t i) {
     return name[i];
 }
 
+/* ---- the descriptor ---- */
+static const struct {
+    const char *key, *unit, *meaning;
+    double reference;
+} probes[CD_N_DEVICE_PROBE] = {
+#define X(key, high, reference, unit, meaning) {#key, unit, meaning, reference},
+#include "features/device/device_probes.def"
+};
+
+const char *cd_device_probe_name(size_t i) { return probes[i].key; }
+
+size_t cd_device_probe_count(const cd_device *d) {
+    size_t n = 0;
+    for (size_t i = 0; i < CD_N_DEVICE_PROBE; i++) n += d->probe[i] > 0;
+    return n;
+}
+
+size_t cd_device_features_width(cd_device_features f) {
+    return (size_t)(f == CD_DEVICE_DESCRIPTOR ? 0 : CD_N_DEVICE_COL) + (size_t)(f == CD_DEVICE_SHEET ? 0 : 2 * CD_N_DEVICE_PROBE);
+}
+
+void cd_device_features_fill(cd_device_features f, const cd_device *d, float *v) {
+    if (f != CD_DEVICE_DESCRIPTOR) {
+        cd_device_vector(d, v);
+        v += CD_N_DEVICE_COL;
+    }
+    for (size_t i = 0; f != CD_DEVICE_SHEET && i < CD_N_DEVICE_PROBE; i++) {
+        const bool is = d->probe[i] > 0;
+        v[i] = is ? (float)log10(d->probe[i] / probes[i].reference) : 0;
+        v[CD_N_DEVICE_PROBE + i] = !is;
+    }
+}
+
 /* ---- the manual ---- */
 void cd_device_doc(cd_buf *out) {
     cd_buf_puts(out, "| key | range | unit | meaning |\n| --- | --- | --- | --- |\n");
@@ -97,4 +130,6 @@ void cd_device_doc(cd_buf *out) {
 #include "features/device/device_cols.def"
     for (size_t i = CD_N_DEVICE_KIND + CD_N_DEVICE_RATIO; i < CD_N_DEVICE_COL; i++)
         cd_buf_putf(out, "| %zu | `%s` | | 0/1 | something in it is not known; the ratio is 0 |\n", i, cd_device_col_name(i));
+    cd_buf_puts(out, "\n| key of the descriptor | unit | meaning |\n| --- | --- | --- |\n");
+    for (size_t i = 0; i < CD_N_DEVICE_PROBE; i++) cd_buf_putf(out, "| `%s` | %s | %s |\n", probes[i].key, probes[i].unit, probes[i].meaning);
 }

@@ -4,7 +4,7 @@
  *   - name: t4            ->      {name, kind,   ->    is_gpu is_npu | log10 ratios | unknown flags
  *     clock_mhz: 1590 ...          clock_mhz ...}
  *
- *   (1) the keys are those of device_keys.def, the columns those of device_cols.def;
+ *   (1) the keys are those of device_keys.def and device_probes.def, the columns those of device_cols.def;
  *   (2) a number that is absent or null is CD_DEVICE_UNKNOWN (below 0); 0 is "none";
  *   (3) every value of a vector is finite; an unknown one is 0 and its flag is 1;
  *   (4) names and aliases are compared by letters and digits only, without case:
@@ -22,9 +22,16 @@
 typedef enum { CD_DEVICE_CPU, CD_DEVICE_GPU, CD_DEVICE_NPU } cd_device_kind;
 #define CD_DEVICE_KINDS "cpu|gpu|npu"
 
+enum {
+#define X(key, high, reference, unit, meaning) CD_DEVICE_PROBE_##key,
+#include "features/device/device_probes.def"
+    CD_N_DEVICE_PROBE
+};
+
 typedef struct cd_device {
     const char *name;
     cd_device_kind kind;
+    double probe[CD_N_DEVICE_PROBE]; /* the hardware descriptor; at most 0: not known */
 #define X(key, low, high, unit, meaning) double key;
 #include "features/device/device_keys.def"
 } cd_device;
@@ -70,6 +77,18 @@ cdmpp_status cd_device_table_vector(const cd_device_table *l, const char *name, 
 double cd_device_distance(const float a[CD_N_DEVICE_COL], const float b[CD_N_DEVICE_COL]);
 /* "is_gpu", "clock", "clock_unknown" ...; i < CD_N_DEVICE_COL. */
 const char *cd_device_col_name(size_t i);
+
+/* What a network sees of a device: the data sheet (the vector above), the hardware descriptor (for each number log10(value / reference),
+ * then for each a flag: not known), or the one and the other behind it. */
+typedef enum { CD_DEVICE_SHEET, CD_DEVICE_DESCRIPTOR, CD_DEVICE_BOTH } cd_device_features;
+#define CD_DEVICE_FEATURES "sheet|descriptor|both"
+enum { CD_N_DEVICE_WIDEST = CD_N_DEVICE_COL + 2 * CD_N_DEVICE_PROBE };
+size_t cd_device_features_width(cd_device_features f);
+void cd_device_features_fill(cd_device_features f, const cd_device *d, float *v);
+/* Numbers of the descriptor that are known; 0: there is none. */
+size_t cd_device_probe_count(const cd_device *d);
+/* "probe_compute"; i < CD_N_DEVICE_PROBE. */
+const char *cd_device_probe_name(size_t i);
 
 /* Cores in use; their peak fp32 in GFLOP/s; below 0 when unknown. */
 double cd_device_cores(const cd_device *d);

@@ -34,6 +34,8 @@ static const struct {
 } keys[] = {
 #define X(key, low, high, unit, meaning) {#key, offsetof(cd_device, key), low, high},
 #include "features/device/device_keys.def"
+#define X(key, high, reference, unit, meaning) {#key, offsetof(cd_device, probe) + CD_DEVICE_PROBE_##key * sizeof(double), 0, high},
+#include "features/device/device_probes.def"
 };
 enum { N_KEY = sizeof keys / sizeof *keys };
 static const char *const words[] = {"name", "aliases", "kind"};

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 
 #include "dataset/split/split.h"
+#include "features/device/device.h"
 #include "learner/fit/fit.h"
 #include "learner/model/model.h"
 

@@ -86,7 +86,7 @@ void cd_net_options_check(cd_config *c, const char *path, cdmpp_err *err) {
     if (st) cd_diag_add(&c->diag, err, st, path, NULL, false, "model.members", "%s", e.msg);
     for (size_t k = 0; !st && k < plan.n_kind; k++) {
         if (!cd_member_is_net(plan.kind[k])) continue;
-        const cd_net_config s = net(c, plan.kind[k], CD_N_DEVICE_COL);
+        const cd_net_config s = net(c, plan.kind[k], cd_device_features_width((cd_device_features)c->device_features));
         char key[128];
         st = cd_net_config_check(&s, &e);
         snprintf(key, sizeof key, "net.%s", e.key);

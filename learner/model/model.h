@@ -87,6 +87,8 @@ typedef struct cd_trained_on {
 /* Of n pairs of a signature's text and a device; *out NULL where one is "": then it is not known what was trained on. Errors: ENOMEM. */
 cdmpp_status cd_trained_on_make(cd_arena *a, const char *const *text, const uint32_t *device, size_t n, size_t n_device,
                                 cd_trained_on **out, cdmpp_err *err);
+/* Whether programs of this device were trained on; not those whose times were unknown. */
+bool cd_trained_on_saw(const cd_trained_on *t, uint32_t device);
 /* What of the signature is new to the device of the model, added to *out. */
 void cd_trained_on_check(const cd_trained_on *t, uint32_t device, const cd_signature *s, cd_unlike *out);
 /* Widens an interval of seconds around the answer; t NULL: nothing. */
@@ -224,8 +226,8 @@ cd_model *cd_model_new_tuner(cd_model *m);
  * The prior is the model's own: sigma is what it expects of its error for that program, so nothing is
  * trained and nothing measured means nothing changed. The shares were chosen on held-out tasks of a CPU set:
  * half of the errors' variance lies within a task and is shared by like programs (docs/reference/api.md
- * has the figures). b has variance 0.01 for a device that the model was trained on, 1 for another that
- * it stands for.
+ * has the figures). b has variance 0.01 for a device that the model was trained on; for another one it is
+ * a Gaussian process over all programs (online_adapt_wide.c).
  *
  * (1) Robust: items beyond 1.5 noise deviations of their fit count less (Huber, four rounds).
  * (2) The result depends on the items of each task, not on their order, up to rounding; of a task

@@ -149,14 +149,23 @@ typedef struct cd_online_adapt_task {
     cd_online_adapt_item *seen;  /* (n_fit) */
     double *factor;       /* (n_fit, n_fit) lower: of covariance + noise / weight */
     double *alpha, *beta; /* (n_fit) its inverse times e/sigma, times 1/sigma */
+    double *moved;        /* (n_fit) its inverse times what the device's tasks share over sigma */
     double scale;         /* of the variance that is left */
     double mean, var;     /* robust mean of e, its variance around the device's shift */
 } cd_online_adapt_task;
 
+/* What the errors of all tasks of a device share: a Gaussian process over its items. */
+typedef struct cd_online_adapt_wide {
+    size_t n;                    /* 0: there is none, the shift of the device is all */
+    cd_online_adapt_item *seen;  /* (n) */
+    double *factor, *alpha;      /* (n, n) lower: of all covariance; (n) its inverse times e */
+} cd_online_adapt_wide;
+
 typedef struct cd_online_adapt_device {
     char *name;
     bool unknown;
-    double shift;
+    double shift;                /* of a device that the model knows */
+    cd_online_adapt_wide wide;   /* of one that it does not know */
     size_t n_task, cap;
     cd_online_adapt_task *task; /* (n_task) */
 } cd_online_adapt_device;
@@ -170,6 +179,18 @@ struct cd_online_adapt {
 /* Errors: ENOMEM; the task then keeps its last fit. */
 cdmpp_status cd_online_adapt_fit_task(cd_online_adapt_task *t, cdmpp_err *err);
 void cd_online_adapt_fit_shift(cd_online_adapt_device *d);
-/* Correction in units of ln s and share of the variance that is left, of a program. */
-void cd_online_adapt_posterior(const cd_online_adapt_task *t, double shift, const cd_online_adapt_item *program, double *mean, double *left);
+/* Correction in units of ln s beside what the device's tasks share, and share of the variance that is left, of a program. */
+void cd_online_adapt_posterior(const cd_online_adapt_task *t, const cd_online_adapt_item *program, double *mean, double *left);
+#define CD_ONLINE_ADAPT_OWN 0.4 /* share of a program's variance that no other program shares */
+/* cov(z, z') of two programs of a task, without that. */
+double cd_online_adapt_covariance(const cd_online_adapt_item *a, const cd_online_adapt_item *b);
+/* The part of the kernel that falls with the distance of two programs; `far`: times the usual length. */
+double cd_online_adapt_like(const cd_online_adapt_item *a, const cd_online_adapt_item *b, double far);
+
+/* ---- online_adapt_wide.c ---- */
+/* Of an unknown device; its tasks are fitted. Errors: ENOMEM, ERANGE; the last fit stands. */
+cdmpp_status cd_online_adapt_wide_fit(cd_online_adapt_device *d, cdmpp_err *err);
+void cd_online_adapt_wide_free(cd_online_adapt_wide *w);
+/* What a program's error has in common with those of all tasks, ln s, and the variance that is left of it. */
+void cd_online_adapt_wide_posterior(const cd_online_adapt_wide *w, const cd_online_adapt_item *program, double *mean, double *variance);
 #endif

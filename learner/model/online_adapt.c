@@ -47,6 +47,7 @@ void cd_online_adapt_free(cd_online_adapt *a) {
     for (size_t d = 0; d < a->n_device; d++) {
         for (size_t k = 0; k < a->device[d].n_task; k++) free_task(&a->device[d].task[k]);
         cd_mem_free(a->device[d].task);
+        cd_online_adapt_wide_free(&a->device[d].wide);
         cd_mem_free(a->device[d].name);
     }
     cd_mem_free(a->device);
@@ -122,7 +123,7 @@ cdmpp_status cd_online_adapt_add(cd_online_adapt *a, const char *device, bool un
     return CDMPP_OK;
 }
 
-/* Only tasks with new measurements are fitted again; then the shift of their device. */
+/* Only tasks with new measurements are fitted again; then what the tasks of their device share. */
 cdmpp_status cd_online_adapt_fit(cd_online_adapt *a, cdmpp_err *err) {
     for (size_t d = 0; d < a->n_device; d++) {
         bool any = false;
@@ -132,7 +133,8 @@ cdmpp_status cd_online_adapt_fit(cd_online_adapt *a, cdmpp_err *err) {
             CD_TRY(cd_online_adapt_fit_task(t, err));
             any = true;
         }
-        if (any) cd_online_adapt_fit_shift(&a->device[d]);
+        if (any && a->device[d].unknown) CD_TRY(cd_online_adapt_wide_fit(&a->device[d], err));
+        else if (any) cd_online_adapt_fit_shift(&a->device[d]);
     }
     return CDMPP_OK;
 }
@@ -149,10 +151,13 @@ bool cd_online_adapt_apply(const cd_online_adapt *a, const char *device, const c
     const cd_online_adapt_device *d = find_device(a, device);
     const cd_online_adapt_task *t = d ? find_task(d, task) : NULL;
     const cd_online_adapt_item item = cd_online_adapt_item_of(p, trait, 1);
-    double mean = 0, left = 1;
+    double mean = 0, left = 1, shared, wide = 0;
     if (!d) return false;
-    if (t && t->n_fit) cd_online_adapt_posterior(t, d->shift, &item, &mean, &left);
-    const double width = sqrt(left), median = item.median_log + d->shift + mean;
+    shared = d->shift;
+    if (d->wide.n) cd_online_adapt_wide_posterior(&d->wide, &item, &shared, &wide);
+    if (t && t->n_fit) cd_online_adapt_posterior(t, &item, &mean, &left);
+    left += wide / (item.sigma * item.sigma);
+    const double width = sqrt(left), median = item.median_log + shared + mean;
     /* the answer lies below the median by a multiple of the variance, the ends by multiples of its root */
     const double point = median + (log(p->latency_s) - item.median_log) * left;
     const double low = median + (log(p->low_s) - item.median_log) * width, high = median + (log(p->high_s) - item.median_log) * width;

@@ -10,20 +10,22 @@
 
 /* Shares of the model's variance: one error for the whole task, shared by like programs, a
  * program's own. A trait (log2 of something) is far at 4. */
-static const double whole = 0.1, local = 0.5, own = 0.4, far = 4;
+static const double whole = 0.1, local = 0.5, own = CD_ONLINE_ADAPT_OWN, length = 4;
 static const double huber = 1.5;
-static const double shift_var_known = 0.01, shift_var_unknown = 1;
+static const double shift_var = 0.01;
 enum { ROUNDS = 4, PRIOR_N = 8 };
 
-static double covariance(const cd_online_adapt_item *a, const cd_online_adapt_item *b) {
+double cd_online_adapt_like(const cd_online_adapt_item *a, const cd_online_adapt_item *b, double far) {
     double d = 0;
     for (int k = 0; k < CD_N_TRAIT; k++) {
-        const double x = ((double)a->trait[k] - (double)b->trait[k]) / far;
+        const double x = ((double)a->trait[k] - (double)b->trait[k]) / length;
         d += x * x;
     }
     const double l = a->median_log - b->median_log;
-    return whole + local * exp(-0.5 * (d / CD_N_TRAIT + l * l));
+    return exp(-0.5 * (d / CD_N_TRAIT + l * l) / (far * far));
 }
+
+double cd_online_adapt_covariance(const cd_online_adapt_item *a, const cd_online_adapt_item *b) { return whole + local * cd_online_adapt_like(a, b, 1); }
 
 /* ---- one task ---- */
 static double error_of(const cd_online_adapt_item *i) { return i->measured_log - i->median_log; }
@@ -51,7 +53,7 @@ static cdmpp_status solve(const cd_online_adapt_item *item, size_t n, const doub
                           cdmpp_err *err) {
     const lapack_int size = (lapack_int)n;
     for (size_t i = 0; i < n; i++) {
-        for (size_t j = 0; j <= i; j++) m[i * n + j] = covariance(&item[i], &item[j]);
+        for (size_t j = 0; j <= i; j++) m[i * n + j] = cd_online_adapt_covariance(&item[i], &item[j]);
         m[i * n + i] += own / weight[i];
         alpha[i] = error_of(&item[i]) / item[i].sigma;
         beta[i] = 1 / item[i].sigma;
@@ -83,13 +85,13 @@ static double agreement(double mean, const cd_online_adapt_item *item, size_t n,
 cdmpp_status cd_online_adapt_fit_task(cd_online_adapt_task *t, cdmpp_err *err) {
     const size_t n = t->n;
     cd_online_adapt_item *seen = cd_mem_zalloc(n, sizeof *seen);
-    double *factor = cd_mem_zalloc(n * n + 3 * n, sizeof *factor);
+    double *factor = cd_mem_zalloc(n * n + 4 * n, sizeof *factor);
     if (!seen || !factor) {
         cd_mem_free(seen);
         cd_mem_free(factor);
         return CD_FAIL(err, ENOMEM, "%zu measured programs", n);
     }
-    double *alpha = factor + n * n, *beta = alpha + n, *weight = beta + n;
+    double *alpha = factor + n * n, *beta = alpha + n, *weight = beta + n, *moved = weight + n;
     memcpy(seen, t->item, n * sizeof *seen);
     robust_mean(t, seen, n);
     for (size_t i = 0; i < n; i++) weight[i] = 1;
@@ -110,16 +112,17 @@ cdmpp_status cd_online_adapt_fit_task(cd_online_adapt_task *t, cdmpp_err *err) {
     t->factor = factor;
     t->alpha = alpha;
     t->beta = beta;
+    t->moved = moved;
     t->n_fit = n;
     t->changed = false;
     return CDMPP_OK;
 }
 
-void cd_online_adapt_posterior(const cd_online_adapt_task *t, double shift, const cd_online_adapt_item *program, double *mean, double *left) {
+void cd_online_adapt_posterior(const cd_online_adapt_task *t, const cd_online_adapt_item *program, double *mean, double *left) {
     double k[CD_ONLINE_ADAPT_MAX], sum = 0, taken = 0;
     for (size_t i = 0; i < t->n_fit; i++) {
-        k[i] = covariance(program, &t->seen[i]);
-        sum += k[i] * (t->alpha[i] - shift * t->beta[i]);
+        k[i] = cd_online_adapt_covariance(program, &t->seen[i]);
+        sum += k[i] * (t->alpha[i] - t->moved[i]);
     }
     cblas_dtrsv(CblasColMajor, CblasUpper, CblasTrans, CblasNonUnit, (blasint)t->n_fit, t->factor, (blasint)t->n_fit, k, 1);
     for (size_t i = 0; i < t->n_fit; i++) taken += k[i] * k[i];
@@ -129,7 +132,7 @@ void cd_online_adapt_posterior(const cd_online_adapt_task *t, double shift, cons
 
 /* ---- a device ---- */
 void cd_online_adapt_fit_shift(cd_online_adapt_device *d) {
-    const double prior = 1 / (d->unknown ? shift_var_unknown : shift_var_known);
+    const double prior = 1 / shift_var;
     d->shift = 0;
     for (int round = 0; round < ROUNDS; round++) {
         double sum = 0, precision = prior;
@@ -143,4 +146,6 @@ void cd_online_adapt_fit_shift(cd_online_adapt_device *d) {
         }
         d->shift = sum / precision;
     }
+    for (size_t k = 0; k < d->n_task; k++)
+        for (size_t i = 0; i < d->task[k].n_fit; i++) d->task[k].moved[i] = d->shift * d->task[k].beta[i];
 }

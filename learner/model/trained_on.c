@@ -82,6 +82,12 @@ static bool is_new(const cd_trained_on *t, uint32_t device, const char *mark, in
     return !class[k].told || device_tells(t, device, k) || (class[k].bit == CD_UNLIKE_BIT_FEATURE && device_tells(t, device, N_CLASS - 2));
 }
 
+bool cd_trained_on_saw(const cd_trained_on *t, uint32_t device) {
+    for (size_t i = 0; i < t->n; i++)
+        if (t->seen[device * t->n + i]) return true;
+    return false;
+}
+
 /* In the order of the classes. A reduction that is new is new with its types too: that says nothing of them. */
 void cd_trained_on_check(const cd_trained_on *t, uint32_t device, const cd_signature *s, cd_unlike *out) {
     for (int k = 0; k < N_CLASS; k++) {

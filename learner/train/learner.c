@@ -29,11 +29,11 @@ static cdmpp_status new_model(trainer *t, cdmpp_err *err) {
     if (!m) return CD_FAIL(err, ENOMEM, "model");
     m->device = CD_NEWN(&m->arena, const char *, set->n_device);
     m->device_is_gpu = CD_NEWN(&m->arena, uint8_t, set->n_device);
-    m->device_vector = CD_NEWN(&m->arena, float, set->n_device * CD_N_DEVICE_COL);
+    m->device_vector = CD_NEWN(&m->arena, float, set->n_device * set->w_device);
     if (!m->device || !m->device_is_gpu || !m->device_vector) return CD_FAIL(err, ENOMEM, "%zu devices", set->n_device);
     memcpy(m->device_is_gpu, set->device_is_gpu, set->n_device);
-    m->w_device = CD_N_DEVICE_COL;
-    memcpy(m->device_vector, set->device_vector, set->n_device * CD_N_DEVICE_COL * sizeof *m->device_vector);
+    m->w_device = set->w_device;
+    memcpy(m->device_vector, set->device_vector, set->n_device * set->w_device * sizeof *m->device_vector);
     for (size_t k = 0; k < set->n_device; k++) {
         m->device[k] = cd_str_dup(&m->arena, (cd_str){set->device_name[k], strlen(set->device_name[k])});
         if (!m->device[k]) return CD_FAIL(err, ENOMEM, "device name");

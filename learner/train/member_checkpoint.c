@@ -43,7 +43,7 @@ static void add_data(cd_sha256 *h, const cd_training_set *t) {
     cd_sha256_add(h, t->device, n * sizeof *t->device);
     if (t->weight) cd_sha256_add(h, t->weight, n * sizeof *t->weight);
     if (t->split->unlabelled) cd_sha256_add(h, t->split->unlabelled, n);
-    cd_sha256_add(h, t->device_vector, t->n_device * CD_N_DEVICE_COL * sizeof *t->device_vector);
+    cd_sha256_add(h, t->device_vector, t->n_device * t->w_device * sizeof *t->device_vector);
 }
 
 static cdmpp_status add_start(cd_sha256 *h, const cd_model *start, cdmpp_err *err) {

@@ -34,7 +34,7 @@ static cdmpp_status soften(const job *j, int fold, double *label, cdmpp_err *err
 
 /* As the configuration trains its networks, but for what makes one small and quick. */
 static cd_fit_spec small(const cd_config *c) {
-    cd_fit_spec s = cd_net_options_fit(c, CD_MEMBER_TSF, CD_N_DEVICE_COL);
+    cd_fit_spec s = cd_net_options_fit(c, CD_MEMBER_TSF, cd_device_features_width((cd_device_features)c->device_features));
     cd_net_config *n = &s.net;
     n->tokens = CD_TOKENS_ROWS;
     n->position = CD_POS_NONE;
@@ -61,7 +61,7 @@ static cdmpp_status fit(const job *j, cd_member *e, const double *label, uint32_
     const cd_fit_spec spec = small(t->c);
     char name[48] = "tuner";
     cd_fit_data data = {.view = &t->view, .latency_s = label, .train = program, .device = t->device_vector, .n_device = t->n_device,
-                        .w_dev = CD_N_DEVICE_COL, .group = t->group, .weight = t->weight};
+                        .w_dev = t->w_device, .group = t->group, .weight = t->weight};
     for (size_t i = 0; i < t->d->n; i++)
         if (t->fold[i] != CD_FOLD_NEVER && t->fold[i] != e->fold) program[data.n_train++] = (uint32_t)i;
     if (e->fold >= 0) snprintf(name, sizeof name, "tuner %d/%d", e->fold + 1, t->n_fold);

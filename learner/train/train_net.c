@@ -60,7 +60,7 @@ cdmpp_status cd_train_net_store(cd_fit_result *f, cd_member *e, cdmpp_err *err) 
 /* The programs of the target domain (unlabelled) are given only where a loss compares domains. */
 cdmpp_status cd_train_net(const cd_training_set *t, const cd_boost_set *train, const cd_boost_set *valid, const cd_ensemble_run *er,
                          const cd_boost_run *run, cd_member *e, cdmpp_err *err) {
-    const cd_fit_spec spec = cd_net_options_fit(t->c, e->kind, CD_N_DEVICE_COL);
+    const cd_fit_spec spec = cd_net_options_fit(t->c, e->kind, t->w_device);
     cd_train_net_tick tick = {run->tick, run->ctx, run->name, (size_t)spec.batch};
     cd_fit_run fr = {.pool = er->alone ? er->pool : NULL, .tick = cd_train_net_step, .ctx = &tick};
     char *path = NULL;
@@ -69,7 +69,7 @@ cdmpp_status cd_train_net(const cd_training_set *t, const cd_boost_set *train, c
     uint32_t *own;
     cd_fit_data data = {.view = &t->view, .latency_s = t->d->latency_s, .train = train->program, .n_train = train->n,
                         .valid = valid->program, .n_valid = valid->n, .device = t->device_vector, .n_device = t->n_device,
-                        .w_dev = CD_N_DEVICE_COL, .group = t->group, .weight = t->weight};
+                        .w_dev = t->w_device, .group = t->group, .weight = t->weight};
     CD_TRY(unlabelled(t, valid, &own, &data.n_target, &data.target, err));
     cdmpp_status st = er->start ? find_start(er->start, e, &start, err) : CDMPP_OK;
     if (!st && er->keep && er->keep->dir) st = cd_member_checkpoint_fit_path(er->keep, e, &path, err);

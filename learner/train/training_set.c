@@ -169,22 +169,33 @@ static cdmpp_status number_devices(cd_training_set *t, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* A descriptor in which nothing is known tells a network nothing: that is no description. */
+static cdmpp_status describe_one(cd_training_set *t, const cd_device_table *l, size_t k, const char *path, cdmpp_err *err) {
+    const cd_device_features f = (cd_device_features)t->c->device_features;
+    const cd_device *d;
+    CD_TRY(cd_err_key(err, cd_device_table_find(l, t->device_name[k], &d, err), "device.file"));
+    if (f != CD_DEVICE_SHEET && !cd_device_probe_count(d))
+        return cd_err_key(err, CD_FAIL(err, ESCHEMA, "%.60s has no descriptor in %.150s: no key probe_*, count_* or rank_*", d->name, path), "device.features");
+    cd_device_features_fill(f, d, t->device_vector + k * t->w_device);
+    return CDMPP_OK;
+}
+
 /* A network with a device branch needs to know what it runs on; trees go by number. */
 static cdmpp_status describe_devices(cd_training_set *t, bool needed, cdmpp_err *err) {
     cd_device_table *l = NULL;
     cd_diag diag = {0};
     const char *path;
-    t->device_vector = CD_NEWN(&t->arena, float, t->n_device * CD_N_DEVICE_COL + 1);
+    t->w_device = cd_device_features_width((cd_device_features)t->c->device_features);
+    t->device_vector = CD_NEWN(&t->arena, float, t->n_device * t->w_device + 1);
     if (!t->device_vector) return CD_FAIL(err, ENOMEM, "devices");
-    memset(t->device_vector, 0, t->n_device * CD_N_DEVICE_COL * sizeof *t->device_vector);
+    memset(t->device_vector, 0, t->n_device * t->w_device * sizeof *t->device_vector);
     if (!needed) return CDMPP_OK;
-    cdmpp_status st = cd_device_table_path(&t->arena, t->c->device_file, t->c->path, &path, err);
-    if (!st) st = cd_device_table_load(path, &diag, &l, err);
-    for (size_t k = 0; !st && k < t->n_device; k++)
-        st = cd_device_table_vector(l, t->device_name[k], t->device_vector + k * CD_N_DEVICE_COL, err);
+    cdmpp_status st = cd_err_key(err, cd_device_table_path(&t->arena, t->c->device_file, t->c->path, &path, err), "device.file");
+    if (!st) st = cd_err_key(err, cd_device_table_load(path, &diag, &l, err), "device.file");
+    for (size_t k = 0; !st && k < t->n_device; k++) st = describe_one(t, l, k, path, err);
     cd_device_table_free(l);
     cd_diag_free(&diag);
-    return st ? cd_err_key(err, st, "device.file") : CDMPP_OK;
+    return st;
 }
 
 /* ---- all ---- */

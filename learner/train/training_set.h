@@ -38,7 +38,8 @@ typedef struct cd_training_set {
     size_t n_device;         /* devices of the chosen programs, by name */
     const char **device_name;
     uint8_t *device_is_gpu;
-    float *device_vector;    /* (n_device, CD_N_DEVICE_COL) */
+    size_t w_device;         /* numbers of a device: device.features */
+    float *device_vector;    /* (n_device, w_device) */
     cd_program_view view;            /* of all programs of d */
     cd_arena arena;
 } cd_training_set;

@@ -132,8 +132,10 @@ typedef struct cd_stream_stats {
 typedef struct cd_stream_options {
     const char *device;         /* of all records; NULL: as each says */
     const cd_device *from, *to; /* scale what was measured on `from`; borrowed; both or NULL; without `device` and `eval` */
+    const cd_device_table *nearest; /* a device that the model does not know is answered by the most similar by these; borrowed; NULL: an error */
     bool eval, strict;          /* measured times too; the first bad line ends the run with its error */
     bool silent;                /* nothing is printed for the lines: only the counts and figures are wanted */
+    bool adapt;                 /* cd_stream_measured comes before the lines, and its measurements correct their answers */
     const volatile sig_atomic_t *stop; /* set by a signal's handler: files end before their next line, what was read is scored; NULL: never */
 } cd_stream_options;
 
@@ -145,6 +147,9 @@ void cd_stream_free(CD_TAKE cd_stream *s); /* NULL is fine */
 cdmpp_status cd_stream_file(cd_stream *s, const char *path, cdmpp_err *err);
 /* All files of the inputs in their order: files, folders of records, "-"; then cd_stream_end. Errors: also EINTERRUPTED. */
 cdmpp_status cd_stream_inputs(cd_stream *s, const cd_texts *input, cdmpp_err *err);
+/* With `adapt`: measured records, which are not printed and correct the answers of all later lines (learner/model/model.h, online_adapt).
+ * A line that cannot be used is told to `log` and counted in *bad; *used: the others. Errors: ENODATA (none of use), those of cd_stream_inputs. */
+cdmpp_status cd_stream_measured(cd_stream *s, const cd_texts *input, cd_log *log, size_t *used, size_t *bad, cdmpp_err *err);
 /* Print what is left. */
 cdmpp_status cd_stream_end(cd_stream *s, cdmpp_err *err);
 CD_KEEP const cd_stream_stats *cd_stream_counts(const cd_stream *s);

@@ -34,6 +34,9 @@ struct cd_stream {
     pair *pair;           /* (n_pair) */
     size_t n_pair, cap_pair;
     double *weight;       /* (tasks) occurrences in networks */
+    cd_online_adapt *adapt; /* of o.adapt; NULL: nothing was measured */
+    cd_log *told;         /* while measured records are read: who hears of those that cannot be used; else NULL */
+    size_t measured, refused;
 };
 
 void cd_stream_free(cd_stream *s) {
@@ -49,6 +52,7 @@ void cd_stream_free(cd_stream *s) {
     cd_buf_free(&s->json);
     cd_mem_free(s->pair);
     cd_mem_free(s->weight);
+    cd_online_adapt_free(s->adapt);
     cd_mem_free(s);
 }
 
@@ -78,7 +82,7 @@ static cdmpp_status fill(cd_stream *s, cdmpp_err *err) {
     s->weight = cd_mem_zalloc(cd_task_registry_count(s->tasks) + 1, sizeof *s->weight);
     if (!s->scorer || !s->line || !s->scored || !s->weight) return CD_FAIL(err, ENOMEM, "batch of %d lines", BATCH);
     set_weights(s);
-    const cd_scorer_options o = {.which = {.device = s->o.from ? s->o.to->name : s->o.device}, .launch = s->o.from != NULL};
+    const cd_scorer_options o = {.which = {s->o.from ? s->o.to->name : s->o.device, s->o.nearest != NULL, s->o.nearest}, .launch = s->o.from != NULL, .traits = s->o.adapt};
     for (int w = 0; w < n; w++) CD_TRY(cd_scorer_new(s->m, s->tasks, &o, &s->scorer[w], err));
     return s->o.from ? fill_from(s, n, err) : CDMPP_OK;
 }
@@ -153,6 +157,26 @@ static cdmpp_status remember(cd_stream *s, const cd_scored *o, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* A measured record corrects what comes later. A device of the model of which no program was trained on is unknown to it. */
+static cdmpp_status enter(cd_stream *s, const cd_predict_line *l, cd_scored *o, cdmpp_err *err) {
+    const cd_trained_on *t = cd_model_trained_on(s->m);
+    cdmpp_err why = o->err;
+    cdmpp_status st = o->st;
+    if (!st && !(o->measured_s > 0)) st = cd_err_at(&why, CD_FAIL(&why, EINVALID, "the measurement failed: there is no time to learn from"), l->source, l->number);
+    if (st && s->o.strict) {
+        if (err) *err = why;
+        return st;
+    }
+    if (st) {
+        s->refused++;
+        cd_log_err(s->told, CD_LOG_WARNING, &why);
+        return CDMPP_OK;
+    }
+    const cd_online_adapt_item item = cd_online_adapt_item_of(&o->pred, o->trait, o->measured_s);
+    s->measured++;
+    return cd_online_adapt_add(s->adapt, o->which.name, o->which.unknown || (t && !cd_trained_on_saw(t, o->which.device)), o->key, &item, err);
+}
+
 /* With --strict the line with the error is still printed, and then its error ends the run. Pairs for the figures need a measured time
  * above 0. */
 static cdmpp_status print_one(cd_stream *s, const cd_predict_line *l, cd_scored *o, const cd_scored *from, cdmpp_err *err) {
@@ -186,7 +210,8 @@ static cdmpp_status print_one(cd_stream *s, const cd_predict_line *l, cd_scored 
 static cdmpp_status print_batch(cd_stream *s, cdmpp_err *err) {
     cdmpp_status st = CDMPP_OK;
     cd_buf_clear(&s->json);
-    for (size_t i = 0; !st && i < s->n; i++) st = print_one(s, &s->line[i], &s->scored[i], s->from ? &s->on_from[i] : NULL, err);
+    for (size_t i = 0; s->told && !st && i < s->n; i++) st = enter(s, &s->line[i], &s->scored[i], err);
+    for (size_t i = 0; !s->told && !st && i < s->n; i++) st = print_one(s, &s->line[i], &s->scored[i], s->from ? &s->on_from[i] : NULL, err);
     if (s->json.oom) return CD_FAIL(err, ENOMEM, "output");
     if (s->o.silent) return st;
     if (s->json.n && fwrite(s->json.p, 1, s->json.n, s->out) != s->json.n) return CD_FAIL(err, EIO, "cannot write the output");
@@ -197,7 +222,10 @@ static cdmpp_status print_batch(cd_stream *s, cdmpp_err *err) {
 static cdmpp_status score_chunk(void *ctx, size_t beg, size_t end, int w, cdmpp_err *err) {
     cd_stream *s = ctx;
     if (s->from) CD_TRY(cd_scorer_run(s->from[w], s->line + beg, end - beg, s->on_from + beg, err));
-    return cd_scorer_run(s->scorer[w], s->line + beg, end - beg, s->scored + beg, err);
+    CD_TRY(cd_scorer_run(s->scorer[w], s->line + beg, end - beg, s->scored + beg, err));
+    for (cd_scored *o = s->scored + beg; s->adapt && !s->told && o < s->scored + end; o++)
+        if (!o->st) (void)cd_online_adapt_apply(s->adapt, o->which.name, o->key, o->trait, &o->pred);
+    return CDMPP_OK;
 }
 
 static cdmpp_status flush_batch(cd_stream *s, cdmpp_err *err) {
@@ -282,6 +310,17 @@ cdmpp_status cd_stream_inputs(cd_stream *s, const cd_texts *input, cdmpp_err *er
     }
     CD_TRY(cd_stream_end(s, err));
     return s->o.stop && *s->o.stop ? CD_FAIL(err, EINTERRUPTED, "after %zu lines", s->stats.lines) : CDMPP_OK;
+}
+
+cdmpp_status cd_stream_measured(cd_stream *s, const cd_texts *input, cd_log *log, size_t *used, size_t *bad, cdmpp_err *err) {
+    CD_TRY(cd_online_adapt_new(&s->adapt, err));
+    s->told = log;
+    cdmpp_status st = cd_stream_inputs(s, input, err);
+    s->told = NULL;
+    *used = s->measured;
+    *bad = s->refused;
+    if (!st && !s->measured) st = CD_FAIL(err, ENODATA, "no measured record can be used, of %zu", s->refused);
+    return st ? st : cd_online_adapt_fit(s->adapt, err);
 }
 
 const cd_stream_stats *cd_stream_counts(const cd_stream *s) { return &s->stats; }

@@ -3,13 +3,38 @@
 
 #include "profiler/cmd/main_profile.h"
 #include "profiler/describe/describe.h"
+#include "profiler/records/records.h"
 #include "profiler/wrap/wrap.h"
+
+cdmpp_status cd_main_profile_describe_check(const cd_main_profile *o, cdmpp_err *err) {
+    if (!o->from_records) return CDMPP_OK;
+    if (o->measure) return CD_FAIL(err, EUSAGE, "--measure and --from-records: one or the other");
+    return cd_main_profile_logs_check(o, "no records to read", err);
+}
+
+/* Descriptions beside which the descriptors stand: the installed ones, where there are any. */
+static cdmpp_status from_records(cd_main_profile *o, cd_buf *b, cdmpp_err *err) {
+    const cd_record_listener l = cd_main_profile_listener(o);
+    cd_task_registry *tasks = NULL;
+    cd_device_table *devices = NULL;
+    cd_arena a = {0};
+    cd_diag diag = {0};
+    const char *path;
+    if (!cd_device_table_path(&a, NULL, NULL, &path, NULL)) (void)cd_device_table_load(path, &diag, &devices, NULL);
+    cdmpp_status st = cd_main_profile_tasks_load(o, &tasks, err);
+    if (!st) st = cd_describe_records(tasks, o->operand.v, o->operand.n, devices, &l, b, err);
+    cd_task_registry_free(tasks);
+    cd_device_table_free(devices);
+    cd_diag_free(&diag);
+    cd_arena_free(&a);
+    return st;
+}
 
 cdmpp_status cd_main_profile_describe(cd_main_profile *o, cdmpp_err *err) {
     cd_buf b = {0}, quoted = {0};
     const size_t n = o->operand.n ? o->operand.n : 1;
-    cdmpp_status st = CDMPP_OK;
-    for (size_t i = 0; i < n && !st; i++) st = cd_describe(o->operand.n ? o->operand.v[i] : "cpu", o->measure, &b, err);
+    cdmpp_status st = o->from_records ? from_records(o, &b, err) : CDMPP_OK;
+    for (size_t i = 0; i < n && !st && !o->from_records; i++) st = cd_describe(o->operand.n ? o->operand.v[i] : "cpu", o->measure, &b, err);
     if (st) return cd_buf_free(&b), st;
     if (o->json) cd_command_quote(&quoted, &b);
     return cd_main_profile_print(o, "cdmpp.device_description", o->json ? &quoted : &b, err);

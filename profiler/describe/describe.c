@@ -116,6 +116,9 @@ void cd_describe_entry_put_yaml(cd_buf *out, const cd_describe_entry *d) {
         if (d->note[k][0]) cd_buf_putf(out, " # %s", d->note[k]);
         cd_buf_puts(out, "\n");
     }
+    for (size_t k = 0; k < CD_N_DEVICE_PROBE; k++)
+        if (d->device.probe[k] > 0) cd_buf_putf(out, "  %s: %.6g\n", cd_device_probe_name(k), d->device.probe[k]);
+    if (d->probed[0]) cd_buf_putf(out, "  # %s\n", d->probed);
 }
 
 cdmpp_status cd_describe(const char *device, bool measure, cd_buf *out, cdmpp_err *err) {

@@ -12,6 +12,7 @@
 #ifndef CD_DESCRIBE_H
 #define CD_DESCRIBE_H
 #include "features/device/device.h"
+#include "features/task/task.h"
 
 enum {
 #define X(key, low, high, unit, meaning) CD_DESCRIBE_KEY_##key,
@@ -24,6 +25,7 @@ typedef struct cd_describe_entry {
     char name[64], alias[64];   /* "amd-epyc-9654"; as the driver says, "" when it adds nothing */
     char head[256];             /* comment above the entry, lines parted by '\n' */
     char note[CD_N_DESCRIBE_KEY][96]; /* by key; "" for none */
+    char probed[192];           /* what of the descriptor is not known and why; "" for nothing */
 } cd_describe_entry;
 
 /* An entry in which nothing is known. */
@@ -42,6 +44,18 @@ cdmpp_status cd_describe_cpu(const char *root, bool measure, cd_describe_entry *
 /* Peak of this core in fp32 multiply-adds a clock, its clock in MHz; below 0: not measured on this kind of
  * processor. About 50 ms. */
 void cd_describe_core_speed(int simd_bits, double *fma_per_clock, double *clock_mhz);
+/* One call of the loop of multiply-adds for vectors of so many bits; how many it did, 0: there is no loop for this kind of processor. */
+double cd_describe_fma(int simd_bits);
+/* The hardware descriptor of one processor of this machine (features/device/device_probes.def), by timed probes and, where the system lets a
+ * process count events, by counters: some 0.5 s. What is not to be had stays unknown. Errors: ENOMEM, EBACKEND. */
+cdmpp_status cd_describe_probes(cd_describe_entry *d, cdmpp_err *err);
+/* Descriptors of all devices of these measure records, as entries of YAML with what `devices` (NULL: nothing) says of them: speeds over the mean
+ * of the devices, at programs (task and steps) that all of them have run; where these are fewer than 16, at their best records of tasks that all have run.
+ * `l` hears of lines that cannot be used. Errors: ENODATA (fewer than two devices; they share neither 16 programs nor 16 tasks), ERANGE (more
+ * than 32 devices), EIO, ENOMEM. */
+struct cd_record_listener;
+cdmpp_status cd_describe_records(const cd_task_registry *tasks, const char *const *path, size_t n, const cd_device_table *devices,
+                                 const struct cd_record_listener *l, cd_buf *out, cdmpp_err *err);
 /* a[i] = b[i] + s * c[i] over arrays of `bytes` each with `threads` threads, bytes moved by the text of the loop (24
  * for 3 doubles), the best of several. Errors: ENOMEM, EBACKEND. */
 cdmpp_status cd_describe_triad(size_t bytes, int threads, double *gb_s, cdmpp_err *err);

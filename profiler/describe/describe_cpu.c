@@ -222,7 +222,7 @@ static cdmpp_status measure_it(machine *m, cdmpp_err *err) {
     CD_TRY(cd_describe_triad(bytes, m->usable, &gb_s, err));
     snprintf(note, sizeof note, "measured: triad of %d threads, %zu MB an array", m->usable, bytes >> 20);
     cd_describe_entry_set(m->d, CD_DESCRIBE_KEY_bandwidth_gb_s, round(10 * gb_s / m->packages) / 10, note);
-    return CDMPP_OK;
+    return cd_describe_probes(m->d, err);
 }
 
 /* 2 * lanes * cores * clock, where all are known. */

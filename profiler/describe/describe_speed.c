@@ -82,6 +82,16 @@ typedef double loop(void);
 static loop *loop_for(int bits) { return bits == 128 ? fma_128 : NULL; }
 #endif
 
+double cd_describe_fma(int simd_bits) {
+#if HAS_LOOPS
+    loop *f = loop_for(simd_bits);
+    return f ? f() : 0;
+#else
+    (void)simd_bits;
+    return 0;
+#endif
+}
+
 /* The two loops alternate, so that a change of frequency hits both; the ratio is per clock in any case. */
 void cd_describe_core_speed(int simd_bits, double *fma_per_clock, double *clock_mhz) {
     *fma_per_clock = *clock_mhz = -1;

@@ -141,12 +141,12 @@ void cd_noise_probe_begin(cd_noise_probe_mark *m);
 /* Was more than `share` of the time since then lost? With several threads: was any of them taken off its processor? */
 bool cd_noise_probe_lost(const cd_noise_probe_mark *m, int threads, double share);
 
-/* perf_counters -- cycles, instructions and cache misses of this process, where the system allows it.
+/* perf_counters -- cycles, instructions and misses of this process, where the system allows it.
  *
  * Absence is normal (containers, virtual machines, perf_event_paranoid): every figure is then
  * negative. One thread opens, starts and stops; threads begun in between are counted too. */
 
-enum { CD_PERF_CYCLES, CD_PERF_INSTRUCTIONS, CD_PERF_CACHE_MISSES, CD_PERF_COUNT };
+enum { CD_PERF_CYCLES, CD_PERF_INSTRUCTIONS, CD_PERF_CACHE_MISSES, CD_PERF_L1_MISSES, CD_PERF_BRANCH_MISSES, CD_PERF_TLB_MISSES, CD_PERF_COUNT };
 typedef struct cd_perf_counters {
     int fd[CD_PERF_COUNT];      /* -1: not allowed here */
 } cd_perf_counters;

@@ -10,11 +10,11 @@
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 
-static int open_one(uint64_t config) {
+static int open_one(uint32_t type, uint64_t config) {
     struct perf_event_attr a;
     memset(&a, 0, sizeof a);
     a.size = sizeof a;
-    a.type = PERF_TYPE_HARDWARE;
+    a.type = type;
     a.config = config;
     a.disabled = 1;
     a.inherit = 1;
@@ -23,10 +23,16 @@ static int open_one(uint64_t config) {
     return (int)syscall(SYS_perf_event_open, &a, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
+/* Reads of a cache that were not in it. */
+static uint64_t misses(uint64_t cache) { return cache | PERF_COUNT_HW_CACHE_OP_READ << 8 | PERF_COUNT_HW_CACHE_RESULT_MISS << 16; }
+
 void cd_perf_counters_open(cd_perf_counters *p) {
-    p->fd[CD_PERF_CYCLES] = open_one(PERF_COUNT_HW_CPU_CYCLES);
-    p->fd[CD_PERF_INSTRUCTIONS] = open_one(PERF_COUNT_HW_INSTRUCTIONS);
-    p->fd[CD_PERF_CACHE_MISSES] = open_one(PERF_COUNT_HW_CACHE_MISSES);
+    p->fd[CD_PERF_CYCLES] = open_one(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES);
+    p->fd[CD_PERF_INSTRUCTIONS] = open_one(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS);
+    p->fd[CD_PERF_CACHE_MISSES] = open_one(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES);
+    p->fd[CD_PERF_L1_MISSES] = open_one(PERF_TYPE_HW_CACHE, misses(PERF_COUNT_HW_CACHE_L1D));
+    p->fd[CD_PERF_BRANCH_MISSES] = open_one(PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES);
+    p->fd[CD_PERF_TLB_MISSES] = open_one(PERF_TYPE_HW_CACHE, misses(PERF_COUNT_HW_CACHE_DTLB));
 }
 
 void cd_perf_counters_start(cd_perf_counters *p) {

@@ -76,6 +76,11 @@ def programs(b):
             unit="%",
               n=f.cell("models-protocol", "n", set=s, model="cdmpp"), test_set="interleaved", promised=True, again="`models`", id=s + "-protocol")
 
+    if "models-kshot" in f.stages:
+        r = f.figure("models-kshot", "ratio")
+        b.add("programs", "a new CPU: error with 10 of its programs over that with 200", "1.2", r["value"], 1.2, form="%.2f", n=r["n"], test_set="cpu-kshot", again="`kshot`",
+              id="new-cpu")
+
 def tuner(b):
     rows = b.f.rows("models-tuner")
     ratio = [round(r["Spearman, tuner"] / r["Spearman"], 2) for r in rows]

@@ -12,7 +12,7 @@
 
 typedef struct {
     const char *model, *device, *devices, *explain, *out, *profile, *from, *to;
-    cd_texts task, input;
+    cd_texts task, input, measured;
     bool default_model; /* `model` is the default one */
     cd_arena arena;
     int jobs, export_to, member; /* -1: not asked */
@@ -32,6 +32,7 @@ static const cd_option table[] = {
     {"devices", 0, "FILE", CD_OPTION_FILE, AT(devices), "*.yaml", 0, "With --operators, --from and --nearest: descriptions of devices (default: beside the installed configurations)"},
     {"from", 0, "NAME", CD_OPTION_TEXT, AT(from), NULL, 0, "Scale the times that were measured on this GPU (docs/reference/operators.md); with --operators a cost model may be missing"},
     {"to", 0, "NAME", CD_OPTION_TEXT, AT(to), NULL, 0, "With --from: the GPU whose times are asked for"},
+    {"measured", 0, "LOG|FOLDER", CD_OPTION_FILES, AT(measured), NULL, 0, "Records measured on the device: they correct the answers for its other programs (docs/guide/own-machine.md)"},
     {"eval", 0, NULL, CD_OPTION_FLAG, AT(eval), NULL, 0, "Also the measured median and the relative error; a summary on standard error. With --json: the figures alone, as one JSON object"},
     {"jobs", 'j', "N", CD_OPTION_INT, AT(jobs), "1..1024", 0, "Threads (default: one per CPU, with --stream 1); output and order do not depend on it"},
     {"stream", 0, NULL, CD_OPTION_FLAG, AT(stream), NULL, 1, "Answer requests on standard input, one after another (docs/reference/stream.md)"},
@@ -39,7 +40,7 @@ static const cd_option table[] = {
     {"batch", 0, "N", CD_OPTION_INT, AT(batch), "1..65536", 1, "Score at most so many requests at once (default: 256)"},
     {"max-delay-ms", 0, "N", CD_OPTION_INT, AT(max_delay_ms), "0..60000", 1, "Longest that a request waits for others to share its batch (default: 2)"},
     {"cache", 0, "N", CD_OPTION_INT, AT(cache), "0..100000000", 1, "Keep the answers of so many candidates for when they come again, 0.2 kB each (default: 65536, 0: none)"},
-    {"nearest", 0, NULL, CD_OPTION_FLAG, AT(nearest), NULL, 1, "For a device that the model does not know the most similar one answers, and says so"},
+    {"nearest", 0, NULL, CD_OPTION_FLAG, AT(nearest), NULL, 0, "For a device that the model does not know the most similar one answers, and says so"},
     {"verbose", 'v', NULL, CD_OPTION_FLAG, AT(verbose), NULL, 1, "Counts and cache hits on standard error at the end, with --json as an object"},
     {"explain", 0, "FILE[:LINE]", CD_OPTION_FILE, AT(explain), NULL, 0, "Print the loop nest of one record and, beside it, which stores and feature groups carry its time (docs/reference/explain.md)"},
     {"strict", 0, NULL, CD_OPTION_FLAG, AT(strict), NULL, 0, "Stop at the first line that cannot be scored"},
@@ -52,7 +53,8 @@ static const cd_option table[] = {
 static cdmpp_status check_stream(const options *o, const cd_cli_args *said, cdmpp_err *err) {
     const bool packed = o->format == CD_SERVE_PACKED;
     if (said->operand.n) return CD_FAIL(err, EUSAGE, "--stream reads standard input and no files");
-    if (o->operators || o->explain || o->strict) return CD_FAIL(err, EUSAGE, "--stream goes without --operators, --explain and --strict");
+    if (o->operators || o->explain || o->strict || o->measured.n)
+        return CD_FAIL(err, EUSAGE, "--stream goes without --operators, --explain, --strict and --measured");
     if (o->eval && o->format > 0) return CD_FAIL(err, EUSAGE, "--eval reads the costs of records, which only --format ndjson has");
     if (o->profile && !strcmp(o->profile, "two-stage") && !packed)
         return CD_FAIL(err, EUSAGE, "--profile two-stage compares the candidates of one task: with --stream only in --format packed");
@@ -75,8 +77,10 @@ static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
     if (o->export_to >= 0 && (!o->out || o->operators || said->operand.n)) return CD_FAIL(err, EUSAGE, o->out ? "--export reads no records, and no model of operators" : "--out is missing");
     if (o->info || o->export_to >= 0) return CDMPP_OK;
     if (o->stream) return check_stream(o, said, err);
-    if (o->format >= 0 || o->batch >= 0 || o->max_delay_ms >= 0 || o->cache >= 0 || o->nearest || o->verbose)
-        return CD_FAIL(err, EUSAGE, "--format, --batch, --max-delay-ms, --cache, --nearest and --verbose go with --stream");
+    if (o->format >= 0 || o->batch >= 0 || o->max_delay_ms >= 0 || o->cache >= 0 || o->verbose)
+        return CD_FAIL(err, EUSAGE, "--format, --batch, --max-delay-ms, --cache and --verbose go with --stream");
+    if ((o->measured.n || o->nearest) && (o->operators || o->explain || o->from))
+        return CD_FAIL(err, EUSAGE, "--measured and --nearest go without --operators, --explain and --from");
     if (!o->operators && !o->task.n) return CD_FAIL(err, EUSAGE, "--tasks is missing");
     if (o->explain) return o->operators || said->operand.n ? CD_FAIL(err, EUSAGE, "--explain takes one record and no other input") : CDMPP_OK;
     if (!said->operand.n) return CD_FAIL(err, EUSAGE, "no records to read");
@@ -147,16 +151,27 @@ static cdmpp_status devices_of(const char *file, cd_log *log, cd_device_table **
 }
 
 /* ---- records ---- */
-/* Both GPUs of --from and --to; nothing without. The caller frees the table. */
+/* Both GPUs of --from and --to, and what --nearest goes by; nothing without. The caller frees the table. */
 static cdmpp_status ends_of(const options *o, cd_stream_options *so, cd_device_table **devices, cdmpp_err *err) {
-    if (!o->from) return CDMPP_OK;
+    if (!o->from && !o->nearest) return CDMPP_OK;
     CD_TRY(devices_of(o->devices, o->log, devices, err));
+    so->nearest = o->nearest ? *devices : NULL;
+    if (!o->from) return CDMPP_OK;
     CD_TRY(cd_err_key(err, cd_device_table_find(*devices, o->from, &so->from, err), "--from"));
     return cd_err_key(err, cd_device_table_find(*devices, o->to, &so->to, err), "--to");
 }
 
+static cdmpp_status learn(const options *o, cd_stream *s, size_t *bad, cdmpp_err *err) {
+    size_t used = 0;
+    if (!o->measured.n) return CDMPP_OK;
+    const cdmpp_status st = cd_stream_measured(s, &o->measured, o->log, &used, bad, err);
+    if (!st) cd_log_put(o->log, CD_LOG_INFO, "%zu measured records correct the answers", used);
+    return st;
+}
+
 static cdmpp_status score(options *o, const cd_model *m, const cd_task_registry *tasks, size_t *bad, cdmpp_err *err) {
-    cd_stream_options so = {.device = o->device, .eval = o->eval, .strict = o->strict, .silent = o->json, .stop = &stop};
+    cd_stream_options so = {.device = o->device, .eval = o->eval, .strict = o->strict, .silent = o->json, .adapt = o->measured.n > 0, .stop = &stop};
+    size_t refused = 0;
     cd_device_table *devices = NULL;
     cd_threads *pool = NULL;
     cd_stream *s = NULL;
@@ -166,6 +181,7 @@ static cdmpp_status score(options *o, const cd_model *m, const cd_task_registry 
     cdmpp_status st = ends_of(o, &so, &devices, err);
     if (!st) st = cd_threads_new(o->jobs, &pool, err);
     if (!st) st = cd_stream_new(m, tasks, &so, pool, stdout, &s, err);
+    if (!st) st = learn(o, s, &refused, err);
     if (!st) {
         st = cd_stream_inputs(s, &o->input, err);
         if (!st && eval) st = cd_stream_metrics(s, &metrics, err);
@@ -174,7 +190,7 @@ static cdmpp_status score(options *o, const cd_model *m, const cd_task_registry 
             cd_stream_print_json(&b, cd_stream_counts(s), eval);
             st = cd_command_print(&b, err);
         }
-        *bad = cd_stream_counts(s)->bad;
+        *bad = refused + cd_stream_counts(s)->bad;
     }
     if (!st && eval && !eval->n) st = no_figures(cd_stream_counts(s)->lines, cd_stream_counts(s)->scored, err);
     cd_stream_free(s);

@@ -149,6 +149,33 @@ TEST(a_device_of_two_keys) {
     stop(&f);
 }
 
+/* The descriptor: what is known as a logarithm, what is not as a flag; 0 is not known. The data sheet's vector is as it was. */
+TEST(a_descriptor) {
+    fixture f;
+    cdmpp_err err = {0};
+    float both[CD_N_DEVICE_WIDEST], own[CD_N_DEVICE_WIDEST], sheet[CD_N_DEVICE_COL];
+    assert_ok(read_text(&f, "- {name: a, kind: cpu, clock_mhz: 1590, probe_memory: 100, rank_dense_small: 0.1, count_l2_cycles: 0}\n"));
+    const cd_device *d = cd_device_table_at(f.l, 0);
+    assert_int_equal(cd_device_probe_count(d), 2);
+    assert_string_equal(cd_device_probe_name(CD_DEVICE_PROBE_probe_memory), "probe_memory");
+    assert_int_equal(cd_device_features_width(CD_DEVICE_SHEET), CD_N_DEVICE_COL);
+    assert_int_equal(cd_device_features_width(CD_DEVICE_DESCRIPTOR), 2 * CD_N_DEVICE_PROBE);
+    assert_int_equal(cd_device_features_width(CD_DEVICE_BOTH), CD_N_DEVICE_WIDEST);
+    cd_device_features_fill(CD_DEVICE_DESCRIPTOR, d, own);
+    for (int i = 0; i < CD_N_DEVICE_PROBE; i++) {
+        const bool known = i == CD_DEVICE_PROBE_probe_memory || i == CD_DEVICE_PROBE_rank_dense_small;
+        assert_close((double)own[i], i == CD_DEVICE_PROBE_probe_memory ? 1 : known ? -1 : 0, 1e-6, 0);
+        assert_true(own[CD_N_DEVICE_PROBE + i] == (known ? 0 : 1));
+    }
+    cd_device_vector(d, sheet);
+    cd_device_features_fill(CD_DEVICE_BOTH, d, both);
+    assert_memory_equal(both, sheet, sizeof sheet);
+    assert_memory_equal(both + CD_N_DEVICE_COL, own, 2 * CD_N_DEVICE_PROBE * sizeof *own);
+    stop(&f);
+    assert_int_equal(read_text(&f, "- {name: a, kind: cpu, probe_memory: -1}\n"), CDMPP_ERANGE);
+    stop(&f);
+}
+
 /* Of a processor: its L3, where it has one, however small; else the L2 of its cores. Of others the L2. */
 TEST(the_last_cache) {
     static const struct {
@@ -241,5 +268,5 @@ TEST(the_file_is_found) {
 }
 
 TESTS(up, down, all_devices_are_there, vectors_are_finite_and_moderate, peaks_agree, t4_is_the_reference, cores_in_use_count,
-      unknown_values_are_flagged, unknown_device_names_the_nearest, manual, a_device_of_two_keys, the_last_cache, mistakes_have_a_place,
+      unknown_values_are_flagged, unknown_device_names_the_nearest, manual, a_device_of_two_keys, a_descriptor, the_last_cache, mistakes_have_a_place,
       any_allocation_may_fail, the_file_is_found)

@@ -154,6 +154,53 @@ TEST(one_program_by_hand) {
     cd_online_adapt_free(a);
 }
 
+/* A program whose traits are all `at`, and whose error is 0.8 there where others have none. */
+static cd_online_adapt_item lopsided(uint64_t i, float at, double shift) {
+    cd_online_adapt_item it = made_item(i, shift, 0.05);
+    for (int k = 0; k < CD_N_TRAIT; k++) it.trait[k] = at + (float)cd_rng_unit(3 + (uint64_t)k, i);
+    it.median_log = -8;
+    it.measured_log = it.median_log + shift;
+    return it;
+}
+
+static cd_online_adapt *stranger(int tasks) {
+    cdmpp_err err = {0};
+    cd_online_adapt *a = NULL;
+    assert_ok(cd_online_adapt_new(&a, &err));
+    for (int t = 0; t < tasks; t++) {
+        char name[16];
+        snprintf(name, sizeof name, "t%d", t);
+        const cd_online_adapt_item x = lopsided((uint64_t)t, t % 2 ? 30 : 0, t % 2 ? 0.8 : 0);
+        assert_ok(cd_online_adapt_add(a, "new", true, name, &x, &err));
+    }
+    assert_ok(cd_online_adapt_fit(a, &err));
+    return a;
+}
+
+/* A device that the model does not know: programs of tasks that nobody measured are off as like ones are. */
+TEST(like_programs_of_an_unknown_device) {
+    cd_online_adapt *few = stranger(2), *more = stranger(10);
+    const cd_online_adapt_item slow = lopsided(900, 30, 0), fast = lopsided(901, 0, 0);
+    const double apart2 = corrected(few, "new", "unseen", &slow) - corrected(few, "new", "unseen", &fast);
+    const double apart10 = corrected(more, "new", "unseen", &slow) - corrected(more, "new", "unseen", &fast);
+    assert_true(apart2 > 0.05 && apart10 > apart2 && apart10 < 0.8);
+    cd_model_prediction p = pred_of(-8, 0.4), q = p;
+    cd_online_adapt_apply(few, "new", "unseen", slow.trait, &p);
+    cd_online_adapt_apply(more, "new", "unseen", slow.trait, &q);
+    assert_true(p.rel_std > q.rel_std && q.rel_std > 0.4); /* what is not known of the device widens the interval */
+    cd_online_adapt_free(few);
+    cd_online_adapt_free(more);
+}
+
+/* The task's own part is fitted beside what the device shares, not on top of it: a measured program comes near its measurement. */
+TEST(own_task_on_an_unknown_device) {
+    cd_online_adapt *a = stranger(10);
+    const cd_online_adapt_item x = lopsided(1, 30, 0.8);
+    const double c = corrected(a, "new", "t1", &x);
+    assert_true(c > corrected(a, "new", "unseen", &x) && c < 0.85);
+    cd_online_adapt_free(a);
+}
+
 TEST(certainty_grows) {
     double last = 0.4 * 1.0001;
     const cd_online_adapt_item it = made_item(3, 0, 0);
@@ -233,9 +280,17 @@ TEST(failing_at_every_allocation) {
         f.st = cd_online_adapt_read(b.p, b.n, "m", &a, &f.err);
         if (!f.st) cd_online_adapt_free(a);
     }
+    cd_buf_clear(&b);
+    a = stranger(4);
+    cd_online_adapt_write(a, "m", &b);
+    cd_online_adapt_free(a);
+    FAULT_SWEEP(f, 9) {
+        f.st = cd_online_adapt_read(b.p, b.n, "m", &a, &f.err);
+        if (!f.st) cd_online_adapt_free(a);
+    }
     cd_buf_free(&b);
 }
 
 TESTS(NULL, NULL, nothing_measured_changes_nothing, a_shift_is_learned, what_is_shared, order_does_not_matter,
-      outliers_count_less, one_program_by_hand, certainty_grows, a_model_without_intervals, file_and_limit, bad_files,
+      outliers_count_less, one_program_by_hand, like_programs_of_an_unknown_device, own_task_on_an_unknown_device, certainty_grows, a_model_without_intervals, file_and_limit, bad_files,
       failing_at_every_allocation)

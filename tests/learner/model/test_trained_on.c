@@ -55,6 +55,16 @@ TEST(tells_what_is_new) {
     cd_arena_free(&a);
 }
 
+/* A device whose programs had no times is in the model, but nothing was trained on it. */
+TEST(tells_what_a_device_saw) {
+    cd_arena a = {0};
+    cdmpp_err err = {0};
+    cd_trained_on *t = NULL;
+    assert_ok(cd_trained_on_make(&a, text, device, 2, 3, &t, &err));
+    assert_true(cd_trained_on_saw(t, 0) && cd_trained_on_saw(t, 1) && !cd_trained_on_saw(t, 2));
+    cd_arena_free(&a);
+}
+
 TEST(survives_a_header) {
     cd_arena a = {0};
     cdmpp_err err = {0};
@@ -115,5 +125,5 @@ TEST(intervals_widen_and_never_narrow) {
     cd_arena_free(&a);
 }
 
-TESTS(NULL, NULL, tells_what_is_new, survives_a_header, bad_headers_are_refused, an_unknown_kind_makes_all_unknown,
+TESTS(NULL, NULL, tells_what_is_new, tells_what_a_device_saw, survives_a_header, bad_headers_are_refused, an_unknown_kind_makes_all_unknown,
       intervals_widen_and_never_narrow)
