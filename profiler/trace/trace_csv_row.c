@@ -145,18 +145,32 @@ static cdmpp_status summary(cd_trace_csv *c, cdmpp_err *err) {
 
 /* ---- ncu ---- */
 
-/* "(32, 32, 1)" as [32,32,1]. */
-static void put_dims(cd_buf *b, cd_str f) {
+/* "(32, 32, 1)" as [32,32,1]; false: it is something else. */
+static bool put_dims(cd_buf *b, cd_str f) {
+    char text[64];
+    unsigned d[3];
+    snprintf(text, sizeof text, "%.*s", (int)(f.n < sizeof text ? f.n : 0), f.p);
+    if (sscanf(text, "(%9u, %9u, %9u)", &d[0], &d[1], &d[2]) != 3) return false;
+    cd_buf_putf(b, "[%u,%u,%u]", d[0], d[1], d[2]);
+    return true;
+}
+
+/* Grid and block, where both are known. */
+static cdmpp_status ncu_launch(cd_trace_csv *c, cd_trace_event *e, cdmpp_err *err) {
+    cd_buf *b = &c->r->text;
+    cd_buf_clear(b);
     cd_buf_puts(b, "[");
-    for (size_t i = 0; i < f.n; i++)
-        if (isdigit((unsigned char)f.p[i]) || f.p[i] == ',') cd_buf_put(b, f.p + i, 1);
+    if (!put_dims(b, FIELD(GRID))) return CDMPP_OK;
+    cd_buf_puts(b, ",");
+    if (!put_dims(b, FIELD(BLOCK))) return CDMPP_OK;
     cd_buf_puts(b, "]");
+    if (b->oom) return CD_FAIL(err, ENOMEM, "launch");
+    return cd_trace_number(c->r, (cd_str){b->p, b->n}, &e->shape, err);
 }
 
 static cdmpp_status ncu_kernel(cd_trace_csv *c, cd_trace_column time, double second, cdmpp_err *err) {
     cd_trace_event e = cd_trace_event_init(CD_TRACE_KERNEL, c->line);
     const cd_str name = FIELD(NAME);
-    cd_buf *b = &c->r->text;
     double v;
     c->r->t->lines++;
     if (!name.n) return CD_FAIL(err, ESCHEMA, "expected a name");
@@ -167,16 +181,7 @@ static cdmpp_status ncu_kernel(cd_trace_csv *c, cd_trace_column time, double sec
     e.thread = stream_of(c);
     CD_TRY(put_device(c, &e, err));
     CD_TRY(cd_trace_number(c->r, name, &e.name, err));
-    if (FIELD(GRID).n && FIELD(BLOCK).n) {
-        cd_buf_clear(b);
-        cd_buf_puts(b, "[");
-        put_dims(b, FIELD(GRID));
-        cd_buf_puts(b, ",");
-        put_dims(b, FIELD(BLOCK));
-        cd_buf_puts(b, "]");
-        if (b->oom) return CD_FAIL(err, ENOMEM, "launch");
-        CD_TRY(cd_trace_number(c->r, (cd_str){b->p, b->n}, &e.shape, err));
-    }
+    CD_TRY(ncu_launch(c, &e, err));
     return cd_trace_add(c->r, &e, err);
 }
 
