@@ -40,6 +40,14 @@ TEST(a_table_without_units_is_left_out) {
     traces_end(f);
 }
 
+TEST(units_that_are_none) {
+    traces *f = traces_begin();
+    assert_ok(traces_text(f, "a.csv", "Start (ns),Duration (cycles),Device,Name\n0,2,T4,gemm\n", &err));
+    assert_int_equal(f->t[0]->n, 0);
+    assert_non_null(strstr(f->last_bad, "found 'ns' and 'cycles'"));
+    traces_end(f);
+}
+
 TEST(bad_rows_are_counted) {
     traces *f = traces_begin();
     assert_ok(traces_text(f, "a.csv", TRACE_HEADER "ms,us,,,,,,,KB,,,\n1,x,8,1,1,64,2,1,,T4,13,gemm\n-1,2,8,1,1,64,2,1,,T4,13,gemm\n1,2,8,1,1,64,2,1,,T4,13,\n"
@@ -174,5 +182,5 @@ TEST(memory) {
     traces_end(d);
 }
 
-TESTS(NULL, NULL, nvprof_units_are_those_of_the_file, a_table_without_units_is_left_out, bad_rows_are_counted, summaries_have_no_start, several_tables_in_one_file,
+TESTS(NULL, NULL, nvprof_units_are_those_of_the_file, a_table_without_units_is_left_out, units_that_are_none, bad_rows_are_counted, summaries_have_no_start, several_tables_in_one_file,
       ncu_in_both_forms, cutlass_rows_are_operators, cutlass_convolutions, what_is_no_trace, memory)
