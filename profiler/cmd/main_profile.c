@@ -77,7 +77,7 @@ static const cd_option table[] = {
     {"dim", 0, "NAME=N", CD_OPTION_TEXTS, AT(dim), NULL, NETWORK, "Value of a symbolic dimension of an ONNX file, or of a dimension of an input: 'ids[1]=128'"},
     {"input", 0, "NAME", CD_OPTION_TEXTS, AT(input), NULL, NETWORK, "This input of an ONNX file is data; those that are not named are weights"},
     {"range", 0, "PATTERN", CD_OPTION_TEXT, AT(range), NULL, TRACE, "trace: each range of such a name (NVTX, 'ProfilerStep*') is a repeat of its own (default: each file is one)"},
-    {"map", 0, "FILE", CD_OPTION_FILE, AT(map), "*.csv", TRACE, "trace: which operators the kernels are: CSV with columns kernel (a pattern) and operator"},
+    {"map", 0, "FILE", CD_OPTION_FILE, AT(map), "*.csv|*.json", TRACE, "trace: which operators the kernels are: CSV with columns kernel (a pattern) and operator, or Habana's graph (JSON)"},
     {"save-graph", 0, "FILE", CD_OPTION_FILE, AT(save_graph), "*.json", TRACE, "trace: write the launches as a network with their times, for cdmpp-replay --graph"},
     {"labels", 0, "FILE", CD_OPTION_FILE, AT(labels), "*.csv", TRACE, "trace: write the operators whose sizes are known as a table for cdmpp-train"},
     {"out", 'o', "FILE", CD_OPTION_FILE, AT(out), NULL, STORE, "Records: the file that grows; what it has already is not measured again. Store: write there what is exported (default: standard output); wrap: what it tells"},

@@ -164,18 +164,3 @@ cdmpp_status cd_trace_combine(const cd_trace *const *t, const char *const *path,
 }
 
 void cd_trace_runs_free(cd_trace_runs *r) { cd_arena_free(&r->arena); }
-
-/* ---- maps ---- */
-cdmpp_status cd_trace_map_read(cd_trace_map *m, const char *path, cdmpp_err *err) {
-    *m = (cd_trace_map){0};
-    CD_TRY(cd_csv_table_read(&m->table, path, err));
-    CD_TRY(cd_csv_table_need(&m->table, "kernel", &m->kernel, err));
-    CD_TRY(cd_csv_table_need(&m->table, "operator", &m->op, err));
-    for (size_t i = 0; i < m->table.n_row; i++) {
-        const char *op = m->table.cell[i][m->op];
-        if (!cd_str_is_utf8((cd_str){op, strlen(op)})) return cd_err_at(err, CD_FAIL(err, ESCHEMA, "expected names in UTF-8"), path, m->table.line[i]);
-    }
-    return CDMPP_OK;
-}
-
-void cd_trace_map_free(cd_trace_map *m) { cd_csv_table_free(&m->table); }
