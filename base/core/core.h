@@ -255,6 +255,8 @@ typedef struct cd_str {
 /* Same bytes as a C string; same bytes as another run. */
 bool cd_str_is(cd_str s, const char *z);
 bool cd_str_eq(cd_str a, cd_str b);
+/* Is it UTF-8, without overlong forms and surrogates? */
+bool cd_str_is_utf8(cd_str s);
 /* Does the name match the pattern, in which a * stands for any letters, also none? */
 bool cd_str_fits(const char *pattern, const char *name);
 /* A copy that ends with a NUL; NULL when out of memory. */

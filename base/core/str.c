@@ -10,6 +10,21 @@ bool cd_str_is(cd_str s, const char *z) {
 
 bool cd_str_eq(cd_str a, cd_str b) { return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0); }
 
+bool cd_str_is_utf8(cd_str s) {
+    for (size_t i = 0; i < s.n;) {
+        const unsigned char c = (unsigned char)s.p[i++];
+        const size_t more = c < 0x80 ? 0 : c >= 0xC2 && c < 0xE0 ? 1 : (c & 0xF0) == 0xE0 ? 2 : c >= 0xF0 && c < 0xF5 ? 3 : 4;
+        if (more == 4 || i + more > s.n) return false;
+        if (more > 1) { /* overlong, a surrogate, beyond the last */
+            const unsigned char d = (unsigned char)s.p[i];
+            if ((c == 0xE0 && d < 0xA0) || (c == 0xED && d >= 0xA0) || (c == 0xF0 && d < 0x90) || (c == 0xF4 && d >= 0x90)) return false;
+        }
+        for (size_t k = 0; k < more; k++, i++)
+            if (((unsigned char)s.p[i] & 0xC0) != 0x80) return false;
+    }
+    return true;
+}
+
 /* Where the rest does not match, the last star takes one letter more. */
 bool cd_str_fits(const char *pattern, const char *name) {
     const char *star = NULL, *from = NULL;

@@ -89,7 +89,7 @@ static const cd_option table[] = {
     {"channels", 0, "N", CD_OPTION_INT, AT(channels), "1..4096", FUSION, "detect: channels of the image that operators read; --input-size is its edge (default: 4, 256)"},
     {"planted", 0, "FILE", CD_OPTION_FILE, AT(planted), "*.json", FUSION, "detect: our executor fuses by these rules, to try the detection on it (default: by TVM's rules)"},
     {"range", 0, "PATTERN", CD_OPTION_TEXT, AT(range), NULL, TRACE, "trace: each range of such a name (NVTX, 'ProfilerStep*') is a repeat of its own (default: each file is one)"},
-    {"map", 0, "FILE", CD_OPTION_FILE, AT(map), "*.csv", TRACE, "trace: which operators the kernels are: CSV with columns kernel (a pattern) and operator"},
+    {"map", 0, "FILE", CD_OPTION_FILE, AT(map), "*.csv|*.json", TRACE, "trace: which operators the kernels are: CSV with columns kernel (a pattern) and operator, or Habana's graph (JSON)"},
     {"save-graph", 0, "FILE", CD_OPTION_OUTPUT, AT(save_graph), "*.json", TRACE, "trace: write the launches as a network with their times, for cdmpp-replay --graph"},
     {"labels", 0, "FILE", CD_OPTION_OUTPUT, AT(labels), "*.csv", TRACE, "trace: write the operators whose sizes are known as a table for cdmpp-train"},
     {"out", 'o', "FILE", CD_OPTION_OUTPUT, AT(out), NULL, STORE, "Records: the file that grows; what it has already is not measured again. Store: write there what is exported (default: standard output); wrap: what it tells"},

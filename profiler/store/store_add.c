@@ -45,26 +45,10 @@ static void digest_row(const cd_store_row *r, const cd_store_digest *steps, cons
     }
 }
 
-/* Is it UTF-8? Anything else would make JSON answers unreadable. */
-static bool is_utf8(cd_str s) {
-    for (size_t i = 0; i < s.n;) {
-        const unsigned char c = (unsigned char)s.p[i++];
-        const size_t more = c < 0x80 ? 0 : c >= 0xC2 && c < 0xE0 ? 1 : (c & 0xF0) == 0xE0 ? 2 : c >= 0xF0 && c < 0xF5 ? 3 : 4;
-        if (more == 4 || i + more > s.n) return false;
-        if (more > 1) { /* overlong, a surrogate, beyond the last */
-            const unsigned char d = (unsigned char)s.p[i];
-            if ((c == 0xE0 && d < 0xA0) || (c == 0xED && d >= 0xA0) || (c == 0xF0 && d < 0x90) || (c == 0xF4 && d >= 0x90)) return false;
-        }
-        for (size_t k = 0; k < more; k++, i++)
-            if (((unsigned char)s.p[i] & 0xC0) != 0x80) return false;
-    }
-    return true;
-}
-
 static cdmpp_status check(const cd_store_row *r, cdmpp_err *err) {
     const cd_str text[] = {r->device, r->target, r->operator_name, r->workload_key, r->shape, r->dtype, r->layout, r->version};
     for (size_t i = 0; i < sizeof text / sizeof *text; i++)
-        if (!is_utf8(text[i])) return CD_FAIL(err, ESCHEMA, "expected names in UTF-8");
+        if (!cd_str_is_utf8(text[i])) return CD_FAIL(err, ESCHEMA, "expected names in UTF-8"); /* anything else would make JSON answers unreadable */
     const double t[] = {r->latency.min_s, r->latency.median_s, r->latency.mean_s};
     for (size_t i = 0; i < 3 && !r->error_no; i++)
         if (!(t[i] > 0 && t[i] < 1e10)) return CD_FAIL(err, ERANGE, "expected a time above 0, found %g s", t[i]);

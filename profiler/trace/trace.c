@@ -10,7 +10,10 @@ cd_trace_event cd_trace_event_init(cd_trace_kind kind, long line) {
                             .external = -1, .start_ns = CD_TRACE_UNTIMED, .called_ns = CD_TRACE_UNTIMED, .bytes = NAN};
 }
 
-cdmpp_status cd_trace_number(cd_trace_reader *r, cd_str text, uint32_t *out, cdmpp_err *err) { return cd_dict_add(&r->t->text, text, out, err); }
+cdmpp_status cd_trace_number(cd_trace_reader *r, cd_str text, uint32_t *out, cdmpp_err *err) {
+    if (!cd_str_is_utf8(text)) return CD_FAIL(err, ESCHEMA, "expected names in UTF-8");
+    return cd_dict_add(&r->t->text, text, out, err);
+}
 
 cdmpp_status cd_trace_device_number(cd_trace_reader *r, cd_str text, uint32_t *out, cdmpp_err *err) {
     const char *said = r->how->device;

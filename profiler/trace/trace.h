@@ -148,7 +148,8 @@ typedef struct cd_trace_step {
     const char *key;            /* workload key; NULL: not known */
     const char *device, *launch; /* launch: grid and block of its longest kernel, JSON; "" not known */
     uint32_t stream;            /* in the order of their first launch */
-    uint32_t question, shape;   /* numbers of the first repeat's trace; CD_TRACE_NONE, 0: not known */
+    const char *inputs;         /* of its operator: their sizes, JSON; "" not known */
+    uint32_t question;          /* number of the first repeat's trace; CD_TRACE_NONE: not known */
     cd_trace_kind kind;
     double time_s;              /* mean over the repeats */
     size_t n;                   /* launches */
@@ -170,12 +171,22 @@ typedef struct cd_trace_runs {
 } cd_trace_runs;
 
 /* What operators the kernels are, where the trace does not tell or shall not be asked. */
+typedef struct cd_trace_map_node {
+    const char *op, *inputs;    /* inputs: their sizes, JSON; "" not known */
+} cd_trace_map_node;
+
+#define CD_TRACE_MAP_MAX ((size_t)1 << 30)
 typedef struct cd_trace_map {
     cd_csv_table table;         /* columns kernel (a pattern, * for any letters) and operator; "-" is no operator of the network */
     size_t kernel, op;
+    cd_dict name;               /* or the nodes of Habana's graph, by their names */
+    cd_trace_map_node *node;    /* (name.n) */
+    size_t cap;
+    cd_arena arena;
 } cd_trace_map;
 
-/* Errors: those of cd_csv_table_read, ESCHEMA. Borrows path. Free after an error too; zeroed is fine. */
+/* A CSV table, or Habana's graph (*.recipe-PostGraph-symbol.json), by the content. Borrows path. Free after an error too; zeroed is fine.
+ * Errors: those of cd_csv_table_read, EPARSE, ESCHEMA, ERANGE (more than CD_TRACE_MAP_MAX bytes). */
 cdmpp_status cd_trace_map_read(cd_trace_map *m, const char *path, cdmpp_err *err);
 void cd_trace_map_free(cd_trace_map *m);
 

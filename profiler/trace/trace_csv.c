@@ -42,11 +42,11 @@ cdmpp_status cd_trace_csv_number(const cd_trace_csv *c, cd_trace_column k, doubl
     return *out >= lo ? CDMPP_OK : CD_FAIL(err, ERANGE, "%.*s: expected at least %g, found '%.40s'", (int)name.n, name.p, lo, text);
 }
 
-double cd_trace_csv_second(const char *unit) {
-    static const struct { const char *names; double s; } known[] = {
-        {"s|sec|second", 1}, {"ms|msec|msecond", 1e-3}, {"us|usec|usecond", 1e-6}, {"ns|nsec|nsecond", 1e-9}};
+double cd_trace_csv_per_second(const char *unit) {
+    static const struct { const char *names; double n; } known[] = {
+        {"s|sec|second", 1}, {"ms|msec|msecond", 1e3}, {"us|usec|usecond", 1e6}, {"ns|nsec|nsecond", 1e9}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (cd_enum_names_find(known[i].names, (cd_str){unit, strlen(unit)}) >= 0) return known[i].s;
+        if (cd_enum_names_find(known[i].names, (cd_str){unit, strlen(unit)}) >= 0) return known[i].n;
     return 0;
 }
 
@@ -137,7 +137,7 @@ static cdmpp_status units(cd_trace_csv *c, cdmpp_err *err) {
         const cd_str f = cd_trace_csv_field(c, (cd_trace_column)k);
         snprintf(c->unit[k], CD_TRACE_WORD, "%.*s", (int)(f.n < CD_TRACE_WORD ? f.n : 0), f.p);
     }
-    if (cd_trace_csv_second(c->unit[need[c->table]]) > 0) return CDMPP_OK;
+    if (cd_trace_csv_per_second(c->unit[need[c->table]]) > 0) return CDMPP_OK;
     c->table = CD_TRACE_TABLE_NONE;
     return CD_FAIL(err, ESCHEMA, "expected a line of units with one of time behind the names of the columns: the table is left out");
 }

@@ -12,7 +12,7 @@
 
 static bool begins(cd_str s, const char *with) { return s.n >= strlen(with) && !memcmp(s.p, with, strlen(with)); }
 
-static double seconds(const cd_trace_csv *c, cd_trace_column k) { return cd_trace_csv_second(c->unit[k]); }
+static double per_second(const cd_trace_csv *c, cd_trace_column k) { return cd_trace_csv_per_second(c->unit[k]); }
 
 /* A field of digits; -1: it is none. Fields do not end with a NUL. */
 static int64_t digits(cd_str s) {
@@ -99,9 +99,10 @@ static cdmpp_status launch(cd_trace_csv *c, cdmpp_err *err) {
         NUMBER(LINK, 0, &link);
         e.link = (int64_t)fmin(link, 9e15);
     }
-    start *= seconds(c, CD_TRACE_COL_START) * 1e9;
-    e.time_s = time * seconds(c, CD_TRACE_COL_DURATION);
-    if (seconds(c, CD_TRACE_COL_START) == 0) return CD_FAIL(err, ESCHEMA, "start: expected a unit of time, found '%s'", c->unit[CD_TRACE_COL_START]);
+    if (!(per_second(c, CD_TRACE_COL_START) > 0) || !(per_second(c, CD_TRACE_COL_DURATION) > 0))
+        return CD_FAIL(err, ESCHEMA, "expected units of time for start and duration, found '%s' and '%s'", c->unit[CD_TRACE_COL_START], c->unit[CD_TRACE_COL_DURATION]);
+    start *= 1e9 / per_second(c, CD_TRACE_COL_START);
+    e.time_s = time / per_second(c, CD_TRACE_COL_DURATION);
     if (!(start < 9e18) || e.time_s > 1e9) return CD_FAIL(err, ERANGE, "expected a time below 1e9 s");
     if (!(e.time_s > 0)) return c->r->t->empty++, CDMPP_OK;
     e.start_ns = (int64_t)llround(start);
@@ -118,7 +119,7 @@ static cdmpp_status launch(cd_trace_csv *c, cdmpp_err *err) {
 /* Seconds of a column that may be missing. */
 static double optional(const cd_trace_csv *c, cd_trace_column k) {
     double v;
-    return cd_trace_csv_field(c, k).n && !cd_trace_csv_number(c, k, 0, &v, NULL) && seconds(c, k) > 0 ? v * seconds(c, k) : (double)NAN;
+    return cd_trace_csv_field(c, k).n && !cd_trace_csv_number(c, k, 0, &v, NULL) && per_second(c, k) > 0 ? v / per_second(c, k) : (double)NAN;
 }
 
 static cdmpp_status summary(cd_trace_csv *c, cdmpp_err *err) {
@@ -132,8 +133,8 @@ static cdmpp_status summary(cd_trace_csv *c, cdmpp_err *err) {
     if (!name.n) return CD_FAIL(err, ESCHEMA, "expected a name");
     NUMBER(TOTAL, 0, &total);
     NUMBER(CALLS, 1, &s.n);
-    e.time_s = total * seconds(c, CD_TRACE_COL_TOTAL) / s.n;
-    if (!(seconds(c, CD_TRACE_COL_TOTAL) > 0)) return CD_FAIL(err, ESCHEMA, "time: expected a unit, found '%s'", c->unit[CD_TRACE_COL_TOTAL]);
+    e.time_s = total / per_second(c, CD_TRACE_COL_TOTAL) / s.n;
+    if (!(per_second(c, CD_TRACE_COL_TOTAL) > 0)) return CD_FAIL(err, ESCHEMA, "time: expected a unit, found '%s'", c->unit[CD_TRACE_COL_TOTAL]);
     if (!(e.time_s > 0)) return t->empty++, CDMPP_OK;
     if (CD_GROW(t->sum, t->n_sum, t->cap_sum)) return CD_FAIL(err, ENOMEM, "rows of a summary");
     e.sum = (uint32_t)t->n_sum;
@@ -145,38 +146,43 @@ static cdmpp_status summary(cd_trace_csv *c, cdmpp_err *err) {
 
 /* ---- ncu ---- */
 
-/* "(32, 32, 1)" as [32,32,1]. */
-static void put_dims(cd_buf *b, cd_str f) {
-    cd_buf_puts(b, "[");
-    for (size_t i = 0; i < f.n; i++)
-        if (isdigit((unsigned char)f.p[i]) || f.p[i] == ',') cd_buf_put(b, f.p + i, 1);
-    cd_buf_puts(b, "]");
+/* "(32, 32, 1)" as [32,32,1]; false: it is something else. */
+static bool put_dims(cd_buf *b, cd_str f) {
+    char text[64];
+    unsigned d[3];
+    snprintf(text, sizeof text, "%.*s", (int)(f.n < sizeof text ? f.n : 0), f.p);
+    if (sscanf(text, "(%9u, %9u, %9u)", &d[0], &d[1], &d[2]) != 3) return false;
+    cd_buf_putf(b, "[%u,%u,%u]", d[0], d[1], d[2]);
+    return true;
 }
 
-static cdmpp_status ncu_kernel(cd_trace_csv *c, cd_trace_column time, double second, cdmpp_err *err) {
+/* Grid and block, where both are known. */
+static cdmpp_status ncu_launch(cd_trace_csv *c, cd_trace_event *e, cdmpp_err *err) {
+    cd_buf *b = &c->r->text;
+    cd_buf_clear(b);
+    cd_buf_puts(b, "[");
+    if (!put_dims(b, FIELD(GRID))) return CDMPP_OK;
+    cd_buf_puts(b, ",");
+    if (!put_dims(b, FIELD(BLOCK))) return CDMPP_OK;
+    cd_buf_puts(b, "]");
+    if (b->oom) return CD_FAIL(err, ENOMEM, "launch");
+    return cd_trace_number(c->r, (cd_str){b->p, b->n}, &e->shape, err);
+}
+
+static cdmpp_status ncu_kernel(cd_trace_csv *c, cd_trace_column time, double per, cdmpp_err *err) {
     cd_trace_event e = cd_trace_event_init(CD_TRACE_KERNEL, c->line);
     const cd_str name = FIELD(NAME);
-    cd_buf *b = &c->r->text;
     double v;
     c->r->t->lines++;
     if (!name.n) return CD_FAIL(err, ESCHEMA, "expected a name");
-    if (!(second > 0)) return CD_FAIL(err, ESCHEMA, "expected a unit of time");
+    if (!(per > 0)) return CD_FAIL(err, ESCHEMA, "expected a unit of time");
     CD_TRY(cd_trace_csv_number(c, time, 0, &v, err));
     if (!(v > 0)) return c->r->t->empty++, CDMPP_OK;
-    e.time_s = v * second;
+    e.time_s = v / per;
     e.thread = stream_of(c);
     CD_TRY(put_device(c, &e, err));
     CD_TRY(cd_trace_number(c->r, name, &e.name, err));
-    if (FIELD(GRID).n && FIELD(BLOCK).n) {
-        cd_buf_clear(b);
-        cd_buf_puts(b, "[");
-        put_dims(b, FIELD(GRID));
-        cd_buf_puts(b, ",");
-        put_dims(b, FIELD(BLOCK));
-        cd_buf_puts(b, "]");
-        if (b->oom) return CD_FAIL(err, ENOMEM, "launch");
-        CD_TRY(cd_trace_number(c->r, (cd_str){b->p, b->n}, &e.shape, err));
-    }
+    CD_TRY(ncu_launch(c, &e, err));
     return cd_trace_add(c->r, &e, err);
 }
 
@@ -191,7 +197,7 @@ static cdmpp_status metric(cd_trace_csv *c, cdmpp_err *err) {
     if (c->timed || (!cd_str_is(name, "gpu__time_duration.sum") && !cd_str_is(name, "Duration"))) return CDMPP_OK;
     c->timed = true;
     snprintf(text, sizeof text, "%.*s", (int)(unit.n < sizeof text ? unit.n : 0), unit.p);
-    return ncu_kernel(c, CD_TRACE_COL_VALUE, cd_trace_csv_second(text), err);
+    return ncu_kernel(c, CD_TRACE_COL_VALUE, cd_trace_csv_per_second(text), err);
 }
 
 /* ---- CUTLASS ---- */
@@ -259,7 +265,7 @@ cdmpp_status cd_trace_csv_row(cd_trace_csv *c, cdmpp_err *err) {
     case CD_TRACE_TABLE_LAUNCHES: return launch(c, err);
     case CD_TRACE_TABLE_SUMMARY: return summary(c, err);
     case CD_TRACE_TABLE_METRICS: return metric(c, err);
-    case CD_TRACE_TABLE_KERNELS: return ncu_kernel(c, CD_TRACE_COL_GPU_TIME, seconds(c, CD_TRACE_COL_GPU_TIME), err);
+    case CD_TRACE_TABLE_KERNELS: return ncu_kernel(c, CD_TRACE_COL_GPU_TIME, per_second(c, CD_TRACE_COL_GPU_TIME), err);
     case CD_TRACE_TABLE_CUTLASS: return cutlass(c, err);
     default: return CDMPP_OK;
     }

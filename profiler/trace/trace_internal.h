@@ -13,7 +13,7 @@ typedef struct cd_trace_reader {
 
 /* An event without anything known. */
 cd_trace_event cd_trace_event_init(cd_trace_kind kind, long line);
-/* Number of a text. Errors: ENOMEM. */
+/* Number of a text. Errors: ESCHEMA (not UTF-8), ENOMEM. */
 cdmpp_status cd_trace_number(cd_trace_reader *r, cd_str text, uint32_t *out, cdmpp_err *err);
 /* The device: what the reading says, else the text. */
 cdmpp_status cd_trace_device_number(cd_trace_reader *r, cd_str text, uint32_t *out, cdmpp_err *err);

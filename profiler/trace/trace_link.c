@@ -96,7 +96,7 @@ cdmpp_status cd_trace_link(cd_trace *t, cdmpp_err *err) {
                  .host = cd_mem_zalloc(n, sizeof *l.host), .stack = cd_mem_zalloc(n, sizeof *l.stack)};
     const bool good = l.op && l.call && l.host && l.stack && t->n < CD_TRACE_NONE;
     if (good) {
-        qsort(t->event, t->n, sizeof *t->event, by_start);
+        if (t->n) qsort(t->event, t->n, sizeof *t->event, by_start);
         gather(&l);
         nest(&l);
         for (size_t i = 0; i < t->n; i++)

@@ -164,13 +164,3 @@ cdmpp_status cd_trace_combine(const cd_trace *const *t, const char *const *path,
 }
 
 void cd_trace_runs_free(cd_trace_runs *r) { cd_arena_free(&r->arena); }
-
-/* ---- maps ---- */
-cdmpp_status cd_trace_map_read(cd_trace_map *m, const char *path, cdmpp_err *err) {
-    *m = (cd_trace_map){0};
-    CD_TRY(cd_csv_table_read(&m->table, path, err));
-    CD_TRY(cd_csv_table_need(&m->table, "kernel", &m->kernel, err));
-    return cd_csv_table_need(&m->table, "operator", &m->op, err);
-}
-
-void cd_trace_map_free(cd_trace_map *m) { cd_csv_table_free(&m->table); }

@@ -9,7 +9,7 @@
 #include "profiler/trace/trace_combine.h"
 
 typedef struct owner {
-    const char *name;           /* "" not known */
+    const char *name, *inputs;  /* "" not known */
     uint32_t event;             /* call of the operator; CD_TRACE_NONE: the launch alone */
     bool helper;                /* the map says that it is no operator of the network */
 } owner;
@@ -21,24 +21,20 @@ typedef struct stepping {
     size_t network;             /* operators of the network that were given out */
 } stepping;
 
-static const char *mapped(const cd_trace_map *m, const char *kernel) {
-    for (size_t i = 0; m && i < m->table.n_row; i++)
-        if (cd_str_fits(m->table.cell[i][m->kernel], kernel)) return m->table.cell[i][m->op];
-    return NULL;
-}
-
 /* The map comes first, then the network's order, then what the trace says. */
 static owner owner_of(const stepping *s, size_t i) {
     const cd_trace_event *e = cd_trace_launch(s->w, i);
-    owner w = {.name = "", .event = CD_TRACE_NONE};
+    const cd_trace *t = s->w->trace;
+    const char *op = "", *inputs;
+    owner w = {.name = "", .inputs = "", .event = CD_TRACE_NONE};
     if (e->kind == CD_TRACE_KERNEL) {
-        const char *m = mapped(s->o->map, cd_trace_launch_name(s->w, i));
-        w.helper = m && !strcmp(m, "-");
-        if (m && !w.helper && !s->o->n_network) return w.name = m, w;
+        const bool known = s->o->map && cd_trace_map_find(s->o->map, cd_trace_launch_name(s->w, i), &op, &inputs);
+        w.helper = known && !strcmp(op, "-");
+        if (known && !w.helper && !s->o->n_network) return w.name = op, w.inputs = inputs, w;
         if (w.helper || s->o->n_network) return w;
     }
-    if (e->op) w.name = cd_trace_text(s->w->trace, e->op);
-    else if (e->owner != CD_TRACE_NONE) w = (owner){cd_trace_text(s->w->trace, s->w->trace->event[e->owner].name), e->owner, false};
+    if (e->op) w.name = cd_trace_text(t, e->op);
+    else if (e->owner != CD_TRACE_NONE) w = (owner){cd_trace_text(t, t->event[e->owner].name), cd_trace_text(t, t->event[e->owner].shape), e->owner, false};
     return w;
 }
 
@@ -105,7 +101,7 @@ static cd_trace_step step_of(stepping *s, const place *p, double *time) {
     const cd_trace *t = s->w->trace;
     const cd_trace_event *op = p->of.event != CD_TRACE_NONE ? &t->event[p->of.event] : NULL;
     cd_trace_step x = {.name = cd_trace_launch_name(s->w, p->first), .op = p->of.name, .stream = p->stream, .kind = e->kind, .n = p->n,
-                       .device = cd_trace_text(t, e->device), .launch = launch_of(s->w, p), .question = op ? op->question : e->question, .shape = op ? op->shape : 0};
+                       .device = cd_trace_text(t, e->device), .launch = launch_of(s->w, p), .question = op ? op->question : e->question, .inputs = p->of.inputs};
     if (s->o->n_network && e->kind == CD_TRACE_KERNEL && !p->of.helper) {
         x.op = s->o->network[s->network].name;
         x.key = s->o->network[s->network++].key;
@@ -150,8 +146,7 @@ static int by_total(const void *a, const void *b) {
 
 static cdmpp_status pile_up(cd_trace_runs *r, pile *p, const cd_trace_step *x, const double *time, cdmpp_err *err) {
     if (!p->total) {
-        const char *shape = cd_trace_text(r->run[r->first].trace, x->shape);
-        p->g = (cd_trace_group){.kind = CD_TRACE_OP, .name = x->op, .shape = shape, .inputs = true, .question = x->question};
+        p->g = (cd_trace_group){.kind = CD_TRACE_OP, .name = x->op, .shape = x->inputs, .inputs = true, .question = x->question};
         p->total = CD_NEWN(&r->arena, double, r->n_kept);
     }
     for (size_t k = 0; k < r->n_kept && p->total; k++) {
@@ -171,7 +166,7 @@ typedef struct piles {
 static cdmpp_status add(cd_trace_runs *r, piles *l, const cd_trace_step *x, const double *time, cdmpp_err *err) {
     cd_buf key = {0};
     uint32_t k;
-    cd_buf_putf(&key, "%s\n%u", x->op, x->shape);
+    cd_buf_putf(&key, "%s\n%s", x->op, x->inputs);
     cdmpp_status st = key.oom ? CD_FAIL(err, ENOMEM, "operators") : CDMPP_OK;
     if (!st) st = cd_dict_add(&l->key, (cd_str){key.p, key.n}, &k, err);
     cd_buf_free(&key);

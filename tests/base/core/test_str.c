@@ -32,4 +32,11 @@ TEST(stars) {
         }
 }
 
-TESTS(NULL, NULL, equal, stars)
+TEST(utf8) {
+    static const char *const good[] = {"", "a", "\xc3\xa9", "\xe2\x82\xac", "\xed\x9f\xbf", "\xf0\x9f\x98\x80", "\xf4\x8f\xbf\xbf"};
+    static const char *const bad[] = {"\x80", "\xc0\xaf", "\xc3", "\xe2\x82", "\xe0\x9f\xbf", "\xed\xa0\x80", "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "a\xff"};
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) assert_true(cd_str_is_utf8((cd_str){good[i], strlen(good[i])}));
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_false(cd_str_is_utf8((cd_str){bad[i], strlen(bad[i])}));
+}
+
+TESTS(NULL, NULL, equal, stars, utf8)

@@ -2,7 +2,7 @@
 P="cdmpp-profile trace"
 cp "$ROOT"/examples/traces/* .
 for f in nvprof nvprof_summary nsys_trace ncu cutlass; do cp $f.csv no-name; $P no-name; echo "status $?"; done
-$P habana.json; echo "status $?"
+$P habana.json --map habana-graph.json; echo "status $?"
 gzip -n kineto2.json
 $P kineto1.json kineto2.json.gz kineto3.json --save-graph g.json --labels l.csv; echo "status $?"
 cat g.json l.csv

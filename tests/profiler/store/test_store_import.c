@@ -172,6 +172,26 @@ TEST(unknown_forms) {
     end(f);
 }
 
+/* Tables of profilers: launches of one kernel and grid are a row, rows of a summary are no measurements, sizes tell CUTLASS's problems apart. */
+TEST(tables_of_profilers) {
+    fixture *f = begin();
+    assert_ok(read_file(f, PUT(f, "n.csv", "Start (ns),Duration (ns),GrdX,GrdY,GrdZ,BlkX,BlkY,BlkZ,Device,Strm,Name\n1,2000,8,1,1,64,1,1,T4 (0),7,k\n9000,4000,8,1,1,64,1,1,T4 (0),7,k\n"
+                                           "20000,1,,,,,,,T4 (0),7,[CUDA memset]\n30000,x,8,1,1,64,1,1,T4 (0),7,k\n")));
+    assert_int_equal(f->t.lines, 3);
+    assert_int_equal(f->t.added, 1);
+    assert_int_equal(f->bad, 1);
+    HAS(f, ",T4,cuda,k,\"[\"\"k\"\",[8,1,1],[64,1,1]]\"");
+    HAS(f, ",2e-06,3e-06,3e-06,");
+    assert_ok(read_file(f, PUT(f, "s.csv", "Time (%),Total Time (ns),Instances,Avg (ns),Name\n60.0,3000,2,1500.0,k\n")));
+    assert_int_equal(f->t.added, 1);
+    assert_non_null(strstr(f->last_bad, "s.csv:2: a row of a summary is no measurement"));
+    assert_ok(read_file(f, PUT(f, "c.csv", "Problem,OperationKind,Operation,Disposition,Status,m,n,k,A,B,op_class,Runtime\n1,gemm,g,passed,success,64,32,16,f16:row,f16:row,tensorop,0.5\n"
+                                           "1,gemm,g,passed,success,64,32,8,f16:row,f16:row,tensorop,0.25\n")));
+    assert_int_equal(f->t.added, 3);
+    HAS(f, "[\"\"g\"\",[1,64,16],[16,32],\"\"f16\"\"]");
+    end(f);
+}
+
 TEST(folders) {
     fixture *f = begin();
     PUT(f, "a.csv", "OPName,Latency,Device,B,H\nrelu,0.5,T4,4,128\n");
@@ -184,4 +204,4 @@ TEST(folders) {
     end(f);
 }
 
-TESTS(NULL, NULL, tables, curves, nsight, traces, cut_traces, unknown_forms, folders)
+TESTS(NULL, NULL, tables, curves, nsight, traces, cut_traces, unknown_forms, tables_of_profilers, folders)

@@ -165,6 +165,33 @@ TEST(maps_and_networks) {
     traces_end(f);
 }
 
+/* Habana's graph names operators and their inputs; inputs of an odd form are not known. */
+TEST(graphs_of_habana) {
+    static const char graph[] = " {\"nodes\": [{\"name\": \"net/conv1\", \"op\": \"spatial_convolution\", \"attrs\": {\"input_0\": \"x:0  |  [8,3,224,224]  |  int8  |  zp = -14, scale = 0.1  |  ModelParam = 0  |  \","
+                                "\"input_1\": \"w  |  [64,3,7,7]  |  int8  |  \", \"output_0\": \"y  |  [1]  |  int8  |  \"}}, {\"name\": \"net/odd\", \"op\": \"relu\", \"attrs\": {\"input_0\": \"x  |  [8,,3]  |  \"}}]}";
+    static const char twice[] = "{\"nodes\": [{\"name\": \"a\", \"op\": \"b\"}, {\"name\": \"a\", \"op\": \"c\"}]}", none[] = "{\"nodes\": [{\"name\": \"a\"}]}";
+    traces *f = traces_begin();
+    cd_trace_map m;
+    assert_ok(traces_text(f, "a.csv", HEADER "1000,100,1,,G,7,net/conv1\n2000,50,2,,G,7,net/odd\n3000,200,2,,G,7,net/lost\n", &err));
+    assert_ok(cd_trace_map_read(&m, tmp_put(&f->d, "g.json", graph, sizeof graph - 1), &err));
+    const cd_trace_combining o = {.map = &m};
+    assert_ok(traces_combine(f, &o, &err));
+    assert_int_equal(f->r.n_op, 2);
+    assert_string_equal(f->r.op[0].name, "spatial_convolution");
+    assert_string_equal(f->r.op[0].shape, "[[8,3,224,224],[64,3,7,7]]");
+    assert_string_equal(f->r.op[1].shape, "");
+    assert_close(f->r.unmatched, 1, 0, 0);
+    cd_trace_map_free(&m);
+    assert_status(cd_trace_map_read(&m, tmp_put(&f->d, "g.json", twice, sizeof twice - 1), &err), CDMPP_ESCHEMA);
+    assert_non_null(strstr(err.msg, "two nodes are named 'a'"));
+    cd_trace_map_free(&m);
+    assert_status(cd_trace_map_read(&m, tmp_put(&f->d, "g.json", none, sizeof none - 1), &err), CDMPP_ESCHEMA);
+    cd_trace_map_free(&m);
+    assert_status(cd_trace_map_read(&m, tmp_put(&f->d, "g.json", graph, 40), &err), CDMPP_EPARSE);
+    cd_trace_map_free(&m);
+    traces_end(f);
+}
+
 TEST(summaries) {
     traces *f = traces_begin();
     assert_ok(traces_text(f, "a.csv", "Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min (ns),Max (ns),Name\n75,3000,2,1500,1450,1400,1600,a\n25,1000,10,100,100,90,110,b\n", &err));
@@ -208,5 +235,5 @@ TEST(memory) {
     traces_end(d);
 }
 
-TESTS(NULL, NULL, busy_is_the_union, repeats_of_other_launches_are_left_out, one_stream_or_two, operators, ranges_are_repeats, maps_and_networks, summaries, nothing_launched,
+TESTS(NULL, NULL, busy_is_the_union, repeats_of_other_launches_are_left_out, one_stream_or_two, operators, ranges_are_repeats, maps_and_networks, graphs_of_habana, summaries, nothing_launched,
       memory)

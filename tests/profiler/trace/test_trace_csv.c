@@ -40,6 +40,14 @@ TEST(a_table_without_units_is_left_out) {
     traces_end(f);
 }
 
+TEST(units_that_are_none) {
+    traces *f = traces_begin();
+    assert_ok(traces_text(f, "a.csv", "Start (ns),Duration (cycles),Device,Name\n0,2,T4,gemm\n", &err));
+    assert_int_equal(f->t[0]->n, 0);
+    assert_non_null(strstr(f->last_bad, "found 'ns' and 'cycles'"));
+    traces_end(f);
+}
+
 TEST(bad_rows_are_counted) {
     traces *f = traces_begin();
     assert_ok(traces_text(f, "a.csv", TRACE_HEADER "ms,us,,,,,,,KB,,,\n1,x,8,1,1,64,2,1,,T4,13,gemm\n-1,2,8,1,1,64,2,1,,T4,13,gemm\n1,2,8,1,1,64,2,1,,T4,13,\n"
@@ -96,7 +104,7 @@ TEST(ncu_in_both_forms) {
                                       "\"0\",\"gemm(int, int)\",\"7\",\"(256, 1, 1)\",\"(80, 2, 1)\",\"1\",\"Duration\",\"us\",\"1,204.5\"\n"
                                       "\"0\",\"gemm(int, int)\",\"7\",\"(256, 1, 1)\",\"(80, 2, 1)\",\"1\",\"gpu__time_duration.sum\",\"us\",\"1,204.5\"\n"
                                       "\"1\",\"relu\",\"7\",\"(256, 1, 1)\",\"(80, 1, 1)\",\"1\",\"Duration\",\"cycle\",\"5\"\n"
-                                      "\"2\",\"relu\",\"7\",\"(256, 1, 1)\",\"(80, 1, 1)\",\"1\",\"Duration\",\"nsecond\",\"5\"\n", &err));
+                                      "\"2\",\"relu\",\"7\",\"(256, 1, 1)\",\"(80, 1, !)\",\"1\",\"Duration\",\"nsecond\",\"5\"\n", &err));
     assert_string_equal(f->t[0]->form, "ncu");
     assert_int_equal(f->t[0]->n, 2);
     assert_int_equal(f->bad, 1); /* cycles are no time */
@@ -104,6 +112,7 @@ TEST(ncu_in_both_forms) {
     assert_string_equal(cd_trace_text(f->t[0], traces_event(f, 0)->shape), "[[80,2,1],[256,1,1]]");
     assert_string_equal(cd_trace_text(f->t[0], traces_event(f, 0)->device), "cuda:1");
     assert_close(traces_event(f, 1)->time_s, 5e-9, 1e-12, 0);
+    assert_string_equal(cd_trace_text(f->t[0], traces_event(f, 1)->shape), ""); /* no grid */
     assert_ok(traces_text(f, "b.csv", "\"ID\",\"Kernel Name\",\"gpu__time_duration.sum\"\n\"\",\"\",\"msecond\"\n\"0\",\"gemm\",\"1.5\"\n", &err));
     assert_close(f->t[1]->event[0].time_s, 1.5e-3, 1e-12, 0);
     traces_end(f);
@@ -173,5 +182,5 @@ TEST(memory) {
     traces_end(d);
 }
 
-TESTS(NULL, NULL, nvprof_units_are_those_of_the_file, a_table_without_units_is_left_out, bad_rows_are_counted, summaries_have_no_start, several_tables_in_one_file,
+TESTS(NULL, NULL, nvprof_units_are_those_of_the_file, a_table_without_units_is_left_out, units_that_are_none, bad_rows_are_counted, summaries_have_no_start, several_tables_in_one_file,
       ncu_in_both_forms, cutlass_rows_are_operators, cutlass_convolutions, what_is_no_trace, memory)
