@@ -99,6 +99,9 @@ TEST(attributes) {
     cd_mem_free(text);
 }
 
+#define SIX(s) s s s s s s
+#define TEN(s) SIX(s) s s s s
+
 /* What a damaged file is told. */
 static const struct {
     const char *from, *to;
@@ -107,7 +110,9 @@ static const struct {
 } bad[] = {
     {"{\"root\":1", "[{\"root\":1", CDMPP_EPARSE, "", ""},
     {"\"root\":1", "\"root\":100000", CDMPP_ERANGE, "root", ""},
-    {"\"root\":1", "\"root\":2", CDMPP_ESCHEMA, "nodes[2]", "expected a node of type Array"},
+    {"\"root\":1", "\"root\":2", CDMPP_ESCHEMA, "nodes[2]", "expected a node of type Array, found \"Tensor\""},
+    {"\"root\":1", "\"root\":0", CDMPP_ESCHEMA, "nodes[0]", "expected a node of type Array, found \"\""},
+    {"\"type_key\":\"Array\"", "\"type_key\":\"" TEN("letters ix") "\"", CDMPP_ESCHEMA, "nodes[1]", "of type Array, found \"" SIX("letters ix") "\""}, /* 60 letters of it */
     {"\"nodes\":[", "\"knots\":[", CDMPP_ESCHEMA, "nodes", "array"},
     {"\"type_key\":\"Map\"", "\"type\":\"Map\"", CDMPP_ESCHEMA, "nodes[9].type_key", ""},
     {"\"op\":\"8\"", "\"op\":\"9999\"", CDMPP_ESCHEMA, "nodes[2].attrs.op", "refers to node 9999"},
