@@ -209,7 +209,7 @@ static void assumed(const char *text, bool truth, const ranges *span, bool exact
 TEST(exact_conditions) {
     static const char *const tab[] = {"i >= 3", "i > 3", "i <= 3", "i < 3", "3 < i", "3 >= i", "i == 4", "i >= 9", "i < 2", "i <= 5", "i*2 >= 7", "i*2 > 6", "i*3 < 10", "i*-2 >= -7", "7 - i < 4",
                                       "i + 2 >= 5", "i >= 3 && i < 5", "i >= 3 && j < 2", "i + j >= 12", "i + j <= 2", "i - j > 4", "j - i == 5", "i % 4 == 1", "j % 3 == 2", "j % 5 == 4",
-                                      "(j + 2) % 4 == 1", "i == 9", "true", "false", "true && i < 4", "false && i < 4", "i < 4 && false"};
+                                      "(j + 2) % 4 == 1", "(j + 1) % 5 == 2", "(i - 1) % 3 == 0", "(j + 1) % 5 == 1", "i == 9", "true", "false", "true && i < 4", "false && i < 4", "i < 4 && false"};
     static const char *const refused[] = {"i < 3", "!(i >= 3)", "!!(i <= 3)", "i < 3 || i >= 5", "j >= 6 || i == 2 && false", "true", "false", "false || i > 3", "i != 4", "!(i == 4)"};
     static const ranges span = {{{2, 5}, {0, 7}, {0, 0}}};
     for (size_t t = 0; t < sizeof tab / sizeof *tab; t++) assumed(tab[t], true, &span, true);
