@@ -9,9 +9,10 @@
 #include "features/task/task.h"
 #include "features/program/program.h"
 
-/* A name that the model does not know, and who answers for it. */
+/* A name that the model does not know, and who answers for it. A board's processor and its GPU may have one name. */
 typedef struct {
     char *name;
+    int gpu;                   /* kind of the programs, -1: not known */
     uint32_t device;
 } stranger;
 
@@ -83,15 +84,15 @@ static cdmpp_status nearest(const cd_device_match *w, const char *name, int gpu,
     return CDMPP_OK;
 }
 
-/* Who answers for a name that the model does not know; remembered. */
+/* Who answers for a name that the model does not know, of programs of this kind; remembered. */
 static cdmpp_status answer_for(cd_device_match *w, cd_str name, int gpu, cd_device_pick *out, cdmpp_err *err) {
     for (size_t i = 0; i < w->n_seen; i++)
-        if (cd_str_is(name, w->seen[i].name)) {
+        if (w->seen[i].gpu == gpu && cd_str_is(name, w->seen[i].name)) {
             *out = (cd_device_pick){w->seen[i].device, w->seen[i].name, true};
             return CDMPP_OK;
         }
     if (CD_GROW(w->seen, w->n_seen, w->cap)) return CD_FAIL(err, ENOMEM, "devices");
-    stranger s = {.name = cd_mem_zalloc(name.n + 1, 1)};
+    stranger s = {.name = cd_mem_zalloc(name.n + 1, 1), .gpu = gpu};
     if (!s.name) return CD_FAIL(err, ENOMEM, "name of a device");
     memcpy(s.name, name.p, name.n);
     const cdmpp_status st = nearest(w, s.name, gpu, &s.device, err);

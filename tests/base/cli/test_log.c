@@ -1,8 +1,10 @@
 /* Messages as text and as JSON, their levels, and what a progress bar shows. */
 #include "check.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/text/text.h"
 #include "base/cli/cli.h"
@@ -171,6 +173,38 @@ TEST(progress_text) {
     end(&c);
 }
 
+/* A bar is for a terminal that can redraw and for people: none in JSON, none on a dumb terminal. */
+TEST(progress_on_a_terminal) {
+    static const struct {
+        const char *term;
+        bool json, bar;
+    } tab[] = {{"xterm", false, true}, {"xterm", true, false}, {"dumb", false, false}, {"", false, false}, {NULL, false, false}, {"dumb", true, false}};
+    const char *had = getenv("TERM");
+    char *keep = had ? strdup(had) : NULL;
+    const int at = posix_openpt(O_RDWR | O_NOCTTY);
+    if (at < 0 || grantpt(at) || unlockpt(at)) skip();
+    FILE *f = fopen(ptsname(at), "w");
+    if (!f) skip();
+    for (size_t k = 0; k < sizeof tab / sizeof *tab; k++) {
+        cd_log lg;
+        cd_progress p;
+        if (tab[k].term) setenv("TERM", tab[k].term, 1);
+        else unsetenv("TERM");
+        cd_log_init(&lg, "x", f);
+        lg.json = tab[k].json;
+        cd_progress_begin(&p, &lg, "read", "files", 200);
+        assert_int_equal(p.tty, tab[k].bar);
+        assert_true(p.tty ? p.every_s < 1 : p.every_s > 0);
+        pthread_mutex_destroy(&p.lock);
+        cd_log_done(&lg);
+    }
+    if (keep) setenv("TERM", keep, 1);
+    else unsetenv("TERM");
+    free(keep);
+    fclose(f);
+    close(at);
+}
+
 /* No terminal: lines, when they are asked for as often as every_s; nothing at all when quiet. */
 TEST(progress_lines) {
     for (int quiet = 0; quiet < 2; quiet++) {
@@ -203,4 +237,4 @@ TEST(progress_lines) {
     }
 }
 
-TESTS(NULL, NULL, levels, errors, warnings_are_kept, long_text_is_cut, lines_do_not_mix, progress_text, progress_lines)
+TESTS(NULL, NULL, levels, errors, warnings_are_kept, long_text_is_cut, lines_do_not_mix, progress_text, progress_on_a_terminal, progress_lines)

@@ -91,6 +91,17 @@ TEST(corners) {
     cd_kmeans m = find(1, 1, 0, NULL);
     assert_memory_equal(m.centre, x, DIM * sizeof(float));
     cd_kmeans_free(&m);
+    m = find(40, 1, 0, NULL); /* one centre: the mean of all, with all that is left around it */
+    double left = 0;
+    for (size_t j = 0; j < DIM; j++) {
+        double s = 0, squares = 0;
+        for (size_t i = 0; i < 40; i++) s += (double)x[i * DIM + j] / 40;
+        for (size_t i = 0; i < 40; i++) squares += ((double)x[i * DIM + j] - s) * ((double)x[i * DIM + j] - s);
+        assert_close((double)m.centre[j], s, 1e-6, 1e-9);
+        left += squares;
+    }
+    assert_close(m.inertia, left, 1e-5, 0);
+    cd_kmeans_free(&m);
     m = find(40, 40, 0, NULL); /* each point its own centre */
     assert_true(m.inertia <= 1e-9);
     for (size_t c = 0; c < 40; c++) assert_int_equal(m.size[c], 1);

@@ -5,6 +5,8 @@
 #include "fault.h"
 #include "tmp.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/io/io.h"
@@ -176,6 +178,49 @@ TEST(a_descriptor) {
     stop(&f);
 }
 
+/* Mean squared difference, in decades, of the columns that both know. The kind is no part of it, nor is what only one knows. */
+TEST(distances) {
+    static const struct {
+        const char *a, *b;
+        double want;            /* below 0: infinity */
+    } tab[] = {{"cores: 10, l1_kb: 64", "cores: 1000, l1_kb: 64", 4.0 / 2}, {"cores: 10", "cores: 1000", 4}, {"cores: 10", "cores: 10", 0}, {"cores: 10", "clock_mhz: 100", -1},
+               {"cores: 10, clock_mhz: 100", "cores: 100, l1_kb: 7", 1}, {"l1_kb: 64, clock_mhz: 100", "cores: 8, l1_kb: 640, clock_mhz: 1000, process_nm: 7", 1},
+               {"tdp_w: 100", "tdp_w: 200", -1}, {"l1_kb: 1, clock_mhz: 1000, process_nm: 10", "l1_kb: 10, clock_mhz: 10, process_nm: 10", 5.0 / 3}};
+    for (size_t k = 0; k < sizeof tab / sizeof *tab; k++)
+        for (int gpu = 0; gpu < 2; gpu++) {
+            fixture f;
+            char text[300];
+            float v[3][CD_N_DEVICE_COL] = {{0}}; /* nothing behind the two that could pass for a column */
+            snprintf(text, sizeof text, "- {name: a, kind: cpu, %s}\n- {name: b, kind: %s, %s}\n", tab[k].a, gpu ? "gpu" : "cpu", tab[k].b);
+            assert_int_equal(read_text(&f, text), CDMPP_OK);
+            assert_int_equal(cd_device_table_vector(f.l, "a", v[0], &f.err), CDMPP_OK);
+            assert_int_equal(cd_device_table_vector(f.l, "b", v[1], &f.err), CDMPP_OK);
+            for (int turned = 0; turned < 2; turned++) {
+                const double d = cd_device_distance(v[turned], v[!turned]);
+                if (tab[k].want < 0) assert_true(isinf(d));
+                else assert_close(d, tab[k].want, 1e-5, 1e-12);
+            }
+            stop(&f);
+        }
+}
+
+/* By the list where it has both, else by letters and digits alone. */
+TEST(names_of_one_device) {
+    static const struct {
+        const char *a, *b;
+        bool listed, spelt;     /* with the list; without */
+    } tab[] = {{"one-gpu", "One GPU", true, true}, {"one-gpu", "uno", true, false}, {"uno", "UNO", true, true}, {"one-gpu", "two", false, false}, {"uno", "two", false, false},
+               {"nobody", "No-Body", true, true}, {"nobody", "one-gpu", false, false}, {"uno", "u.n.o", true, true}, {"nobody", "somebody", false, false}};
+    fixture f;
+    assert_int_equal(read_text(&f, "- {name: one-gpu, aliases: [uno], kind: gpu, cores: 1}\n- {name: two, kind: gpu, cores: 1}\n"), CDMPP_OK);
+    for (size_t k = 0; k < sizeof tab / sizeof *tab; k++)
+        for (int turned = 0; turned < 2; turned++) {
+            const char *a = turned ? tab[k].b : tab[k].a, *b = turned ? tab[k].a : tab[k].b;
+            if (cd_device_table_same(f.l, a, b) != tab[k].listed || cd_device_table_same(NULL, a, b) != tab[k].spelt) fail_msg("%s, %s", a, b);
+        }
+    stop(&f);
+}
+
 /* Of a processor: its L3, where it has one, however small; else the L2 of its cores. Of others the L2. */
 TEST(the_last_cache) {
     static const struct {
@@ -268,5 +313,5 @@ TEST(the_file_is_found) {
 }
 
 TESTS(up, down, all_devices_are_there, vectors_are_finite_and_moderate, peaks_agree, t4_is_the_reference, cores_in_use_count,
-      unknown_values_are_flagged, unknown_device_names_the_nearest, manual, a_device_of_two_keys, a_descriptor, the_last_cache, mistakes_have_a_place,
+      unknown_values_are_flagged, unknown_device_names_the_nearest, manual, a_device_of_two_keys, a_descriptor, distances, names_of_one_device, the_last_cache, mistakes_have_a_place,
       any_allocation_may_fail, the_file_is_found)

@@ -100,4 +100,61 @@ TEST(test_casts_of_numbers) {
     cd_expr_pool_free(&p);
 }
 
-TESTS(NULL, NULL, test_casts_of_numbers, test_effects_of_calls, test_operations_are_counted, test_floor_division)
+typedef struct {
+    cd_expr_pool *p;
+    const cd_expr *from, *to;
+    bool loads;
+} change;
+
+/* Tensor 1 becomes tensor 2, with its index as it is. */
+static const cd_expr *other_tensor(void *ctx, const cd_expr *e) {
+    const change *c = ctx;
+    if (!c->loads || e->u.i != 1) return e;
+    return cd_expr_new_load(c->p, e->type, 2, e->a, e->n);
+}
+
+static const cd_expr *changed(void *ctx, const cd_expr *e) {
+    const change *c = ctx;
+    return e->op == CD_LOAD ? other_tensor(ctx, e) : e == c->from ? c->to : e;
+}
+
+/* Variables in sums, indices and long calls, loads of two tensors, with and without each kind of change; the same table is used again and again.
+ * The other function that replaces is the truth. */
+TEST(test_replacements) {
+    cd_expr_pool p;
+    cd_subst s;
+    assert_int_equal(cd_expr_pool_init(&p, NULL, NULL), CDMPP_OK);
+    cd_subst_init(&s, &p);
+    const cd_expr *i = cd_expr_fresh_var(&p, CD_I32), *j = cd_expr_fresh_var(&p, CD_I32), *one = cd_expr_int(&p, 1), *sum = cd_expr_new_bin(&p, CD_ADD, i, j), *many[12];
+    const cd_expr *at_i = cd_expr_new_load(&p, CD_F32, 1, &i, 1), *at_one = cd_expr_new_load(&p, CD_F32, 1, &one, 1), *other = cd_expr_new_load(&p, CD_F32, 3, &sum, 1);
+    for (int k = 0; k < 12; k++) many[k] = k % 3 == 0 ? i : k % 3 == 1 ? j : cd_expr_int(&p, k);
+    const cd_expr *const tab[] = {one, i, j, sum, at_i, at_one, other, cd_expr_new_bin(&p, CD_MUL, at_i, other), cd_expr_new_bin(&p, CD_MUL, at_one, at_one),
+                                  cd_expr_new_call(&p, CD_I32, "f", many, 12), cd_expr_new_cast(&p, CD_F32, sum), cd_expr_new_select(&p, cd_expr_new_bin(&p, CD_LT, i, j), at_i, other)};
+    const cd_expr *const to[] = {i, j, one, cd_expr_new_bin(&p, CD_MUL, j, cd_expr_int(&p, 3)), sum};
+    for (size_t t = 0; t < sizeof to / sizeof *to; t++)
+        for (int loads = 0; loads < 2; loads++) {
+            change c = {&p, i, to[t], loads};
+            cd_subst_begin(&s);
+            cd_subst_set(&s, i, to[t]);
+            if (loads) s.load = other_tensor, s.load_ctx = &c;
+            for (int twice = 0; twice < 2; twice++)
+                for (size_t k = 0; k < sizeof tab / sizeof *tab; k++) {
+                    cd_arena a = {0};
+                    assert_ptr_equal(cd_subst_apply(&s, tab[k]), cd_expr_map(&p, &a, tab[k], changed, &c));
+                    cd_arena_free(&a);
+                }
+        }
+    change c = {&p, NULL, NULL, true};
+    cd_subst_begin(&s); /* by hand: nothing, a variable, a tensor */
+    assert_ptr_equal(cd_subst_apply(&s, tab[7]), tab[7]);
+    cd_subst_set(&s, i, one);
+    assert_ptr_equal(cd_subst_apply(&s, at_i), at_one);
+    assert_ptr_equal(cd_subst_apply(&s, sum), cd_expr_new_bin(&p, CD_ADD, one, j));
+    s.load = other_tensor, s.load_ctx = &c;
+    assert_ptr_equal(cd_subst_apply(&s, cd_expr_new_load(&p, CD_F32, 1, &j, 1)), cd_expr_new_load(&p, CD_F32, 2, &j, 1));
+    assert_false(s.oom);
+    cd_subst_free(&s);
+    cd_expr_pool_free(&p);
+}
+
+TESTS(NULL, NULL, test_replacements, test_casts_of_numbers, test_effects_of_calls, test_operations_are_counted, test_floor_division)

@@ -6,7 +6,10 @@
 #define ELEMENT(type, body)                                                            \
     "\"ops\": [{\"name\": \"A\", \"shape\": [64, 64], \"dtype\": \"" type "\"},"       \
     "{\"name\": \"E\", \"axis\": [[\"i\", 0, 64], [\"j\", 0, 64]], \"body\": \"" body "\"}]"
-enum { PLAIN, CALL, ON_J, ON_I, WIDE, POW, WITHIN, BEHIND };
+#define SUM(body)                                                                                     \
+    "\"ops\": [{\"name\": \"A\", \"shape\": [64, 64], \"dtype\": \"float32\"},"                          \
+    "{\"name\": \"E\", \"axis\": [[\"i\", 0, 64]], \"reduce_axis\": [[\"k\", 0, 64]], \"reduce\": \"sum\", \"body\": \"" body "\"}]"
+enum { PLAIN, CALL, ON_J, ON_I, WIDE, POW, WITHIN, BEHIND, ROW_SUM, COUNT };
 static const char *const task[] = {ELEMENT("float32", "A[i, j] + 1"),
                                    ELEMENT("float32", "call_pure_extern:float32('f', A[i, j])"),
                                    ELEMENT("float32", "if_then_else(j < 60, A[i, j], 0.0)"),
@@ -14,7 +17,8 @@ static const char *const task[] = {ELEMENT("float32", "A[i, j] + 1"),
                                    ELEMENT("float64", "float32(A[i, j])"),
                                    ELEMENT("float32", "exp(A[i, j])"),
                                    ELEMENT("float32", "exp(if_then_else(j < 60, A[i, j], 0.0))"),
-                                   ELEMENT("float32", "A[i, j] + if_then_else(j < 60, 1.0, 0.0)")};
+                                   ELEMENT("float32", "A[i, j] + if_then_else(j < 60, 1.0, 0.0)"),
+                                   SUM("A[i, k]"), SUM("A[i, 0]")};
 
 /* Rows in blocks, 16 threads a row, and vectors of 4 (or 5, with a guard); 8 or 16 virtual threads; a cache of 8 elements for each thread; one
  * of a row for each block, which other threads fill. */
@@ -22,6 +26,7 @@ static const char *const task[] = {ELEMENT("float32", "A[i, j] + 1"),
 #define VECTOR "[[\"SP\", 1, 1, 64, [4], 1]," ROWS ",[\"AN\", 1, 1, 6],[\"AN\", 1, 2, 2]]"
 #define GUARDED "[[\"SP\", 1, 1, 64, [5], 1]," ROWS ",[\"AN\", 1, 1, 6],[\"AN\", 1, 2, 2]]"
 #define VIRTUAL(n) "[[\"SP\", 1, 0, 64, [" #n "], 1]," ROWS ",[\"AN\", 1, 1, 4],[\"AN\", 1, 2, 6]]"
+#define SUMMED "[[\"SP\", 1, 1, 64, [16], 1],[\"AN\", 1, 0, 5],[\"AN\", 1, 2, 4]]"
 #define LOCAL "[[\"CHW\", 1, \"local\"],[\"SP\", 2, 1, 64, [8], 1],[\"AN\", 2, 0, 5],[\"AN\", 2, 1, 6],[\"CA\", 1, 2, 1]]"
 #define SHARED(n)                                                                                                        \
     "[[\"CHR\", 0, \"shared\", [1]],[\"SP\", 2, 1, 64, [8], 1],[\"AN\", 2, 0, 5],[\"AN\", 2, 2, 6],[\"CA\", 1, 2, 0]," \
@@ -54,6 +59,9 @@ TEST(limits_hold) {
         {PLAIN, VIRTUAL(16), {16, 0, 0, 64, 16}, NULL},
         {PLAIN, VIRTUAL(16), {16, 0, 0, 64, 15}, "16 virtual threads, at most 15"},
         {PLAIN, VIRTUAL(8), {16, 0, 0, 64, 4}, NULL}, /* few are unrolled */
+        {ROW_SUM, SUMMED, {16, 0, 0, 64, 16}, NULL},
+        {ROW_SUM, SUMMED, {16, 0, 0, 64, 15}, "16 virtual threads, at most 15"},
+        {COUNT, SUMMED, {16, 0, 0, 64, 15}, NULL},
         {PLAIN, LOCAL, {16, 0, 32, 8, 1}, NULL},
         {PLAIN, LOCAL, {16, 0, 31, 8, 1}, "32 bytes of local memory, at most 31"},
         {PLAIN, SHARED(8), {16, 256, 0, 8, 1}, NULL},

@@ -193,7 +193,74 @@ TEST(equality) {
     }
 }
 
+/* ---- expressions as text ---- */
+
+/* Axes i, j (int32) and L (int64); tensors A (float32) and N (int32). */
+static const char *const axis_name[] = {"i", "j", "L"}, *const tensor_name[] = {"A", "N"};
+
+static const cd_expr *axis_of(const void *ctx, cd_str name) {
+    for (uint32_t k = 0; k < 3; k++)
+        if (cd_str_is(name, axis_name[k])) return ((const cd_expr *const *)ctx)[k];
+    return NULL;
+}
+
+static bool tensor_of(const void *ctx, cd_str name, uint32_t *number, cd_dtype *type) {
+    (void)ctx;
+    *number = cd_str_is(name, "N");
+    *type = *number ? CD_I32 : CD_F32;
+    return *number || cd_str_is(name, "A");
+}
+
+static const char *name_of(const void *ctx, cd_expr_op kind, uint32_t number) {
+    (void)ctx;
+    return kind == CD_VAR ? axis_name[number] : tensor_name[number];
+}
+
+/* What is written, and that it reads back as the same expression. Numbers have the fewest digits, expressions the fewest parentheses. */
+TEST(expressions_as_text) {
+    static const char *const tab[][2] = {
+        {"1.0", "1.0"}, {"2.5", "2.5"}, {"10.0", "1e+01"}, {"12.0", "12.0"}, {"100.0", "1e+02"}, {"101.5", "101.5"}, {"0.0", "0.0"}, {"-0.5", "-0.5"}, {"-3.0", "-3.0"},
+        {"1e-7", "1e-07"}, {"0.1", "0.1"}, {"0.30000000000000004", "0.30000000000000004"}, {"1e300", "1e+300"}, {"16777217.0", "16777217.0"},
+        {"inf", "inf"}, {"-inf", "-inf"}, {"nan", "nan"}, {"2.5:float16", "2.5:float16"}, {"3:float64", "3.0:float64"}, {"inf:float64", "inf:float64"},
+        {"7", "7"}, {"-7", "-7"}, {"7:int64", "7:int64"}, {"-2147483648", "-2147483648"}, {"true", "true"}, {"false", "false"}, {"L + 1", "L + 1:int64"},
+        {"(i + j) + 1", "i + j + 1"}, {"i + (j + 1)", "i + (j + 1)"}, {"i - (j - 1)", "i - (j - 1)"}, {"(i*8 + j) // 4 % 3", "(i*8 + j) // 4 % 3"},
+        {"i*(j // 2)", "i*(j // 2)"}, {"(i*j) // 2", "i*j // 2"}, {"i*(j + 1)", "i*(j + 1)"}, {"(i*j) + 1", "i*j + 1"}, {"A[i]/(A[j]*2)", "A[i]/(A[j]*2.0)"},
+        {"truncdiv(i, 2) + truncmod(j, 3)", "truncdiv(i, 2) + truncmod(j, 3)"}, {"truncdiv(i + 1, 2)*3", "truncdiv(i + 1, 2)*3"},
+        {"i == 1", "i == 1"}, {"i != 1", "i != 1"}, {"i < 1", "i < 1"}, {"i <= 1", "i <= 1"}, {"i > 1", "i > 1"}, {"i >= 1", "i >= 1"},
+        {"(i < 1 && j < 2) || i == j", "i < 1 && j < 2 || i == j"}, {"i < 1 && (j < 2 || i == j)", "i < 1 && (j < 2 || i == j)"},
+        {"!(i < 1)", "!(i < 1)"}, {"!!(i < 1) && !true", "!!(i < 1) && !true"}, {"(i < 1) == (j < 2)", "(i < 1) == (j < 2)"},
+        {"select(i < 3 && j >= 1, 1.0, 0.5)", "select(i < 3 && j >= 1, 1.0, 0.5)"}, {"min(i, max(j, 2))", "min(i, max(j, 2))"},
+        {"float32(i)", "float32(i)"}, {"int64(i)*L", "int64(i)*L"}, {"A[i, j + 1]*max(A[0], 0.0)", "A[i, j + 1]*max(A[0], 0.0)"}, {"N[N[i], 2]", "N[N[i], 2]"},
+        {"exp(A[i])", "exp(A[i])"}, {"exp:float32(A[i])", "exp(A[i])"}, {"isnan:bool(A[i])", "isnan:bool(A[i])"}, {"f:float32()", "f:float32()"},
+        {"if_then_else(i < 2, A[i], 0.0)", "if_then_else(i < 2, A[i], 0.0)"}, {"if_then_else:float16(i < 2, A[i], 0.0)", "if_then_else:float16(i < 2, A[i], 0.0)"},
+        {"max:float32(A[i])", "max:float32(A[i])"}, {"float32:float32(A[i])", "float32:float32(A[i])"},
+        {"g:float32('a\\'b\\\\c', '')", "g:float32('a\\'b\\\\c', '')"},
+    };
+    cd_te_dag *d = NULL;
+    cdmpp_err err = {0};
+    assert_ok(cd_te_dag_new(&d, &err));
+    const cd_expr *const axis[] = {cd_expr_new_var(&d->pool, CD_I32, 0), cd_expr_new_var(&d->pool, CD_I32, 1), cd_expr_new_var(&d->pool, CD_I64, 2)};
+    const cd_te_scope scope = {axis_of, tensor_of, axis};
+    const cd_names names = {name_of, NULL};
+    for (size_t k = 0; k < sizeof tab / sizeof *tab; k++) {
+        const cd_expr *e, *again;
+        cd_buf b = {0};
+        assert_ok(cd_te_parse(&d->pool, &d->arena, (cd_str){tab[k][0], strlen(tab[k][0])}, CD_BOOL, &scope, &e, &err));
+        assert_ok(cd_te_unparse(&b, e, &names, &err));
+        assert_string_equal(b.p, tab[k][1]);
+        assert_ok(cd_te_parse(&d->pool, &d->arena, (cd_str){b.p, b.n}, CD_BOOL, &scope, &again, &err));
+        assert_ptr_equal(again, e);
+        cd_buf_free(&b);
+    }
+    cd_buf b = {0};
+    const cd_expr *bad = cd_expr_new_call(&d->pool, CD_F32, "no name", axis, 1);
+    assert_status(cd_te_unparse(&b, bad, &names, &err), CDMPP_EUNSUPPORTED);
+    assert_non_null(strstr(err.msg, "\"no name\""));
+    cd_buf_free(&b);
+    cd_te_dag_free(d);
+}
+
 static void cpu_texts(void **state) { (void)state; compare_set("tenset-cpu", 361); }
 static void gpu_texts(void **state) { (void)state; compare_set("gpu-ansor", 210); }
 
-TESTS(NULL, NULL, stage_order, flops, equality, cpu_texts, gpu_texts)
+TESTS(NULL, NULL, stage_order, flops, equality, expressions_as_text, cpu_texts, gpu_texts)

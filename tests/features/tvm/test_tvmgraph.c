@@ -99,6 +99,9 @@ TEST(attributes) {
     cd_mem_free(text);
 }
 
+#define SIX(s) s s s s s s
+#define TEN(s) SIX(s) s s s s
+
 /* What a damaged file is told. */
 static const struct {
     const char *from, *to;
@@ -107,7 +110,9 @@ static const struct {
 } bad[] = {
     {"{\"root\":1", "[{\"root\":1", CDMPP_EPARSE, "", ""},
     {"\"root\":1", "\"root\":100000", CDMPP_ERANGE, "root", ""},
-    {"\"root\":1", "\"root\":2", CDMPP_ESCHEMA, "nodes[2]", "expected a node of type Array"},
+    {"\"root\":1", "\"root\":2", CDMPP_ESCHEMA, "nodes[2]", "expected a node of type Array, found \"Tensor\""},
+    {"\"root\":1", "\"root\":0", CDMPP_ESCHEMA, "nodes[0]", "expected a node of type Array, found \"\""},
+    {"\"type_key\":\"Array\"", "\"type_key\":\"" TEN("letters ix") "\"", CDMPP_ESCHEMA, "nodes[1]", "of type Array, found \"" SIX("letters ix") "\""}, /* 60 letters of it */
     {"\"nodes\":[", "\"knots\":[", CDMPP_ESCHEMA, "nodes", "array"},
     {"\"type_key\":\"Map\"", "\"type\":\"Map\"", CDMPP_ESCHEMA, "nodes[9].type_key", ""},
     {"\"op\":\"8\"", "\"op\":\"9999\"", CDMPP_ESCHEMA, "nodes[2].attrs.op", "refers to node 9999"},
@@ -156,6 +161,36 @@ TEST(damage_has_a_place) {
         cd_buf_free(&t);
     }
     cd_mem_free(text);
+}
+
+/* Texts of any bytes, behind eight bytes of their length, in base64; whatever ends early or is no base64 is refused. */
+TEST(texts_in_base64) {
+    static const char digit[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for (size_t n = 0; n < 80; n++)
+        for (int damage = 0; damage < 4; damage++) { /* none; one byte less than the length says; a strange letter; nothing but a part of the length */
+            unsigned char raw[96] = {0};
+            char json[300] = "{\"root\":0,\"nodes\":[{\"type_key\":\"runtime.String\",\"repr_b64\":\"", *at = json + strlen(json);
+            const size_t all = damage == 3 ? 7 : 8 + n;
+            cd_arena a = {0};
+            cd_tvm_graph g;
+            cd_str got;
+            cdmpp_err err = {0};
+            raw[0] = (unsigned char)(n + (damage == 1));
+            for (size_t k = 0; k < n; k++) raw[8 + k] = (unsigned char)(k * 83 + n * 7);
+            for (size_t k = 0; k < all; k += 3) {
+                const unsigned word = (unsigned)raw[k] << 16 | (k + 1 < all ? (unsigned)raw[k + 1] << 8 : 0) | (k + 2 < all ? raw[k + 2] : 0);
+                for (size_t d = 0; d < 4; d++) *at++ = d <= all - k ? digit[word >> (18 - 6 * d) & 63] : '=';
+            }
+            if (damage == 2) at[-5] = "[`@{:,-._~"[n % 10];
+            strcpy(at, "\"}]}");
+            assert_ok(cd_tvm_graph_open(&a, json, strlen(json), &g, &err));
+            if (damage) assert_status(cd_tvm_graph_text(&g, 0, &got), CDMPP_EPARSE);
+            else {
+                assert_ok(cd_tvm_graph_text(&g, 0, &got));
+                assert_true(got.n == n && (!n || !memcmp(got.p, raw + 8, n)));
+            }
+            cd_arena_free(&a);
+        }
 }
 
 /* A task with one scalar output; its body is node 8, to be appended. */
@@ -227,4 +262,4 @@ TEST(long_chain) {
     assert_ok(timed(&b, 5, &err));
 }
 
-TESTS(NULL, NULL, prints_as_tvm, dialects_agree, attributes, damage_has_a_place, deep_and_wide, long_chain)
+TESTS(NULL, NULL, prints_as_tvm, dialects_agree, attributes, texts_in_base64, damage_has_a_place, deep_and_wide, long_chain)

@@ -43,7 +43,19 @@ static void test_read(void **state) {
     assert_true(m.device[1].scale == 1.5 && m.device[1].times == 3 && m.device[1].memory == 1 && m.device[1].core == 1);
     assert_string_equal(m.device[1].opencl, "pocl:0/2.1");
     assert_int_equal(m.device[2].core, -1);
+    static const struct {
+        const char *name, *kind, *opencl, *target, *as;
+        double launch_s, sync_s;
+    } want[] = {{"cpu0", "cpu", NULL, "llvm -mcpu=x", "granite", 2e-7, 1e-6}, {"ocl0", "native", "pocl:0/2.1", NULL, NULL, 4e-6, 2e-6}, {"t4", "model", NULL, NULL, "t4", 5e-6, 1e-5}};
+    for (int k = 0; k < 3; k++) {
+        const cd_machine_device *d = &m.device[k];
+        const char *const text[][2] = {{d->name, want[k].name}, {d->kind, want[k].kind}, {d->opencl, want[k].opencl}, {d->target, want[k].target}, {d->as, want[k].as}};
+        for (size_t i = 0; i < sizeof text / sizeof *text; i++)
+            if (!text[i][0] != !text[i][1] || (text[i][0] && strcmp(text[i][0], text[i][1]))) fail_msg("device %d: '%s', not '%s'", k, text[i][0] ? text[i][0] : "", text[i][1] ? text[i][1] : "");
+        assert_true(d->launch_s == want[k].launch_s && d->sync_s == want[k].sync_s);
+    }
     assert_int_equal(m.links.n, 3);
+    assert_true(m.contention.peak_bytes_per_s == 1e10 && m.contention.turn == 2 && m.contention.error == 0.05);
     assert_true(m.contention.beside == 1.02 && m.contention.n_pair == 21);
     cd_machine_free(&m);
 }

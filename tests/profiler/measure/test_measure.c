@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "profiler/measure/measure.h"
@@ -86,7 +85,10 @@ TEST(test_late) {
     assert_ok(cd_measure_run(m, &item[0], &err));
     assert_int_equal(item[0].out.error_no, 7);
     assert_non_null(strstr(item[0].out.err.msg, "still running"));
-    for (int k = 0; k < 60 && (!k || item[1].out.error_no == 7); k++) assert_ok(cd_measure_run(m, &item[1], &err));
+    for (int k = 0; k < 600 && (!k || item[1].out.error_no == 7); k++) {
+        item[1].out = (cd_measure_result){0}; /* one that has failed is not run again */
+        assert_ok(cd_measure_run(m, &item[1], &err));
+    }
     assert_int_equal(item[1].out.error_no, 0);
     cd_measure_close(m);
     made_code_free(&hang);
@@ -191,24 +193,20 @@ TEST(test_targets) {
 static volatile sig_atomic_t stop;
 static void on_alarm(int sig) { stop = sig; }
 
-/* ^C while a program hangs: everything is gone, long before its limit. */
+/* ^C while a program hangs: everything is gone. At its limit the program would have an error of its own, and the run none. */
 TEST(test_stopped) {
     made_code made;
     cdmpp_err err = {0};
     cd_measure_options o = options();
-    struct timespec t0, t1;
     o.stop = &stop;
     cd_measure *m = open_ok(&o);
     made_code_set(&made, "hang", 64, "for (volatile int i = 0; ; ) {}");
     cd_measure_item item = {.code = &made.code, .target = "llvm"};
     assert_ok(cd_measure_build(m, &item, 1, &err));
-    clock_gettime(CLOCK_MONOTONIC, &t0);
     signal(SIGALRM, on_alarm);
     alarm(1);
     assert_status(cd_measure_run(m, &item, &err), CDMPP_EINTERRUPTED);
     cd_measure_close(m);
-    clock_gettime(CLOCK_MONOTONIC, &t1);
-    assert_true(t1.tv_sec - t0.tv_sec < 300);
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
     made_code_free(&made);
 }

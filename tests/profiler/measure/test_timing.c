@@ -137,6 +137,24 @@ TEST(test_budget_ends) {
     }
 }
 
+/* Nothing depends on what the clock says at the beginning. All times are exact. */
+TEST(test_any_beginning) {
+    static const cd_timing_policy how[] = {{0}, {.budget_s = 0.25}, {.budget_s = 0.25, .warmup_s = 0.125}, {.cold = true}, {.cold = true, .budget_s = 0.5, .min_repeat = 9}, {.cool = true, .max_repeat = 3}};
+    static const double begin[] = {0, 1, -3, 4096, -65536};
+    for (size_t k = 0; k < sizeof how / sizeof *how; k++)
+        for (int power = -12; power <= 0; power += 3) {
+            cd_timing first = {0};
+            unsigned runs = 0;
+            for (size_t b = 0; b < sizeof begin / sizeof *begin; b++) {
+                fake f = {.base = ldexp(1, power), .now = begin[b], .flush_s = 0.03125, .disturbed_every = 4};
+                const cd_timing t = measure(&f, how[k]);
+                if (!b) first = t, runs = f.runs;
+                assert_true(t.n == first.n && t.number == first.number && t.disturbed == first.disturbed && t.n_kept == first.n_kept && f.runs == runs);
+                assert_true(memcmp(t.sample_s, first.sample_s, sizeof t.sample_s) == 0);
+            }
+        }
+}
+
 /* The first run, with cold caches and page faults, is in no figure. */
 TEST(test_warm_up) {
     fake f = {.base = 1e-5, .first = 500};
@@ -219,5 +237,5 @@ TEST(test_clock) {
     assert_close(cd_timing_defaults((cd_timing_policy){0}, 1e-3).min_repeat_s, 1, 1e-12, 0);
 }
 
-TESTS(NULL, NULL, test_constant, test_scale, test_noise, test_outliers, test_budget, test_budget_ends, test_warm_up, test_cold, test_disturbed,
+TESTS(NULL, NULL, test_constant, test_scale, test_noise, test_outliers, test_budget, test_budget_ends, test_any_beginning, test_warm_up, test_cold, test_disturbed,
       test_not_a_number, test_figures, test_clock)

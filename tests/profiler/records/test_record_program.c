@@ -110,6 +110,18 @@ TEST(test_costs) {
     end(&s);
 }
 
+/* The mean of the numbers that there are; of a failed program, or one without numbers, what stands for never. */
+TEST(test_cost_of_a_record) {
+    static const double cost[] = {1, 2, 6, 1000};
+    static const struct {
+        int error_no;
+        uint32_t n;
+        double want;
+    } tab[] = {{0, 1, 1}, {0, 2, 1.5}, {0, 3, 3}, {0, 0, CD_MEASURE_FAILED_S}, {4, 3, CD_MEASURE_FAILED_S}, {1, 0, CD_MEASURE_FAILED_S}};
+    for (size_t k = 0; k < sizeof tab / sizeof *tab; k++)
+        assert_close(cd_record_program_cost_s(&(cd_record){.error_no = tab[k].error_no, .n_cost = tab[k].n, .cost_s = cost}), tab[k].want, 1e-15, 0);
+}
+
 /* Lines that give no job, and a record whose steps do not fit. */
 TEST(test_bad) {
     setting s = begin();
@@ -187,4 +199,4 @@ TEST(test_threads) {
     assert_int_equal(cores_of(0, 4), 1);
 }
 
-TESTS(NULL, NULL, test_threads, test_names, test_costs, test_bad, test_sums)
+TESTS(NULL, NULL, test_threads, test_names, test_costs, test_cost_of_a_record, test_bad, test_sums)

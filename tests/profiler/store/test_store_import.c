@@ -146,6 +146,28 @@ TEST(traces) {
     end(f);
 }
 
+/* More different launches than the table of groups begins with, in turns: each is one group with all its times, wherever the table grew between. */
+TEST(many_launches) {
+    enum { KERNELS = 700, ROUNDS = 3 };
+    fixture *f = begin();
+    cd_buf b = {0};
+    cd_buf_puts(&b, "{\"schemaVersion\": 1, \"traceEvents\": [\n");
+    for (int k = 0; k < KERNELS * ROUNDS; k++)
+        cd_buf_putf(&b, "{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"k%d\", \"ts\": %d, \"dur\": %d, \"args\": {\"device\": 0, \"grid\": [%d, 1, 1], \"block\": [64, 1, 1]}}%s\n",
+                    k % KERNELS / 7, 9000 * k, 1000 + k / KERNELS, k % KERNELS % 7 + 1, k + 1 < KERNELS * ROUNDS ? "," : "]}");
+    assert_ok(read_file(f, tmp_put(&f->d, "many.json", b.p, b.n)));
+    assert_int_equal(f->t.added, KERNELS);
+    assert_int_equal(f->t.known + (size_t)f->bad, 0);
+    size_t n = 0;
+    for (const char *at = f->csv.p; (at = strstr(at, ",0.001,0.001001,")); at++) n++; /* min, median of 1000, 1001, 1002 us */
+    assert_int_equal(n, KERNELS);
+    n = 0;
+    for (const char *at = f->csv.p; (at = strstr(at, ",3,summary,")); at++) n++;
+    assert_int_equal(n, KERNELS);
+    cd_buf_free(&b);
+    end(f);
+}
+
 /* A trace cut at any byte: no crash, and what was whole before the cut is there. */
 TEST(cut_traces) {
     static const char all[] = "[{\"ph\":\"X\",\"name\":\"aten::add\",\"ts\":1,\"dur\":2,\"pid\":\"CPU functions\",\"args\":{}},\n"
@@ -204,4 +226,4 @@ TEST(folders) {
     end(f);
 }
 
-TESTS(NULL, NULL, tables, curves, nsight, traces, cut_traces, unknown_forms, tables_of_profilers, folders)
+TESTS(NULL, NULL, tables, curves, nsight, traces, many_launches, cut_traces, unknown_forms, tables_of_profilers, folders)

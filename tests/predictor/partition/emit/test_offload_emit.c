@@ -240,6 +240,29 @@ static void test_interface(void **state) {
     cd_arena_free(&a);
 }
 
+/* The makefile names each region's object, and each library once however many regions need it. */
+static void test_makefile(void **state) {
+    (void)state;
+    for (int both = 0; both < 3; both++) { /* none, one, two devices of OpenCL */
+        static const cd_emit_backend *const back[][2] = {{&cd_emit_c, &cd_emit_c}, {&cd_emit_c, &cd_emit_opencl}, {&cd_emit_opencl, &cd_emit_opencl}};
+        static const char *const target[] = {"llvm -num-cores=1", "opencl"};
+        bench b;
+        plan(&b, net(), npu);
+        assert_true(b.plan.n_region >= 2);
+        assert_ok(cd_offload_emit(&(cd_offload_emit_options){.plan = &b.plan, .backend = back[both], .target = (const char *const[]){target[both > 1], target[both > 0]}}, &b.files, &err));
+        b.dir = tmp_make();
+        const char *text = file(&b, "Makefile")->text.p;
+        for (uint32_t k = 0; k < b.plan.n_region; k++) {
+            char object[24];
+            snprintf(object, sizeof object, " region%u.o", k);
+            assert_int_equal(count(text, object), 1);
+        }
+        assert_int_equal(count(text, "region"), b.plan.n_region);
+        assert_non_null(strstr(text, both ? "\nLIBRARIES ?= -lOpenCL\n" : "\nLIBRARIES ?=\n"));
+        done(&b);
+    }
+}
+
 static void test_opencl(void **state) {
     (void)state;
     SKIP_WITHOUT_OPENCL();
@@ -281,4 +304,4 @@ static void test_faults(void **state) {
     done(&b);
 }
 
-TESTS(NULL, NULL, test_values, test_zoo, test_interface, test_opencl, test_faults)
+TESTS(NULL, NULL, test_values, test_zoo, test_interface, test_makefile, test_opencl, test_faults)

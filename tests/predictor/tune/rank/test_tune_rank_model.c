@@ -162,5 +162,48 @@ static void test_whole_model_has_the_last_word(void **state) {
     r->kind->free(r);
 }
 
+static int less_first(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* More than the second stage looks at: the whole model's answers for the best of the small one, the others moved by the median difference
+ * of those, none above the best answer. The worst is first, so that it is one of the others. */
+static void test_others_are_moved_as_a_whole(void **state) {
+    enum { MANY = 3 * N, LOOKED_AT = 256 };
+    static double small[MANY], whole[MANY], want[MANY], got[MANY], least[MANY], difference[LOOKED_AT];
+    static cd_tune_cand more[MANY];
+    double one[N], two[N], top = -INFINITY;
+    size_t worst = 0, n = 0;
+    cdmpp_err err = {0};
+    (void)state;
+    expected(cd_model_tuner(model), one);
+    expected(model, two);
+    for (size_t i = 0; i < N; i++)
+        if (one[i] < one[worst]) worst = i;
+    for (size_t i = 0; i < MANY; i++) {
+        const size_t k = (i + worst) % N;
+        more[i] = cand[k], small[i] = least[i] = one[k], whole[i] = two[k];
+    }
+    qsort(least, MANY, sizeof *least, less_first);
+    const double limit = least[MANY - LOOKED_AT];
+    size_t equal = LOOKED_AT;
+    for (size_t i = 0; i < MANY; i++) equal -= small[i] > limit;
+    for (size_t i = 0; i < MANY; i++) {
+        const bool looked_at = small[i] > limit || (small[i] == limit && equal && equal--);
+        want[i] = looked_at ? whole[i] : (double)NAN;
+        if (looked_at) difference[n++] = whole[i] - small[i], top = fmax(top, whole[i]);
+    }
+    assert_int_equal(n, LOOKED_AT);
+    assert_true(isnan(want[0]));
+    qsort(difference, n, sizeof *difference, less_first);
+    for (size_t i = 0; i < MANY; i++)
+        if (isnan(want[i])) want[i] = fmin(small[i] + difference[LOOKED_AT / 2 - 1], top);
+    cd_tune_ranker *r = open_with(&cd_tune_rank_twostage, 2, false);
+    assert_ok(r->kind->rank(r, &task, more, MANY, got, &err));
+    for (size_t i = 0; i < MANY; i++) assert_close(got[i], want[i], 1e-4, 0);
+    r->kind->free(r);
+}
+
 TESTS(set_up, tear_down, test_says_what_the_model_says, test_learns_what_was_measured, test_no_program_and_no_device,
-      test_whole_model_has_the_last_word)
+      test_whole_model_has_the_last_word, test_others_are_moved_as_a_whole)

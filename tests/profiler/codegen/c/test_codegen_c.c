@@ -295,4 +295,47 @@ TEST(random_schedules) {
     cd_task_registry_free(f.tasks);
 }
 
-TESTS(NULL, NULL, random_schedules)
+static int count(const cd_codegen_code *c, const char *what) {
+    int n = 0;
+    for (const char *at = c->text.p; (at = strstr(at, what)); at++) n++;
+    return n;
+}
+
+/* A vectorised loop is at most eight statements of one register each, with shorter ones for the rest; a longer one is a loop over registers. */
+TEST(lengths_of_vectors) {
+    static const struct {
+        int n;
+        uint32_t bytes;         /* of a register; 4 floats in 16 */
+        int step;               /* of the loop, 0: none */
+        int statements;
+    } tab[] = {{4, 16, 0, 1}, {32, 16, 0, 8}, {31, 16, 0, 7 + 1 + 1}, {33, 16, 4, 1 + 1}, {36, 16, 4, 1}, {64, 32, 0, 8}, {63, 32, 0, 7 + 1 + 1 + 1}, {65, 32, 8, 1 + 1},
+               {128, 64, 0, 8}, {129, 64, 16, 1 + 1}, {112, 64, 0, 7}, {16, 64, 0, 1}, {12, 64, 0, 2}, {142, 64, 16, 1 + 1 + 1 + 1}, {3, 16, 0, 1 + 1}, {2, 16, 0, 1}};
+    for (size_t k = 0; k < sizeof tab / sizeof *tab; k++) {
+        char ops[200], loop[32];
+        const char *one = ops;
+        cd_task_registry *tasks;
+        cd_program *p;
+        cd_arena a = {0};
+        cd_record r;
+        cd_nest nest;
+        cd_codegen_code c;
+        cdmpp_err err = {0};
+        snprintf(ops, sizeof ops, "\"ops\": [{\"name\": \"x\", \"shape\": [%d], \"dtype\": \"float32\"}, {\"name\": \"y\", \"axis\": [[\"i\", 0, %d]], \"body\": \"x[i]*2\"}]", tab[k].n, tab[k].n);
+        assert_ok(prog_tasks(&one, 1, &tasks, &err));
+        assert_ok(cd_program_new(&p, &err));
+        assert_ok(prog_record(&a, "0", PROG_CPU, "[[\"AN\", 1, 0, 2]]", &r, &err));
+        assert_ok(cd_program_lower_code(p, cd_task_registry_at(tasks, 0), &r, &err));
+        assert_ok(cd_program_nest(p, &nest, &err));
+        nest.vector_bytes = tab[k].bytes;
+        assert_ok(cd_codegen(&nest, CD_DIALECT_C, "f", &c, &err));
+        snprintf(loop, sizeof loop, " += %d)", tab[k].step);
+        const int statements = count(&c, "2.0f"), loops = count(&c, "for (");
+        if (statements != tab[k].statements || loops != (tab[k].step > 0) || count(&c, loop) != loops) fail_msg("%d in %u:\n%s", tab[k].n, tab[k].bytes, c.text.p);
+        cd_codegen_code_free(&c);
+        cd_arena_free(&a);
+        cd_program_free(p);
+        cd_task_registry_free(tasks);
+    }
+}
+
+TESTS(NULL, NULL, random_schedules, lengths_of_vectors)

@@ -124,6 +124,8 @@ static void binary(mg *m) {
     }
     end(m, mg_op(m, "Max", "", 3, x, y, z));
     end(m, mg_op(m, "Where", "", 3, mg_op(m, "Less", "", 2, x, z), y, x));
+    end(m, mg_op(m, "Where", "", 3, mg_op(m, "Less", "", 2, x, z), y, mg_real(m, 0.5))); /* one of the two is no weight */
+    end(m, mg_op(m, "Where", "", 3, mg_op(m, "Less", "", 2, x, z), mg_real(m, 0.5), y));
     end(m, mg_op(m, "PRelu", "", 2, x, z));
     end(m, mg_op(m, "Mul", "", 2, x, x));
 }
@@ -191,7 +193,18 @@ static void reductions(mg *m) {
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) end(m, mg_op(m, ops[i], i & 1 ? "axes:1 keepdims=0" : "axes:0,2 keepdims=1", 1, x));
     end(m, mg_op(m, "ReduceMean", "", 1, x));
 }
+/* Each number is there twice: the two share its gradient. */
+static void equal_extremes(mg *m) {
+    const uint32_t x = W(m, 4, 2, 3, 4, 2), rows = mg_op(m, "Concat", "axis=1", 2, x, x), columns = mg_op(m, "Concat", "axis=2", 2, x, x);
+    end(m, mg_op(m, "ReduceMax", "axes:1 keepdims=0", 1, rows));
+    end(m, mg_op(m, "ReduceMin", "axes:1,3 keepdims=1", 1, rows));
+    end(m, mg_op(m, "ReduceMax", "axes:0,2 keepdims=0", 1, columns));
+    end(m, mg_op(m, "ReduceMin", "axes:2 keepdims=1", 1, columns));
+    end(m, mg_op(m, "ReduceMax", "axes:0 keepdims=0", 1, mg_op(m, "Concat", "axis=0", 2, x, x)));
+    end(m, mg_op(m, "GlobalMaxPool", "", 1, columns));
+}
 TEST(test_pool) {
+    CHECK(equal_extremes);
     CHECK(max_pools);
     CHECK(average_pools);
     CHECK(reductions);

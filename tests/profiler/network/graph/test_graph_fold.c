@@ -242,10 +242,38 @@ static void rarer_operators(void **state) {
     is(m, m->out[1], CD_F32, GM_SHAPE(2, 3), __LINE__);
 }
 
+/* An error names its node where that has a name; what was published for it is taken back. */
+static void names_in_errors(void **state) {
+    gm *m = *state;
+    static const struct {
+        const char *name, *key;
+    } tab[] = {{"conv1", "conv1"}, {"", ""}, {NULL, ""}};
+    const uint32_t x = gm_x(m, 2, 3), y = gm_x(m, 4, 5), in[] = {x, y};
+    const uint32_t n_tensor = m->g->n_tensor, n_node = m->g->n_node;
+    for (size_t k = 0; k < sizeof tab / sizeof *tab; k++) {
+        uint32_t out;
+        cdmpp_err err = {0};
+        assert_status(cd_graph_add(m->g, tab[k].name, "MatMul", in, 2, NULL, 0, &out, 1, &err), CDMPP_ESCHEMA);
+        assert_string_equal(err.key, tab[k].key);
+        assert_true(err.msg[0]);
+        assert_int_equal(cd_graph_add(m->g, tab[k].name, "MatMul", in, 2, NULL, 0, &out, 1, NULL), CDMPP_ESCHEMA); /* nobody asks why */
+        assert_true(m->g->n_tensor == n_tensor && m->g->n_node == n_node);
+    }
+    for (size_t k = 0; k < sizeof tab / sizeof *tab; k++) {
+        uint32_t out;
+        cdmpp_err err = {0};
+        assert_ok(cd_graph_add(m->g, tab[k].name, "Relu", &x, 1, NULL, 0, &out, 1, &err));
+        assert_string_equal(m->g->node[m->g->n_node - 1].name, tab[k].name ? tab[k].name : "");
+        assert_string_equal(err.key, "");
+        assert_true(m->g->n_tensor == n_tensor + k + 1 && out == n_tensor + k);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(two_operands, set_up, tear_down), cmocka_unit_test_setup_teardown(one_operand, set_up, tear_down),
         cmocka_unit_test_setup_teardown(reductions, set_up, tear_down), cmocka_unit_test_setup_teardown(rarer_operators, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(names_in_errors, set_up, tear_down),
     };
     return cmocka_run_group_tests_name("graph_fold", tests, NULL, NULL);
 }

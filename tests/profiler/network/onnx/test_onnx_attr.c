@@ -135,6 +135,16 @@ static void test_references(void **state) {
         if (k < 2) assert_true(!strcmp(g[0].name, "own") && g[0].kind == CD_GRAPH_ATTR_INT && g[0].i == 41 + k);
         cd_arena_free(&a);
     }
+    static const cd_onnx_scope none = {0}; /* outside of all functions a reference means nothing */
+    for (int k = 0; k < 3; k++) {
+        cd_arena a = {0};
+        uint32_t n;
+        const cd_onnx_scope uncalled = {.caller = &middle, .absent = absent, .n_absent = 1}; /* no call, a default */
+        const cd_graph_attr *g = convert(&a, k == 0 ? NULL : k == 1 ? &none : &uncalled, &p, 1, "Conv", &n);
+        assert_int_equal(n, k == 2);
+        if (n) assert_int_equal(g[0].i, 42);
+        cd_arena_free(&a);
+    }
 }
 
 TESTS(NULL, NULL, test_kinds, test_others_are_left_out, test_value_of_a_constant, test_references)

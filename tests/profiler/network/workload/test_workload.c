@@ -183,6 +183,30 @@ TEST(test_fusion) {
     expect_groups(&m, CD_WORKLOAD_LAYOUT_NCHW, "Conv Tanh+Concat+Relu");
 }
 
+/* Weights of convolutions whose channels are last: [h,w,I,O]; with one filter for each of several groups [h,w,O,1]. */
+TEST(test_weights_last) {
+    static const struct {
+        int channels, filters, groups;
+        const char *weight;
+    } tab[] = {{4, 6, 1, "[3, 3, 4, 6]"}, {2, 2, 2, "[3, 3, 2, 1]"}, {3, 3, 3, "[3, 3, 3, 1]"}, {8, 8, 8, "[3, 3, 8, 1]"}, {1, 1, 1, "[3, 3, 1, 1]"},
+               {1, 5, 1, "[3, 3, 1, 5]"}, {2, 4, 2, "[3, 3, 1, 4]"}, {4, 4, 2, "[3, 3, 2, 4]"}, {4, 2, 2, "[3, 3, 2, 2]"}};
+    for (size_t k = 0; k < sizeof tab / sizeof *tab; k++) {
+        char attr[80];
+        mg m = mg_new("conv", 13);
+        snprintf(attr, sizeof attr, "kernel_shape:3,3 pads:1,1,1,1 group=%d", tab[k].groups);
+        const uint32_t x = mg_in(&m, 4, 1, tab[k].channels, 6, 6), w = mg_w(&m, 4, tab[k].filters, tab[k].channels / tab[k].groups, 3, 3);
+        mg_end(&m, mg_op(&m, "Conv", attr, 2, x, w));
+        cd_workload *net = build(m.g, CD_WORKLOAD_LAYOUT_NHWC);
+        char want[80];
+        int found = 0;
+        snprintf(want, sizeof want, "[1, 6, 6, %d], %s, [1, 6, 6, %d]]", tab[k].channels, tab[k].weight, tab[k].filters);
+        for (uint32_t t = 0; t < net->n_task; t++) found += strstr(cd_task_registry_at(net->tasks, net->task[t].task)->workload_key, want) != NULL;
+        if (found != 1) fail_msg("%d channels, %d filters, %d groups", tab[k].channels, tab[k].filters, tab[k].groups);
+        cd_workload_free(net);
+        cd_graph_free(m.g);
+    }
+}
+
 /* Not in the table, and what reads it: the rest stands. */
 static void test_unsupported(void **state) {
     cdmpp_err err = {0};
@@ -304,5 +328,5 @@ TEST(test_no_memory) {
     cd_graph_free(m.g);
 }
 
-TESTS(NULL, NULL, test_tvm_keys, test_tvm_definitions, test_zoo, test_fusion, test_unsupported, test_refused_definition, test_opaque_with_a_known_name, test_written, test_reference_keys,
+TESTS(NULL, NULL, test_tvm_keys, test_tvm_definitions, test_zoo, test_fusion, test_weights_last, test_unsupported, test_refused_definition, test_opaque_with_a_known_name, test_written, test_reference_keys,
       test_no_memory)
