@@ -78,7 +78,7 @@ static cdmpp_status fill(cd_network_estimate *e, cd_network_estimate_device *d, 
     cd_buf near = {0};
     cd_model_set_list(&e->models, &known);
     cd_model_set_near(&e->models, d->name, &near);
-    const char *why = d->about ? ", and none of theirs can stand for it: that takes flops and bandwidth in the descriptions of both" : ", and nobody describes it (--devices)";
+    const char *why = d->about ? ", and no known one can stand for it: that takes peaks (fp32_gflops, bandwidth_gb_s) in the descriptions of both" : ", and nobody describes it (--devices)";
     const cdmpp_status st = known.n ? CD_FAIL(err, EMODEL, "no model knows device '%.60s'%s%s; known are %.300s, --list-devices tells all", d->name, why, near.p ? near.p : "", known.p)
                                     : CD_FAIL(err, EMODEL, "no model for device '%.60s': give one with --cost-model", d->name);
     cd_buf_free(&near);
