@@ -228,8 +228,9 @@ static cdmpp_status conclude(run *r, cdmpp_err *err) {
                        (unsigned long long)r->at.records);
     }
     CD_TRY(cd_writer_checkpoint(r->w, &r->at, sizeof r->at, err));
-    if (r->at.skipped && r->at.skipped == r->at.records && r->x->n_shard < 2) { /* a shard may be without programs, their merger not */
+    if (r->at.skipped == r->at.records && r->x->n_shard < 2) { /* a shard may be without programs, their merger not */
         CD_TRY(cd_writer_finish_empty(r->w, err));
+        if (!r->at.records) return CD_FAIL(err, ENODATA, "there is no record in the input; no data set was written");
         return CD_FAIL(err, ENODATA, "none of %llu lines could be used; no data set was written", (unsigned long long)r->at.records);
     }
     cd_sha256_hex(&r->at.source, digest);

@@ -72,7 +72,7 @@ static cdmpp_status empty_part(const cd_splitter *m, cd_split_part p, cdmpp_err 
     if (shared) snprintf(why, sizeof why, "; %zu tasks of other networks occur in the held-out ones, too, and are not trained on", s->n_shared);
     else if ((m->spec->kind == CD_SPLIT_RECORD || m->spec->kind == CD_SPLIT_TASK) && !named)
         snprintf(why, sizeof why, "; more programs, or %s",
-                 p == CD_SPLIT_PART_TRAIN ? "less of them in split.valid and split.test" : p == CD_SPLIT_PART_TEST ? "a larger split.test" : "a larger split.valid");
+                 p == CD_SPLIT_PART_TRAIN ? "less of them in split.valid and split.test" : p == CD_SPLIT_PART_TEST ? "a larger split.test, or another split.seed" : "a larger split.valid, or another split.seed");
     return CD_FAIL(err, ERANGE, "the %s part of the split by %s is empty (train %zu, validation %zu, test %zu programs)%s", cd_split_part_name(p),
                    cd_split_name(m->spec->kind), s->n_program[0], s->n_program[1], s->n_program[2], why);
 }

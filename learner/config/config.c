@@ -84,13 +84,26 @@ static cdmpp_status load_base(cd_config *c, const char *path, const char *given,
     return cd_conf_read(&t, path, text, n, err);
 }
 
+/* The file of a search has a section that no configuration has. */
+static cdmpp_status refuse_space(cd_config *c, const char *path, const char *text, size_t n, cdmpp_err *err) {
+    cd_diag quiet = {0}; /* what is no YAML is reported when it is read */
+    const cd_yaml *root = NULL, *v = NULL;
+    if (!cd_yaml_parse(&c->arena, path, text, n, &root, &quiet, NULL) && root && root->kind == CD_YAML_MAP)
+        for (v = root->child; v && strcmp(v->key, "space") != 0;) v = v->next;
+    cd_diag_free(&quiet);
+    if (!v) return CDMPP_OK;
+    cd_diag_add(&c->diag, err, CDMPP_ESCHEMA, path, v, true, "", "this is a space of configurations to search, not a configuration: cdmpp-train --autotune %.160s", path);
+    return CDMPP_ESCHEMA;
+}
+
 static cdmpp_status load(cd_config *c, const char *path, int depth, cdmpp_err *err) {
     const cd_conf t = table(c);
     const char *given = c->base; /* the base's base was "" before */
     char *text;
     size_t n;
     CD_TRY(cd_file_read(path, CD_YAML_MAX_BYTES + 1, &text, &n, err));
-    cdmpp_status st = cd_conf_read(&t, path, text, n, err);
+    cdmpp_status st = refuse_space(c, path, text, n, err);
+    if (!st) st = cd_conf_read(&t, path, text, n, err);
     if (!st && (given[0] || c->base[0])) st = load_base(c, path, given, text, n, depth, err);
     cd_mem_free(text);
     return st ? st : find_files(c, path, err);

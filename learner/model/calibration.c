@@ -31,7 +31,7 @@ static void answers(const cd_calibration *c, cd_calibration_set *s) {
 /* Raw sigma into bounds, quantiles of r over it, and the scale that makes sigma a normal
  * distribution's of the same width; s->raw is sigma afterwards. */
 static cdmpp_status scale(cd_calibration *c, cd_calibration_set *s, cdmpp_err *err) {
-    double q[3];
+    double q[4];
     memcpy(s->work, s->raw, s->n * sizeof *s->raw);
     const double middle = cd_calibration_quantile(s->work, s->n, 0.5);
     c->raw_min = lowest * middle;
@@ -45,8 +45,7 @@ static cdmpp_status scale(cd_calibration *c, cd_calibration_set *s, cdmpp_err *e
     const cdmpp_status st = cd_calibration_quantiles(s, z, c->level, q, &c->info.n_independent, err);
     cd_mem_free(z);
     if (st) return st;
-    c->scale = (q[2] - q[0]) / (2 * cd_normal_quantile((1 + c->level) / 2));
-    c->scale = fmax(c->scale, fmax(1e-6 / middle, 1e-3 * fmax(fabs(q[0]), fabs(q[2])))); /* all errors the same */
+    c->scale = fmax(q[3], fmax(1e-6 / middle, 1e-3 * fmax(fabs(q[0]), fabs(q[2])))); /* all errors the same */
     c->q_low = q[0] / c->scale;
     c->q_mid = q[1] / c->scale;
     c->q_high = q[2] / c->scale;

@@ -21,8 +21,8 @@
  *     its squared distance: a small validation part decides less than it seems to.
  * (2) sigma: trees on x, the spread of the kinds, their deviations, m and the distance from the
  *     range; those of fold f do not learn from fold f, a new program takes the geometric mean of all.
- *     With fewer than 300 programs or 20 tasks sigma is a + b * spread. It is scaled like a
- *     standard deviation: high_log - low_log = 2 * 1.645 sigma at level 0.9.
+ *     With fewer than 300 programs or 20 tasks sigma is a + b * spread, b = 0 without evidence for it. It is scaled like a
+ *     standard deviation: high_log - low_log = 2 * 1.645 sigma at level 0.9, and more with few errors (cd_calibration_few).
  * (3) q_low, q_mid, q_high: quantiles of (ln y - m) / sigma where each task counts the same, so that the
  *     interval holds for a program of a new task (calibration_spread.c); q_mid is the plain median.
  *     A mean over F estimators errs less than one does, but a program of the fit has the answer of
@@ -91,6 +91,9 @@ typedef struct cd_calibration_info {
 } cd_calibration_info;
 
 typedef struct cd_calibration cd_calibration;
+
+/* Are e independent errors (info.n_independent) too few for quantiles of the level? The interval is then wider than all of them. */
+bool cd_calibration_few(double e, double level);
 
 /* Errors: ESCHEMA (sizes, fewer than 2 programs), ERANGE (level), ENUMERIC (an input that is not
  * finite), EBACKEND, ENOMEM. */

@@ -7,8 +7,11 @@
  * z of a task the same, the same holds for tasks, e = tasks. Between the two e =
  * n / (1 + (n0 - 1) rho), the usual design effect of clusters of n0 programs with
  * correlation rho inside, estimated by an analysis of variance of z and of its
- * distance from the median; the larger rho counts. Where p (1 + 1/e) reaches 1 (e < 19 at level
- * 0.9) the interval ends at the farthest z seen. */
+ * distance from the median; the larger rho counts.
+ *
+ * Where p (1 + 1/e) reaches 1 (e < 19 at level 0.9) no rank holds that share: even the farthest z seen is passed too often. Then
+ * the interval is that of Student's t for the next of e normal numbers, mean +- t s sqrt(1 + 1/e), and not narrower than what
+ * was seen. Of one task only, how tasks differ is not known: its programs count. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -30,6 +33,8 @@ double cd_calibration_quantile(double *v, size_t n, double p) {
     const size_t i = (size_t)at;
     return i + 1 < n ? v[i] + (at - (double)i) * (v[i + 1] - v[i]) : v[n - 1];
 }
+
+bool cd_calibration_few(double e, double level) { return (1 + level) / 2 * (1 + 1 / e) >= 1; }
 
 /* ---- how many independent errors ---- */
 typedef struct {
@@ -92,8 +97,28 @@ static void share(const cd_calibration_set *s, const double *z, uint32_t *count,
     qsort(v, s->n, sizeof *v, by_z);
 }
 
+/* The quantile at p >= 0.5 of Student's t: closed forms for 1 and 2 degrees of freedom, above them Cornish and Fisher's terms
+ * (Abramowitz and Stegun 26.7.5), within 0.3 % at 3. */
+static double student(double p, double freedom) {
+    if (freedom < 1.5) return tan(M_PI * (p - 0.5));
+    if (freedom < 2.5) return (2 * p - 1) / sqrt(2 * p * (1 - p));
+    const double z = cd_normal_quantile(p), z2 = z * z, f = 1 / freedom;
+    return z * (1 + f * ((z2 + 1) / 4 + f * (((5 * z2 + 16) * z2 + 3) / 96 + f * (((3 * z2 + 19) * z2 + 17) * z2 - 15) / 384)));
+}
+
+/* q widened to what e errors allow; q[3] is then their standard deviation. v as `share` left it. */
+static void widen_few(const weighted *v, size_t n, double total, double p, double e, double q[4]) {
+    double mean = 0, square = 0;
+    for (size_t i = 0; i < n; i++) mean += v[i].weight * v[i].z / total;
+    for (size_t i = 0; i < n; i++) square += v[i].weight * (v[i].z - mean) * (v[i].z - mean) / total;
+    q[3] = sqrt(square * e / (e - 1));
+    const double far = student(p, floor(e) - 1) * q[3] * sqrt(1 + 1 / e);
+    q[0] = fmin(q[0], mean - far);
+    q[2] = fmax(q[2], mean + far);
+}
+
 /* The lower end is the upper end of -z. */
-cdmpp_status cd_calibration_quantiles(const cd_calibration_set *s, const double *z, double level, double q[3], double *e, cdmpp_err *err) {
+cdmpp_status cd_calibration_quantiles(const cd_calibration_set *s, const double *z, double level, double q[4], double *e, cdmpp_err *err) {
     weighted *v = cd_mem_zalloc(s->n, sizeof *v);
     uint32_t *count = cd_mem_zalloc(s->n_group, sizeof *count);
     cdmpp_status st = v && count ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu programs", s->n);
@@ -103,12 +128,15 @@ cdmpp_status cd_calibration_quantiles(const cd_calibration_set *s, const double 
         st = independent(s, z, q[1], s->work, e, err);
     }
     if (!st) {
-        const double p = (1 + level) / 2 * (1 + 1 / *e), total = (double)s->n_group;
+        const double half = (1 + level) / 2, p = half * (1 + 1 / *e), total = (double)s->n_group;
+        const double n_few = s->n_group < 2 ? (double)s->n : *e;
         share(s, z, count, v, -1);
         q[0] = -quantile(v, s->n, total, p);
         share(s, z, count, v, 1);
         q[2] = quantile(v, s->n, total, p);
         q[1] = fmax(q[0], fmin(q[1], q[2]));
+        q[3] = (q[2] - q[0]) / (2 * cd_normal_quantile(half));
+        if (cd_calibration_few(n_few, level)) widen_few(v, s->n, total, half, n_few, q);
     }
     cd_mem_free(v);
     cd_mem_free(count);

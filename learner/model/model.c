@@ -99,6 +99,10 @@ cdmpp_status cd_model_kinds(const cd_model *m, cd_model_scratch *s, const cd_pro
 }
 
 /* ---- answer ---- */
+/* The least distance of the point from the ends of its interval, in sigma. The point of least MAPE lies low on purpose, and is clipped to
+ * the times of training: it may be at a quantile or behind it. */
+static const double inside = 0.25;
+
 static double clip(const cd_model *m, double log_s) { return fmax(m->log_min, fmin(log_s, m->log_max)); }
 
 /* Models of version 1 have weights and no calibration. */
@@ -137,9 +141,9 @@ cdmpp_status cd_model_answer(const cd_model *m, cd_model_scratch *s, const cd_pr
     fill_programs(v, index, n, s->x.p);
     CD_TRY(cd_calibration_apply(m->calib, kind_log_s, s->x.p, n, s->calib.p, &o, err));
     for (size_t i = 0; i < n; i++) {
-        const double y = clip(m, o.point_log[i]);
+        const double y = clip(m, o.point_log[i]), room = inside * o.sigma[i];
         out[i] = (cd_model_prediction){.latency_s = exp(y), .median_s = exp(clip(m, o.median_log[i])), .rel_std = o.sigma[i], .like_std = o.sigma[i],
-                           .low_s = exp(fmin(y, o.low_log[i])), .high_s = exp(fmax(y, o.high_log[i])),
+                           .low_s = exp(fmin(y - room, o.low_log[i])), .high_s = exp(fmax(y + room, o.high_log[i])),
                            .outside = o.outside[i], .flags = flags[i] & CD_CALIBRATION_OUT_OF_RANGE ? CD_MODEL_OUT_OF_RANGE : 0u,
                            .reason = flags[i] & CD_CALIBRATION_OUT_OF_RANGE ? CD_UNLIKE_RANGE : 0u};
     }

@@ -151,7 +151,7 @@ size_t cd_model_slots(const cd_model *m);
 
 #define CD_MODEL_OUT_OF_RANGE 1u /* unlike what the model was trained on; see calibration.h */
 
-/* Seconds are finite and > 0, low_s <= latency_s <= high_s. A model of version 1 knows
+/* Seconds are finite and > 0, low_s < latency_s < high_s. A model of version 1 knows
  * no uncertainty: low_s, high_s and rel_std are NaN. */
 typedef struct cd_model_prediction {
     double latency_s;    /* the answer: least mean |error| (docs/reference/model.md) */

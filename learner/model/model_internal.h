@@ -94,8 +94,8 @@ cdmpp_status cd_calibration_fit_sigma(cd_calibration *c, const cd_calibration_in
 cdmpp_status cd_calibration_raw(const cd_calibration *c, const float *seen, const double *spread, size_t n, float *score, double *raw,
                           cdmpp_err *err);
 
-/* q_low, q_mid, q_high of z (n) where each task counts the same; *e: independent errors. Errors: ENOMEM. */
-cdmpp_status cd_calibration_quantiles(const cd_calibration_set *s, const double *z, double level, double q[3], double *e, cdmpp_err *err);
+/* q_low, q_mid, q_high of z (n) where each task counts the same, and z's standard deviation; *e: independent errors. Errors: ENOMEM. */
+cdmpp_status cd_calibration_quantiles(const cd_calibration_set *s, const double *z, double level, double q[4], double *e, cdmpp_err *err);
 /* Plain quantile; sorts v. */
 double cd_calibration_quantile(double *v, size_t n, double p);
 

@@ -76,7 +76,7 @@ cdmpp_status cd_calibrate_model(const cd_training_set *t, const uint32_t *progra
     const size_t width = cd_tree_input_width(CD_TREE_INPUT_PROGRAM);
     arrays a = {0};
     if (n < 2)
-        return cd_err_key(err, CD_FAIL(err, ESCHEMA, "%zu of %zu programs are for validation, expected at least 2: a larger share (--set split.valid=0.3), or more programs",
+        return cd_err_key(err, CD_FAIL(err, ESCHEMA, "%zu of %zu programs are for validation, expected at least 2: leave each out once (--set model.folds=2), or more programs",
                                        n, t->d->n), "split.valid");
     cdmpp_status st = choose(t, program, n, m->n_kind, kind_log_s, &a, err);
     if (!st) st = arrays_new(t, width, &a, err);

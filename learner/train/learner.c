@@ -168,6 +168,16 @@ static void note_disk(const trainer *t) {
         cd_buf_putf(b, "    uncertainty: of a draw of %d of %zu programs\n", CD_CALIBRATION_MAX_PROGRAM, set->n_oof);
 }
 
+/* What few programs do not tell is said, since a model comes of any number. */
+static void note_few(const trainer *t) {
+    enum { FEW = 30 };
+    const cd_calibration_info i = cd_calibration_info_of(t->out->model->calib);
+    const size_t n = t->set.n_fold > 1 ? t->set.n_oof : t->out->n_program[CD_SPLIT_PART_TRAIN];
+    if (n < FEW) cd_buf_putf(&t->out->notes, "only %zu programs to train on: do not rely on this model (expected at least %d, better hundreds)\n", n, FEW);
+    if (cd_calibration_few(i.n_independent, t->c->predict_level))
+        cd_buf_putf(&t->out->notes, "intervals are calibrated on %zu programs of %zu tasks only, and are wider for that\n", i.n, i.n_group);
+}
+
 /* Everything up to a model; the test part is only listed. */
 static cdmpp_status fit(trainer *t, cdmpp_err *err) {
     cd_learner_result *out = t->out;
@@ -203,6 +213,7 @@ static cdmpp_status run(trainer *t, cdmpp_err *err) {
     cd_learner_result *out = t->out;
     CD_TRY(fit(t, err));
     if (t->how.ranks && t->how.ranks->rank) return CDMPP_OK;
+    note_few(t);
     CD_TRY(cd_unlike_fit(&t->set, t->how.pool, out->model, &out->notes, err));
     if (t->c->model_tuner) CD_TRY(train_tuner(t, err));
     for (int p = 0; p < CD_SPLIT_N_PART; p++) CD_TRY(evaluate(t, (cd_split_part)p, err));

@@ -106,7 +106,7 @@ static cdmpp_status draw_folds(cd_training_set *t, cd_arena *work, cdmpp_err *er
     for (size_t k = 0; k < n; k++) fold[u[k].id] = (uint8_t)(k % (size_t)t->n_fold);
     if (!prog && t->c->model_fold_by == CD_FOLD_BY_NETWORK) CD_TRY(fold_networks(t, work, seed, used, fold, err));
     for (size_t i = 0; i < t->d->n; i++) t->fold[i] = pooled(t, i) ? fold[prog ? i : t->d->task[i]] : CD_FOLD_NEVER;
-    return n < (size_t)t->n_fold ? cd_err_key(err, CD_FAIL(err, ERANGE, "%d folds of %zu units", t->n_fold, n), "model.folds") : CDMPP_OK;
+    return n < (size_t)t->n_fold ? cd_err_key(err, CD_FAIL(err, ERANGE, "%d folds of %zu %s: expected at least as many; --set model.folds=%zu, or more programs", t->n_fold, n, prog ? "programs" : "tasks", n), "model.folds") : CDMPP_OK;
 }
 
 /* The lists of units are freed before members are trained. */

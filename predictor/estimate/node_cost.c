@@ -96,7 +96,7 @@ static bool is_question(asking *k, uint32_t i) {
     else if (n->kind == CD_NODE_LIBRARY && !k->device) give_up(k, i, "no description of the device");
     else if (n->kind == CD_NODE_LIBRARY) return true;
     else if (!k->a->model && !k->a->from_records) give_up(k, i, "no model of programs");
-    else if (!s) give_up(k, i, "no schedule for its task");
+    else if (!s) give_up(k, i, "no schedule for its task (--trials N chooses one; --schedules reads what cdmpp-tune --best wrote, which has all)");
     else if (k->a->from_records && is_time(s->measured_s)) cd_node_cost_known(c, s->measured_s, CD_COST_RECORD);
     else if (k->a->from_records) give_up(k, i, "its schedule was never measured");
     else return true;
@@ -140,7 +140,8 @@ static uint32_t run_of(const asking *k, uint32_t at) {
 /* ---- answers ---- */
 /* What training found for a program that was measured fastest of its task. */
 typedef struct {
-    bool chosen;
+    bool measured;              /* its schedule was measured fastest */
+    bool chosen;                /* and training found something for such */
     double ratio, spread;
 } fastest;
 
@@ -149,12 +150,13 @@ static bool knows(const asking *k, const char *key, const cd_scored *o) {
 }
 
 /* What is added up wants no answer of least mean |error| (latency_s), which lies below the median: calib.h (4). Of a
- * schedule that was measured fastest, the median times what training found for such; of others the mean. */
+ * schedule that was measured fastest, the median times what training found for such, and where it found nothing the median: that
+ * it was chosen makes it faster than the mean, nobody knows by how much. Of others the mean. */
 static void from_pred(cd_node_cost_entry *n, const fastest *f, const cd_scored *o) {
     const cd_model_prediction *p = &o->pred;
     const bool sure = p->rel_std >= 0;
     const double ratio = f->chosen ? f->ratio : 1, s = f->chosen ? f->spread : sure ? p->like_std : 0;
-    n->seconds = !(p->median_s > 0) ? p->latency_s : f->chosen ? p->median_s * ratio : p->median_s * exp(s * s / 2);
+    n->seconds = !(p->median_s > 0) ? p->latency_s : f->measured ? p->median_s * ratio : p->median_s * exp(s * s / 2);
     n->low_s = sure ? fmin(p->low_s * ratio, n->seconds) : n->seconds;
     n->high_s = sure ? fmax(p->high_s * ratio, n->seconds) : n->seconds;
     n->spread = sure && p->reason & ~(uint32_t)CD_UNLIKE_RANGE ? fmax(s, p->rel_std) : s;
@@ -184,7 +186,7 @@ static cdmpp_status find_fastest(asking *k, cd_scorer *s, const char *key, const
     *f = (fastest){.ratio = 1};
     if (o->st || !isfinite(x->measured_s)) return CDMPP_OK;
     const bool known = knows(k, key, o);
-    *f = (fastest){k->best.spread[known] >= 0, k->best.ratio[known], k->best.spread[known]};
+    *f = (fastest){true, k->best.spread[known] >= 0, k->best.ratio[known], k->best.spread[known]};
     if (!f->chosen || !(k->best.within[known] > 0) || !x->n_slower || !(o->pred.median_s > 0)) return CDMPP_OK;
     return among_slower(k, s, x, o->pred.median_s, known, f, err);
 }

@@ -49,6 +49,7 @@ typedef struct cd_schedule_db_logs {
     size_t n_key;
     void (*warn)(void *ctx, const cdmpp_err *why); /* of each bad line, with file and line; NULL: nobody listens */
     void *ctx;
+    size_t wanted;              /* out: records of these keys and this device, also of tasks that have a schedule already */
     size_t lines, bad, failed;  /* out: read; not usable; without a time, of those that are used as schedules only those of a schedule database's file */
 } cd_schedule_db_logs;
 /* Files and folders (dataset/extract/extract.h), those of cd_schedule_db_write too, which keep their origins. The best of all of them; a task that the database had

@@ -84,6 +84,7 @@ static cdmpp_status keep(reader *rd, const cd_record *r, cd_str line, const char
 static cdmpp_status take(reader *rd, cd_record *r, cd_str line, const char *path, long number, cdmpp_err *err) {
     double seconds;
     if (!is_wanted(rd->io, r, path)) return CDMPP_OK;
+    rd->io->wanted++;
     CD_TRY(time_of(&rd->scratch, r, &seconds, err));
     rd->io->failed += isnan(seconds) ? 1 : 0;
     if (isnan(seconds) && !r->origin.n) return CDMPP_OK;

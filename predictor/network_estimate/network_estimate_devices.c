@@ -78,7 +78,7 @@ static cdmpp_status fill(cd_network_estimate *e, cd_network_estimate_device *d, 
     cd_buf near = {0};
     cd_model_set_list(&e->models, &known);
     cd_model_set_near(&e->models, d->name, &near);
-    const char *why = d->about ? ", and none of these is described" : ", and nobody describes it (--devices)";
+    const char *why = d->about ? ", and no known one can stand for it: that takes peaks (fp32_gflops, bandwidth_gb_s) in the descriptions of both" : ", and nobody describes it (--devices)";
     const cdmpp_status st = known.n ? CD_FAIL(err, EMODEL, "no model knows device '%.60s'%s%s; known are %.300s, --list-devices tells all", d->name, why, near.p ? near.p : "", known.p)
                                     : CD_FAIL(err, EMODEL, "no model for device '%.60s': give one with --cost-model", d->name);
     cd_buf_free(&near);
@@ -174,6 +174,8 @@ static cdmpp_status default_device(cd_network_estimate *e, const char ***name, s
         CD_TRY(cd_model_set_host(&e->models, e->o->log, &d, err));
         if (d) *also = own_name(e);
     }
+    if (!d && e->o->from_records && (d = own_name(e)))
+        cd_log_put(e->o->log, CD_LOG_WARNING, "device: %s, this machine; --device says another one of the records", d);
     if (!d && !e->models.n) return cd_default_model_missing(err);
     if (!d) {
         cd_buf known = {0};

@@ -76,7 +76,7 @@ static cdmpp_status read_logs(cd_network_estimate *e, cd_network_estimate_device
     const size_t before = cd_schedule_db_count(d->schedules);
     CD_TRY(cd_schedule_db_read_logs(d->schedules, files->v, files->n, &io, err));
     if (database && !e->o->from_records) CD_TRY(read_elsewhere(e, d, files, w, err));
-    if (io.lines && cd_schedule_db_count(d->schedules) == before)
+    if (io.lines && !io.wanted && cd_schedule_db_count(d->schedules) == before)
         cd_log_put(e->o->log, CD_LOG_WARNING, "none of the %zu records in %s%s is of these networks on %s", io.lines, files->v[0],
                    files->n > 1 ? ", ..." : "", d->name);
     e->bad_lines += io.bad;

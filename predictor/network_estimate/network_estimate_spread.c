@@ -35,8 +35,8 @@ static double without_fit(const cd_network_estimate *e, cd_network_estimate_devi
         cd_log_put(e->o->log, CD_LOG_WARNING, "there is no fit of what a network costs on any device (" CD_NETWORK_COST_FILE "): "
                    "nothing is added for it");
     else if (!d->said_costs)
-        cd_log_put(e->o->log, CD_LOG_WARNING, "nobody measured what a network costs on %s over its operators (--fit-network-cost): "
-                   "nothing is added. Times there may be %s times shorter or longer, and the interval counts with that",
+        cd_log_put(e->o->log, CD_LOG_WARNING, "a network on %s is taken to cost the sum of its operators: what the network adds to them was not measured there "
+                   "(--fit-network-cost). Its time may be %s times shorter or longer; the interval allows for that",
                    d->name, cd_model_set_times_off(spread, times));
     d->said_costs = true;
     return isnan(spread) ? 0 : spread;

@@ -276,12 +276,20 @@ static cdmpp_status tune(options *o, cd_tune_session *s, cdmpp_err *err) {
     return cd_command_result(o->json, "cdmpp.tune", "cdmpp-tune", o->log, &b, err);
 }
 
+/* Programs run here: of a model of several devices this machine's answers where no target names one. */
+static bool is_for_here(const options *o, const cd_model *m, const cd_tune_tasks *w) {
+    if (!m || o->session.device || o->session.nearest) return false;
+    for (uint32_t i = 0; !o->default_model && i < w->n; i++)
+        if (w->unit[i].of.gpu || cd_target_option(w->unit[i].of.target, "model").n) return false;
+    return o->default_model || cd_model_n_device(m) > 1;
+}
+
 static cdmpp_status with_model(options *o, cd_tune_session *s, cdmpp_err *err) {
     cd_model *model = NULL;
     if (o->model) CD_TRY(cd_model_load(o->model, &model, err));
     s->model = model;
     if (model) cd_score_warn(model, o->model, o->log);
-    if (o->default_model && !o->session.device) {
+    if (is_for_here(o, model, s->what)) {
         const cdmpp_status st = cd_default_model_host(o->model, model, o->log, &o->session.device, err);
         if (st) return cd_model_free(model), st;
     }

@@ -41,7 +41,7 @@ void cd_partition_say_costs(const cd_partition *p, uint32_t k) {
     if (s->costs_spread == 0 || cd_partition_was_there(p, k)) return;
     if (isnan(s->costs_spread)) cd_log_put(p->o->log, CD_LOG_WARNING, "there is no fit of what a network costs on any device (" CD_NETWORK_COST_FILE "): nothing is added for it");
     else
-        cd_log_put(p->o->log, CD_LOG_WARNING, "nobody measured what a network costs on %s over its operators (cdmpp-replay --fit-network-cost): nothing is added. Times there may be %s times shorter or longer",
+        cd_log_put(p->o->log, CD_LOG_WARNING, "a network on %s is taken to cost the sum of its operators: what the network adds to them was not measured there (cdmpp-replay --fit-network-cost). Its time may be %s times shorter or longer",
                    s->as, cd_model_set_times_off(s->costs_spread, times));
 }
 

@@ -56,7 +56,7 @@ static cdmpp_status make_op(const cd_network_loaded *l, uint32_t k, cd_arena *a,
     for (uint32_t i = 0; i < g->n_read; i++) arg[i] = g->read[i];
     arg[g->n_read] = g->write;
     *o = (cd_shard_net_op){.name = l->graph->node[k].name, .type = l->graph->node[k].op, .key = t ? t->workload_key : NULL, .dag = t ? t->dag : NULL,
-                      .n_arg = g->n_read + 1, .arg = arg, .pin = UINT32_MAX};
+                      .why = l->graph->node[k].why, .n_arg = g->n_read + 1, .arg = arg, .pin = UINT32_MAX};
     if (o->dag && o->dag->n_arg != o->n_arg) o->dag = NULL; /* several results: the others come with it */
     return CDMPP_OK;
 }

@@ -126,7 +126,7 @@ static cdmpp_status add_rule(cd_shard_cost *p, uint32_t i, cdmpp_err *err) {
     for (uint32_t k = 0; k + 1 < o->n_arg; k++)
         if (p->first[o->arg[k]] == UINT32_MAX) p->first[o->arg[k]] = i;
     if (!o->key || !o->dag) {
-        r->why = o->dag ? "no workload key" : "nobody defines it";
+        r->why = o->dag ? "no workload key" : o->why ? o->why : "nobody defines it";
         return CDMPP_OK;
     }
     const cdmpp_status st = cd_task_registry_add(p->tasks, text(o->key), o->dag, &r->task, &why);

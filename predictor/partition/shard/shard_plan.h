@@ -46,6 +46,7 @@ typedef struct cd_shard_net_tensor {
 typedef struct cd_shard_net_op {
     const char *name, *type, *key; /* "Conv+Relu", workload key */
     const cd_te_dag *dag;       /* NULL: no definition is known, so it is never split */
+    const char *why;            /* why it has none; NULL: nobody says */
     uint32_t n_arg;
     const uint32_t *arg;        /* (n_arg) tensors, in the definition's order, the result last. A view has the definition's shape, not the tensor's */
     uint32_t pin;               /* device or UINT32_MAX */

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "profiler/records/records.h"
+
 enum { PER_TASK = 64, PER_ROUND = 16 };
 
 cd_measure_options cd_tune_session_measure(const cd_tune_session_options *o) {
@@ -158,7 +160,7 @@ static void warn_task(cd_tune_session *s, uint32_t i) {
     cd_log *log = s->o->log;
     if (t && t->n_point && t->failed == t->n_point) {
         s->failed++;
-        cd_log_put(log, CD_LOG_WARNING, "%s: every one of %zu candidates failed, the last with error %d", name, t->failed, t->last_error);
+        cd_log_put(log, CD_LOG_WARNING, "%s: every one of %zu candidates failed, the last with: %s", name, t->failed, cd_record_stats_error(t->last_error));
     }
     if (r->verdict == CD_TUNE_WORSE)
         cd_log_put(log, CD_LOG_WARNING, "%s: worse after tuning, %.4g ms against %.4g ms: the untuned program is kept", name, r->tuned.seconds * 1e3, r->untuned.seconds * 1e3);

@@ -62,6 +62,7 @@ typedef struct cd_onnx_scope {
     const struct cd_onnx_scope *up; /* of the graph around a branch */
     cd_onnx_map name;
     cd_onnx_map shape;              /* value_info: name -> number in info */
+    cd_onnx_map cause;              /* name of unknown shape -> number in miss of the operator that is to blame */
     CdOnnx__ValueInfoProto **info;
     const CdOnnx__NodeProto *call;    /* of a function: whose attributes ref_attr_name means */
     const struct cd_onnx_scope *caller;

@@ -55,11 +55,14 @@ static cdmpp_status missing(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__N
     cd_dtype *type = CD_NEWN(r->a, cd_dtype, n->n_output + 1);
     bool known = n->n_output > 0;
     if (!shape || !type) return CD_FAIL(err, ENOMEM, "a node");
+    const uint32_t *from = p->unknown ? cd_onnx_map_find(&s->cause, p->unknown) : NULL, cause = from ? *from : r->n_miss;
     CD_TRY(cd_onnx_add_miss(r, n, reason, err));
     for (size_t i = 0; i < n->n_output && known; i++) known = cd_onnx_file_shape(r, s, cd_onnx_text(n->output[i]), &shape[i], &type[i]);
     if (!known) {
+        bool old;
         for (size_t i = 0; i < n->n_input; i++)
             if (p->in[i] != CD_GRAPH_NONE) CD_TRY(keep(r, p->in[i], err));
+        for (size_t i = 0; i < n->n_output; i++) CD_TRY(cd_onnx_map_put(&s->cause, r->a, cd_onnx_text(n->output[i]), cause, &old, err));
         return define(r, s, n, NULL, err);
     }
     CD_TRY(cd_graph_opaque(r->g, node_name(n), cd_onnx_text(n->domain), cd_onnx_text(n->op_type), p->in, (uint32_t)n->n_input, shape, type,
@@ -137,8 +140,10 @@ static cdmpp_status plain(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__Nod
 
 /* A node that reads an unknown name. */
 static cdmpp_status behind(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__NodeProto *n, operands *p, cdmpp_err *err) {
-    char why[160];
-    snprintf(why, sizeof why, "it reads \"%.100s\", whose shape nobody knows", p->unknown);
+    char why[400];
+    const uint32_t *cause = cd_onnx_map_find(&s->cause, p->unknown);
+    int n_why = snprintf(why, sizeof why, "it reads \"%.100s\", whose shape nobody knows", p->unknown);
+    if (cause) snprintf(why + n_why, sizeof why - (size_t)n_why, ": it is behind %.60s (%.60s): %.120s", r->miss[*cause].node, r->miss[*cause].op, r->miss[*cause].reason);
     return missing(r, s, n, p, why, err);
 }
 

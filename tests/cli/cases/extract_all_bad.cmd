@@ -11,3 +11,6 @@ cksum <a.h5 | cmp - before && ls
 echo "--- a shard may be empty"
 for k in 1 2; do cdmpp-extract -q --tasks "$K" --shard $k/2 --out s$k.h5 a.json 2>/dev/null; echo "exit $?"; done
 ls s?.h5
+echo "--- nothing in it"
+: >empty.json; cdmpp-extract --tasks "$K" --out e.h5 empty.json; echo "exit $?"
+ls e.h5

@@ -47,6 +47,7 @@ sed 's/2e-6/-1/' m.json >minus.json; no --model resnet-18 --machine minus.json -
 no --model resnet-18 --machine nosuch.json --cost-model "$M"
 echo "--- networks"
 no -q --model "$ROOT/tests/profiler/data/cycle.onnx" --cost-model "$M" --as zen5-avx2
+no -q --model "$ROOT/tests/profiler/data/known_behind.onnx" --cost-model "$M" --as zen5-avx2
 no -q --model nosuch.onnx --cost-model "$M" --as zen5-avx2
 echo "--- words"
 no lnik

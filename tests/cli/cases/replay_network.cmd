@@ -41,3 +41,9 @@ for f in opaque known_behind; do
 done
 cdmpp-replay --network "$ROOT/tests/profiler/data/known_behind.onnx" --cost-model m.cdmpp --device zen5 --trials 4 2>&1; echo "exit $?"
 cdmpp-replay --network "$ROOT/tests/profiler/data/no_gradient.onnx" --training --cost-model m.cdmpp --device zen5 --trials 4; echo "exit $?"
+echo "--- measured times alone: no model is needed, and the device is this machine; logs that bring nothing new are no wrong logs"
+sed 's/ -model=zen5-avx512//; s/"r": [[][[][^]]*[]], [0-9]*/"r": [[0.001], 0/' b.json >times.json
+own=$(CDMPP_DEFAULT_MODEL='' cdmpp-replay --network squeezenet-1.1 --from-records --schedules times.json 2>&1 >own.txt | sed -n 's/.*warning: device: \(.*\), this machine.*/\1/p')
+[ -n "$own" ] && grep -c "^squeezenet-1.1 *$own" own.txt
+cdmpp-replay --network squeezenet-1.1 --cost-model m.cdmpp --from-records --schedules times.json 2>/dev/null | cmp - own.txt && echo same
+cdmpp-replay --network squeezenet-1.1 --cost-model m.cdmpp --device zen5 --schedules times.json --records times.json 2>&1 | grep -c 'none of the' || :

@@ -23,6 +23,8 @@ ls cmp*; wc -l <cmp.ga.json
 # every candidate failing: what they need does not compile
 tune --tuner random --trials 4 --per-round 2 --out f.json --cflags -Dfloat=nothing 2>&1 >text | sed 's/: .*nothing.*/: X/; /tuning:/d; /device:/d; s/\(checking: 1 tasks\).*/\1/'; grep -c '"r": \[\[1e+10\], 2' f.json
 tune --tuner random --trials 4 --out f.json --cflags -Dfloat=nothing -q >text; echo "status $?"
+# a model of several devices, none of which the target names: this machine's answers
+tune --tuner cdmpp --cost-model "$ROOT/tests/golden/model_v2.cdmpp" --trials 2 --out m.json 2>err.txt >text; echo "status $?"; wc -l <m.json; grep -c 'device: zen5-avx.*this machine' err.txt
 # what there is to choose from; a task without a definition costs only itself
 cdmpp-tune --space-dump --tasks t.json --target llvm --threads 1 | grep -c '"kind": "tile"'
 cdmpp-tune --space-dump --tasks t.json --target cuda | grep -o '"schema":"[a-z._]*"\|"target":"cuda"\|"naive": [a-z]*'

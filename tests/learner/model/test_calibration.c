@@ -113,7 +113,7 @@ TEST(quantiles_count_tasks) {
     static double z[T * K], work[T * K];
     static uint32_t group[T * K];
     cdmpp_err err = {0};
-    double q[3], e;
+    double q[4], e;
     cd_calibration_set set = {.n = T * K, .n_group = T, .group = group, .work = work};
     for (size_t i = 0; i < T * K; i++) {
         group[i] = (uint32_t)(i / K);
@@ -139,6 +139,62 @@ TEST(quantiles_count_tasks) {
     for (size_t i = T * K / 2; i < T * K; i++) z[i] *= 0.1;
     assert_ok(cd_calibration_quantiles(&set, z, 0.8, q, &e, &err));
     assert_true(q[2] < 1);
+}
+
+/* The next of few errors is as often inside as the level says, and a tenth of it more at most: what was seen bounds it, too. */
+TEST(few_errors_hold_the_next) {
+    enum { DRAWS = 4000 };
+    static const size_t many[] = {2, 3, 5, 10, 18};
+    double z[18], work[18], q[4], e;
+    uint32_t group[18];
+    cdmpp_err err = {0};
+    for (size_t k = 0; k < sizeof many / sizeof *many; k++) {
+        const size_t n = many[k];
+        const cd_calibration_set set = {.n = n, .n_group = (uint32_t)n, .group = group, .work = work};
+        size_t in = 0;
+        for (uint64_t draw = 0; draw < DRAWS; draw++) {
+            for (size_t i = 0; i < n; i++) {
+                group[i] = (uint32_t)i;
+                z[i] = normal(n, draw * 32 + i);
+            }
+            const double next = normal(n, draw * 32 + 31);
+            assert_ok(cd_calibration_quantiles(&set, z, 0.9, q, &e, &err));
+            in += q[0] <= next && next <= q[2];
+        }
+        assert_in_range(in, DRAWS * 885 / 1000, DRAWS * 97 / 100);
+    }
+    assert_true(cd_calibration_few(18.9, 0.9) && !cd_calibration_few(19.1, 0.9));
+}
+
+/* Kinds that agree or not whatever the error is: sigma is one, also where they agree. Where their spread is the error's size it is not. */
+TEST(few_programs_and_spread) {
+    enum { DRAWS = 40, FEW = 13 };
+    size_t one = 0;
+    for (uint64_t draw = 0; draw < DRAWS + 1; draw++) {
+        made d = make(draw < DRAWS ? FEW : 200, 2, 100 + draw);
+        for (size_t i = 0; i < d.n; i++) {
+            const double spread = 0.1 * exp(0.7 * normal(draw, i)), error = draw < DRAWS ? 0.3 : spread;
+            d.group[i] = (uint32_t)i;
+            const double m = d.y[i] + error * normal(draw + 1000, i), away = i % 2 ? spread : -spread;
+            d.kind[i] = m + away;
+            d.kind[d.n + i] = m - away;
+        }
+        cd_calibration_input in = in_of(&d);
+        in.n_fold = 1;
+        in.fold = NULL;
+        cd_calibration *c = fit_opt(&in, cd_calibration_options_default());
+        double least = INFINITY, most = 0;
+        apply(c, &d, &second);
+        for (size_t i = 0; i < d.n; i++) {
+            least = fmin(least, second.sigma[i]);
+            most = fmax(most, second.sigma[i]);
+        }
+        if (draw < DRAWS) one += most < 1.001 * least;
+        else assert_true(most > 4 * least);
+        cd_calibration_free(c);
+        made_free(&d);
+    }
+    assert_true(one >= DRAWS * 9 / 10);
 }
 
 TEST(outside_of_a_range) {
@@ -291,5 +347,5 @@ TEST(out_of_memory) {
 
 TESTS(setup, teardown, interval_holds, sigma_is_the_deviation, knows_the_least_certain, point_has_the_least_mape,
       better_kind_weighs_more, any_number_of_threads, any_order_of_programs, any_cut_of_apply, quantiles_count_tasks,
-      outside_of_a_range, flags_the_foreign, averages_err_less, few_programs, perfect_kinds, without_folds, bad_input,
+      few_errors_hold_the_next, few_programs_and_spread, outside_of_a_range, flags_the_foreign, averages_err_less, few_programs, perfect_kinds, without_folds, bad_input,
       out_of_memory)

@@ -101,13 +101,12 @@ TEST(golden_v3_predicts) {
     cd_model_free(m);
 }
 
-/* The golden file with `from` replaced by `to` (same length) and a right checksum. */
-static cdmpp_status patched(const char *from, const char *to, cdmpp_err *err) {
+/* A golden file with `from` replaced by `to` (same length) and a right checksum. */
+static cdmpp_status patched_file(const char *file, const char *from, const char *to, cd_model **m, cdmpp_err *err) {
     char *p, hex[65];
     size_t n;
     cd_sha256 h;
-    cd_model *m;
-    assert_int_equal(cd_file_read(GOLDEN, 0, &p, &n, err), CDMPP_OK);
+    assert_int_equal(cd_file_read(file, 0, &p, &n, err), CDMPP_OK);
     char *at = memmem(p, n, from, strlen(from));
     assert_non_null(at);
     memcpy(at, to, strlen(to));
@@ -115,10 +114,33 @@ static cdmpp_status patched(const char *from, const char *to, cdmpp_err *err) {
     cd_sha256_add(&h, p, n - 64);
     cd_sha256_hex(&h, hex);
     memcpy(p + n - 64, hex, 64);
-    const cdmpp_status st = cd_model_from_bytes(p, n, &m, err);
-    if (!st) cd_model_free(m);
+    const cdmpp_status st = cd_model_from_bytes(p, n, m, err);
     cd_mem_free(p);
     return st;
+}
+
+static cdmpp_status patched(const char *from, const char *to, cdmpp_err *err) {
+    cd_model *m;
+    const cdmpp_status st = patched_file(GOLDEN, from, to, &m, err);
+    if (!st) cd_model_free(m);
+    return st;
+}
+
+/* A shift that puts the point at the lower quantile, and one at the upper. */
+TEST(interval_holds_the_point) {
+    static const char *const to[] = {"\"shift\":-9.36479602043942427", "\"shift\": 9.36479602043942427"};
+    cdmpp_err err = {0};
+    for (int k = 0; k < 2; k++) {
+        cd_model *m;
+        cd_model_prediction p[2];
+        assert_ok(patched_file("tests/golden/model_v2.cdmpp", "\"shift\":-0.36479602043942427", to[k], &m, &err));
+        predict_two(m, p);
+        for (int i = 0; i < 2; i++) {
+            assert_true(log(p[i].latency_s / p[i].low_s) > 0.249 * p[i].rel_std);
+            assert_true(log(p[i].high_s / p[i].latency_s) > 0.249 * p[i].rel_std);
+        }
+        cd_model_free(m);
+    }
 }
 
 TEST(refuses_with_a_reason) {
@@ -156,4 +178,4 @@ TEST(config_manual_is_current) {
     cd_buf_free(&table);
 }
 
-TESTS(NULL, NULL, golden_predicts, golden_v2_predicts, golden_v3_predicts, refuses_with_a_reason, config_manual_is_current)
+TESTS(NULL, NULL, golden_predicts, golden_v2_predicts, golden_v3_predicts, interval_holds_the_point, refuses_with_a_reason, config_manual_is_current)

@@ -200,6 +200,32 @@ static void test_tasks_are_asked_once(void **state) {
     cd_network_graph_free(g);
 }
 
+/* The model knows one task, which says too little about the fastest of others. */
+static void test_fastest_without_figures_has_the_median(void **state) {
+    cdmpp_err err = {0};
+    cd_arena a = {0};
+    cd_record r;
+    cd_schedule_db *unmeasured;
+    const cd_schedule_db_entry *x = cd_schedule_db_find(book, key);
+    (void)state;
+    assert_ok(cd_record_read(&a, x->line, x->len, &r, &err));
+    assert_ok(cd_schedule_db_new(&unmeasured, &err));
+    assert_ok(cd_schedule_db_add(unmeasured, &r, "x", (double)NAN, &err));
+    cd_network_graph *g = small(5e-3);
+    const cd_node_cost_options o = {.model = model, .tasks = tasks, .schedules = unmeasured, .device = "chip"};
+    cd_node_cost *c = cost_of(g, false), *mean;
+    assert_ok(cd_node_cost_of(g, &o, &mean, &err));
+    const double s = mean->node[1].spread;
+    assert_true(s > 0);
+    assert_close(c->node[1].seconds, mean->node[1].seconds * exp(-s * s / 2), 1e-9, 0);
+    assert_true(c->node[1].low_s < c->node[1].seconds && c->node[1].seconds < c->node[1].high_s);
+    cd_node_cost_free(c);
+    cd_node_cost_free(mean);
+    cd_network_graph_free(g);
+    cd_schedule_db_free(unmeasured);
+    cd_arena_free(&a);
+}
+
 static void test_unknown_device_names_the_known(void **state) {
     cdmpp_err err = {0};
     cd_node_cost *c;
@@ -425,7 +451,7 @@ static void test_slower_ones_say_how_fast_the_fastest_is(void **state) {
 }
 
 TESTS(set_up, tear_down, test_slower_ones_say_how_fast_the_fastest_is, test_missing_is_named_and_no_total,
-      test_given_time_where_nobody_knows, test_times_of_another_device, test_tasks_are_asked_once, test_unknown_device_names_the_known, test_what_if,
+      test_given_time_where_nobody_knows, test_times_of_another_device, test_tasks_are_asked_once, test_fastest_without_figures_has_the_median, test_unknown_device_names_the_known, test_what_if,
       test_bridges_are_all_ways_around, test_large_networks_are_lifted_where_it_was_measured,
       test_weights_are_refilled_where_they_had_stayed, test_tasks_of_training_are_known_by_name,
       test_device_without_number_is_refused)

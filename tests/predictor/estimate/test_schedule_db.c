@@ -129,6 +129,27 @@ static void test_slower_ones_are_kept(void **state) {
     }
 }
 
+/* A log whose tasks have schedules already is still one of these tasks and this device. */
+static void test_wanted_are_counted(void **state) {
+    cd_buf b = {0};
+    cdmpp_err err = {0};
+    const char *key[] = {"[\"a\"]", "[\"b\"]"};
+    (void)state;
+    put_record(&b, "a", CHIP, 1, "0.002", 0);
+    put_record(&b, "a", CHIP, 2, "0.001", 0);
+    put_record(&b, "c", CHIP, 1, "0.001", 0);
+    put_record(&b, "b", "llvm -keys=cpu -model=other", 1, "0.001", 0);
+    cd_schedule_db_logs io = {.device = "chip", .key = key, .n_key = 2}, again = io;
+    cd_schedule_db *book = read_text("wanted.json", &b, &io);
+    const char *path[] = {tmp_path(&dir, "wanted.json")};
+    assert_int_equal(io.wanted, 2);
+    assert_ok(cd_schedule_db_read_logs(book, path, 1, &again, &err));
+    assert_int_equal(cd_schedule_db_count(book), 1);
+    assert_int_equal(again.wanted, 2);
+    cd_schedule_db_free(book);
+    cd_buf_free(&b);
+}
+
 /* A file named twice, and the log beside the book that was made of it: no record stands for two. */
 /* A log of an earlier TVM, whose keys have no lists inside. */
 static void test_flat_keys_are_found(void **state) {
@@ -503,6 +524,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_best_is_the_least_median, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_slower_ones_are_kept, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_flat_keys_are_found, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_wanted_are_counted, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_copies_are_one, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_bad_lines_and_other_devices, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_records_of_no_device_and_of_another, set_up, tear_down),

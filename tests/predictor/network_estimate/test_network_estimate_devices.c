@@ -141,6 +141,11 @@ TEST(nobody_names_the_device) {
     assert_non_null(strstr(err.msg, "zen5-avx2"));
     assert_non_null(strstr(err.msg, "known are zen5-avx2, zen5-avx512"));
     cd_network_estimate_free(&e);
+    o.device = "bare"; /* described, without peaks */
+    o.devices = tmp_put(&dir, "bare.yaml", "- {name: bare, kind: gpu}\n", 26);
+    assert_status(open_it(&o), CDMPP_EMODEL);
+    assert_non_null(strstr(err.msg, "no model knows device 'bare', and no known one can stand for it: that takes peaks (fp32_gflops, bandwidth_gb_s)"));
+    cd_network_estimate_free(&e);
 }
 
 /* Two devices and two batches are four cases, of four loads: the devices have other vectors, cores, targets. An alias is no second device. */

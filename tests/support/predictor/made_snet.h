@@ -104,7 +104,7 @@ static inline uint32_t ms_op(ms_net *m, const ms_kinds *k, int kind, uint32_t x,
     if (kind == MS_DENSE) arg[n++] = ms_tensor(m, 2, ms_w2, CD_SHARD_NET_OUTSIDE, true);
     if (kind == MS_ADD) arg[n++] = y;
     arg[n] = ms_tensor(m, 2, ms_shape, i, false);
-    m->op[i] = (cd_shard_net_op){m->name[i], type[kind], key[kind], k->dag[kind], n + 1, arg, UINT32_MAX, NULL, 0};
+    m->op[i] = (cd_shard_net_op){m->name[i], type[kind], key[kind], k->dag[kind], NULL, n + 1, arg, UINT32_MAX, NULL, 0};
     return arg[n];
 }
 

@@ -65,7 +65,7 @@ TEST(costs_and_models) {
     cd_partition_say_models(&p);
     p.source[2].model = "n.cdmpp";
     cd_partition_say_models(&p);
-    heard("x: warning: nobody measured what a network costs on chip-a over its operators (cdmpp-replay --fit-network-cost): nothing is added. Times there may be 1.4 times shorter or longer\n"
+    heard("x: warning: a network on chip-a is taken to cost the sum of its operators: what the network adds to them was not measured there (cdmpp-replay --fit-network-cost). Its time may be 1.4 times shorter or longer\n"
           "x: warning: there is no fit of what a network costs on any device (" CD_NETWORK_COST_FILE "): nothing is added for it\n"
           "x: warning: a0 and b0 are predicted by two models: what one of them gets wrong, the other need not\n");
 }

@@ -63,7 +63,7 @@ static uint32_t put(large *g, const cd_task_registry *t, int size, int kind, uin
     arg[n++] = tensor(g, g->shape[size], 2, i, false);
     const cd_task *found = cd_task_registry_find(t, (cd_str){key, strlen(key)});
     assert_non_null(found);
-    g->op[i] = (cd_shard_net_op){"op", kind_name[kind], key, found->dag, n, arg, UINT32_MAX, NULL, 0};
+    g->op[i] = (cd_shard_net_op){"op", kind_name[kind], key, found->dag, NULL, n, arg, UINT32_MAX, NULL, 0};
     return arg[n - 1];
 }
 

@@ -371,7 +371,7 @@ static void nothing_in_it(void **state) {
     const uint32_t t = ms_tensor(&m, 2, none, CD_SHARD_NET_OUTSIDE, false), u = ms_tensor(&m, 2, none, 0, false);
     m.tensor[u].result = true;
     m.arg[0][0] = t, m.arg[0][1] = u;
-    m.op[0] = (cd_shard_net_op){"op", "?", NULL, NULL, 2, m.arg[0], 1, NULL, 0};
+    m.op[0] = (cd_shard_net_op){"op", "?", NULL, NULL, NULL, 2, m.arg[0], 1, NULL, 0};
     m.net.n_op = 1;
     const cd_shard_plan_options a = ms_ask(&m);
     cd_shard_plan *p = plan_of(&m, &a);
