@@ -4,7 +4,6 @@
 #include "base/io/io.h"
 #include "features/sketch/sketch.h"
 #include "profiler/cmd/main_profile.h"
-#include "profiler/detect/detect.h"
 #include "profiler/network/source/source.h"
 #include "profiler/store/store.h"
 
@@ -80,7 +79,7 @@ static const cd_option table[] = {
     {"fusion-rules", 0, "FILE", CD_OPTION_FILE, AT(fusion_rules), "*.json", FUSION, "--list-tasks, --ops: only operators that these rules name are fused (fusion detect finds the rules of a back end)"},
     {"backend", 0, "NAME", CD_OPTION_WORD, AT(fusion_backend), CD_MAIN_PROFILE_FUSION_BACKENDS, FUSION, "detect: whose rules: our executor on a CPU or an OpenCL device, or whatever --command runs (default: cpu)"},
     {"command", 0, "COMMAND", CD_OPTION_TEXT, AT(fusion_command), NULL, FUSION, "detect, --backend command: this shell command runs the ONNX file $1 and prints seconds as its last line"},
-    {"operators", 0, "LIST", CD_OPTION_TEXT, AT(operators), NULL, FUSION, "detect: operators to test in pairs, with commas between (default: " CD_DETECT_USUAL ")"},
+    {"operators", 0, "LIST", CD_OPTION_TEXT, AT(operators), NULL, FUSION, "detect: operators to test in pairs, with commas between (default: the usual ones of image networks, docs/reference/fusion.md)"},
     {"chains", 0, "LIST", CD_OPTION_TEXT, AT(chains), NULL, FUSION, "detect: chains to test, too: Conv+BatchNormalization+Relu,... (default: this one and the one of DepthwiseConv)"},
     {"alpha", 0, "X", CD_OPTION_TEXT, AT(alpha), NULL, FUSION, "detect: fused where more than X of the shorter time is saved (default: 0.5)"},
     {"confidence", 0, "X", CD_OPTION_TEXT, AT(confidence), NULL, FUSION, "detect: below it an answer is \"undecided\" (default: 0.99)"},

@@ -309,10 +309,10 @@ TEST(test_executor) {
     cd_detect_backend b;
     cd_detect *d;
     cd_detect_executor_options o = {.target = "llvm", .hardware = cd_target_hardware(false, 1, 64), .threads = 1, .trials = 1, .budget_s = 0.002, .planted = &r};
-    assert_ok(cd_fusion_rules_add(&r, NULL, "Relu", "Add", CD_FUSION_FUSED, &err));
+    assert_ok(cd_fusion_rules_add(&r, NULL, "Conv", "Relu", CD_FUSION_FUSED, &err));
     assert_ok(cd_measure_open(&mo, &o.measure, &err));
     assert_ok(cd_detect_executor_open(&o, &x, &b, &err));
-    assert_ok(cd_detect_run(&b, &(cd_detect_options){.operators = "Relu,Add", .repeats = 1, .level = 0.999, .size = 16}, &d, &err));
+    assert_ok(cd_detect_run(&b, &(cd_detect_options){.operators = "Conv,Relu", .repeats = 1, .level = 0.999, .size = 16}, &d, &err));
     assert_int_equal(d->n, 4);
     for (uint32_t k = 0; k < 4; k++) {
         const cd_detect_test *t = &d->test[k];
