@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "check.h"
+#include "fault.h"
 #include "learner/kernels/kernels.h"
 #include "profiler/network/zoo/zoo.h"
 #include "tmp.h"
@@ -276,4 +277,34 @@ TEST(test_bad_lines) {
     tmp_remove(&d);
 }
 
-TESTS(up, down, test_draws, test_target, test_resume, test_budget, test_where, test_networks, test_bad_lines)
+static cdmpp_status same_time(void *ctx, const cd_workload *w, uint64_t draw, double *seconds, cdmpp_err *e) {
+    (void)ctx, (void)draw, (void)e;
+    for (uint32_t g = 0; g < w->n_group; g++) seconds[g] = 1e-3;
+    return CDMPP_OK;
+}
+
+/* All calls but the training of trees, for which these samples are too few. */
+TEST(test_faults) {
+    tmp_dir d = tmp_make();
+    machine m = {0};
+    const cd_kernel_clock c = {&m, same_time, clock_now};
+    const char *path = tmp_path(&d, "k.jsonl");
+    FAULT_SWEEP(f, 3) {
+        cd_kernel_prior *p = NULL;
+        cd_kernel_samples s;
+        cd_kernel_sampled r;
+        f.step = 11;
+        unlink(path);
+        f.st = cd_kernel_samples_open(path, true, &s, &f.err);
+        if (!f.st) f.st = cd_kernel_prior_new((const cd_graph *const *)graph, 1, &wo, &p, &f.err);
+        if (!f.st) f.st = cd_kernel_sample_run(p, &c, &(cd_kernel_sampler_options){.limit = 4, .first = 2}, &s, &r, &f.err);
+        cd_kernel_prior_free(p);
+        cd_kernel_samples_free(&s);
+        if (f.st) continue;
+        f.st = cd_kernel_samples_open(path, false, &s, &f.err);
+        cd_kernel_samples_free(&s);
+    }
+    tmp_remove(&d);
+}
+
+TESTS(up, down, test_faults, test_draws, test_target, test_resume, test_budget, test_where, test_networks, test_bad_lines)
