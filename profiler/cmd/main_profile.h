@@ -9,6 +9,7 @@
 #include <signal.h>
 
 #include "base/cli/cli.h"
+#include "profiler/network/workload/workload.h"
 #include "profiler/records/records.h"
 
 typedef struct cd_main_profile {
@@ -88,6 +89,8 @@ cd_hardware cd_main_profile_hardware(const char *target);
 cd_record_listener cd_main_profile_listener(cd_main_profile *o);
 /* The text, or with --json the JSON in its envelope, to standard output; freed. */
 cdmpp_status cd_main_profile_print(const cd_main_profile *o, const char *schema, CD_TAKE cd_buf *b, cdmpp_err *err);
+/* Warns of rules of fusion that the network needs and --fusion-rules does not have. */
+void cd_main_profile_open_rules(const cd_main_profile *o, const cd_workload *w);
 /* To the file, to standard output where `path` is NULL; freed and empty again. */
 cdmpp_status cd_main_profile_write(const char *path, CD_TAKE cd_buf *b, cdmpp_err *err);
 #endif

@@ -54,6 +54,18 @@ static cdmpp_status read_one(work *k, const char *name) {
     return CDMPP_OK;
 }
 
+static cdmpp_status read_rules(work *k) {
+    cdmpp_status st = cd_fusion_rules_read(k->o->fusion_rules, &k->rules, k->err);
+    for (size_t i = 0; !st && i < k->n; i++) {
+        cd_workload *w;
+        st = cd_workload_build(k->graph[i], &k->wo, &w, k->err);
+        if (st) break;
+        cd_main_profile_open_rules(k->o, w);
+        cd_workload_free(w);
+    }
+    return st;
+}
+
 static cdmpp_status read_networks(work *k) {
     const char *at = k->o->network;
     while (*at && k->o->model_source == CD_NETWORK_SOURCE_ZOO) {
@@ -229,8 +241,8 @@ cdmpp_status cd_main_profile_kernels(cd_main_profile *o, cdmpp_err *err) {
     k.wo = (cd_workload_options){.target = target_of(o), .hardware = &k.hardware, .rules = o->fusion_rules ? &k.rules : NULL};
     k.x = (cd_kernel_executor){.target = target_of(o), .hardware = k.hardware, .threads = mo.threads, .trials = (uint32_t)o->trials, .budget_s = o->budget_ms * 1e-3, .stop = o->stop};
     cdmpp_status st = cd_measure_open(&mo, &k.x.measure, err);
-    if (!st && o->fusion_rules) st = cd_fusion_rules_read(o->fusion_rules, &k.rules, err);
     if (!st) st = read_networks(&k);
+    if (!st && o->fusion_rules) st = read_rules(&k);
     if (!st) st = is_sample(o) ? sample(&k) : predict(&k);
     for (size_t i = 0; i < k.n; i++) cd_graph_free(k.graph[i]);
     cd_fusion_rules_free(&k.rules);

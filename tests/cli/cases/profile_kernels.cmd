@@ -26,6 +26,10 @@ predict --json law.jsonl 2>/dev/null | grep -o '"predicted_s":[a-z]*'
 for t in Conv+Relu LayoutTransform MaxPool Concat GlobalAveragePool; do sed "s/Conv+Relu/$t/" law.jsonl; done >all.jsonl
 predict all.jsonl 2>&1 | awk 'NR == 2 { print $1, ($2 > 0 ? "has a time" : "has none") }'
 predict --measure all.jsonl | awk 'NR > 1 { print $1, NF }'
+echo '{"schema":"cdmpp.fusion_rules/1","rules":[{"first":"Conv","second":"Relu","fused":true}]}' >rules.json
+predict --fusion-rules rules.json all.jsonl | awk 'NR == 2 { print $1, ($2 > 0 ? "has a time" : "has none") }'
+echo '{"schema":"cdmpp.fusion_rules/1","rules":[]}' >rules.json
+predict --fusion-rules rules.json all.jsonl | awk 'NR == 2 { print $1, ($2 > 0 ? "has a time" : "has none") }'
 echo "--- bad use"
 predict; echo "status $?"
 predict nosuch.jsonl; echo "status $?"
