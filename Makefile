@@ -69,7 +69,7 @@ $(GEN).c: $(ONNX_PROTO)
 $(GEN).h: $(GEN).c ;
 $(GEN).o: $(GEN).c $(B)/flags
 	$(Q)$(CC) $(filter-out -W%,$(CFLAGS)) -I$(@D) -c $< -o $@
-$(B)/profiler/network/onnx/%.o $(B)/learner/export/%.o: $(GEN).h
+$(filter $(B)/profiler/network/onnx/% $(B)/learner/export/%,$(LIBO)): $(GEN).h
 
 # Files of web/ and embed/ folders are built in: room/web/x.js is `static const char x_js[]` of "room/web/x.js.h".
 EMBED := $(patsubst %,$(B)/gen/embed/%.h,$(sort $(shell find $(DIRS) -path '*/web/*.*' -o -path '*/embed/*.*')))

@@ -201,11 +201,14 @@ static cdmpp_status make(const cd_kernel_prior *p, cutter *c, cd_graph **g, cd_w
     return st;
 }
 
+static const seed_kernel *drawn_kernel(const cd_kernel_prior *p, uint64_t seed, uint64_t root) { return &p->v[cd_rng_at(cd_rng_at(seed, root), 0) % p->n]; }
+
+const char *cd_kernel_prior_type(const cd_kernel_prior *p, uint64_t seed, uint64_t root) { return p->n ? drawn_kernel(p, seed, root)->kernel.type : ""; }
+
 cdmpp_status cd_kernel_prior_draw(const cd_kernel_prior *p, uint64_t seed, uint64_t root, uint64_t draw, cd_graph **g, cd_workload **w, cdmpp_err *err) {
-    const uint64_t own = cd_rng_at(seed, root);
     *w = NULL;
     *g = NULL;
     if (!p->n) return CDMPP_OK;
-    cutter c = {.k = &p->v[cd_rng_at(own, 0) % p->n], .root = cd_rng_at(own, 1), .child = draw == root ? 0 : cd_rng_at(seed, draw) | 1};
+    cutter c = {.k = drawn_kernel(p, seed, root), .root = cd_rng_at(cd_rng_at(seed, root), 1), .child = draw == root ? 0 : cd_rng_at(seed, draw) | 1};
     return make(p, &c, g, w, err);
 }

@@ -6,7 +6,7 @@
 
 #include "learner/kernels/kernels.h"
 
-enum { FIRST = 100, PER_ROUND = 20, AROUND = 4, TRIES = 200, HELD = 20 };
+enum { FIRST = 100, PER_ROUND = 20, AROUND = 4, TRIES = 200, HELD = 20, SEARCH = 10000 };
 
 typedef struct sampler {
     const cd_kernel_prior *p;
@@ -85,15 +85,16 @@ static cdmpp_status measure(sampler *x, const cd_workload *w, const cd_kernel_sa
     return st;
 }
 
-/* root NULL: around the networks' own sizes. */
-static cdmpp_status draw(sampler *x, const cd_kernel_sample *around, uint32_t round) {
+/* Near a sample; with `type` around the networks' own sizes, of that type; both NULL: of any. */
+static cdmpp_status draw(sampler *x, const cd_kernel_sample *around, const char *type, uint32_t round) {
+    for (int k = 0; type && k < SEARCH && strcmp(cd_kernel_prior_type(x->p, x->o.seed, x->next), type); k++) x->next++;
     cd_kernel_sample v = {.draw = x->next++, .round = round};
     cd_workload *w;
     cd_graph *g;
     size_t added = 0;
     bool new = false;
     v.root = around ? around->root : v.draw;
-    v.held = !around && cd_rng_at(0x68656c64, v.draw) % 5 == 0;
+    v.held = !around && !type && cd_rng_at(0x68656c64, v.draw) % 5 == 0;
     if (x->o.stop && *x->o.stop) return CD_FAIL(x->err, EINTERRUPTED, "while kernels were sampled");
     CD_TRY(cd_kernel_prior_draw(x->p, x->o.seed, v.root, v.draw, &g, &w, x->err));
     cdmpp_status st = w ? any_new(x, w, &new) : CDMPP_OK;
@@ -118,7 +119,13 @@ static int by_error(const void *a, const void *b) {
     return x->sample < y->sample ? -1 : 1;
 }
 
-/* Errors of the samples of one fold, by a model that does not know them. What it has no answer for counts as wholly wrong. */
+static bool is_listed(const cd_kernel_samples *s, const place *v, size_t n, const char *type) {
+    for (size_t k = 0; k < n; k++)
+        if (isinf(v[k].error) && !strcmp(s->v[v[k].sample].kernel.type, type)) return true;
+    return false;
+}
+
+/* Errors of the samples of one fold, by a model that does not know them. Of a type that it has no answer for, the first sample stands for all. */
 static cdmpp_status look(sampler *x, int fold, place *v, size_t *n) {
     cd_kernel_model *m;
     CD_TRY(cd_kernel_model_train(x->s, fold, &m, x->err));
@@ -129,7 +136,7 @@ static cdmpp_status look(sampler *x, int fold, place *v, size_t *n) {
         if (s->held || cd_kernel_fold(s->root) != fold || !strcmp(s->kernel.type, "LayoutTransform")) continue;
         st = cd_kernel_model_predict(m, &s->kernel, &t, x->err);
         const double e = isnan(t) ? HUGE_VAL : fabs(t / s->seconds - 1);
-        if (!st && e > x->o.target) v[(*n)++] = (place){i, e};
+        if (!st && e > x->o.target && !(isnan(t) && is_listed(x->s, v, *n, s->kernel.type))) v[(*n)++] = (place){i, e};
     }
     cd_kernel_model_free(m);
     return st;
@@ -146,9 +153,10 @@ static cdmpp_status round_of(sampler *x, uint32_t round) {
     for (size_t i = 0; !st && i < n; i++)
         for (size_t k = 0; !st && k < x->o.around && !is_over(x); k++) {
             const cd_kernel_sample s = x->s->v[v[i].sample];
-            st = draw(x, &s, round);
+            const bool few = isinf(v[i].error);
+            st = draw(x, few ? NULL : &s, few ? s.kernel.type : NULL, round);
         }
-    for (size_t k = n * x->o.around; !st && k < x->o.per_round * x->o.around && !is_over(x); k++) st = draw(x, NULL, round); /* too few are wrong */
+    for (size_t k = n * x->o.around; !st && k < x->o.per_round * x->o.around && !is_over(x); k++) st = draw(x, NULL, NULL, round); /* too few are wrong */
     cd_mem_free(v);
     return st;
 }
@@ -187,7 +195,7 @@ cdmpp_status cd_kernel_sample_run(const cd_kernel_prior *p, const cd_kernel_cloc
     if (!x.o.per_round) x.o.per_round = PER_ROUND;
     if (!x.o.around) x.o.around = AROUND;
     go_on(&x);
-    while (x.roots < x.o.first && !is_over(&x)) CD_TRY(draw(&x, NULL, 0));
+    while (x.roots < x.o.first && !is_over(&x)) CD_TRY(draw(&x, NULL, NULL, 0));
     for (;;) {
         CD_TRY(train_and_score(&x));
         if (is_good(&x)) return CDMPP_OK; /* end: TARGET */

@@ -12,7 +12,8 @@
  *   (1) a type is the operators of a kernel: "Conv+BatchNormalization+Relu"; each type has a booster of its own;
  *   (2) one draw in five of those around the networks' own sizes is held out: it is in no training and does not say where to sample. Sampling
  *       ends when `within` of the held out times (20 at least) are predicted to +-`target`, or the budget is spent;
- *   (3) where to sample is said by five-fold cross-validation of the others;
+ *   (3) where to sample is said by five-fold cross-validation of the others, draws near to each other in one fold. Of a type with too few
+ *       draws to tell, more are drawn around the networks' own sizes; none of these is held out;
  *   (4) samples are lines of a file that only grows. A run that was killed goes on with the same command.
  * One thread. Seconds. */
 #ifndef CD_KERNELS_H
@@ -85,6 +86,8 @@ void cd_kernel_prior_free(CD_TAKE cd_kernel_prior *p);
 #define CD_KERNEL_SPREAD 2.0
 #define CD_KERNEL_NEAR 1.25
 cdmpp_status cd_kernel_prior_draw(const cd_kernel_prior *p, uint64_t seed, uint64_t root, uint64_t draw, CD_GIVE cd_graph **g, CD_GIVE cd_workload **w, cdmpp_err *err);
+/* The type that the draw `root` is of. */
+const char *cd_kernel_prior_type(const cd_kernel_prior *p, uint64_t seed, uint64_t root);
 size_t cd_kernel_prior_count(const cd_kernel_prior *p);
 
 /* ---- the loop (kernel_sampler.c) ---- */

@@ -4,13 +4,12 @@
 #include "base/io/io.h"
 #include "features/sketch/sketch.h"
 #include "profiler/cmd/main_profile.h"
-#include "profiler/detect/detect.h"
 #include "profiler/network/source/source.h"
 #include "profiler/store/store.h"
 
 #define AT(member) offsetof(cd_main_profile, member)
-enum { WHAT, HOW, STORE, NETWORK, FUSION, HOSTS, TRACE };
-static const char *const group[] = {"What", "How", "Store", "Network", "Fusion", "Other hosts", "Traces"};
+enum { WHAT, HOW, STORE, NETWORK, FUSION, KERNELS, HOSTS, TRACE };
+static const char *const group[] = {"What", "How", "Store", "Network", "Fusion", "Kernels", "Other hosts", "Traces"};
 static const cd_option table[] = {
     {"tasks", 0, "FILE", CD_OPTION_FILES, AT(task), NULL, WHAT, "Task definitions: all_tasks.pkl, *.task.pkl, our text form, or a folder of these"},
     {"dry-run", 0, NULL, CD_OPTION_FLAG, AT(dry_run), NULL, WHAT, "Only read the records and lower their programs; say which cannot be"},
@@ -29,7 +28,7 @@ static const cd_option table[] = {
     {"plot", 0, "FILE", CD_OPTION_OUTPUT, AT(plot), "*.svg", WHAT, "sweep: also draw the variants there"},
     {"sizes", 0, "LIST", CD_OPTION_TEXT, AT(sizes), NULL, NETWORK, "curves: batch=1,4,8 or input=64,128,224: the network at these sizes"},
     {"describe-device", 0, NULL, CD_OPTION_FLAG, AT(describe), NULL, WHAT, "Print entries of devices.yaml for the devices named: cpu (default), opencl[:NAME], cuda[:NUMBER]"},
-    {"measure", 0, NULL, CD_OPTION_FLAG, AT(measure), NULL, WHAT, "With --describe-device: measure the units of a core, the memory bandwidth and the hardware descriptor (two seconds)"},
+    {"measure", 0, NULL, CD_OPTION_FLAG, AT(measure), NULL, WHAT, "kernels predict: run the networks, too. With --describe-device: measure the units of a core, the memory bandwidth and the hardware descriptor (two seconds)"},
     {"from-records", 0, NULL, CD_OPTION_FLAG, AT(from_records), NULL, WHAT, "With --describe-device: descriptors of the devices of measure records, from what all of them have run"},
     {"jobs", 'j', "N", CD_OPTION_INT, AT(jobs), "1..1024", HOW, "Compiler processes at a time (default: one per CPU)"},
     {"threads", 0, "N", CD_OPTION_INT, AT(threads), "1..1024", HOW, "Threads of a program on a CPU (default: -num-cores of the target, else all CPUs)"},
@@ -88,6 +87,11 @@ static const cd_option table[] = {
     {"repeats", 0, "N", CD_OPTION_INT, AT(repeats), "1..1000", FUSION, "detect: repeats of a test; up to four times as many where it is undecided (default: 7)"},
     {"channels", 0, "N", CD_OPTION_INT, AT(channels), "1..4096", FUSION, "detect: channels of the image that operators read; --input-size is its edge (default: 4, 256)"},
     {"planted", 0, "FILE", CD_OPTION_FILE, AT(planted), "*.json", FUSION, "detect: our executor fuses by these rules, to try the detection on it (default: by TVM's rules)"},
+    {"seconds", 0, "N", CD_OPTION_INT, AT(seconds), "1..100000000", KERNELS, "sample: at most so long (default: no limit; --limit is one of samples in the file)"},
+    {"target-error", 0, "PERCENT", CD_OPTION_INT, AT(target_error), "1..100", KERNELS, "sample: an error up to this is small; predict --measure: counts networks with one (default: 10)"},
+    {"within", 0, "PERCENT", CD_OPTION_INT, AT(within), "1..100", KERNELS, "sample: until so many of the samples held out have a small error (default: 95)"},
+    {"first", 0, "N", CD_OPTION_INT, AT(first), "1..1000000", KERNELS, "sample: draws around the networks' own sizes before the first training (default: 100)"},
+    {"plain", 0, NULL, CD_OPTION_FLAG, AT(plain), NULL, KERNELS, "sample: draw around the networks' own sizes alone, not where the error is large"},
     {"range", 0, "PATTERN", CD_OPTION_TEXT, AT(range), NULL, TRACE, "trace: each range of such a name (NVTX, 'ProfilerStep*') is a repeat of its own (default: each file is one)"},
     {"map", 0, "FILE", CD_OPTION_FILE, AT(map), "*.csv|*.json", TRACE, "trace: which operators the kernels are: CSV with columns kernel (a pattern) and operator, or Habana's graph (JSON)"},
     {"save-graph", 0, "FILE", CD_OPTION_OUTPUT, AT(save_graph), "*.json", TRACE, "trace: write the launches as a network with their times, for cdmpp-replay --graph"},
@@ -108,6 +112,7 @@ static const mode modes[] = {
     {"sweep", -1, cd_main_profile_sweep_check, cd_main_profile_sweep},
     {"corun", -1, cd_main_profile_corun_check, cd_main_profile_corun},
     {"curves", -1, cd_main_profile_curves_check, cd_main_profile_curves},
+    {"kernels", -1, cd_main_profile_kernels_check, cd_main_profile_kernels},
     {"fusion", -1, cd_main_profile_fusion_check, cd_main_profile_fusion},
     {"store", -1, cd_main_profile_store_check, cd_main_profile_store},
     {"--list-networks", (long)AT(list_networks), NULL, cd_main_profile_networks},
@@ -152,6 +157,8 @@ static const char *const use[] = {"records --tasks FILE --out OUT.json [OPTION..
                                   "corun --tasks FILE [--limit N] [--threads N] [--rounds N] [--out CSV] [OPTION...] LOG...",
                                   "curves --network NAME|FILE --sizes batch=N,N,...|input=N,N,... [--trials N] [--out TSV] [OPTION...] [LOG...]",
                                   "fusion detect [--backend cpu|opencl|command] [--command COMMAND] [--operators LIST] [--out RULES.json] [OPTION...]",
+                                  "kernels sample --network NAME,NAME,... --out SAMPLES.jsonl [--seconds N] [--limit N] [OPTION...]",
+                                  "kernels predict --network NAME,NAME,... [--measure] [OPTION...] SAMPLES.jsonl",
                                   "store import|list|best|near|export|stats --store FILE [OPTION...] [LOG|TABLE|TRACE|FOLDER...]",
                                   "--list-ops --network NAME|FILE [OPTION...]",
                                   "--list-tasks --network NAME|FILE [--target TARGET] [--layout LAYOUT] [--out-tasks FILE]",
@@ -185,6 +192,8 @@ static const cd_command self = {
     "curves: measures the operators of a network at several sizes and writes a table of time against size, which store import reads.\n\n"
     "fusion detect: measures test networks of two or more operators on a back end and tells which operators it runs as one program, as a table and with "
     "--out as a file of rules for --fusion-rules.\n\n"
+    "kernels sample: measures groups of operators of networks, with other sizes, where predictions of their times are wrong, until they are not. "
+    "kernels predict: the sum of predicted times of a network's groups.\n\n"
     "store: keeps measurements in one SQLite file that many may write at once. import reads logs, tables of operators, "
     "Nsight Systems' exports and PyTorch's traces; list shows workloads, best the fastest measurements, near those of the "
     "nearest shapes of the same operator; export writes records, CSV or JSON; stats counts.\n\n"

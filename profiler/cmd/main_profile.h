@@ -9,6 +9,7 @@
 #include <signal.h>
 
 #include "base/cli/cli.h"
+#include "profiler/network/workload/workload.h"
 #include "profiler/records/records.h"
 
 typedef struct cd_main_profile {
@@ -44,6 +45,9 @@ typedef struct cd_main_profile {
     /* fusion (main_profile_fusion.c); fusion_rules: networks, too */
     int fusion_backend, channels, repeats; /* position in CD_MAIN_PROFILE_FUSION_BACKENDS; 0: the default */
     const char *fusion_command, *alpha, *confidence, *operators, *chains, *planted, *fusion_rules;
+    /* kernels (main_profile_kernels.c) */
+    int seconds, target_error, within, first; /* 0: the default */
+    bool plain;
     /* other hosts (main_profile_records.c) */
     bool worker;
     cd_texts host;
@@ -66,7 +70,7 @@ enum { CD_MAIN_PROFILE_FUSION_CPU, CD_MAIN_PROFILE_FUSION_OPENCL, CD_MAIN_PROFIL
 
 /* The modes, X(name): each has a check of its options and a run. Both give what they fail with in *err; items of a run that failed are
  * counted in o->bad. */
-#define CD_MAIN_PROFILE_MODES(X) X(records) X(worker) X(draw) X(sweep) X(corun) X(curves) X(fusion) X(store) X(networks) X(ops) X(tasks) X(run) X(describe) X(wrap) X(trace)
+#define CD_MAIN_PROFILE_MODES(X) X(records) X(worker) X(draw) X(sweep) X(corun) X(curves) X(fusion) X(kernels) X(store) X(networks) X(ops) X(tasks) X(run) X(describe) X(wrap) X(trace)
 #define CD_X(name) \
     cdmpp_status cd_main_profile_##name##_check(const cd_main_profile *o, cdmpp_err *err); \
     cdmpp_status cd_main_profile_##name(cd_main_profile *o, cdmpp_err *err);
@@ -86,6 +90,8 @@ cd_hardware cd_main_profile_hardware(const char *target);
 cd_record_listener cd_main_profile_listener(cd_main_profile *o);
 /* The text, or with --json the JSON in its envelope, to standard output; freed. */
 cdmpp_status cd_main_profile_print(const cd_main_profile *o, const char *schema, CD_TAKE cd_buf *b, cdmpp_err *err);
+/* Warns of rules of fusion that the network needs and --fusion-rules does not have. */
+void cd_main_profile_open_rules(const cd_main_profile *o, const cd_workload *w);
 /* To the file, to standard output where `path` is NULL; freed and empty again. */
 cdmpp_status cd_main_profile_write(const char *path, CD_TAKE cd_buf *b, cdmpp_err *err);
 #endif

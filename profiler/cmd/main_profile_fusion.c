@@ -6,6 +6,14 @@
 
 static const char *target_of(const cd_main_profile *o) { return o->target ? o->target : o->fusion_backend == CD_MAIN_PROFILE_FUSION_OPENCL ? "opencl" : "llvm"; }
 
+/* A detection takes minutes: each answer is told when it is there. */
+static void told(void *ctx, const cd_detect_test *t) {
+    static const char *const word[] = {"undecided", "apart", "fused"};
+    const cd_main_profile *o = ctx;
+    cd_log_put(o->log, CD_LOG_INFO, "%s%s%s and %s: %s", t->before ? t->before : "", t->before ? "+" : "", t->first, strcmp(t->second, CD_FUSION_RULES_MANY) ? t->second : "several readers",
+               word[t->answer]);
+}
+
 static cdmpp_status read_numbers(const cd_main_profile *o, cd_detect_options *d, cdmpp_err *err) {
     *d = (cd_detect_options){.operators = o->operators, .chains = o->chains, .alpha = 0.5, .level = 0.99, .repeats = (unsigned)o->repeats, .channels = o->channels, .size = o->input_size,
                              .stop = o->stop};
@@ -50,6 +58,8 @@ static cdmpp_status detect(cd_main_profile *o, const cd_detect_backend *b, cdmpp
     cd_detect_options d;
     cd_detect *found = NULL;
     CD_TRY(read_numbers(o, &d, err));
+    d.told = told;
+    d.ctx = o;
     cdmpp_status st = cd_detect_run(b, &d, &found, err);
     if (!st) st = print(o, found, err);
     cd_detect_free(found);

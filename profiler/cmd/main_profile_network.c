@@ -36,8 +36,7 @@ static void report_missing(cd_main_profile *o, const char *node, const char *op,
     o->bad++;
 }
 
-/* Rules of fusion that the network needs and the file does not have. */
-static void report_open(const cd_main_profile *o, const cd_workload *w) {
+void cd_main_profile_open_rules(const cd_main_profile *o, const cd_workload *w) {
     for (uint32_t k = 0; k < w->open.n; k++) {
         const cd_fusion_rule *r = &w->open.rule[k];
         if (!strcmp(r->second, CD_FUSION_RULES_MANY)) cd_log_put(o->log, CD_LOG_WARNING, "%.150s: no rule for %s with several readers: they stay apart", o->fusion_rules, r->first);
@@ -118,7 +117,7 @@ cdmpp_status cd_main_profile_tasks(cd_main_profile *o, cdmpp_err *err) {
     cdmpp_status st = cd_network_source_missing(g, miss, n, &opt, err);
     if (!st && o->fusion_rules) st = cd_fusion_rules_read(o->fusion_rules, &rules, err);
     if (!st) st = cd_workload_build(g, &opt, &w, err);
-    if (!st) report_open(o, w);
+    if (!st) cd_main_profile_open_rules(o, w);
     for (uint32_t i = 0; !st && i < w->n_unsupported; i++) report_missing(o, w->unsupported[i].node, w->unsupported[i].op, w->unsupported[i].reason);
     if (!st && o->out_tasks) st = cd_task_registry_write(&b, w->tasks, err);
     if (!st && o->out_tasks) st = cd_main_profile_write(o->out_tasks, &b, err);
@@ -153,7 +152,7 @@ static cdmpp_status make_programs(cd_main_profile *o, const cd_hardware *hw, cd_
     cd_fusion_rules rules = {0};
     cdmpp_status st = o->fusion_rules ? cd_fusion_rules_read(o->fusion_rules, &rules, err) : CDMPP_OK;
     if (!st) st = cd_network_programs_make(&s, o->fusion_rules ? &rules : NULL, &po, &l, x, err);
-    if (!st && o->fusion_rules) report_open(o, x->workload);
+    if (!st && o->fusion_rules) cd_main_profile_open_rules(o, x->workload);
     cd_fusion_rules_free(&rules);
     o->bad += x->bad;
     return st;

@@ -105,6 +105,7 @@ static cdmpp_status add_test(detector *x, cd_detect_test t, const cd_detect_part
     }
     t.why.code = st;
     d->test[d->n++] = t;
+    if (x->o->told) x->o->told(x->o->ctx, &t);
     return CDMPP_OK;
 }
 

@@ -41,6 +41,7 @@ typedef struct cd_detect_backend {
     cdmpp_status (*programs)(void *ctx, const cd_detect_network *n, uint32_t *out, cdmpp_err *err);
 } cd_detect_backend;
 
+struct cd_detect_test;
 typedef struct cd_detect_options {
     const char *operators;      /* names with commas between; NULL: CD_DETECT_USUAL */
     const char *chains;         /* "Conv+Relu+Add,..."; NULL: those of CD_DETECT_USUAL_CHAINS whose operators are tested; "": none */
@@ -49,6 +50,8 @@ typedef struct cd_detect_options {
     unsigned repeats;           /* 0: 7 */
     int64_t channels, size;     /* of the image that operators read; 0: 4, 256. Matrices have as many elements, in rows of 16 */
     const volatile sig_atomic_t *stop; /* NULL: never */
+    void (*told)(void *ctx, const struct cd_detect_test *t); /* after each test; NULL: nobody listens */
+    void *ctx;
 } cd_detect_options;
 
 typedef struct cd_detect_test {

@@ -1,5 +1,6 @@
 /* Our executor as a back end: a test network becomes tasks by TVM's rules and the planted ones, each task gets the best of some random
- * schedules, and passes of the whole network are timed. What was built for a network and a repeat is kept: networks stand in many tests. */
+ * schedules, and passes of the whole network are timed. Channels stay where they are: changes of layout at the borders of a network are
+ * programs, too, and two networks have more borders than both in one. What was built for a network and a repeat is kept: networks stand in many tests. */
 #include "profiler/detect/detect.h"
 
 typedef struct made {
@@ -26,7 +27,7 @@ void cd_detect_executor_close(cd_detect_executor *x) {
 }
 
 static cdmpp_status build(const cd_detect_executor *x, const cd_detect_network *n, cd_workload **out, cdmpp_err *err) {
-    const cd_workload_options wo = {.target = x->o->target, .hardware = &x->o->hardware, .rules = x->o->planted};
+    const cd_workload_options wo = {.target = x->o->target, .layout = CD_WORKLOAD_LAYOUT_NCHW, .hardware = &x->o->hardware, .rules = x->o->planted};
     CD_TRY(cd_workload_build(n->graph, &wo, out, err));
     if (!(*out)->n_unsupported) return CDMPP_OK;
     const cdmpp_status st = CD_FAIL(err, EUNSUPPORTED, "%s: %s", (*out)->unsupported[0].op, (*out)->unsupported[0].reason);

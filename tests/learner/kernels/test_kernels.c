@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "check.h"
+#include "fault.h"
 #include "learner/kernels/kernels.h"
 #include "profiler/network/zoo/zoo.h"
 #include "tmp.h"
@@ -16,6 +17,7 @@ static cdmpp_err err;
 typedef struct machine {
     double noise, tick;         /* each call advances the clock by tick */
     double at;
+    const char *wild;           /* kernels of this type take anything up to twice as long */
     size_t calls, fail_at;      /* fail_at: the call that is interrupted; 0: none */
 } machine;
 
@@ -32,7 +34,8 @@ static cdmpp_status clock_time(void *ctx, const cd_workload *w, uint64_t draw, d
     for (uint32_t g = 0; g < w->n_group; g++) {
         cd_kernel k;
         assert_ok(cd_kernel_of(w, g, &a, &k, &err));
-        seconds[g] = law(&k) * exp(m->noise * (2 * cd_rng_unit(draw, g) - 1));
+        const bool wild = m->wild && !strncmp(k.type, m->wild, strlen(m->wild));
+        seconds[g] = law(&k) * exp(m->noise * (2 * cd_rng_unit(draw, g) - 1)) * (wild ? 1 + cd_rng_unit(draw, 100 + g) : 1);
     }
     cd_arena_free(&a);
     return CDMPP_OK;
@@ -117,19 +120,18 @@ static cd_kernel_sampled run(const char *path, machine *m, cd_kernel_sampler_opt
     return r;
 }
 
-/* More samples are better, and those around large errors are better than as many of the prior, where the error is asked for there. */
+/* It ends where the share of held out samples is reached, not before; the same file goes on. */
 TEST(test_target) {
     tmp_dir d = tmp_make();
     machine m = {.noise = 0.01};
     size_t n, few;
     const cd_kernel_sampled start = run(tmp_path(&d, "k.jsonl"), &m, (cd_kernel_sampler_options){.limit = 150}, &few);
     assert_int_equal(start.end, CD_KERNEL_END_LIMIT);
-    const cd_kernel_sampled r = run(tmp_path(&d, "k.jsonl"), &m, (cd_kernel_sampler_options){.target = 0.15, .within = 0.8, .limit = 4000}, &n);
-    print_message("%zu: %zu/%zu, %zu: %zu/%zu, rounds %u\n", few, start.score.within, start.score.n, n, r.score.within, r.score.n, r.rounds);
+    const cd_kernel_sampled r = run(tmp_path(&d, "k.jsonl"), &m, (cd_kernel_sampler_options){.target = 0.1, .within = 0.9, .limit = 4000}, &n);
     assert_int_equal(r.end, CD_KERNEL_END_TARGET);
     assert_true(n > few);
-    assert_true((double)r.score.within >= 0.8 * (double)r.score.n);
-    assert_true((double)start.score.within / (double)start.score.n < 0.8);
+    assert_true((double)r.score.within >= 0.9 * (double)r.score.n);
+    assert_true((double)start.score.within / (double)start.score.n < 0.9);
     tmp_remove(&d);
 }
 
@@ -194,6 +196,29 @@ TEST(test_budget) {
     tmp_remove(&d);
 }
 
+/* One type has times that sizes do not explain: later rounds go there. Plain sampling does not. */
+TEST(test_where) {
+    tmp_dir d = tmp_make();
+    double share[2][2]; /* of depthwise kernels: adaptive or plain, first or later rounds */
+    for (int plain = 0; plain < 2; plain++) {
+        machine m = {.noise = 0.01, .wild = "DepthwiseConv"};
+        size_t n, all[2] = {0}, wild[2] = {0};
+        cd_kernel_samples s;
+        (void)run(tmp_path(&d, plain ? "p" : "a"), &m, (cd_kernel_sampler_options){.limit = 400, .plain = plain, .within = 1}, &n);
+        assert_ok(cd_kernel_samples_open(tmp_path(&d, plain ? "p" : "a"), false, &s, &err));
+        for (size_t i = 0; i < s.n; i++) {
+            if (!strcmp(s.v[i].kernel.type, "LayoutTransform")) continue;
+            all[s.v[i].round > 0]++;
+            wild[s.v[i].round > 0] += !strncmp(s.v[i].kernel.type, m.wild, strlen(m.wild));
+        }
+        cd_kernel_samples_free(&s);
+        for (int k = 0; k < 2; k++) share[plain][k] = (double)wild[k] / (double)all[k];
+    }
+    assert_true(share[0][1] > 1.5 * share[0][0]);
+    assert_true(share[1][1] < 1.2 * share[1][0]);
+    tmp_remove(&d);
+}
+
 /* ---- networks ---- */
 
 /* The sum of its kernels' predictions is near the sum of their times; a network with a kernel of no samples has no answer. */
@@ -219,7 +244,6 @@ TEST(test_networks) {
             want += law(&x);
             if (isnan(each[g])) print_message("%s: no answer\n", x.type), unknown++;
         }
-        print_message("%s: %g of %g\n", names[k], sum, want);
         if (!isnan(sum)) assert_close(sum, want, 0.1, 0);
         free(each);
         cd_arena_free(&a);
@@ -253,4 +277,34 @@ TEST(test_bad_lines) {
     tmp_remove(&d);
 }
 
-TESTS(up, down, test_draws, test_target, test_resume, test_budget, test_networks, test_bad_lines)
+static cdmpp_status same_time(void *ctx, const cd_workload *w, uint64_t draw, double *seconds, cdmpp_err *e) {
+    (void)ctx, (void)draw, (void)e;
+    for (uint32_t g = 0; g < w->n_group; g++) seconds[g] = 1e-3;
+    return CDMPP_OK;
+}
+
+/* All calls but the training of trees, for which these samples are too few. */
+TEST(test_faults) {
+    tmp_dir d = tmp_make();
+    machine m = {0};
+    const cd_kernel_clock c = {&m, same_time, clock_now};
+    const char *path = tmp_path(&d, "k.jsonl");
+    FAULT_SWEEP(f, 3) {
+        cd_kernel_prior *p = NULL;
+        cd_kernel_samples s;
+        cd_kernel_sampled r;
+        f.step = 11;
+        unlink(path);
+        f.st = cd_kernel_samples_open(path, true, &s, &f.err);
+        if (!f.st) f.st = cd_kernel_prior_new((const cd_graph *const *)graph, 1, &wo, &p, &f.err);
+        if (!f.st) f.st = cd_kernel_sample_run(p, &c, &(cd_kernel_sampler_options){.limit = 4, .first = 2}, &s, &r, &f.err);
+        cd_kernel_prior_free(p);
+        cd_kernel_samples_free(&s);
+        if (f.st) continue;
+        f.st = cd_kernel_samples_open(path, false, &s, &f.err);
+        cd_kernel_samples_free(&s);
+    }
+    tmp_remove(&d);
+}
+
+TESTS(up, down, test_faults, test_draws, test_target, test_resume, test_budget, test_where, test_networks, test_bad_lines)

@@ -5,6 +5,7 @@
 
 #include "check.h"
 #include "base/text/text.h"
+#include "fault.h"
 #include "features/sketch/sketch.h"
 #include "profiler/detect/detect.h"
 #include "profiler/network/onnx/onnx.h"
@@ -309,10 +310,10 @@ TEST(test_executor) {
     cd_detect_backend b;
     cd_detect *d;
     cd_detect_executor_options o = {.target = "llvm", .hardware = cd_target_hardware(false, 1, 64), .threads = 1, .trials = 1, .budget_s = 0.002, .planted = &r};
-    assert_ok(cd_fusion_rules_add(&r, NULL, "Relu", "Add", CD_FUSION_FUSED, &err));
+    assert_ok(cd_fusion_rules_add(&r, NULL, "Conv", "Relu", CD_FUSION_FUSED, &err));
     assert_ok(cd_measure_open(&mo, &o.measure, &err));
     assert_ok(cd_detect_executor_open(&o, &x, &b, &err));
-    assert_ok(cd_detect_run(&b, &(cd_detect_options){.operators = "Relu,Add", .repeats = 1, .level = 0.999, .size = 16}, &d, &err));
+    assert_ok(cd_detect_run(&b, &(cd_detect_options){.operators = "Conv,Relu", .repeats = 1, .level = 0.999, .size = 16}, &d, &err));
     assert_int_equal(d->n, 4);
     for (uint32_t k = 0; k < 4; k++) {
         const cd_detect_test *t = &d->test[k];
@@ -328,4 +329,26 @@ TEST(test_executor) {
     cd_fusion_rules_free(&r);
 }
 
-TESTS(NULL, NULL, test_executor, test_planted, test_chain_against_pair, test_noise, test_confidence, test_alpha, test_refused, test_options, test_onnx, test_command)
+static cdmpp_status one_second(void *ctx, const cd_detect_network *n, unsigned repeat, double *seconds, cdmpp_err *e) {
+    cd_buf b = {0};
+    (void)ctx, (void)repeat;
+    const cdmpp_status st = cd_onnx_write(n->graph, &b, e);
+    cd_buf_free(&b);
+    *seconds = 1;
+    return st;
+}
+
+TEST(test_faults) {
+    FAULT_SWEEP(f, 3) {
+        const cd_detect_backend b = {NULL, one_second, NULL};
+        cd_buf out = {0};
+        cd_detect *d = NULL;
+        f.st = cd_detect_run(&b, &(cd_detect_options){.operators = "Conv,Add", .repeats = 1, .level = 0.5}, &d, &f.err);
+        if (!f.st) f.st = cd_detect_json(&out, d, "x", &f.err);
+        if (!f.st) f.st = cd_detect_text(&out, d, &f.err);
+        cd_buf_free(&out);
+        cd_detect_free(d);
+    }
+}
+
+TESTS(NULL, NULL, test_faults, test_executor, test_planted, test_chain_against_pair, test_noise, test_confidence, test_alpha, test_refused, test_options, test_onnx, test_command)
