@@ -125,6 +125,13 @@ cdmpp_status cd_online_adapt_add(cd_online_adapt *a, const char *device, bool un
     return CDMPP_OK;
 }
 
+/* Where it fails the tasks count as not fitted: their fit without what is shared would explain it twice. */
+static cdmpp_status fit_wide(cd_online_adapt_device *d, cdmpp_err *err) {
+    const cdmpp_status st = cd_online_adapt_wide_fit(d, err);
+    for (size_t k = 0; st && k < d->n_task; k++) d->task[k].changed = true;
+    return st;
+}
+
 /* Only tasks with new measurements are fitted again; then what the tasks of their device share. */
 cdmpp_status cd_online_adapt_fit(cd_online_adapt *a, cdmpp_err *err) {
     for (size_t d = 0; d < a->n_device; d++) {
@@ -135,7 +142,7 @@ cdmpp_status cd_online_adapt_fit(cd_online_adapt *a, cdmpp_err *err) {
             CD_TRY(cd_online_adapt_fit_task(t, err));
             any = true;
         }
-        if (any && a->device[d].unknown) CD_TRY(cd_online_adapt_wide_fit(&a->device[d], err));
+        if (any && a->device[d].unknown) CD_TRY(fit_wide(&a->device[d], err));
         else if (any) cd_online_adapt_fit_shift(&a->device[d]);
     }
     return CDMPP_OK;
