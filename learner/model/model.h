@@ -248,13 +248,13 @@ typedef struct cd_online_adapt_item {
 
 /* What makes programs of a task like or unlike, from its rows, n_row >= 1. */
 void cd_online_adapt_traits(const float *row, size_t n_row, float trait[CD_N_TRAIT]);
-/* Of a prediction and its measurement, both > 0 s. */
-cd_online_adapt_item cd_online_adapt_item_of(const cd_model_prediction *p, const float trait[CD_N_TRAIT], double measured_s);
+/* Of a prediction and its measurement, both > 0 s; `unknown` as below. */
+cd_online_adapt_item cd_online_adapt_item_of(const cd_model_prediction *p, bool unknown, const float trait[CD_N_TRAIT], double measured_s);
 
 /* Nothing measured yet. Errors: ENOMEM. */
 cdmpp_status cd_online_adapt_new(CD_GIVE cd_online_adapt **out, cdmpp_err *err);
 void cd_online_adapt_free(CD_TAKE cd_online_adapt *a); /* NULL is fine */
-/* `unknown`: the model does not know the device. Errors: ENOMEM; then nothing is entered. */
+/* `unknown`: no program of the device was trained on. Errors: ENOMEM; then nothing is entered. */
 cdmpp_status cd_online_adapt_add(cd_online_adapt *a, const char *device, bool unknown, const char *task, const cd_online_adapt_item *item,
                           cdmpp_err *err);
 /* Errors: ENOMEM; then the last fit stands for the tasks that were not reached. */

@@ -159,6 +159,8 @@ typedef struct cd_online_adapt_wide {
     size_t n;                    /* 0: there is none, the shift of the device is all */
     cd_online_adapt_item *seen;  /* (n) */
     double *factor, *alpha;      /* (n, n) lower: of all covariance; (n) its inverse times e */
+    double level;                /* variance of what all its programs share */
+    double scale;                /* of the variance of programs of tasks without a measurement */
 } cd_online_adapt_wide;
 
 typedef struct cd_online_adapt_device {

@@ -23,8 +23,10 @@ void cd_online_adapt_traits(const float *row, size_t n_row, float trait[CD_N_TRA
     for (int k = 0; k < 4; k++) trait[9 + k] = x[top[k]]; /* of the row with the most operations */
 }
 
-cd_online_adapt_item cd_online_adapt_item_of(const cd_model_prediction *p, const float trait[CD_N_TRAIT], double measured_s) {
-    cd_online_adapt_item i = {log(p->median_s), p->rel_std > 0 ? p->rel_std : usual_sigma, log(measured_s), {0}};
+/* On an unknown device all programs are unlike what was trained on, to the same degree: how sure the model is of which is in like_std. */
+cd_online_adapt_item cd_online_adapt_item_of(const cd_model_prediction *p, bool unknown, const float trait[CD_N_TRAIT], double measured_s) {
+    const double sigma = unknown ? p->like_std : p->rel_std;
+    cd_online_adapt_item i = {log(p->median_s), sigma > 0 ? sigma : usual_sigma, log(measured_s), {0}};
     memcpy(i.trait, trait, sizeof i.trait);
     return i;
 }
@@ -123,6 +125,13 @@ cdmpp_status cd_online_adapt_add(cd_online_adapt *a, const char *device, bool un
     return CDMPP_OK;
 }
 
+/* Where it fails the tasks count as not fitted: their fit without what is shared would explain it twice. */
+static cdmpp_status fit_wide(cd_online_adapt_device *d, cdmpp_err *err) {
+    const cdmpp_status st = cd_online_adapt_wide_fit(d, err);
+    for (size_t k = 0; st && k < d->n_task; k++) d->task[k].changed = true;
+    return st;
+}
+
 /* Only tasks with new measurements are fitted again; then what the tasks of their device share. */
 cdmpp_status cd_online_adapt_fit(cd_online_adapt *a, cdmpp_err *err) {
     for (size_t d = 0; d < a->n_device; d++) {
@@ -133,7 +142,7 @@ cdmpp_status cd_online_adapt_fit(cd_online_adapt *a, cdmpp_err *err) {
             CD_TRY(cd_online_adapt_fit_task(t, err));
             any = true;
         }
-        if (any && a->device[d].unknown) CD_TRY(cd_online_adapt_wide_fit(&a->device[d], err));
+        if (any && a->device[d].unknown) CD_TRY(fit_wide(&a->device[d], err));
         else if (any) cd_online_adapt_fit_shift(&a->device[d]);
     }
     return CDMPP_OK;
@@ -150,14 +159,14 @@ size_t cd_online_adapt_count(const cd_online_adapt *a) {
 bool cd_online_adapt_apply(const cd_online_adapt *a, const char *device, const char *task, const float trait[CD_N_TRAIT], cd_model_prediction *p) {
     const cd_online_adapt_device *d = find_device(a, device);
     const cd_online_adapt_task *t = d ? find_task(d, task) : NULL;
-    const cd_online_adapt_item item = cd_online_adapt_item_of(p, trait, 1);
+    const cd_online_adapt_item item = cd_online_adapt_item_of(p, d && d->unknown, trait, 1);
     double mean = 0, left = 1, shared, wide = 0;
     if (!d) return false;
     shared = d->shift;
     if (d->wide.n) cd_online_adapt_wide_posterior(&d->wide, &item, &shared, &wide);
     if (t && t->n_fit) cd_online_adapt_posterior(t, &item, &mean, &left);
-    left += wide / (item.sigma * item.sigma);
-    const double width = sqrt(left), median = item.median_log + shared + mean;
+    if (d->wide.n) left = left * (t && t->n_fit ? 1 : d->wide.scale) + wide / (item.sigma * item.sigma);
+    const double width = sqrt(left) * (p->rel_std > 0 ? item.sigma / p->rel_std : 1), median = item.median_log + shared + mean;
     /* the answer lies below the median by a multiple of the variance, the ends by multiples of its root */
     const double point = median + (log(p->latency_s) - item.median_log) * left;
     const double low = median + (log(p->low_s) - item.median_log) * width, high = median + (log(p->high_s) - item.median_log) * width;

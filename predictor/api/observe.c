@@ -81,7 +81,7 @@ static cdmpp_status collect(void *arg, cd_api_worker *w, size_t first, size_t n,
         if (f->st) continue;
         f->which = o->which;
         f->key = o->key;
-        f->item = cd_online_adapt_item_of(&o->pred, o->trait, y);
+        f->item = cd_online_adapt_item_of(&o->pred, o->which.unknown, o->trait, y);
     }
     return CDMPP_OK;
 }

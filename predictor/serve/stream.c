@@ -82,7 +82,8 @@ static cdmpp_status fill(cd_stream *s, cdmpp_err *err) {
     s->weight = cd_mem_zalloc(cd_task_registry_count(s->tasks) + 1, sizeof *s->weight);
     if (!s->scorer || !s->line || !s->scored || !s->weight) return CD_FAIL(err, ENOMEM, "batch of %d lines", BATCH);
     set_weights(s);
-    const cd_scorer_options o = {.which = {s->o.from ? s->o.to->name : s->o.device, s->o.nearest != NULL, s->o.nearest}, .launch = s->o.from != NULL, .traits = s->o.adapt};
+    const cd_scorer_options o = {.which = {s->o.from ? s->o.to->name : s->o.device, s->o.nearest != NULL, s->o.nearest},
+                                 .launch = s->o.from != NULL, .traits = s->o.adapt};
     for (int w = 0; w < n; w++) CD_TRY(cd_scorer_new(s->m, s->tasks, &o, &s->scorer[w], err));
     return s->o.from ? fill_from(s, n, err) : CDMPP_OK;
 }
@@ -172,9 +173,10 @@ static cdmpp_status enter(cd_stream *s, const cd_predict_line *l, cd_scored *o, 
         cd_log_err(s->told, CD_LOG_WARNING, &why);
         return CDMPP_OK;
     }
-    const cd_online_adapt_item item = cd_online_adapt_item_of(&o->pred, o->trait, o->measured_s);
+    const bool unknown = o->which.unknown || (t && !cd_trained_on_saw(t, o->which.device));
+    const cd_online_adapt_item item = cd_online_adapt_item_of(&o->pred, unknown, o->trait, o->measured_s);
     s->measured++;
-    return cd_online_adapt_add(s->adapt, o->which.name, o->which.unknown || (t && !cd_trained_on_saw(t, o->which.device)), o->key, &item, err);
+    return cd_online_adapt_add(s->adapt, o->which.name, unknown, o->key, &item, err);
 }
 
 /* With --strict the line with the error is still printed, and then its error ends the run. Pairs for the figures need a measured time

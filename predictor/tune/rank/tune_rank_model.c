@@ -315,7 +315,7 @@ static cdmpp_status learn(cd_tune_ranker *ranker, const cd_tune_task *t, const c
         for (size_t i = 0; i < n; i++) {
             const answer *a = &r->ans[i];
             if (a->st || !(seconds[i] > 0) || seconds[i] >= CD_TUNE_FAILED_S) continue;
-            const cd_online_adapt_item item = cd_online_adapt_item_of(&a->pred, a->trait, seconds[i]);
+            const cd_online_adapt_item item = cd_online_adapt_item_of(&a->pred, a->which.unknown, a->trait, seconds[i]);
             CD_TRY(cd_online_adapt_add(s->adapt, a->which.name, a->which.unknown, t->task->workload_key, &item, err));
         }
         CD_TRY(cd_online_adapt_fit(s->adapt, err));
