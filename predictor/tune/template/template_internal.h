@@ -1,0 +1,23 @@
+/* What the files of predictor/tune/template share among themselves. */
+#ifndef CD_PREDICTOR_TUNE_TEMPLATE_INTERNAL_H
+#define CD_PREDICTOR_TUNE_TEMPLATE_INTERNAL_H
+#include <stdlib.h>
+
+#include "predictor/tune/template/template.h"
+
+enum { CD_TEMPLATE_ELEMENT = 4, CD_TEMPLATE_LINE = 64 };
+/* What of a cache the tiles may have: the rest is for stacks, pointers and lines that came too many. */
+#define CD_TEMPLATE_L1_SHARE 0.75
+#define CD_TEMPLATE_L2_SHARE 0.6
+
+/* Products of extents stop at the end of the type: shapes are anybody's. Both >= 0. */
+static inline int64_t cd_template_mul(int64_t a, int64_t b) {
+    int64_t c;
+    return __builtin_mul_overflow(a, b, &c) ? INT64_MAX : c;
+}
+
+/* Vectors of sums that s3 keeps in registers. */
+int64_t cd_template_accumulators(const cd_template_nest *n, const cd_template_machine *m, const int32_t *s3);
+/* Bytes of an operand that a tile touches, in whole lines where it lies as the task has it. */
+int64_t cd_template_bytes(const cd_template_nest *n, const cd_template_operand *o, const int64_t *tile);
+#endif
