@@ -1,6 +1,7 @@
 /* cdmpp-tune: its options, which of them go together, and its modes. The work is done by predictor/tune. */
 #include <string.h>
 
+#include "base/io/io.h"
 #include "predictor/score/score.h"
 #include "predictor/tune/report/report.h"
 #include "profiler/network/source/source.h"
@@ -13,10 +14,12 @@ typedef struct {
     cd_tune_compare_plan plan;  /* of --compare, --at, --tuner */
     int tune, held_out;         /* 0: false */
     int tuner, emit, executor;  /* -1: not given */
+    int fallback;               /* -1: not given */
+    const char *machine;        /* a described processor, for templates */
     const char *network, *model, *compare, *at, *epsilon, *min_gain, *out, *best, *curves, *emit_dir, *svg, *opbench;
     bool default_model;         /* `model` is the default one */
     cd_arena arena;
-    bool list_tuners, space_dump, dry_run, replays, json;
+    bool list_tuners, space_dump, templates, dry_run, replays, json;
     cd_log *log;
     size_t bad;                 /* items that failed: exit code 3 */
 } options;
@@ -49,6 +52,8 @@ static const cd_option table[] = {
     {"population", 0, "N", CD_OPTION_INT, AT(session.population), "2..1000000", SEARCH, "Candidates that a search keeps at a time (default: its own)"},
     {"generations", 0, "N", CD_OPTION_INT, AT(session.generations), "1..100000", SEARCH, "Generations between two measurements (default: the search's own)"},
     {"epsilon", 0, "SHARE", CD_OPTION_TEXT, AT(epsilon), NULL, SEARCH, "Share of random candidates, 0 to 1 (default: the search's own)"},
+    {"machine", 0, "NAME", CD_OPTION_TEXT, AT(machine), NULL, SEARCH, "Tuners of templates: caches and vectors of this described CPU (default: of this machine)"},
+    {"fallback", 0, "TUNER", CD_OPTION_WORD, AT(fallback), CD_TUNERS, SEARCH, "Tuners of templates: who searches the tasks that no template fits (default: nobody)"},
     {"compare", 0, "A,B,...", CD_OPTION_TEXT, AT(compare), NULL, SEARCH, "Run several tuners with the same budget, logs OUT.A.json, OUT.B.json ..., and print their best at --at"},
     {"at", 0, "N,N,...", CD_OPTION_TEXT, AT(at), NULL, SEARCH, "Numbers of trials of a task to tell the best at (default: 10,50,100,300)"},
     {"trials", 0, "N", CD_OPTION_INT, AT(session.trials), "1..100000000", END, "Measurements of all tasks together, as TVM's num_measure_trials; those in --out count (default: 64 of each task)"},
@@ -87,6 +92,7 @@ static const cd_option table[] = {
     {"svg", 0, "FILE", CD_OPTION_FILE, AT(svg), "*.svg", REPLAY, "Draw best found over trials and over simulated seconds"},
     {"opbench", 0, "FOLDER", CD_OPTION_FOLDER, AT(opbench), NULL, REPLAY, "Also write OpBench's partial_res and op_costs files there"},
     {"list-tuners", 0, NULL, CD_OPTION_FLAG, AT(list_tuners), NULL, SEARCH, "List the tuners"},
+    {"templates", 0, NULL, CD_OPTION_FLAG, AT(templates), NULL, WHAT, "Print the templates of each task that would be tried, --trials-per-task of each (default: 10); --out: as records without times"},
     {"space-dump", 0, NULL, CD_OPTION_FLAG, AT(space_dump), NULL, WHAT, "Print the choices that make up the space of each task, and its size, as JSON"},
 };
 
@@ -116,6 +122,21 @@ static cdmpp_status check_tuner(options *o, const char *fallback, cdmpp_err *err
     return CDMPP_OK;
 }
 
+static bool has_templates(const options *o) {
+    for (size_t k = 0; k < o->plan.n_tuner; k++)
+        if (o->plan.tuner[k]->templates) return true;
+    return false;
+}
+
+/* The fallback is a search in Ansor's space. */
+static cdmpp_status check_templates(options *o, cdmpp_err *err) {
+    if (!has_templates(o)) return o->machine || o->fallback >= 0 ? CD_FAIL(err, EUSAGE, "--machine and --fallback are for tuners of templates") : CDMPP_OK;
+    if (o->fallback < 0) return CDMPP_OK;
+    o->session.fallback = cd_tune_tuner_at((size_t)o->fallback);
+    if (o->session.fallback->templates) return CD_FAIL(err, EUSAGE, "--fallback %s has no more templates than --tuner", o->session.fallback->name);
+    return cd_tune_tuner_needs_model(o->session.fallback) && !o->model ? CD_FAIL(err, EUSAGE, "--fallback %s needs --cost-model", o->session.fallback->name) : CDMPP_OK;
+}
+
 static cdmpp_status check_search(options *o, cdmpp_err *err) {
     if (!o->compare) CD_TRY(check_tuner(o, o->model ? "cdmpp" : "ansor", err));
     if (!o->model && (o->session.device || o->session.nearest || o->session.frozen)) return CD_FAIL(err, EUSAGE, "--device, --nearest and --frozen are about --cost-model");
@@ -125,10 +146,11 @@ static cdmpp_status check_search(options *o, cdmpp_err *err) {
     if (!o->tune && (o->tuner >= 0 || o->compare || o->session.trials || o->session.trials_per_task || o->session.warm.n || o->curves))
         return CD_FAIL(err, EUSAGE, "--tune=false leaves nothing for --tuner, --compare, --trials, --trials-per-task, --warm and --curves");
     if (o->at && !o->compare) return CD_FAIL(err, EUSAGE, "--at goes with --compare or --replay");
-    if (!o->compare) return CDMPP_OK;
+    if (!o->compare) return check_templates(o, err);
     if (o->tuner >= 0) return CD_FAIL(err, EUSAGE, "--compare and --tuner do not go together");
     if (o->best || o->emit >= 0) return CD_FAIL(err, EUSAGE, "--best and --emit are for a single tuner, not for --compare");
-    return check_tuner(o, "", err);
+    CD_TRY(check_tuner(o, "", err));
+    return check_templates(o, err);
 }
 
 static cdmpp_status check_emit(const options *o, cdmpp_err *err) {
@@ -173,6 +195,7 @@ static cdmpp_status check_replay(options *o, cdmpp_err *err) {
     if (!o->model && (o->session.device || o->session.nearest || o->session.frozen || o->replay.data.n))
         return CD_FAIL(err, EUSAGE, "--device, --nearest, --frozen and --data are about --cost-model");
     CD_TRY(check_tuner(o, o->model ? "cdmpp" : "random", err));
+    if (has_templates(o)) return CD_FAIL(err, EUSAGE, "--replay has the programs of its logs only: tuners of templates make their own");
     if (!cd_tune_replay_ranks(&o->plan) || o->what.file.n) return CDMPP_OK;
     return CD_FAIL(err, EUSAGE, "--tasks is missing: %s reads programs", o->plan.tuner[0]->ranker ? o->plan.tuner[0]->name : "a tuner");
 }
@@ -196,7 +219,7 @@ static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
     o->operand = said->operand;
     CD_TRY(take_network(o, err));
     if (o->list_tuners) return o->operand.n ? CD_FAIL(err, EUSAGE, "unexpected '%.60s'", o->operand.v[0]) : CDMPP_OK;
-    return o->space_dump ? check_tasks(o, err) : o->replays ? check_replay(o, err) : check_session(o, err);
+    return o->space_dump || o->templates ? check_tasks(o, err) : o->replays ? check_replay(o, err) : check_session(o, err);
 }
 
 /* ---- what it says about itself ---- */
@@ -205,6 +228,7 @@ static const char *const use[] = {"--network NAME|FILE [--target TARGET] [--tune
                                   "--compare A,B,... [--at N,N,...] --tasks FILE --out LOG [OPTION...]",
                                   "--space-dump --tasks FILE [--task KEY|#I] [--target TARGET]",
                                   "--replay [--compare A,B,...] [--at N,N,...] --tasks FILE [--cost-model FILE] [OPTION...] LOG|FOLDER...",
+                                  "--templates --tasks FILE [--task KEY|#I] [--machine NAME] [--out FILE]",
                                   "--list-tuners",
                                   NULL};
 static const char *const example[] = {
@@ -240,6 +264,30 @@ static cdmpp_status dump_spaces(options *o, cdmpp_err *err) {
     if (!st) st = cd_command_result(o->json, "cdmpp.tune_space", "cdmpp-tune", o->log, &b, err);
     else cd_buf_free(&b);
     o->bad = t.n_left_out;
+    cd_tune_tasks_free(&t);
+    return st;
+}
+
+/* All lines are made before the first is written: a file of half the records would look complete. */
+static cdmpp_status print_templates(options *o, const cd_tune_tasks *t, cdmpp_err *err) {
+    cd_buf b = {0}, records = {0};
+    const int most = o->session.trials_per_task ? o->session.trials_per_task : CD_TUNE_TEMPLATE_TRIALS;
+    cd_tune_template_shown shown = {.tasks = t, .o = {o->session.machine, o->session.isa}, .most = (uint32_t)most, .json = o->json, .records = o->out ? &records : NULL};
+    cdmpp_status st = cd_tune_template_print(&b, &shown, err);
+    if (!st && records.oom) st = CD_FAIL(err, ENOMEM, "records");
+    if (!st && o->out) st = cd_file_write(o->out, records.p, records.n, err);
+    cd_buf_free(&records);
+    o->bad += shown.without;
+    if (!st) return cd_command_result(o->json, "cdmpp.tune_templates", "cdmpp-tune", o->log, &b, err);
+    cd_buf_free(&b);
+    return st;
+}
+
+static cdmpp_status show_templates(options *o, cdmpp_err *err) {
+    cd_tune_tasks t = {0};
+    cdmpp_status st = cd_tune_tasks_read(&o->what, o->log, &t, err);
+    if (!st) st = print_templates(o, &t, err);
+    o->bad += t.n_left_out;
     cd_tune_tasks_free(&t);
     return st;
 }
@@ -331,22 +379,42 @@ static cdmpp_status replay(options *o, cdmpp_err *err) {
     return st;
 }
 
+static cdmpp_status run_mode(options *o, cdmpp_err *err) {
+    return o->list_tuners  ? list_tuners(o, err)
+           : o->space_dump ? dump_spaces(o, err)
+           : o->templates  ? show_templates(o, err)
+           : o->replays    ? replay(o, err)
+                           : run_session(o, err);
+}
+
+/* The description that --machine names. */
+static cdmpp_status find_machine(options *o, cd_device_table **devices, cdmpp_err *err) {
+    const char *path;
+    cd_diag diag = {0};
+    if (!o->machine) return CDMPP_OK;
+    cdmpp_status st = cd_device_table_path(&o->arena, NULL, NULL, &path, err);
+    if (!st) st = cd_device_table_load(path, &diag, devices, err);
+    if (st && diag.n) cd_log_lines(o->log, CD_LOG_ERROR, diag.text.p);
+    cd_diag_free(&diag);
+    return st ? st : cd_err_key(err, cd_device_table_find(*devices, o->machine, &o->session.machine, err), "--machine");
+}
+
 static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err) {
     options *o = to;
+    cd_device_table *devices = NULL;
     o->json = r->said.json;
     o->log = o->session.log = &r->log;
     o->session.stop = r->stop;
     o->session.threads = o->what.threads;
-    const cdmpp_status st = o->list_tuners ? list_tuners(o, err)
-                            : o->space_dump ? dump_spaces(o, err)
-                            : o->replays ? replay(o, err)
-                            : run_session(o, err);
+    cdmpp_status st = find_machine(o, &devices, err);
+    if (!st) st = run_mode(o, err);
+    cd_device_table_free(devices);
     cd_arena_free(&o->arena);
     if (o->bad) r->exit_code = 3;
     return st;
 }
 
 int main(int argc, char **argv) {
-    options o = {.tune = 1, .held_out = 1, .tuner = -1, .emit = -1, .session = {.epsilon = -1}};
+    options o = {.tune = 1, .held_out = 1, .tuner = -1, .fallback = -1, .emit = -1, .session = {.epsilon = -1}};
     return cd_command_main(&self, argc, argv, &o, run);
 }

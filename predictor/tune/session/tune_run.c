@@ -92,21 +92,12 @@ static cdmpp_status make_sched(cd_tune_run *r, cdmpp_err *err) {
     return st;
 }
 
-static cdmpp_status template_space(const cd_tune_run *r, unit *u, cdmpp_err *err) {
-    const cd_tune_task *t = &u->of.of;
-    cd_template_nest n;
-    cd_template_machine m;
-    CD_TRY(cd_template_nest_read(t->task, t->gpu, &n, err)); /* says that it is for CPUs before a GPU's machine is looked for */
-    CD_TRY(r->o.machine ? cd_template_machine_of(r->o.machine, t->hardware.num_cores, &m, err)
-                        : cd_template_machine_here(r->o.isa, t->target, t->hardware.num_cores, &m, err));
-    return cd_tune_space_template(t, &m, r->o.seed, &u->space, err);
-}
-
 /* The space of a tuner, and its search. */
 static cdmpp_status open_unit(cd_tune_run *r, unit *u, const cd_tune_tuner *t, cd_tune_ranker *ranker, cdmpp_err *err) {
     const cd_tune_run_options *o = &r->o;
+    cd_template_machine m;
     CD_TRY(o->space       ? o->space(o->ctx, &u->of.of, o->seed, &u->space, &u->state.naive, err)
-           : t->templates ? template_space(r, u, err)
+           : t->templates ? cd_tune_template_space(&u->of.of, &o->templates, o->seed, &u->space, &m, err)
                           : cd_tune_space_sketch(&u->of.of, o->seed, &u->space, &u->state.naive, err));
     const cd_tune_search_setup s = {.space = u->space, .ranker = ranker, .seed = o->seed, .population = o->population,
                                     .generations = o->generations, .epsilon = o->epsilon};

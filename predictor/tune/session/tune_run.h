@@ -16,6 +16,7 @@
 
 #include "predictor/tune/core/core.h"
 #include "predictor/tune/session/tune_task_scheduler.h"
+#include "predictor/tune/session/tune_template.h"
 #include "predictor/tune/session/tune_tuner.h"
 
 /* What one candidate gave. */
@@ -54,8 +55,7 @@ typedef struct cd_tune_round {
 typedef struct cd_tune_run_options {
     const cd_tune_tuner *tuner;
     const cd_tune_tuner *fallback; /* for tasks that no template fits; NULL: they are left */
-    const char *isa;            /* templates: instructions of this processor, as cd_template_machine_here has them */
-    const struct cd_device *machine; /* templates: for this one; NULL: this processor */
+    cd_tune_template_options templates;
     cd_tune_ranker_setup ranker; /* .model and so on, for the tuners that rank */
     uint64_t seed;
     uint32_t population, generations; /* 0: the search's own */

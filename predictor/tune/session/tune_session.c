@@ -19,7 +19,7 @@ static cd_tune_run_options run_options(cd_tune_session *s) {
     const cd_tune_session_options *o = s->o;
     const uint32_t n = s->what->n;
     cd_tune_run_options r = {.tuner = s->tuner, .seed = (uint64_t)o->seed, .population = (uint32_t)o->population, .generations = (uint32_t)o->generations,
-                             .epsilon = o->epsilon, .stop = o->stop, .fallback = o->fallback, .machine = o->machine, .isa = o->isa};
+                             .epsilon = o->epsilon, .stop = o->stop, .fallback = o->fallback, .templates = {o->machine, o->isa}};
     r.ranker = (cd_tune_ranker_setup){.model = s->model, .device = o->device, .nearest = o->nearest, .frozen = o->frozen, .threads = 1, .seed = r.seed};
     r.sched = (cd_tune_task_scheduler_options){.trials = (uint64_t)o->trials, .trials_per_task = (uint64_t)o->trials_per_task, .seconds = o->seconds,
                                       .per_round = (uint32_t)o->per_round, .early_stop = (uint64_t)o->early_stopping, .runs = o->runs, .min_gain = o->min_gain};

@@ -18,6 +18,8 @@ cdmpp_status cd_tune_space_sketch(const cd_tune_task *t, uint64_t seed, CD_GIVE 
  * says why), ENOTASK, ENOMEM. */
 enum { CD_TUNE_TEMPLATES = 128 };
 cdmpp_status cd_tune_space_template(const cd_tune_task *t, const cd_template_machine *m, uint64_t seed, CD_GIVE cd_tune_space **out, cdmpp_err *err);
+/* Of such a space: the block of each candidate of its list, and what the task sums. As long as the space. */
+CD_KEEP const cd_template_block *cd_tune_space_template_blocks(const cd_tune_space *s, CD_KEEP const cd_template_nest **nest);
 
 /* ---- tune_space_log.c: the candidates of one task's records, and no others ----
  *

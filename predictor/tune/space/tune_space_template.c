@@ -14,7 +14,9 @@ typedef struct {
     cd_sketch_sampler *sampler;
     cd_arena mem;
     cd_tune_cand *list;         /* (n_list) */
+    cd_template_block *block;   /* (n_list) which each is of */
     size_t n_list;
+    cd_template_nest nest;
     uint64_t seed;
 } template_space;
 
@@ -72,14 +74,15 @@ static void free_space(cd_tune_space *space) {
 static const cd_tune_space_kind kind = {.name = "template", .draw = draw, .change = change, .cross = cross, .list = list, .follow = follow, .free = free_space};
 
 /* A block that Ansor's rules do not allow is left out. */
-static cdmpp_status fill(template_space *s, const cd_template_nest *n, const cd_template_block *b, uint32_t n_block, cdmpp_err *err) {
+static cdmpp_status fill(template_space *s, const cd_template_block *b, uint32_t n_block, cdmpp_err *err) {
     cd_tune_key_set seen = {0};
     cdmpp_status st = CDMPP_OK;
     s->list = CD_NEWN(&s->mem, cd_tune_cand, n_block + 1);
-    if (!s->list) return CD_FAIL(err, ENOMEM, "%u programs", n_block);
+    s->block = CD_NEWN(&s->mem, cd_template_block, n_block + 1);
+    if (!s->list || !s->block) return CD_FAIL(err, ENOMEM, "%u programs", n_block);
     for (uint32_t k = 0; !st && k < n_block; k++) {
         cd_sketch_sample d;
-        st = cd_template_sample(n, &b[k], s->sketches, s->sampler, &d, err);
+        st = cd_template_sample(&s->nest, &b[k], s->sketches, s->sampler, &d, err);
         const cd_tune_cand c = st ? (cd_tune_cand){0} : cand_of(&d);
         const bool skip = st == CDMPP_EREJECTED || (!st && cd_tune_key_set_find(&seen, c.key, NULL));
         if (st == CDMPP_EREJECTED) st = CDMPP_OK;
@@ -87,6 +90,7 @@ static cdmpp_status fill(template_space *s, const cd_template_nest *n, const cd_
         st = cd_tune_key_set_put(&seen, c.key, 0, err);
         if (!st) st = cd_tune_cand_copy(&s->mem, &c, &s->list[s->n_list], err);
         s->list[s->n_list].row = (uint32_t)s->n_list;
+        s->block[s->n_list] = b[k];
         s->n_list += !st;
     }
     cd_tune_key_set_free(&seen);
@@ -96,15 +100,14 @@ static cdmpp_status fill(template_space *s, const cd_template_nest *n, const cd_
 
 static cdmpp_status make(template_space *s, const cd_template_machine *m, cdmpp_err *err) {
     const cd_tune_task *t = &s->space.of;
-    cd_template_nest n;
     cd_template_block *b;
     uint32_t n_block;
     cd_arena a = {0};
-    CD_TRY(cd_template_nest_read(t->task, t->gpu, &n, err));
+    CD_TRY(cd_template_nest_read(t->task, t->gpu, &s->nest, err));
     CD_TRY(cd_sketch_space_new(t->task, &t->hardware, t->gpu, &s->sketches, err));
     CD_TRY(cd_sketch_sampler_new(s->sketches, s->seed, &s->sampler, err));
-    cdmpp_status st = cd_template_best(&n, m, CD_TUNE_TEMPLATES, &a, &b, &n_block, err);
-    if (!st) st = fill(s, &n, b, n_block, err);
+    cdmpp_status st = cd_template_best(&s->nest, m, CD_TUNE_TEMPLATES, &a, &b, &n_block, err);
+    if (!st) st = fill(s, b, n_block, err);
     cd_arena_free(&a);
     return st;
 }
@@ -119,4 +122,10 @@ cdmpp_status cd_tune_space_template(const cd_tune_task *t, const cd_template_mac
     if (st) free_space(&s->space);
     else *out = &s->space;
     return st;
+}
+
+const cd_template_block *cd_tune_space_template_blocks(const cd_tune_space *space, const cd_template_nest **nest) {
+    const template_space *s = (const template_space *)space;
+    *nest = &s->nest;
+    return s->block;
 }

@@ -8,10 +8,11 @@
 
 #include "predictor/tune/template/template_internal.h"
 
-enum { REGISTERS = 16, KEPT = 12, WAYS = 3, INNERMOST = 64, DIVISORS = 1600 };
+enum { REGISTERS = 20, KEPT = 12, WAYS = 3, INNERMOST = 64, DIVISORS = 1600 };
 /* A candidate that has the registers, the L1 or the L2 block of one that was picked before must be so much cheaper. */
 static const double same_registers = 0.04, same_sum = 0.02, same_l2 = 0.01;
-static const uint32_t limit[] = {16, 64, 512}; /* of Ansor's unroll pragma */
+enum { LIMITS = 3 };
+static const uint32_t limit[LIMITS] = {16, 64, 512}; /* of Ansor's unroll pragma */
 
 typedef struct {
     uint32_t n;
@@ -142,22 +143,6 @@ typedef struct {
     ranking kept, ways;
 } finder;
 
-static bool has_guarded(const cd_template_nest *n) { return n->in[0].guarded || n->in[1].guarded; }
-
-/* The cheapest place of the copy, and so the cost. */
-static void price(finder *f, cd_template_block *b) {
-    double best = (double)INFINITY;
-    uint8_t at = 0;
-    for (b->copy = 0; b->copy < (has_guarded(f->n) ? CD_TEMPLATE_COPIES : 1); b->copy++) {
-        const double c = cd_template_cost(f->n, f->m, b);
-        if (c >= best) continue;
-        best = c;
-        at = b->copy;
-    }
-    b->copy = at;
-    b->cycles = best;
-}
-
 /* S0 tiles for every thread. */
 static bool feeds_threads(const finder *f, const cd_template_block *b) {
     int64_t tiles = 1, most = 1;
@@ -178,7 +163,7 @@ static void each_way(finder *f, cd_template_block *b) {
         for (uint32_t k = 0; k < n_open; k++)
             if (ways >> k & 1) b->s1[open[k]] = (int32_t)(f->n->extent[open[k]] / ((int64_t)b->s2[open[k]] * b->s3[open[k]]));
         if (!feeds_threads(f, b)) continue;
-        price(f, b);
+        cd_template_choose(f->n, f->m, limit, LIMITS, b);
         enter(f->n, &f->kept, b);
     }
 }
@@ -202,20 +187,15 @@ static void each_r1(finder *f, cd_template_block *b) {
     } while (next(f->r1, at, sums));
 }
 
-/* The kept block with every S1 and every limit of the pragma that unrolls S3: the cheapest to f->ways. */
+/* The kept block with every S1 and every limit of the pragma: the cheapest to f->ways. */
 static void refine(finder *f, cd_template_block *b) {
     const uint32_t s = f->n->n_space;
     uint32_t at[CD_TEMPLATE_AXES] = {0};
-    double rows = 1;
-    for (uint32_t a = 0; a + 1 < s; a++) rows *= b->s3[a];
     for (uint32_t a = 0; a < s; a++) divisors(f->n->extent[a] / ((int64_t)b->s2[a] * b->s3[a]), 1.5, &f->s1[a]);
     do {
         take(f->s1, at, s, b->s1);
-        if (!feeds_threads(f, b)) continue;
-        for (uint32_t k = 0; k < sizeof limit / sizeof *limit; k++) {
-            b->unroll = limit[k];
-            if (rows > limit[k]) continue;
-            price(f, b);
+        for (uint32_t k = 0; k < LIMITS && feeds_threads(f, b); k++) {
+            cd_template_choose(f->n, f->m, &limit[k], 1, b);
             enter(f->n, &f->ways, b);
         }
     } while (next(f->s1, at, s));
@@ -256,7 +236,6 @@ static cdmpp_status find(finder *f, cd_arena *a, cd_template_block *reg, uint32_
         while (f->r1[k].n && f->r1[k].v[f->r1[k].n - 1] > INNERMOST) f->r1[k].n--;
     for (uint32_t i = 0; i < n_reg && i < REGISTERS; i++) {
         f->kept.n = 0;
-        reg[i].unroll = limit[1];
         each_r1(f, &reg[i]);
         for (uint32_t k = 0; k < f->kept.n; k++) {
             f->ways.n = 0;

@@ -1,18 +1,25 @@
-/* The analytic cost of a block, in cycles of one core: its multiply-adds and loads, accumulators that leave their registers, bytes that come from the next
- * cache, the copy of a guarded operand, and the loops themselves.
+/* The analytic cost of a block: its runs of multiply-adds, bytes that come from the next cache, and the copy of a guarded operand. Its unit is the time of one
+ * vector multiply-add; only the order that it gives matters.
  *
- * Only the order that it gives matters, so its unit is one vector multiply-add. */
+ *   a run     all turns of R1 over one S3 tile; where S2 is 1, of R0 too, for the sums stay in their registers
+ *     the longest of: its multiply-adds, its loads, its chain of sums less what runs beside it; and its loops' own instructions */
 #include <math.h>
 
 #include "predictor/tune/template/template_internal.h"
 
-/* Of one vector multiply-add: a vector load; the load of one element to all lanes; one element to its lane; how many must be under way. Of a run of the R1 loops:
- * its beginning and end. Of a turn of a loop. Of a row of a copy, of a vector of it. Cut on training tasks (docs/results/single.md). */
-static const double load = 1, spread = 0.5, gather = 1.5, latency = 5, run = 12, turn = 1, row = 6, move = 2;
-/* Bytes that come in that time from L2 and from what is behind it. */
+/* A vector load; the load of one element to all lanes; that of one element to its lane; how long a sum waits for the one before. */
+static const double load = 1, spread = 0.5, gather = 1.5, latency = 5;
+/* The begin and end of a run whose loops stay loops, and of one that is written out; a turn of a loop. A row of a copy, a vector of it. */
+static const double run_loops = 12, run_text = 0.5, turn = 1, row = 6, move = 2;
+/* So many multiply-adds are under way at once. Beyond `text` of them a loop body no longer fits the decoded instructions, and costs so much more. */
+static const double window = 200, text = 450, long_text = 1.3;
+/* The generators keep sums in variables for as long as a loop lasts. Without one they are elements of a buffer, which the compiler only follows through so many
+ * multiply-adds; then they are stored and loaded again. */
+static const double followed = 32, stored = 1.7;
+/* Bytes that come in that time from L2, and from what is behind it. */
 static const double from_l2 = 48, from_far = 12;
-/* Loops whose text is longer than so many multiply-adds no longer fit the decoded instructions. */
-static const double text = 700, long_text = 1.25;
+/* A body of so few multiply-adds is written out whatever the pragma says (codegen_unroll.c). */
+enum { ALWAYS = 50 };
 
 int64_t cd_template_vectors(const cd_template_machine *m, int64_t n) {
     int64_t lanes = m->vector_bytes / CD_TEMPLATE_ELEMENT, k = n / lanes;
@@ -61,10 +68,80 @@ static double loads_of(const cd_template_nest *n, const cd_template_machine *m, 
     return load * (double)(needed(n, o, s3, false) * cd_template_vectors(m, s3[v]));
 }
 
+/* The best that the tile can do: the sums are far enough apart, nothing but its own operands is loaded. */
 double cd_template_kernel_cost(const cd_template_nest *n, const cd_template_machine *m, const int32_t *s3) {
-    const double sums = (double)cd_template_accumulators(n, m, s3);
-    const double loads = loads_of(n, m, &n->in[0], s3) + loads_of(n, m, &n->in[1], s3);
-    return fmax(fmax(sums, loads), latency);
+    return fmax((double)cd_template_accumulators(n, m, s3), loads_of(n, m, &n->in[0], s3) + loads_of(n, m, &n->in[1], s3));
+}
+
+/* ---- a run ---- */
+typedef struct {
+    int32_t tile[CD_TEMPLATE_AXES]; /* whose sums are in registers: S3, or S2 x S3 where the body is written out */
+    double rows, sums;          /* of the tile: sums, vectors of sums */
+    double turns, text;         /* of the loops of the sum in a run; of those in one text */
+    bool kept;                  /* the sums stay from R0 turn to R0 turn */
+} run;
+
+static double product(const int32_t *len, uint32_t from, uint32_t to) {
+    double p = 1;
+    for (uint32_t k = from; k < to; k++) p *= len[k];
+    return p;
+}
+
+/* The code generators write a loop out if its statements, a vector counts as one, are within the pragma's limit. */
+static bool written_out(const run *r, double times, uint32_t limit) { return r->rows * times <= limit || r->sums * times <= ALWAYS; }
+
+static double text_of(const cd_template_nest *n, const cd_template_block *b, const run *r) {
+    double k = 1;
+    for (uint32_t a = n->n_axis; a-- > n->n_space && written_out(r, k * b->r1[a], b->unroll);) k *= b->r1[a];
+    return k;
+}
+
+static void set_sums(const cd_template_nest *n, const cd_template_machine *m, run *r) {
+    r->rows = product(r->tile, 0, n->n_space - 1);
+    r->sums = (double)cd_template_accumulators(n, m, r->tile);
+}
+
+static run run_of(const cd_template_nest *n, const cd_template_machine *m, const cd_template_block *b) {
+    run r = {.rows = 1};
+    double all = 1;
+    const double s2 = product(b->s2, 0, n->n_space), r1 = product(b->r1, n->n_space, n->n_axis);
+    for (uint32_t a = n->n_space; a < n->n_axis; a++) all *= (double)n->extent[a];
+    for (uint32_t a = 0; a < n->n_space; a++) r.tile[a] = b->s3[a];
+    set_sums(n, m, &r);
+    r.text = text_of(n, b, &r);
+    r.kept = s2 == 1;
+    if (!r.kept && r.text == r1 && r.sums * s2 <= (double)m->registers && written_out(&r, r1 * s2, b->unroll)) {
+        for (uint32_t a = 0; a < n->n_space; a++) r.tile[a] = b->s2[a] * b->s3[a];
+        r.rows *= s2;
+        r.sums *= s2;
+        r.kept = true;
+    }
+    r.turns = r.kept ? all : r1;
+    return r;
+}
+
+/* In a run that is written out, an operand that the nearest loop of S2 does not move stays in registers, if they are enough for it. */
+static bool stays(const cd_template_nest *n, const cd_template_machine *m, const cd_template_block *b, const cd_template_operand *o, const run *r) {
+    uint32_t axis = n->n_space;
+    while (axis-- > 0 && b->s2[axis] == 1) {}
+    if (r->kept || r->text < r->turns || axis >= n->n_space || cd_template_touches(o, axis)) return false;
+    const uint32_t v = vector_axis(n);
+    const double each = cd_template_touches(o, v) ? (double)(needed(n, o, b->s3, false) * cd_template_vectors(m, b->s3[v])) : (double)needed(n, o, b->s3, false);
+    return each * r->turns + r->sums <= (double)m->registers;
+}
+
+static double runs_cost(const cd_template_nest *n, const cd_template_machine *m, const cd_template_block *b) {
+    const run r = run_of(n, m, b);
+    double points = 1, loads = r.sums;
+    for (uint32_t a = 0; a < n->n_axis; a++) points *= (double)n->extent[a];
+    for (int k = 0; k < 2; k++)
+        if (!stays(n, m, b, &n->in[k], &r)) loads += r.turns * loads_of(n, m, &n->in[k], r.tile);
+    const double beside = r.kept ? 1 : fmax(1, window / (r.sums * r.turns));
+    double cycles = fmax(fmax(r.sums * r.turns, loads), latency * r.turns / beside);
+    if (r.sums * r.text > text) cycles *= long_text;
+    if (r.text == r.turns && r.sums * r.text > followed) cycles *= stored;
+    cycles += r.text < r.turns ? run_loops + turn * r.turns / r.text : run_text;
+    return cycles * points / (r.turns * product(r.tile, 0, n->n_space));
 }
 
 /* ---- bytes ---- */
@@ -132,24 +209,7 @@ static double traffic(const cd_template_nest *n, const loops *l, double cache) {
     return all;
 }
 
-/* ---- the parts ---- */
-static double product(const int32_t *len, uint32_t from, uint32_t to) {
-    double p = 1;
-    for (uint32_t k = from; k < to; k++) p *= len[k];
-    return p;
-}
-
-/* Turns of the R1 loops that stand in one text: from the inside out as long as the limit of the unroll pragma allows. */
-static double unrolled(const cd_template_nest *n, const cd_template_block *b) {
-    double rows = 1, k = 1;
-    for (uint32_t a = 0; a + 1 < n->n_space; a++) rows *= b->s3[a];
-    for (uint32_t a = n->n_axis; a-- > n->n_space;) {
-        if (rows * k * b->r1[a] > b->unroll) break;
-        k *= b->r1[a];
-    }
-    return k;
-}
-
+/* ---- the copy ---- */
 static double copy_cost(const cd_template_nest *n, const cd_template_machine *m, const cd_template_operand *o, const int64_t *tile, double times) {
     const double bytes = (double)cd_template_bytes(n, o, tile);
     int64_t last = 1;
@@ -175,18 +235,39 @@ static double guarded_cost(const cd_template_nest *n, const cd_template_machine 
     return copy_cost(n, m, o, tile, times) + away;
 }
 
-double cd_template_cost(const cd_template_nest *n, const cd_template_machine *m, const cd_template_block *b) {
-    loops l;
-    double points = 1, runs = 1;
-    loops_of(n, b, &l);
-    for (uint32_t a = 0; a < n->n_axis; a++) points *= (double)n->extent[a];
-    const double sums = (double)cd_template_accumulators(n, m, b->s3), turns = points / product(b->s3, 0, n->n_space), k = unrolled(n, b);
-    runs = turns / product(b->r1, n->n_space, n->n_axis);
-    double kernel = cd_template_kernel_cost(n, m, b->s3);
-    if (sums * k > text) kernel *= long_text;
-    double cycles = turns * (kernel + turn / k) + runs * (run + 2 * sums);
-    cycles += traffic(n, &l, CD_TEMPLATE_L1_SHARE * (double)m->l1_bytes) / from_l2 + traffic(n, &l, CD_TEMPLATE_L2_SHARE * (double)m->l2_bytes) / from_far;
+static double copies_cost(const cd_template_nest *n, const cd_template_machine *m, const cd_template_block *b) {
+    double cycles = 0;
     for (int i = 0; i < 2; i++)
         if (n->in[i].guarded) cycles += guarded_cost(n, m, b, &n->in[i]);
     return cycles;
+}
+
+static double moves_cost(const cd_template_nest *n, const cd_template_machine *m, const cd_template_block *b) {
+    loops l;
+    loops_of(n, b, &l);
+    return traffic(n, &l, CD_TEMPLATE_L1_SHARE * (double)m->l1_bytes) / from_l2 + traffic(n, &l, CD_TEMPLATE_L2_SHARE * (double)m->l2_bytes) / from_far;
+}
+
+double cd_template_cost(const cd_template_nest *n, const cd_template_machine *m, const cd_template_block *b) {
+    return runs_cost(n, m, b) + moves_cost(n, m, b) + copies_cost(n, m, b);
+}
+
+/* The parts do not depend on each other, so each choice is made by its own. */
+void cd_template_choose(const cd_template_nest *n, const cd_template_machine *m, const uint32_t *limit, uint32_t n_limit, cd_template_block *b) {
+    cd_template_block c = *b;
+    double runs = (double)INFINITY, copies = (double)INFINITY;
+    for (uint32_t k = 0; k < n_limit; k++) {
+        c.unroll = limit[k];
+        const double cost = runs_cost(n, m, &c);
+        if (cost >= runs) continue;
+        runs = cost;
+        b->unroll = limit[k];
+    }
+    for (c.copy = 0; c.copy < CD_TEMPLATE_COPIES; c.copy++) {
+        const double cost = copies_cost(n, m, &c);
+        if (cost >= copies) continue;
+        copies = cost;
+        b->copy = c.copy;
+    }
+    b->cycles = runs + copies + moves_cost(n, m, b);
 }

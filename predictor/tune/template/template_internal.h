@@ -20,4 +20,6 @@ static inline int64_t cd_template_mul(int64_t a, int64_t b) {
 int64_t cd_template_accumulators(const cd_template_nest *n, const cd_template_machine *m, const int32_t *s3);
 /* Bytes of an operand that a tile touches, in whole lines where it lies as the task has it. */
 int64_t cd_template_bytes(const cd_template_nest *n, const cd_template_operand *o, const int64_t *tile);
+/* Sets the cheapest of these limits of the unroll pragma, the cheapest place of the copy, and the cost. */
+void cd_template_choose(const cd_template_nest *n, const cd_template_machine *m, const uint32_t *limit, uint32_t n_limit, cd_template_block *b);
 #endif
