@@ -37,8 +37,8 @@ static void text_of(cd_buf *b, const cd_tune_unit *u, const shown *s) {
         lengths(b, c->s2, 0, n->n_space, WIDTH);
         lengths(b, c->r1, n->n_space, n->n_axis, WIDTH);
         lengths(b, c->s3, 0, n->n_space, WIDTH);
-        cd_buf_putf(b, "%9lld %8lld %8lld %6u %6s\n", (long long)cd_template_registers(n, s->m, c->s3), (long long)cd_template_l1_bytes(n, c),
-                    (long long)cd_template_l2_bytes(n, c), c->unroll, copies(n) ? copy_name[c->copy] : "");
+        cd_buf_putf(b, "%9lld %8lld %8lld %6u %6s\n", (long long)cd_template_registers(n, s->m, c->s3), (long long)cd_template_l1_bytes(n, s->m, c),
+                    (long long)cd_template_l2_bytes(n, s->m, c), c->unroll, copies(n) ? copy_name[c->copy] : "");
     }
 }
 
@@ -58,8 +58,8 @@ static void json_block(cd_json_writer *w, const shown *s, const cd_template_bloc
     json_lengths(w, "s3", c->s3, 0, n->n_space);
     json_lengths(w, "r1", c->r1, n->n_space, n->n_axis);
     cd_json_write_member_int(w, "registers", cd_template_registers(n, s->m, c->s3));
-    cd_json_write_member_int(w, "l1_bytes", cd_template_l1_bytes(n, c));
-    cd_json_write_member_int(w, "l2_bytes", cd_template_l2_bytes(n, c));
+    cd_json_write_member_int(w, "l1_bytes", cd_template_l1_bytes(n, s->m, c));
+    cd_json_write_member_int(w, "l2_bytes", cd_template_l2_bytes(n, s->m, c));
     cd_json_write_member_int(w, "unroll", c->unroll);
     if (copies(n)) cd_json_write_member_str(w, "copy", copy_name[c->copy]);
     cd_json_write_member_real(w, "cost", c->cycles);

@@ -77,8 +77,8 @@ int64_t cd_template_vectors(const cd_template_machine *m, int64_t n);
 /* Registers that the accumulators of s3 and one row of the other operand need. */
 int64_t cd_template_registers(const cd_template_nest *n, const cd_template_machine *m, const int32_t *s3);
 /* Bytes that the operands of one L1 block (S3 x R1) and one L2 block (S2 x R1) touch. */
-int64_t cd_template_l1_bytes(const cd_template_nest *n, const cd_template_block *b);
-int64_t cd_template_l2_bytes(const cd_template_nest *n, const cd_template_block *b);
+int64_t cd_template_l1_bytes(const cd_template_nest *n, const cd_template_machine *m, const cd_template_block *b);
+int64_t cd_template_l2_bytes(const cd_template_nest *n, const cd_template_machine *m, const cd_template_block *b);
 /* Does the block keep the limits: lengths divide the extents, S3 fits the registers, the L1 and L2 blocks their caches? */
 bool cd_template_legal(const cd_template_nest *n, const cd_template_machine *m, const cd_template_block *b);
 /* All register blocks that keep the limits, cheapest first, in `a`. Errors: ENOMEM. */

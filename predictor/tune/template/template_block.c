@@ -10,7 +10,7 @@
 
 enum { REGISTERS = 20, KEPT = 12, WAYS = 3, INNERMOST = 64, DIVISORS = 1600 };
 /* A candidate that has the registers, the L1 or the L2 block of one that was picked before must be so much cheaper. */
-static const double same_registers = 0.04, same_sum = 0.02, same_l2 = 0.01;
+static const double same_registers = 0.03, same_sum = 0.02, same_l2 = 0.04;
 enum { LIMITS = 3 };
 static const uint32_t limit[LIMITS] = {16, 64, 512}; /* of Ansor's unroll pragma */
 
@@ -32,16 +32,22 @@ static void divisors(int64_t of, double ratio, list *out) {
 static bool divides(int64_t extent, int64_t a, int64_t b, int64_t c) { return a > 0 && b > 0 && c > 0 && extent % cd_template_mul(cd_template_mul(a, b), c) == 0; }
 
 /* ---- limits ---- */
-int64_t cd_template_l1_bytes(const cd_template_nest *n, const cd_template_block *b) {
-    int64_t tile[CD_TEMPLATE_AXES];
-    for (uint32_t a = 0; a < n->n_axis; a++) tile[a] = a < n->n_space ? b->s3[a] : b->r1[a];
-    return cd_template_bytes(n, &n->in[0], tile) + cd_template_bytes(n, &n->in[1], tile);
+static int64_t bytes_of(const cd_template_nest *n, const cd_template_machine *m, const int64_t *tile, cd_template_place place) {
+    int64_t bytes = 0;
+    for (int k = 0; k < 2; k++) bytes += cd_template_bytes(n, m, &n->in[k], tile, n->in[k].packed ? CD_TEMPLATE_PACKED : place);
+    return bytes;
 }
 
-int64_t cd_template_l2_bytes(const cd_template_nest *n, const cd_template_block *b) {
+int64_t cd_template_l1_bytes(const cd_template_nest *n, const cd_template_machine *m, const cd_template_block *b) {
+    int64_t tile[CD_TEMPLATE_AXES];
+    for (uint32_t a = 0; a < n->n_axis; a++) tile[a] = a < n->n_space ? b->s3[a] : b->r1[a];
+    return bytes_of(n, m, tile, CD_TEMPLATE_NEAR);
+}
+
+int64_t cd_template_l2_bytes(const cd_template_nest *n, const cd_template_machine *m, const cd_template_block *b) {
     int64_t tile[CD_TEMPLATE_AXES];
     for (uint32_t a = 0; a < n->n_axis; a++) tile[a] = a < n->n_space ? (int64_t)b->s2[a] * b->s3[a] : b->r1[a];
-    return cd_template_bytes(n, &n->in[0], tile) + cd_template_bytes(n, &n->in[1], tile);
+    return bytes_of(n, m, tile, CD_TEMPLATE_FAR);
 }
 
 bool cd_template_legal(const cd_template_nest *n, const cd_template_machine *m, const cd_template_block *b) {
@@ -49,7 +55,7 @@ bool cd_template_legal(const cd_template_nest *n, const cd_template_machine *m, 
         const bool space = a < n->n_space;
         if (space ? !divides(n->extent[a], b->s1[a], b->s2[a], b->s3[a]) || b->s3[a] > INNERMOST : !divides(n->extent[a], 1, 1, b->r1[a]) || b->r1[a] > INNERMOST) return false;
     }
-    return cd_template_registers(n, m, b->s3) <= m->registers && cd_template_l1_bytes(n, b) <= m->l1_bytes && cd_template_l2_bytes(n, b) <= m->l2_bytes;
+    return cd_template_registers(n, m, b->s3) <= m->registers && cd_template_l1_bytes(n, m, b) <= m->l1_bytes && cd_template_l2_bytes(n, m, b) <= m->l2_bytes;
 }
 
 /* ---- all combinations of lists ---- */
@@ -113,7 +119,7 @@ static void each_s3(const cd_template_nest *n, const cd_template_machine *m, con
     for (uint32_t k = 0; k < l[axis].n && l[axis].v[k] <= INNERMOST; k++) {
         b->s3[axis] = l[axis].v[k];
         if (axis + 1 < n->n_space && cd_template_registers(n, m, b->s3) > m->registers) break;
-        if (cd_template_registers(n, m, b->s3) <= m->registers && cd_template_l1_bytes(n, b) <= m->l1_bytes && cd_template_l2_bytes(n, b) <= m->l2_bytes)
+        if (cd_template_registers(n, m, b->s3) <= m->registers && cd_template_l1_bytes(n, m, b) <= m->l1_bytes && cd_template_l2_bytes(n, m, b) <= m->l2_bytes)
             each_s3(n, m, l, axis + 1, b, r, count);
     }
     b->s3[axis] = 1;
@@ -172,7 +178,7 @@ static void each_s2(finder *f, cd_template_block *b) {
     uint32_t at[CD_TEMPLATE_AXES] = {0};
     do {
         take(f->s2, at, f->n->n_space, b->s2);
-        if (cd_template_l2_bytes(f->n, b) <= f->m->l2_bytes) each_way(f, b);
+        if (cd_template_l2_bytes(f->n, f->m, b) <= f->m->l2_bytes) each_way(f, b);
     } while (next(f->s2, at, f->n->n_space));
 }
 
@@ -183,7 +189,7 @@ static void each_r1(finder *f, cd_template_block *b) {
     for (uint32_t a = 0; a < s; a++) divisors(f->n->extent[a] / b->s3[a], 1.5, &f->s2[a]);
     do {
         take(f->r1, at, sums, b->r1 + s);
-        if (cd_template_l1_bytes(f->n, b) <= f->m->l1_bytes) each_s2(f, b);
+        if (cd_template_l1_bytes(f->n, f->m, b) <= f->m->l1_bytes) each_s2(f, b);
     } while (next(f->r1, at, sums));
 }
 

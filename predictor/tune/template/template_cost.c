@@ -8,16 +8,17 @@
 #include "predictor/tune/template/template_internal.h"
 
 /* A vector load; the load of one element to all lanes; that of one element to its lane; how long a sum waits for the one before. */
-static const double load = 1, spread = 0.5, gather = 1.5, latency = 5;
+static const double load = 1, spread = 0.5, gather = 1.5, latency = 4;
 /* The begin and end of a run whose loops stay loops, and of one that is written out; a turn of a loop. A row of a copy, a vector of it. */
 static const double run_loops = 12, run_text = 0.5, turn = 1, row = 6, move = 2;
 /* So many multiply-adds are under way at once. Beyond `text` of them a loop body no longer fits the decoded instructions, and costs so much more. */
 static const double window = 200, text = 450, long_text = 1.3;
 /* The generators keep sums in variables for as long as a loop lasts. Without one they are elements of a buffer, which the compiler only follows through so many
- * multiply-adds; then they are stored and loaded again. */
-static const double followed = 32, stored = 1.7;
-/* Bytes that come in that time from L2, and from what is behind it. */
-static const double from_l2 = 48, from_far = 12;
+ * multiply-adds of one row; else they are stored and loaded again. Elements of a window that slides over the tile are kept for later by the compiler, who then
+ * has too few registers for the sums. */
+static const double followed = 32, stored = 1.5, slid = 1.4, spread_rows = 1.12, spread_vectors = 1.5;
+/* Bytes that come in that time from L2, and from what is behind it; what is left of that beside the runs. */
+static const double from_l2 = 32, from_far = 10, beside_runs = 0.25;
 /* A body of so few multiply-adds is written out whatever the pragma says (codegen_unroll.c). */
 enum { ALWAYS = 50 };
 
@@ -79,6 +80,7 @@ typedef struct {
     double rows, sums;          /* of the tile: sums, vectors of sums */
     double turns, text;         /* of the loops of the sum in a run; of those in one text */
     bool kept;                  /* the sums stay from R0 turn to R0 turn */
+    double slower;              /* S2 is part of the tile: the compiler makes more of it than of an S3 of that size */
 } run;
 
 static double product(const int32_t *len, uint32_t from, uint32_t to) {
@@ -102,7 +104,7 @@ static void set_sums(const cd_template_nest *n, const cd_template_machine *m, ru
 }
 
 static run run_of(const cd_template_nest *n, const cd_template_machine *m, const cd_template_block *b) {
-    run r = {.rows = 1};
+    run r = {.slower = 1};
     double all = 1;
     const double s2 = product(b->s2, 0, n->n_space), r1 = product(b->r1, n->n_space, n->n_axis);
     for (uint32_t a = n->n_space; a < n->n_axis; a++) all *= (double)n->extent[a];
@@ -115,6 +117,7 @@ static run run_of(const cd_template_nest *n, const cd_template_machine *m, const
         r.rows *= s2;
         r.sums *= s2;
         r.kept = true;
+        r.slower = b->s2[vector_axis(n)] > 1 ? spread_vectors : spread_rows;
     }
     r.turns = r.kept ? all : r1;
     return r;
@@ -124,10 +127,20 @@ static run run_of(const cd_template_nest *n, const cd_template_machine *m, const
 static bool stays(const cd_template_nest *n, const cd_template_machine *m, const cd_template_block *b, const cd_template_operand *o, const run *r) {
     uint32_t axis = n->n_space;
     while (axis-- > 0 && b->s2[axis] == 1) {}
-    if (r->kept || r->text < r->turns || axis >= n->n_space || cd_template_touches(o, axis)) return false;
     const uint32_t v = vector_axis(n);
-    const double each = cd_template_touches(o, v) ? (double)(needed(n, o, b->s3, false) * cd_template_vectors(m, b->s3[v])) : (double)needed(n, o, b->s3, false);
+    if (r->kept || r->text < r->turns || axis >= n->n_space || cd_template_touches(o, axis) || !cd_template_touches(o, v)) return false;
+    const double each = (double)(needed(n, o, b->s3, false) * cd_template_vectors(m, b->s3[v]));
     return each * r->turns + r->sums <= (double)m->registers;
+}
+
+/* Is an element of o read for several sums of the tile in different turns of one text? */
+static bool slides(const cd_template_nest *n, const cd_template_block *b, const cd_template_operand *o, const run *r) {
+    double k = 1;
+    for (uint32_t a = n->n_axis; a-- > n->n_space && k * b->r1[a] <= r->text; k *= b->r1[a])
+        for (uint32_t d = 0; d < o->rank && b->r1[a] > 1; d++)
+            for (uint32_t s = 0; s < n->n_space && o->factor[d][a]; s++)
+                if (o->factor[d][s] && r->tile[s] > 1) return true;
+    return false;
 }
 
 static double runs_cost(const cd_template_nest *n, const cd_template_machine *m, const cd_template_block *b) {
@@ -138,15 +151,35 @@ static double runs_cost(const cd_template_nest *n, const cd_template_machine *m,
         if (!stays(n, m, b, &n->in[k], &r)) loads += r.turns * loads_of(n, m, &n->in[k], r.tile);
     const double beside = r.kept ? 1 : fmax(1, window / (r.sums * r.turns));
     double cycles = fmax(fmax(r.sums * r.turns, loads), latency * r.turns / beside);
+    cycles *= r.slower;
     if (r.sums * r.text > text) cycles *= long_text;
-    if (r.text == r.turns && r.sums * r.text > followed) cycles *= stored;
+    if (r.text == r.turns && (r.rows > 1 || r.sums * r.text > followed)) cycles *= stored;
+    if (r.sums + r.rows * r.text > (double)m->registers && (slides(n, b, &n->in[0], &r) || slides(n, b, &n->in[1], &r))) cycles *= slid;
     cycles += r.text < r.turns ? run_loops + turn * r.turns / r.text : run_text;
     return cycles * points / (r.turns * product(r.tile, 0, n->n_space));
 }
 
 /* ---- bytes ---- */
-/* Elements of a row end in whole cache lines, except where the operand was packed or copied. */
-int64_t cd_template_bytes(const cd_template_nest *n, const cd_template_operand *o, const int64_t *tile) {
+static int64_t gcd(int64_t a, int64_t b) {
+    while (b) {
+        const int64_t r = a % b;
+        a = b;
+        b = r;
+    }
+    return a;
+}
+
+/* What a row takes of a cache, a line at least. In L1 rows that are a power of two apart meet in the same sets: if these have not enough ways, it is as if each row
+ * reached to the next such place. */
+static int64_t row_bytes(const cd_template_machine *m, const cd_template_operand *o, int64_t bytes, int64_t rows, cd_template_place place) {
+    if (place == CD_TEMPLATE_PACKED) return bytes;
+    const int64_t lines = (bytes + CD_TEMPLATE_LINE - 1) / CD_TEMPLATE_LINE * CD_TEMPLATE_LINE;
+    if (place == CD_TEMPLATE_FAR || rows < 2) return lines;
+    const int64_t apart = gcd(cd_template_mul(o->extent[o->rank - 1], CD_TEMPLATE_ELEMENT), CD_TEMPLATE_WAY);
+    return apart > lines && cd_template_mul(rows, apart) > m->l1_bytes ? apart : lines;
+}
+
+int64_t cd_template_bytes(const cd_template_nest *n, const cd_template_machine *m, const cd_template_operand *o, const int64_t *tile, cd_template_place place) {
     int64_t elements = 1, last = 1;
     for (uint32_t d = 0; d < o->rank; d++) {
         int64_t reach = 1, most = 1;
@@ -159,8 +192,7 @@ int64_t cd_template_bytes(const cd_template_nest *n, const cd_template_operand *
         if (last > o->extent[d]) last = o->extent[d];
         if (d + 1 < o->rank) elements = cd_template_mul(elements, last);
     }
-    const int64_t bytes = last * CD_TEMPLATE_ELEMENT;
-    return cd_template_mul(elements, o->packed || o->guarded ? bytes : (bytes + CD_TEMPLATE_LINE - 1) / CD_TEMPLATE_LINE * CD_TEMPLATE_LINE);
+    return cd_template_mul(elements, row_bytes(m, o, last * CD_TEMPLATE_ELEMENT, elements, place));
 }
 
 /* ---- the loops around the kernel ---- */
@@ -191,13 +223,13 @@ static void loops_of(const cd_template_nest *n, const cd_template_block *b, loop
 
 /* The outermost place from which on everything fits: what lies there comes once for each turn of the loops outside, but for turns of the nearest ones that do
  * not move this operand. */
-static double traffic(const cd_template_nest *n, const loops *l, double cache) {
+static double traffic(const cd_template_nest *n, const cd_template_machine *m, const cd_template_block *b, const loops *l, cd_template_place place, double cache) {
     const cd_template_operand *o[3] = {&n->in[0], &n->in[1], &n->out};
     uint32_t at = 0;
     double bytes[3], all = 0;
     for (;; at++) {
         double sum = 0;
-        for (int k = 0; k < 3; k++) sum += bytes[k] = (double)cd_template_bytes(n, o[k], l->tile[at]);
+        for (int k = 0; k < 3; k++) sum += bytes[k] = (double)cd_template_bytes(n, m, o[k], l->tile[at], o[k]->packed || (o[k]->guarded && b->copy == CD_TEMPLATE_COPY_INNER) ? CD_TEMPLATE_PACKED : place);
         if (sum <= cache || at == l->n) break;
     }
     for (int k = 0; k < 3; k++) {
@@ -211,7 +243,7 @@ static double traffic(const cd_template_nest *n, const loops *l, double cache) {
 
 /* ---- the copy ---- */
 static double copy_cost(const cd_template_nest *n, const cd_template_machine *m, const cd_template_operand *o, const int64_t *tile, double times) {
-    const double bytes = (double)cd_template_bytes(n, o, tile);
+    const double bytes = (double)cd_template_bytes(n, m, o, tile, CD_TEMPLATE_PACKED);
     int64_t last = 1;
     for (uint32_t a = 0; a < n->n_axis; a++)
         if (o->factor[o->rank - 1][a]) last *= tile[a];
@@ -230,7 +262,7 @@ static double guarded_cost(const cd_template_nest *n, const cd_template_machine 
         tile[a] = b->copy == CD_TEMPLATE_COPY_ROOT ? n->extent[a] : b->copy == CD_TEMPLATE_COPY_OUTER ? s0 : l2;
         times *= (double)n->extent[a] / (double)tile[a];
     }
-    const double bytes = times * (double)cd_template_bytes(n, o, tile), cache = b->copy == CD_TEMPLATE_COPY_ROOT ? bytes : (double)cd_template_bytes(n, o, tile);
+    const double one = (double)cd_template_bytes(n, m, o, tile, CD_TEMPLATE_PACKED), bytes = times * one, cache = b->copy == CD_TEMPLATE_COPY_ROOT ? bytes : one;
     const double away = cache > CD_TEMPLATE_L2_SHARE * (double)m->l2_bytes ? bytes / from_far : cache > CD_TEMPLATE_L1_SHARE * (double)m->l1_bytes ? bytes / from_l2 : 0;
     return copy_cost(n, m, o, tile, times) + away;
 }
@@ -242,20 +274,23 @@ static double copies_cost(const cd_template_nest *n, const cd_template_machine *
     return cycles;
 }
 
-static double moves_cost(const cd_template_nest *n, const cd_template_machine *m, const cd_template_block *b) {
+/* Bytes move while sums are made: what takes longer counts, and a part of the rest. */
+static double with_moves(const cd_template_nest *n, const cd_template_machine *m, const cd_template_block *b, double runs) {
     loops l;
     loops_of(n, b, &l);
-    return traffic(n, &l, CD_TEMPLATE_L1_SHARE * (double)m->l1_bytes) / from_l2 + traffic(n, &l, CD_TEMPLATE_L2_SHARE * (double)m->l2_bytes) / from_far;
+    const double l2 = traffic(n, m, b, &l, CD_TEMPLATE_NEAR, CD_TEMPLATE_L1_SHARE * (double)m->l1_bytes) / from_l2, far = traffic(n, m, b, &l, CD_TEMPLATE_FAR, CD_TEMPLATE_L2_SHARE * (double)m->l2_bytes) / from_far;
+    return fmax(runs, fmax(l2, far)) + beside_runs * (l2 + far);
 }
 
 double cd_template_cost(const cd_template_nest *n, const cd_template_machine *m, const cd_template_block *b) {
-    return runs_cost(n, m, b) + moves_cost(n, m, b) + copies_cost(n, m, b);
+    return with_moves(n, m, b, runs_cost(n, m, b)) + copies_cost(n, m, b);
 }
 
-/* The parts do not depend on each other, so each choice is made by its own. */
+/* The limit matters for the runs alone, the place of the copy for the rest. */
 void cd_template_choose(const cd_template_nest *n, const cd_template_machine *m, const uint32_t *limit, uint32_t n_limit, cd_template_block *b) {
+    const bool guarded = n->in[0].guarded || n->in[1].guarded;
     cd_template_block c = *b;
-    double runs = (double)INFINITY, copies = (double)INFINITY;
+    double runs = (double)INFINITY, all = (double)INFINITY;
     for (uint32_t k = 0; k < n_limit; k++) {
         c.unroll = limit[k];
         const double cost = runs_cost(n, m, &c);
@@ -263,11 +298,11 @@ void cd_template_choose(const cd_template_nest *n, const cd_template_machine *m,
         runs = cost;
         b->unroll = limit[k];
     }
-    for (c.copy = 0; c.copy < CD_TEMPLATE_COPIES; c.copy++) {
-        const double cost = copies_cost(n, m, &c);
-        if (cost >= copies) continue;
-        copies = cost;
+    for (c.copy = 0; c.copy < (guarded ? CD_TEMPLATE_COPIES : 1); c.copy++) {
+        const double cost = with_moves(n, m, &c, runs) + copies_cost(n, m, &c);
+        if (cost >= all) continue;
+        all = cost;
         b->copy = c.copy;
     }
-    b->cycles = runs + copies + moves_cost(n, m, b);
+    b->cycles = all;
 }

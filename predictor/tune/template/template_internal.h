@@ -5,7 +5,7 @@
 
 #include "predictor/tune/template/template.h"
 
-enum { CD_TEMPLATE_ELEMENT = 4, CD_TEMPLATE_LINE = 64 };
+enum { CD_TEMPLATE_ELEMENT = 4, CD_TEMPLATE_LINE = 64, CD_TEMPLATE_WAY = 4096 }; /* bytes; WAY: of L1, a page as of all that are indexed before addresses are translated */
 /* What of a cache the tiles may have: the rest is for stacks, pointers and lines that came too many. */
 #define CD_TEMPLATE_L1_SHARE 0.75
 #define CD_TEMPLATE_L2_SHARE 0.6
@@ -18,8 +18,10 @@ static inline int64_t cd_template_mul(int64_t a, int64_t b) {
 
 /* Vectors of sums that s3 keeps in registers. */
 int64_t cd_template_accumulators(const cd_template_nest *n, const cd_template_machine *m, const int32_t *s3);
-/* Bytes of an operand that a tile touches, in whole lines where it lies as the task has it. */
-int64_t cd_template_bytes(const cd_template_nest *n, const cd_template_operand *o, const int64_t *tile);
+/* How an operand lies: without gaps; in rows, seen by L1; in rows, seen by a larger cache. */
+typedef enum cd_template_place { CD_TEMPLATE_PACKED, CD_TEMPLATE_NEAR, CD_TEMPLATE_FAR } cd_template_place;
+/* Bytes of a cache that the elements of an operand take which a tile touches. */
+int64_t cd_template_bytes(const cd_template_nest *n, const cd_template_machine *m, const cd_template_operand *o, const int64_t *tile, cd_template_place place);
 /* Sets the cheapest of these limits of the unroll pragma, the cheapest place of the copy, and the cost. */
 void cd_template_choose(const cd_template_nest *n, const cd_template_machine *m, const uint32_t *limit, uint32_t n_limit, cd_template_block *b);
 #endif
