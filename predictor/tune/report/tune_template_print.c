@@ -62,7 +62,7 @@ static void json_block(cd_json_writer *w, const shown *s, const cd_template_bloc
     cd_json_write_member_int(w, "l2_bytes", cd_template_l2_bytes(n, s->m, c));
     cd_json_write_member_int(w, "unroll", c->unroll);
     if (copies(n)) cd_json_write_member_str(w, "copy", copy_name[c->copy]);
-    cd_json_write_member_real(w, "cost", c->cycles);
+    cd_json_write_member_real(w, "cost", c->cost);
     cd_json_write_close(w, '}');
 }
 

@@ -6,7 +6,7 @@
  *   task ──> nest            what is summed, which axis is in which operand                    template_nest.c
  *   machine                  vector registers, L1, L2                                         template_machine.c
  *   nest, machine ──> block  legal tiles: registers, then L1, then L2, then threads           template_block.c
- *                    cost    cycles: multiply-adds, loads, bytes between the caches            template_cost.c
+ *                    cost    multiply-adds, loads, bytes between the caches            template_cost.c
  *   block ──> steps          a program of Ansor's space, as a record has it                   template_steps.c
  *
  * A block is the order of Ansor's tiles, SSRSRS, with numbers in it:
@@ -20,7 +20,7 @@
 #include "features/device/device.h"
 #include "features/sketch/sketch.h"
 
-enum { CD_TEMPLATE_AXES = 8, CD_TEMPLATE_RANK = 8, CD_TEMPLATE_NONE = -1 };
+enum { CD_TEMPLATE_AXES = 10, CD_TEMPLATE_RANK = 8 };
 
 /* ---- template_machine.c ---- */
 /* What a template must know of a processor. */
@@ -69,7 +69,7 @@ typedef struct cd_template_block {
     int32_t r1[CD_TEMPLATE_AXES];          /* of the sum, at the places of its axes */
     uint32_t unroll;            /* auto_unroll_max_step */
     uint8_t copy;               /* where a guarded operand is made: first; for each S0; for each R0 */
-    double cycles;              /* of one thread, by the analytic cost */
+    double cost;                /* cd_template_cost */
 } cd_template_block;
 
 /* Vectors that hold n elements: as the generators cut them, powers of two from the longest on. */
@@ -87,9 +87,9 @@ cdmpp_status cd_template_register_blocks(const cd_template_nest *n, const cd_tem
 cdmpp_status cd_template_best(const cd_template_nest *n, const cd_template_machine *m, uint32_t most, cd_arena *a, cd_template_block **out, uint32_t *n_out, cdmpp_err *err);
 
 /* ---- template_cost.c ---- */
-/* Cycles of one thread for the whole nest. The parts are those of the page docs/reference/tune.md, "Templates". */
+/* Time of one thread for the whole nest, in vector multiply-adds. The parts: docs/reference/tune.md, "Templates". */
 double cd_template_cost(const cd_template_nest *n, const cd_template_machine *m, const cd_template_block *b);
-/* Cycles for one multiply-add of every accumulator of s3. */
+/* Of one turn of the sum for all sums of s3, if nothing but registers limits them. */
 double cd_template_kernel_cost(const cd_template_nest *n, const cd_template_machine *m, const int32_t *s3);
 
 /* ---- template_steps.c ---- */

@@ -19,14 +19,19 @@ typedef struct {
     int32_t v[DIVISORS];
 } list;
 
+static void add_divisor(list *l, int64_t k, int64_t of, double ratio) {
+    const bool thin = l->n && k != of && (double)k < ratio * l->v[l->n - 1];
+    if (!thin && l->n < DIVISORS) l->v[l->n++] = (int32_t)k;
+}
+
 /* Ascending; `ratio`: those that are less than so many times the one before are left out, but for the last. */
 static void divisors(int64_t of, double ratio, list *out) {
     out->n = 0;
-    for (int64_t k = 1; k <= of && k <= INT32_MAX; k++) {
-        if (of % k) continue;
-        const bool thin = out->n && k != of && (double)k < ratio * out->v[out->n - 1];
-        if (!thin && out->n < DIVISORS) out->v[out->n++] = (int32_t)k;
-    }
+    int64_t k = 1;
+    for (; k <= of / k; k++)
+        if (of % k == 0) add_divisor(out, k, of, ratio);
+    for (k--; k > 0; k--)
+        if (of % k == 0 && of / k > k && of / k <= INT32_MAX) add_divisor(out, of / k, of, ratio);
 }
 
 static bool divides(int64_t extent, int64_t a, int64_t b, int64_t c) { return a > 0 && b > 0 && c > 0 && extent % cd_template_mul(cd_template_mul(a, b), c) == 0; }
@@ -53,7 +58,8 @@ int64_t cd_template_l2_bytes(const cd_template_nest *n, const cd_template_machin
 bool cd_template_legal(const cd_template_nest *n, const cd_template_machine *m, const cd_template_block *b) {
     for (uint32_t a = 0; a < n->n_axis; a++) {
         const bool space = a < n->n_space;
-        if (space ? !divides(n->extent[a], b->s1[a], b->s2[a], b->s3[a]) || b->s3[a] > INNERMOST : !divides(n->extent[a], 1, 1, b->r1[a]) || b->r1[a] > INNERMOST) return false;
+        if (!divides(n->extent[a], space ? b->s1[a] : 1, space ? b->s2[a] : 1, space ? b->s3[a] : b->r1[a])) return false;
+        if ((space ? b->s3[a] : b->r1[a]) > INNERMOST) return false;
     }
     return cd_template_registers(n, m, b->s3) <= m->registers && cd_template_l1_bytes(n, m, b) <= m->l1_bytes && cd_template_l2_bytes(n, m, b) <= m->l2_bytes;
 }
@@ -84,7 +90,7 @@ static bool equal(const cd_template_nest *n, const cd_template_block *x, const c
 
 static void enter(const cd_template_nest *n, ranking *r, const cd_template_block *b) {
     uint32_t at = r->n;
-    while (at && r->p[at - 1].cycles > b->cycles) at--;
+    while (at && r->p[at - 1].cost > b->cost) at--;
     if (at == r->cap || (at && equal(n, &r->p[at - 1], b))) return;
     if (r->n < r->cap) r->n++;
     memmove(&r->p[at + 1], &r->p[at], (r->n - 1 - at) * sizeof *r->p);
@@ -111,7 +117,7 @@ static void set_ones(const cd_template_nest *n, cd_template_block *b) {
 /* Longer lengths of an axis only need more registers: the rest of its list is skipped. */
 static void each_s3(const cd_template_nest *n, const cd_template_machine *m, const list *l, uint32_t axis, cd_template_block *b, ranking *r, uint32_t *count) {
     if (axis == n->n_space) {
-        b->cycles = cd_template_kernel_cost(n, m, b->s3) / points(n, b->s3);
+        b->cost = cd_template_kernel_cost(n, m, b->s3) / points(n, b->s3);
         (*count)++;
         if (r) enter(n, r, b);
         return;
@@ -159,8 +165,9 @@ static bool feeds_threads(const finder *f, const cd_template_block *b) {
     return tiles >= f->m->threads || tiles == most;
 }
 
-/* S1 takes of each axis all that S2 leaves, or nothing. */
+/* S1 takes of each axis all that S2 leaves, or nothing: the cheapest of these ways stands for all S1. */
 static void each_way(finder *f, cd_template_block *b) {
+    cd_template_block best = {.cost = (double)INFINITY};
     uint32_t open[CD_TEMPLATE_AXES], n_open = 0;
     for (uint32_t a = 0; a < f->n->n_space; a++)
         if (f->n->extent[a] > (int64_t)b->s2[a] * b->s3[a]) open[n_open++] = a;
@@ -170,8 +177,9 @@ static void each_way(finder *f, cd_template_block *b) {
             if (ways >> k & 1) b->s1[open[k]] = (int32_t)(f->n->extent[open[k]] / ((int64_t)b->s2[open[k]] * b->s3[open[k]]));
         if (!feeds_threads(f, b)) continue;
         cd_template_choose(f->n, f->m, limit, LIMITS, b);
-        enter(f->n, &f->kept, b);
+        if (b->cost < best.cost) best = *b;
     }
+    if (best.cost < (double)INFINITY) enter(f->n, &f->kept, &best);
 }
 
 static void each_s2(finder *f, cd_template_block *b) {
@@ -219,8 +227,8 @@ static void pick(const cd_template_nest *n, const ranking *all, ranking *out, ui
                 const bool s3 = same(n, all->p[k].s3, out->p[j].s3), r1 = same(n, all->p[k].r1, out->p[j].r1);
                 c += s3 * same_registers + (s3 && r1) * same_sum + (s3 && r1 && same(n, all->p[k].s2, out->p[j].s2)) * same_l2;
             }
-            if (c * all->p[k].cycles >= least) continue;
-            least = c * all->p[k].cycles;
+            if (c * all->p[k].cost >= least) continue;
+            least = c * all->p[k].cost;
             best = k;
         }
         if (best == all->n) break;

@@ -304,5 +304,5 @@ void cd_template_choose(const cd_template_nest *n, const cd_template_machine *m,
         all = cost;
         b->copy = c.copy;
     }
-    b->cycles = all;
+    b->cost = all;
 }
