@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Ten templates against random trials, on tasks of networks, on this machine.
 
-    scripts/bench_templates.py FOLDER [--trials 1000] [--candidates 10] [--minutes N] [--networks A:STEP,B:STEP,...] [--table FILE]
+    scripts/bench_templates.py FOLDER [--trials 1000] [--candidates 10] [--minutes N] [--networks A:STEP,B:STEP,...] [--table FILE] [--figure FILE]
 
 Of each network every STEP-th task that has a template, from the first on: the registered test tasks (docs/results/test-sets/templates.txt). Each is searched by
 `random` (--trials) and by `template` (--candidates), one thread, one after the other. Then the three best programs of either search are measured again, in
@@ -89,8 +89,8 @@ def task_file(network, folder):
 
 
 def row(name, key, number, trials, best):
-    sizes = [s for s in json.loads(key)[1:]]
-    shape = " to ".join("x".join(map(str, s)) for s in (sizes[0], sizes[-1]) if isinstance(s, list))
+    sizes = [s for s in json.loads(key)[1:] if isinstance(s, list)]
+    shape = " to ".join("x".join(map(str, s)) for s in (sizes[0], sizes[-1]))
     return [f"{name} {number}", shape, *trials, "%.4g" % (best[0] * 1e3), "%.4g" % (best[1] * 1e3), "%.3f" % (best[1] / best[0])]
 
 
@@ -120,6 +120,7 @@ def main():
     p.add_argument("--minutes", type=float, default=0)
     p.add_argument("--networks", default=TEST)
     p.add_argument("--table", help="write the table there")
+    p.add_argument("--figure", help="write the share of tasks within 5 %% there, as scripts/results/figures.py takes it")
     o = p.parse_args()
     os.makedirs(o.folder, exist_ok=True)
     rows, missing = measure(o)
@@ -132,6 +133,9 @@ def main():
             f.write("\n".join(out) + "\n")
     print("\n".join(out))
     within = sum(float(r[-1]) <= 1.05 for r in rows)
+    if o.figure and not missing:
+        with open(o.figure, "w", encoding="utf-8") as f:
+            f.write("figure:within=%.0f,%%,%d\n" % (100 * within / len(rows), len(rows)))
     print(f"within 5 %: {within} of {len(rows)} tasks" + (f"; not measured: {', '.join(missing)}" if missing else ""))
 
 
