@@ -1,7 +1,6 @@
 /* cdmpp-tune: its options, which of them go together, and its modes. The work is done by predictor/tune. */
 #include <string.h>
 
-#include "base/io/io.h"
 #include "predictor/score/score.h"
 #include "predictor/tune/report/report.h"
 #include "profiler/network/source/source.h"
@@ -268,27 +267,17 @@ static cdmpp_status dump_spaces(options *o, cdmpp_err *err) {
     return st;
 }
 
-/* All lines are made before the first is written: a file of half the records would look complete. */
-static cdmpp_status print_templates(options *o, const cd_tune_tasks *t, cdmpp_err *err) {
-    cd_buf b = {0}, records = {0};
+static cdmpp_status show_templates(options *o, cdmpp_err *err) {
     const int most = o->session.trials_per_task ? o->session.trials_per_task : CD_TUNE_TEMPLATE_TRIALS;
-    cd_tune_template_shown shown = {.tasks = t, .o = {o->session.machine, o->session.isa}, .most = (uint32_t)most, .json = o->json, .records = o->out ? &records : NULL};
-    cdmpp_status st = cd_tune_template_print(&b, &shown, err);
-    if (!st && records.oom) st = CD_FAIL(err, ENOMEM, "records");
-    if (!st && o->out) st = cd_file_write(o->out, records.p, records.n, err);
-    cd_buf_free(&records);
-    o->bad += shown.without;
+    cd_tune_tasks t = {0};
+    cd_tune_template_shown shown = {.tasks = &t, .o = {o->session.machine, o->session.isa}, .most = (uint32_t)most, .json = o->json, .out = o->out};
+    cd_buf b = {0};
+    cdmpp_status st = cd_tune_tasks_read(&o->what, o->log, &t, err);
+    if (!st) st = cd_tune_template_print(&b, &shown, err);
+    o->bad += t.n_left_out + shown.without;
+    cd_tune_tasks_free(&t);
     if (!st) return cd_command_result(o->json, "cdmpp.tune_templates", "cdmpp-tune", o->log, &b, err);
     cd_buf_free(&b);
-    return st;
-}
-
-static cdmpp_status show_templates(options *o, cdmpp_err *err) {
-    cd_tune_tasks t = {0};
-    cdmpp_status st = cd_tune_tasks_read(&o->what, o->log, &t, err);
-    if (!st) st = print_templates(o, &t, err);
-    o->bad += t.n_left_out;
-    cd_tune_tasks_free(&t);
     return st;
 }
 
@@ -387,18 +376,6 @@ static cdmpp_status run_mode(options *o, cdmpp_err *err) {
                            : run_session(o, err);
 }
 
-/* The description that --machine names. */
-static cdmpp_status find_machine(options *o, cd_device_table **devices, cdmpp_err *err) {
-    const char *path;
-    cd_diag diag = {0};
-    if (!o->machine) return CDMPP_OK;
-    cdmpp_status st = cd_device_table_path(&o->arena, NULL, NULL, &path, err);
-    if (!st) st = cd_device_table_load(path, &diag, devices, err);
-    if (st && diag.n) cd_log_lines(o->log, CD_LOG_ERROR, diag.text.p);
-    cd_diag_free(&diag);
-    return st ? st : cd_err_key(err, cd_device_table_find(*devices, o->machine, &o->session.machine, err), "--machine");
-}
-
 static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err) {
     options *o = to;
     cd_device_table *devices = NULL;
@@ -406,7 +383,7 @@ static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err) {
     o->log = o->session.log = &r->log;
     o->session.stop = r->stop;
     o->session.threads = o->what.threads;
-    cdmpp_status st = find_machine(o, &devices, err);
+    cdmpp_status st = o->machine ? cd_err_key(err, cd_tune_template_machine(&o->arena, o->machine, o->log, &devices, &o->session.machine, err), "--machine") : CDMPP_OK;
     if (!st) st = run_mode(o, err);
     cd_device_table_free(devices);
     cd_arena_free(&o->arena);

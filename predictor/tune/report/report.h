@@ -69,14 +69,14 @@ void cd_tune_tuner_print_json(cd_buf *b);
 cdmpp_status cd_tune_space_print(cd_buf *b, cd_tune_tasks *t, cd_log *log, cdmpp_err *err);
 
 /* ---- tune_template_print.c ---- */
-/* The first `most` templates of all tasks, as a table for each or as a JSON list; records of them without times to `records` (NULL: not wanted). A task without one
- * is said with the reason; how many there are in *without. Errors: EUSAGE, EBACKEND, EMODEL: of the processor; ENOMEM. */
+/* The first `most` templates of all tasks, as a table for each or as a JSON list; records of them without times to the file `out` (NULL: not wanted), all or
+ * none. A task without one is said with the reason; how many there are in `without`. Errors: EUSAGE, EBACKEND, EMODEL: of the processor; EIO, ENOMEM. */
 typedef struct cd_tune_template_shown {
     const cd_tune_tasks *tasks;
     cd_tune_template_options o;
     uint32_t most;
     bool json;
-    cd_buf *records;
+    const char *out;
     size_t without;
 } cd_tune_template_shown;
 cdmpp_status cd_tune_template_print(cd_buf *b, cd_tune_template_shown *s, cdmpp_err *err);

@@ -1,4 +1,5 @@
 /* The templates of tasks: for people a line a candidate, for programs JSON, and records that other commands read. */
+#include "base/io/io.h"
 #include "predictor/tune/report/report.h"
 
 static const char *const copy_name[CD_TEMPLATE_COPIES] = {"root", "outer", "inner"};
@@ -27,8 +28,8 @@ static void text_of(cd_buf *b, const cd_tune_unit *u, const shown *s) {
     const cd_template_nest *n = s->n;
     cd_buf_putf(b, "%s: ", u->name);
     for (uint32_t a = 0; a < n->n_axis; a++) cd_buf_putf(b, "%s%lld", !a ? "" : a == n->n_space ? " sum " : "x", (long long)n->extent[a]);
-    cd_buf_putf(b, "; %lld registers of %lld bytes, L1 %lld, L2 %lld bytes, threads %lld; %zu of %zu\n", (long long)s->m->registers, (long long)s->m->vector_bytes,
-                (long long)s->m->l1_bytes, (long long)s->m->l2_bytes, (long long)s->m->threads, s->count, s->all);
+    cd_buf_putf(b, "; %lld registers of %lld bytes, L1 %lld, L2 %lld bytes, threads %lld; %zu of %zu\n", (long long)s->m->registers,
+                (long long)s->m->vector_bytes, (long long)s->m->l1_bytes, (long long)s->m->l2_bytes, (long long)s->m->threads, s->count, s->all);
     cd_buf_putf(b, "  %-*s%-*s%-*s%-*s%9s %8s %8s %6s %6s\n", WIDTH, "S1", WIDTH, "S2", WIDTH, "R1", WIDTH, "S3", "registers", "L1", "L2", "unroll", copies(n) ? "copy" : "");
     for (size_t k = 0; k < s->count; k++) {
         const cd_template_block *c = &s->b[k];
@@ -37,8 +38,8 @@ static void text_of(cd_buf *b, const cd_tune_unit *u, const shown *s) {
         lengths(b, c->s2, 0, n->n_space, WIDTH);
         lengths(b, c->r1, n->n_space, n->n_axis, WIDTH);
         lengths(b, c->s3, 0, n->n_space, WIDTH);
-        cd_buf_putf(b, "%9lld %8lld %8lld %6u %6s\n", (long long)cd_template_registers(n, s->m, c->s3), (long long)cd_template_l1_bytes(n, s->m, c),
-                    (long long)cd_template_l2_bytes(n, s->m, c), c->unroll, copies(n) ? copy_name[c->copy] : "");
+        cd_buf_putf(b, "%9lld %8lld %8lld %6u%s%s\n", (long long)cd_template_registers(n, s->m, c->s3), (long long)cd_template_l1_bytes(n, s->m, c),
+                    (long long)cd_template_l2_bytes(n, s->m, c), c->unroll, copies(n) ? "  " : "", copies(n) ? copy_name[c->copy] : "");
     }
 }
 
@@ -90,7 +91,7 @@ static void json_of(cd_json_writer *w, const cd_tune_unit *u, const shown *s, co
 
 /* ---- all ---- */
 static cdmpp_status records_of(cd_buf *lines, const cd_tune_unit *u, const shown *s, cdmpp_err *err) {
-    for (size_t k = 0; lines && k < s->count; k++) {
+    for (size_t k = 0; k < s->count; k++) {
         cd_record r;
         cd_tune_record(&u->of, &s->c[k], &r);
         CD_TRY(cd_record_write(lines, &r, err));
@@ -98,7 +99,7 @@ static cdmpp_status records_of(cd_buf *lines, const cd_tune_unit *u, const shown
     return CDMPP_OK;
 }
 
-static cdmpp_status one(cd_buf *b, cd_json_writer *w, cd_tune_template_shown *t, const cd_tune_unit *u, cdmpp_err *err) {
+static cdmpp_status one(cd_buf *b, cd_json_writer *w, cd_tune_template_shown *t, const cd_tune_unit *u, cd_buf *records, cdmpp_err *err) {
     cd_template_machine m;
     cd_tune_space *space = NULL;
     cdmpp_err why = {0};
@@ -119,15 +120,20 @@ static cdmpp_status one(cd_buf *b, cd_json_writer *w, cd_tune_template_shown *t,
     s.b = cd_tune_space_template_blocks(space, &s.n);
     if (!st && t->json) json_of(w, u, &s, NULL);
     else if (!st) text_of(b, u, &s);
-    if (!st) st = records_of(t->records, u, &s, err);
+    if (!st && t->out) st = records_of(records, u, &s, err);
     cd_tune_space_free(space);
     return st;
 }
 
 cdmpp_status cd_tune_template_print(cd_buf *b, cd_tune_template_shown *t, cdmpp_err *err) {
     cd_json_writer w = {.out = b};
+    cd_buf records = {0};
+    cdmpp_status st = CDMPP_OK;
     if (t->json) cd_json_write_open(&w, '[');
-    for (uint32_t i = 0; i < t->tasks->n; i++) CD_TRY(one(b, &w, t, &t->tasks->unit[i], err));
+    for (uint32_t i = 0; !st && i < t->tasks->n; i++) st = one(b, &w, t, &t->tasks->unit[i], &records, err);
     if (t->json) cd_json_write_close(&w, ']');
-    return CDMPP_OK;
+    if (!st && records.oom) st = CD_FAIL(err, ENOMEM, "records");
+    if (!st && t->out) st = cd_file_write(t->out, records.p ? records.p : "", records.n, err);
+    cd_buf_free(&records);
+    return st;
 }

@@ -20,7 +20,7 @@
 #include "features/device/device.h"
 #include "features/sketch/sketch.h"
 
-enum { CD_TEMPLATE_AXES = 10, CD_TEMPLATE_RANK = 8 };
+enum { CD_TEMPLATE_AXES = 10, CD_TEMPLATE_RANK = CD_TEMPLATE_AXES };
 
 /* ---- template_machine.c ---- */
 /* What a template must know of a processor. */
@@ -33,8 +33,8 @@ typedef struct cd_template_machine {
 /* This processor with the instructions of `isa` (CD_ISAS; NULL or "": by the target). Errors: EUSAGE, EBACKEND (cd_isa_choose), EMODEL (the system does not
  * tell the size of a cache: name a device). */
 cdmpp_status cd_template_machine_here(const char *isa, const char *target, int64_t threads, cd_template_machine *out, cdmpp_err *err);
-/* A described one. Registers follow from the width: 32 of 512 bits, else 16. Errors: EMODEL: no CPU, or simd_bits, l1_kb or l2_kb is not known; the key names
- * it. */
+/* A described one. Registers follow from the width: 32 of 512 bits, else 16. Errors: EMODEL: no CPU, or simd_bits, l1_kb or l2_kb is not known; the
+ * key names it. */
 cdmpp_status cd_template_machine_of(const cd_device *d, int64_t threads, cd_template_machine *out, cdmpp_err *err);
 
 /* ---- template_nest.c ---- */
@@ -57,8 +57,8 @@ typedef struct cd_template_nest {
 
 /* Does the index of any dimension depend on the axis? */
 bool cd_template_touches(const cd_template_operand *o, uint32_t axis);
-/* Recognised by its loops, not by names: the task's only sum is of products of two float32 elements with linear indices, each axis of the result is
- * in some operand, each has one of its own at least, and the axes of the sum are in both. Errors: EUNSUPPORTED, which says what is missing; ENOTASK (no DAG). */
+/* Recognised by its loops, not by names: the task's only sum is of products of two float32 elements with linear indices, each axis of the
+ * result is in some operand, each operand has one of its own, and the axes of the sum are in both. Errors: EUNSUPPORTED, which says what is missing; ENOTASK (no DAG). */
 cdmpp_status cd_template_nest_read(const cd_task *t, bool gpu, cd_template_nest *out, cdmpp_err *err);
 
 /* ---- template_block.c ---- */
@@ -82,9 +82,11 @@ int64_t cd_template_l2_bytes(const cd_template_nest *n, const cd_template_machin
 /* Does the block keep the limits: lengths divide the extents, S3 fits the registers, the L1 and L2 blocks their caches? */
 bool cd_template_legal(const cd_template_nest *n, const cd_template_machine *m, const cd_template_block *b);
 /* All register blocks that keep the limits, cheapest first, in `a`. Errors: ENOMEM. */
-cdmpp_status cd_template_register_blocks(const cd_template_nest *n, const cd_template_machine *m, cd_arena *a, cd_template_block **out, uint32_t *n_out, cdmpp_err *err);
+cdmpp_status cd_template_register_blocks(const cd_template_nest *n, const cd_template_machine *m, cd_arena *a, cd_template_block **out, uint32_t *n_out,
+                                         cdmpp_err *err);
 /* The best `most` blocks, each legal, no two alike, in the order in which they should be tried; fewer where there are no more. In `a`. Errors: ENOMEM. */
-cdmpp_status cd_template_best(const cd_template_nest *n, const cd_template_machine *m, uint32_t most, cd_arena *a, cd_template_block **out, uint32_t *n_out, cdmpp_err *err);
+cdmpp_status cd_template_best(const cd_template_nest *n, const cd_template_machine *m, uint32_t most, cd_arena *a, cd_template_block **out, uint32_t *n_out,
+                              cdmpp_err *err);
 
 /* ---- template_cost.c ---- */
 /* Time of one thread for the whole nest, in vector multiply-adds. The parts: docs/reference/tune.md, "Templates". */

@@ -11,7 +11,9 @@
 enum { REGISTERS = 20, KEPT = 12, WAYS = 3, INNERMOST = 64, DIVISORS = 1600 };
 /* A candidate that has the registers, the L1 or the L2 block of one that was picked before must be so much cheaper. */
 static const double same_registers = 0.03, same_sum = 0.02, same_l2 = 0.04;
-enum { LIMITS = 3 };
+#define RATIO 1.5 /* of neighbours in lists of lengths */
+#define FAR 1e10
+enum { MOST_R1 = 32, MOST_S2 = 6400, MOST_S1 = 400, LIMITS = 3 }; /* combinations of a tile; MOST_S2: with the ways of S1 */
 static const uint32_t limit[LIMITS] = {16, 64, 512}; /* of Ansor's unroll pragma */
 
 typedef struct {
@@ -34,7 +36,21 @@ static void divisors(int64_t of, double ratio, list *out) {
         if (of % k == 0 && of / k > k && of / k <= INT32_MAX) add_divisor(out, of / k, of, ratio);
 }
 
-static bool divides(int64_t extent, int64_t a, int64_t b, int64_t c) { return a > 0 && b > 0 && c > 0 && extent % cd_template_mul(cd_template_mul(a, b), c) == 0; }
+/* Divisors of n extents, thinned until their combinations are at most `most`: what a search in many loops costs is bounded. */
+static void all_divisors(const int64_t *of, uint32_t n, double most, list *out) {
+    double count = FAR;
+    for (double ratio = RATIO; count > most && ratio < FAR; ratio *= RATIO) {
+        count = 1;
+        for (uint32_t k = 0; k < n; k++) {
+            divisors(of[k], ratio, &out[k]);
+            count *= out[k].n;
+        }
+    }
+}
+
+static bool divides(int64_t extent, int64_t a, int64_t b, int64_t c) {
+    return a > 0 && b > 0 && c > 0 && extent % cd_template_mul(cd_template_mul(a, b), c) == 0;
+}
 
 /* ---- limits ---- */
 static int64_t bytes_of(const cd_template_nest *n, const cd_template_machine *m, const int64_t *tile, cd_template_place place) {
@@ -131,7 +147,8 @@ static void each_s3(const cd_template_nest *n, const cd_template_machine *m, con
     b->s3[axis] = 1;
 }
 
-cdmpp_status cd_template_register_blocks(const cd_template_nest *n, const cd_template_machine *m, cd_arena *a, cd_template_block **out, uint32_t *n_out, cdmpp_err *err) {
+cdmpp_status cd_template_register_blocks(const cd_template_nest *n, const cd_template_machine *m, cd_arena *a, cd_template_block **out, uint32_t *n_out,
+                                         cdmpp_err *err) {
     list *l = CD_NEWN(a, list, n->n_space);
     cd_template_block b;
     ranking r;
@@ -194,7 +211,11 @@ static void each_s2(finder *f, cd_template_block *b) {
 static void each_r1(finder *f, cd_template_block *b) {
     const uint32_t s = f->n->n_space, sums = f->n->n_axis - s;
     uint32_t at[CD_TEMPLATE_AXES] = {0};
-    for (uint32_t a = 0; a < s; a++) divisors(f->n->extent[a] / b->s3[a], 1.5, &f->s2[a]);
+    int64_t left[CD_TEMPLATE_AXES];
+    double most = MOST_S2;
+    for (uint32_t a = 0; a < s; a++)
+        if ((left[a] = f->n->extent[a] / b->s3[a]) > 1) most /= 2;
+    all_divisors(left, s, most, f->s2);
     do {
         take(f->r1, at, sums, b->r1 + s);
         if (cd_template_l1_bytes(f->n, f->m, b) <= f->m->l1_bytes) each_s2(f, b);
@@ -205,7 +226,9 @@ static void each_r1(finder *f, cd_template_block *b) {
 static void refine(finder *f, cd_template_block *b) {
     const uint32_t s = f->n->n_space;
     uint32_t at[CD_TEMPLATE_AXES] = {0};
-    for (uint32_t a = 0; a < s; a++) divisors(f->n->extent[a] / ((int64_t)b->s2[a] * b->s3[a]), 1.5, &f->s1[a]);
+    int64_t left[CD_TEMPLATE_AXES];
+    for (uint32_t a = 0; a < s; a++) left[a] = f->n->extent[a] / ((int64_t)b->s2[a] * b->s3[a]);
+    all_divisors(left, s, MOST_S1, f->s1);
     do {
         take(f->s1, at, s, b->s1);
         for (uint32_t k = 0; k < LIMITS && feeds_threads(f, b); k++) {
@@ -245,7 +268,7 @@ static cdmpp_status find(finder *f, cd_arena *a, cd_template_block *reg, uint32_
     f->s1 = f->s2 + n;
     CD_TRY(ranking_new(a, KEPT, &f->kept, err));
     CD_TRY(ranking_new(a, WAYS, &f->ways, err));
-    for (uint32_t k = f->n->n_space; k < n; k++) divisors(f->n->extent[k], 1.5, &f->r1[k - f->n->n_space]);
+    all_divisors(f->n->extent + f->n->n_space, n - f->n->n_space, MOST_R1, f->r1);
     for (uint32_t k = 0; k < n - f->n->n_space; k++)
         while (f->r1[k].n && f->r1[k].v[f->r1[k].n - 1] > INNERMOST) f->r1[k].n--;
     for (uint32_t i = 0; i < n_reg && i < REGISTERS; i++) {
@@ -260,7 +283,8 @@ static cdmpp_status find(finder *f, cd_arena *a, cd_template_block *reg, uint32_
     return CDMPP_OK;
 }
 
-cdmpp_status cd_template_best(const cd_template_nest *n, const cd_template_machine *m, uint32_t most, cd_arena *a, cd_template_block **out, uint32_t *n_out, cdmpp_err *err) {
+cdmpp_status cd_template_best(const cd_template_nest *n, const cd_template_machine *m, uint32_t most, cd_arena *a, cd_template_block **out, uint32_t *n_out,
+                              cdmpp_err *err) {
     finder f = {.n = n, .m = m};
     cd_arena scratch = {0};
     cd_template_block *reg;

@@ -185,7 +185,8 @@ int64_t cd_template_bytes(const cd_template_nest *n, const cd_template_machine *
         int64_t reach = 1, most = 1;
         for (uint32_t a = 0; a < n->n_axis; a++) {
             if (!o->factor[d][a]) continue;
-            reach += llabs(o->factor[d][a]) * (tile[a] - 1);
+            const int64_t step = cd_template_mul(llabs(o->factor[d][a]), tile[a] - 1);
+            reach = step > INT64_MAX - reach ? INT64_MAX : reach + step;
             most = cd_template_mul(most, tile[a]);
         }
         last = reach < most ? reach : most;
@@ -225,11 +226,13 @@ static void loops_of(const cd_template_nest *n, const cd_template_block *b, loop
  * not move this operand. */
 static double traffic(const cd_template_nest *n, const cd_template_machine *m, const cd_template_block *b, const loops *l, cd_template_place place, double cache) {
     const cd_template_operand *o[3] = {&n->in[0], &n->in[1], &n->out};
+    cd_template_place lies[3];
     uint32_t at = 0;
     double bytes[3], all = 0;
+    for (int k = 0; k < 3; k++) lies[k] = o[k]->packed || (o[k]->guarded && b->copy == CD_TEMPLATE_COPY_INNER) ? CD_TEMPLATE_PACKED : place;
     for (;; at++) {
         double sum = 0;
-        for (int k = 0; k < 3; k++) sum += bytes[k] = (double)cd_template_bytes(n, m, o[k], l->tile[at], o[k]->packed || (o[k]->guarded && b->copy == CD_TEMPLATE_COPY_INNER) ? CD_TEMPLATE_PACKED : place);
+        for (int k = 0; k < 3; k++) sum += bytes[k] = (double)cd_template_bytes(n, m, o[k], l->tile[at], lies[k]);
         if (sum <= cache || at == l->n) break;
     }
     for (int k = 0; k < 3; k++) {
@@ -263,8 +266,8 @@ static double guarded_cost(const cd_template_nest *n, const cd_template_machine 
         times *= (double)n->extent[a] / (double)tile[a];
     }
     const double one = (double)cd_template_bytes(n, m, o, tile, CD_TEMPLATE_PACKED), bytes = times * one, cache = b->copy == CD_TEMPLATE_COPY_ROOT ? bytes : one;
-    const double away = cache > CD_TEMPLATE_L2_SHARE * (double)m->l2_bytes ? bytes / from_far : cache > CD_TEMPLATE_L1_SHARE * (double)m->l1_bytes ? bytes / from_l2 : 0;
-    return copy_cost(n, m, o, tile, times) + away;
+    const double near = cache > CD_TEMPLATE_L1_SHARE * (double)m->l1_bytes ? bytes / from_l2 : 0;
+    return copy_cost(n, m, o, tile, times) + (cache > CD_TEMPLATE_L2_SHARE * (double)m->l2_bytes ? bytes / from_far : near);
 }
 
 static double copies_cost(const cd_template_nest *n, const cd_template_machine *m, const cd_template_block *b) {
@@ -278,7 +281,8 @@ static double copies_cost(const cd_template_nest *n, const cd_template_machine *
 static double with_moves(const cd_template_nest *n, const cd_template_machine *m, const cd_template_block *b, double runs) {
     loops l;
     loops_of(n, b, &l);
-    const double l2 = traffic(n, m, b, &l, CD_TEMPLATE_NEAR, CD_TEMPLATE_L1_SHARE * (double)m->l1_bytes) / from_l2, far = traffic(n, m, b, &l, CD_TEMPLATE_FAR, CD_TEMPLATE_L2_SHARE * (double)m->l2_bytes) / from_far;
+    const double l2 = traffic(n, m, b, &l, CD_TEMPLATE_NEAR, CD_TEMPLATE_L1_SHARE * (double)m->l1_bytes) / from_l2;
+    const double far = traffic(n, m, b, &l, CD_TEMPLATE_FAR, CD_TEMPLATE_L2_SHARE * (double)m->l2_bytes) / from_far;
     return fmax(runs, fmax(l2, far)) + beside_runs * (l2 + far);
 }
 

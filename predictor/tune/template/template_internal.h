@@ -5,7 +5,8 @@
 
 #include "predictor/tune/template/template.h"
 
-enum { CD_TEMPLATE_ELEMENT = 4, CD_TEMPLATE_LINE = 64, CD_TEMPLATE_WAY = 4096 }; /* bytes; WAY: of L1, a page as of all that are indexed before addresses are translated */
+/* Bytes. WAY: of L1, a page, for it is looked up before addresses are translated. */
+enum { CD_TEMPLATE_ELEMENT = 4, CD_TEMPLATE_LINE = 64, CD_TEMPLATE_WAY = 4096 };
 /* What of a cache the tiles may have: the rest is for stacks, pointers and lines that came too many. */
 #define CD_TEMPLATE_L1_SHARE 0.75
 #define CD_TEMPLATE_L2_SHARE 0.6

@@ -1,7 +1,7 @@
 /* Recognises sums of products in a task's definition: its one sum, the two elements that are multiplied, and the factor of each axis in their indices. */
 #include <string.h>
 
-#include "predictor/tune/template/template.h"
+#include "predictor/tune/template/template_internal.h"
 
 bool cd_template_touches(const cd_template_operand *o, uint32_t axis) {
     for (uint32_t d = 0; d < o->rank; d++)
@@ -38,16 +38,26 @@ static cdmpp_status find_sum(const cd_te_dag *dag, uint32_t *at, cdmpp_err *err)
 static cdmpp_status read_axes(const cd_te_op *op, cd_template_nest *n, cdmpp_err *err) {
     n->n_space = op->n_axis;
     n->n_axis = op->n_axis + op->n_raxis;
-    if (n->n_axis > CD_TEMPLATE_AXES || !op->n_axis || !op->n_raxis) return CD_FAIL(err, EUNSUPPORTED, "its nest has %u loops, templates are for 2 to %d", n->n_axis, CD_TEMPLATE_AXES);
+    if (n->n_axis > CD_TEMPLATE_AXES || !op->n_axis || !op->n_raxis)
+        return CD_FAIL(err, EUNSUPPORTED, "its nest has %u loops, templates are for 2 to %d", n->n_axis, CD_TEMPLATE_AXES);
     for (uint32_t k = 0; k < n->n_axis; k++) {
         const cd_te_iter *it = k < op->n_axis ? &op->axis[k] : &op->raxis[k - op->n_axis];
-        if (it->extent->op != CD_INT || it->extent->u.i < 1) return CD_FAIL(err, EUNSUPPORTED, "the length of its loop %s is not fixed", it->name);
+        if (it->extent->op != CD_INT || it->extent->u.i < 1 || it->extent->u.i > INT32_MAX)
+            return CD_FAIL(err, EUNSUPPORTED, "the length of its loop %s is no fixed number of 32 bits", it->name);
         n->extent[k] = it->extent->u.i;
     }
     return CDMPP_OK;
 }
 
 static const cd_expr *axis_of(const cd_te_op *op, uint32_t k) { return k < op->n_axis ? op->axis[k].var : op->raxis[k - op->n_axis].var; }
+
+static bool add_linear(const cd_te_op *op, const cd_expr *e, int64_t times, int64_t *factor);
+
+/* Factors beyond 32 bits are those of no tensor. */
+static bool add_product(const cd_te_op *op, const cd_expr *e, int64_t times, int64_t by, int64_t *factor) {
+    int64_t k;
+    return !__builtin_mul_overflow(times, by, &k) && llabs(k) <= INT32_MAX && add_linear(op, e, k, factor);
+}
 
 /* factor[a] += times * that of axis a in e. False: e is not linear. */
 static bool add_linear(const cd_te_op *op, const cd_expr *e, int64_t times, int64_t *factor) {
@@ -62,8 +72,8 @@ static bool add_linear(const cd_te_op *op, const cd_expr *e, int64_t times, int6
     case CD_ADD: return add_linear(op, e->a[0], times, factor) && add_linear(op, e->a[1], times, factor);
     case CD_SUB: return add_linear(op, e->a[0], times, factor) && add_linear(op, e->a[1], -times, factor);
     case CD_MUL:
-        if (e->a[1]->op == CD_INT) return add_linear(op, e->a[0], times * e->a[1]->u.i, factor);
-        return e->a[0]->op == CD_INT && add_linear(op, e->a[1], times * e->a[0]->u.i, factor);
+        if (e->a[1]->op == CD_INT) return add_product(op, e->a[0], times, e->a[1]->u.i, factor);
+        return e->a[0]->op == CD_INT && add_product(op, e->a[1], times, e->a[0]->u.i, factor);
     default: return false;
     }
 }
@@ -80,7 +90,8 @@ static cdmpp_status read_operand(const cd_te_dag *dag, const cd_te_op *op, const
     o->rank = load->n;
     o->packed = from->is_placeholder && from->layout_free;
     if (!from->is_placeholder) cd_expr_visit(from->body[0], is_condition, &o->guarded);
-    if (load->n > CD_TEMPLATE_RANK || load->type != CD_F32) return CD_FAIL(err, EUNSUPPORTED, "it multiplies no float32 tensor of at most %d dimensions", CD_TEMPLATE_RANK);
+    if (load->n > CD_TEMPLATE_RANK || load->type != CD_F32)
+        return CD_FAIL(err, EUNSUPPORTED, "it multiplies no float32 tensor of at most %d dimensions", CD_TEMPLATE_RANK);
     for (uint32_t d = 0; d < load->n; d++) {
         o->extent[d] = from->shape[d];
         if (!add_linear(op, load->a[d], 1, o->factor[d])) return CD_FAIL(err, EUNSUPPORTED, "an index of %s is not linear in the loops", from->name);
