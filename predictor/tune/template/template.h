@@ -89,7 +89,7 @@ cdmpp_status cd_template_best(const cd_template_nest *n, const cd_template_machi
                               cdmpp_err *err);
 
 /* ---- template_cost.c ---- */
-/* Time of one thread for the whole nest, in vector multiply-adds. The parts: docs/reference/tune.md, "Templates". */
+/* Time of all threads for the whole nest, in vector multiply-adds of a thread. The parts: docs/reference/tune.md, "Templates". */
 double cd_template_cost(const cd_template_nest *n, const cd_template_machine *m, const cd_template_block *b);
 /* Of one turn of the sum for all sums of s3, if nothing but registers limits them. */
 double cd_template_kernel_cost(const cd_template_nest *n, const cd_template_machine *m, const int32_t *s3);

@@ -154,6 +154,11 @@ static void test_cost(void **state) {
     slow.l1_bytes = 256;
     assert_true(cd_template_cost(&n, &slow, &wide) > cd_template_cost(&n, &made_machine, &wide));
     assert_true(cd_template_kernel_cost(&n, &made_machine, (int32_t[]){4, 8}) >= 4);
+    cd_template_machine three = made_machine; /* 6 * 5 tiles: even for three threads, eight rounds for four */
+    three.threads = 3;
+    assert_close(cd_template_cost(&n, &three, &wide), cd_template_cost(&n, &made_machine, &wide), 1e-12, 0);
+    three.threads = 4;
+    assert_close(cd_template_cost(&n, &three, &wide), 32.0 / 30 * cd_template_cost(&n, &made_machine, &wide), 1e-12, 0);
 }
 
 static void test_memory(void **state) {
