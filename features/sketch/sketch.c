@@ -67,6 +67,10 @@ cdmpp_status cd_sketch_space_new(const cd_task *task, const cd_hardware *hw, boo
 }
 
 size_t cd_sketch_space_count(const cd_sketch_space *s) { return s->n_sketch; }
+const cd_record_step *cd_sketch_space_steps(const cd_sketch_space *s, size_t i, uint32_t *n) {
+    *n = s->sketch[i]->n_step;
+    return s->sketch[i]->step;
+}
 bool cd_sketch_space_is_naive(const cd_sketch_space *s) { return s->naive; }
 
 cdmpp_status cd_sketch_sampler_new(const cd_sketch_space *s, uint64_t seed, cd_sketch_sampler **out, cdmpp_err *err) {

@@ -69,6 +69,8 @@ void cd_sketch_choices_free(cd_sketch_choices *c);
 cdmpp_status cd_sketch_space_new(CD_KEEP const cd_task *task, const cd_hardware *hw, bool gpu, CD_GIVE cd_sketch_space **out, cdmpp_err *err);
 void cd_sketch_space_free(CD_TAKE cd_sketch_space *s); /* NULL is fine */
 size_t cd_sketch_space_count(const cd_sketch_space *s);
+/* Steps of sketch i < count; a length that is open is 0. As long as the space. */
+CD_KEEP const cd_record_step *cd_sketch_space_steps(const cd_sketch_space *s, size_t i, uint32_t *n);
 /* Is this the space of one schedule without choices? On CPUs it has no steps; on GPUs every stage has its loops bound
  * to blocks and threads. */
 bool cd_sketch_space_is_naive(const cd_sketch_space *s);

@@ -13,10 +13,12 @@ typedef struct {
     cd_tune_compare_plan plan;  /* of --compare, --at, --tuner */
     int tune, held_out;         /* 0: false */
     int tuner, emit, executor;  /* -1: not given */
+    int fallback;               /* -1: not given */
+    const char *machine;        /* a described processor, for templates */
     const char *network, *model, *compare, *at, *epsilon, *min_gain, *out, *best, *curves, *emit_dir, *svg, *opbench;
     bool default_model;         /* `model` is the default one */
     cd_arena arena;
-    bool list_tuners, space_dump, dry_run, replays, json;
+    bool list_tuners, space_dump, templates, dry_run, replays, json;
     cd_log *log;
     size_t bad;                 /* items that failed: exit code 3 */
 } options;
@@ -49,6 +51,8 @@ static const cd_option table[] = {
     {"population", 0, "N", CD_OPTION_INT, AT(session.population), "2..1000000", SEARCH, "Candidates that a search keeps at a time (default: its own)"},
     {"generations", 0, "N", CD_OPTION_INT, AT(session.generations), "1..100000", SEARCH, "Generations between two measurements (default: the search's own)"},
     {"epsilon", 0, "SHARE", CD_OPTION_TEXT, AT(epsilon), NULL, SEARCH, "Share of random candidates, 0 to 1 (default: the search's own)"},
+    {"machine", 0, "NAME", CD_OPTION_TEXT, AT(machine), NULL, SEARCH, "Tuners of templates: caches and vectors of this described CPU (default: of this machine)"},
+    {"fallback", 0, "TUNER", CD_OPTION_WORD, AT(fallback), CD_TUNERS, SEARCH, "Tuners of templates: who searches the tasks that no template fits (default: nobody)"},
     {"compare", 0, "A,B,...", CD_OPTION_TEXT, AT(compare), NULL, SEARCH, "Run several tuners with the same budget, logs OUT.A.json, OUT.B.json ..., and print their best at --at"},
     {"at", 0, "N,N,...", CD_OPTION_TEXT, AT(at), NULL, SEARCH, "Numbers of trials of a task to tell the best at (default: 10,50,100,300)"},
     {"trials", 0, "N", CD_OPTION_INT, AT(session.trials), "1..100000000", END, "Measurements of all tasks together, as TVM's num_measure_trials; those in --out count (default: 64 of each task)"},
@@ -87,6 +91,7 @@ static const cd_option table[] = {
     {"svg", 0, "FILE", CD_OPTION_OUTPUT, AT(svg), "*.svg", REPLAY, "Draw best found over trials and over simulated seconds"},
     {"opbench", 0, "FOLDER", CD_OPTION_FOLDER, AT(opbench), NULL, REPLAY, "Also write OpBench's partial_res and op_costs files there"},
     {"list-tuners", 0, NULL, CD_OPTION_FLAG, AT(list_tuners), NULL, SEARCH, "List the tuners"},
+    {"templates", 0, NULL, CD_OPTION_FLAG, AT(templates), NULL, WHAT, "Print the templates of each task that would be tried, --trials-per-task of each (default: 10); --out: as records without times"},
     {"space-dump", 0, NULL, CD_OPTION_FLAG, AT(space_dump), NULL, WHAT, "Print the choices that make up the space of each task, and its size, as JSON"},
 };
 
@@ -116,6 +121,21 @@ static cdmpp_status check_tuner(options *o, const char *fallback, cdmpp_err *err
     return CDMPP_OK;
 }
 
+static bool has_templates(const options *o) {
+    for (size_t k = 0; k < o->plan.n_tuner; k++)
+        if (o->plan.tuner[k]->templates) return true;
+    return false;
+}
+
+/* The fallback is a search in Ansor's space. */
+static cdmpp_status check_templates(options *o, cdmpp_err *err) {
+    if (!has_templates(o)) return o->machine || o->fallback >= 0 ? CD_FAIL(err, EUSAGE, "--machine and --fallback are for tuners of templates") : CDMPP_OK;
+    if (o->fallback < 0) return CDMPP_OK;
+    o->session.fallback = cd_tune_tuner_at((size_t)o->fallback);
+    if (o->session.fallback->templates) return CD_FAIL(err, EUSAGE, "--fallback %s has no more templates than --tuner", o->session.fallback->name);
+    return cd_tune_tuner_needs_model(o->session.fallback) && !o->model ? CD_FAIL(err, EUSAGE, "--fallback %s needs --cost-model", o->session.fallback->name) : CDMPP_OK;
+}
+
 static cdmpp_status check_search(options *o, cdmpp_err *err) {
     if (!o->compare) CD_TRY(check_tuner(o, o->model ? "cdmpp" : "ansor", err));
     if (!o->model && (o->session.device || o->session.nearest || o->session.frozen)) return CD_FAIL(err, EUSAGE, "--device, --nearest and --frozen are about --cost-model");
@@ -125,10 +145,11 @@ static cdmpp_status check_search(options *o, cdmpp_err *err) {
     if (!o->tune && (o->tuner >= 0 || o->compare || o->session.trials || o->session.trials_per_task || o->session.warm.n || o->curves))
         return CD_FAIL(err, EUSAGE, "--tune=false leaves nothing for --tuner, --compare, --trials, --trials-per-task, --warm and --curves");
     if (o->at && !o->compare) return CD_FAIL(err, EUSAGE, "--at goes with --compare or --replay");
-    if (!o->compare) return CDMPP_OK;
+    if (!o->compare) return check_templates(o, err);
     if (o->tuner >= 0) return CD_FAIL(err, EUSAGE, "--compare and --tuner do not go together");
     if (o->best || o->emit >= 0) return CD_FAIL(err, EUSAGE, "--best and --emit are for a single tuner, not for --compare");
-    return check_tuner(o, "", err);
+    CD_TRY(check_tuner(o, "", err));
+    return check_templates(o, err);
 }
 
 static cdmpp_status check_emit(const options *o, cdmpp_err *err) {
@@ -173,6 +194,7 @@ static cdmpp_status check_replay(options *o, cdmpp_err *err) {
     if (!o->model && (o->session.device || o->session.nearest || o->session.frozen || o->replay.data.n))
         return CD_FAIL(err, EUSAGE, "--device, --nearest, --frozen and --data are about --cost-model");
     CD_TRY(check_tuner(o, o->model ? "cdmpp" : "random", err));
+    if (has_templates(o)) return CD_FAIL(err, EUSAGE, "--replay has the programs of its logs only: tuners of templates make their own");
     if (!cd_tune_replay_ranks(&o->plan) || o->what.file.n) return CDMPP_OK;
     return CD_FAIL(err, EUSAGE, "--tasks is missing: %s reads programs", o->plan.tuner[0]->ranker ? o->plan.tuner[0]->name : "a tuner");
 }
@@ -196,7 +218,7 @@ static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
     o->operand = said->operand;
     CD_TRY(take_network(o, err));
     if (o->list_tuners) return o->operand.n ? CD_FAIL(err, EUSAGE, "unexpected '%.60s'", o->operand.v[0]) : CDMPP_OK;
-    return o->space_dump ? check_tasks(o, err) : o->replays ? check_replay(o, err) : check_session(o, err);
+    return o->space_dump || o->templates ? check_tasks(o, err) : o->replays ? check_replay(o, err) : check_session(o, err);
 }
 
 /* ---- what it says about itself ---- */
@@ -205,6 +227,7 @@ static const char *const use[] = {"--network NAME|FILE [--target TARGET] [--tune
                                   "--compare A,B,... [--at N,N,...] --tasks FILE --out LOG [OPTION...]",
                                   "--space-dump --tasks FILE [--task KEY|#I] [--target TARGET]",
                                   "--replay [--compare A,B,...] [--at N,N,...] --tasks FILE [--cost-model FILE] [OPTION...] LOG|FOLDER...",
+                                  "--templates --tasks FILE [--task KEY|#I] [--machine NAME] [--out FILE]",
                                   "--list-tuners",
                                   NULL};
 static const char *const example[] = {
@@ -241,6 +264,20 @@ static cdmpp_status dump_spaces(options *o, cdmpp_err *err) {
     else cd_buf_free(&b);
     o->bad = t.n_left_out;
     cd_tune_tasks_free(&t);
+    return st;
+}
+
+static cdmpp_status show_templates(options *o, cdmpp_err *err) {
+    const int most = o->session.trials_per_task ? o->session.trials_per_task : CD_TUNE_TEMPLATE_TRIALS;
+    cd_tune_tasks t = {0};
+    cd_tune_template_shown shown = {.tasks = &t, .o = {o->session.machine, o->session.isa}, .most = (uint32_t)most, .json = o->json, .out = o->out};
+    cd_buf b = {0};
+    cdmpp_status st = cd_tune_tasks_read(&o->what, o->log, &t, err);
+    if (!st) st = cd_tune_template_print(&b, &shown, err);
+    o->bad += t.n_left_out + shown.without;
+    cd_tune_tasks_free(&t);
+    if (!st) return cd_command_result(o->json, "cdmpp.tune_templates", "cdmpp-tune", o->log, &b, err);
+    cd_buf_free(&b);
     return st;
 }
 
@@ -339,22 +376,30 @@ static cdmpp_status replay(options *o, cdmpp_err *err) {
     return st;
 }
 
+static cdmpp_status run_mode(options *o, cdmpp_err *err) {
+    return o->list_tuners  ? list_tuners(o, err)
+           : o->space_dump ? dump_spaces(o, err)
+           : o->templates  ? show_templates(o, err)
+           : o->replays    ? replay(o, err)
+                           : run_session(o, err);
+}
+
 static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err) {
     options *o = to;
+    cd_device_table *devices = NULL;
     o->json = r->said.json;
     o->log = o->session.log = &r->log;
     o->session.stop = r->stop;
     o->session.threads = o->what.threads;
-    const cdmpp_status st = o->list_tuners ? list_tuners(o, err)
-                            : o->space_dump ? dump_spaces(o, err)
-                            : o->replays ? replay(o, err)
-                            : run_session(o, err);
+    cdmpp_status st = o->machine ? cd_err_key(err, cd_tune_template_machine(&o->arena, o->machine, o->log, &devices, &o->session.machine, err), "--machine") : CDMPP_OK;
+    if (!st) st = run_mode(o, err);
+    cd_device_table_free(devices);
     cd_arena_free(&o->arena);
     if (o->bad) r->exit_code = 3;
     return st;
 }
 
 int main(int argc, char **argv) {
-    options o = {.tune = 1, .held_out = 1, .tuner = -1, .emit = -1, .session = {.epsilon = -1}};
+    options o = {.tune = 1, .held_out = 1, .tuner = -1, .fallback = -1, .emit = -1, .session = {.epsilon = -1}};
     return cd_command_main(&self, argc, argv, &o, run);
 }

@@ -67,4 +67,17 @@ void cd_tune_tuner_print_json(cd_buf *b);
 /* The spaces of all tasks as a JSON list. A task without a space is left out with a warning and counted in t->n_left_out.
  * Errors: ENOMEM. */
 cdmpp_status cd_tune_space_print(cd_buf *b, cd_tune_tasks *t, cd_log *log, cdmpp_err *err);
+
+/* ---- tune_template_print.c ---- */
+/* The first `most` templates of all tasks, as a table for each or as a JSON list; records of them without times to the file `out` (NULL: not wanted), all or
+ * none. A task without one is said with the reason; how many there are in `without`. Errors: EUSAGE, EBACKEND, EMODEL: of the processor; EIO, ENOMEM. */
+typedef struct cd_tune_template_shown {
+    const cd_tune_tasks *tasks;
+    cd_tune_template_options o;
+    uint32_t most;
+    bool json;
+    const char *out;
+    size_t without;
+} cd_tune_template_shown;
+cdmpp_status cd_tune_template_print(cd_buf *b, cd_tune_template_shown *s, cdmpp_err *err);
 #endif

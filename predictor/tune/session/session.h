@@ -11,6 +11,7 @@
 #include "predictor/tune/session/tune_resume.h"
 #include "predictor/tune/session/tune_session.h"
 #include "predictor/tune/session/tune_tasks.h"
+#include "predictor/tune/session/tune_template.h"
 #include "predictor/tune/session/tune_tuner.h"
 #include "profiler/codegen/code/code.h"
 

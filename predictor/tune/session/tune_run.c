@@ -30,7 +30,7 @@ struct cd_tune_run {
     cd_tune_run_options o;
     unit *unit;                 /* (n) */
     uint32_t n;
-    cd_tune_ranker *ranker;
+    cd_tune_ranker *ranker, *fallback; /* of the tuner, of the other one */
     cd_tune_task_scheduler *sched;
     cd_tune_times times;
     double begin_s;
@@ -58,6 +58,7 @@ void cd_tune_run_free(cd_tune_run *r) {
         cd_mem_free(u->first);
     }
     if (r->ranker) r->ranker->kind->free(r->ranker);
+    if (r->fallback) r->fallback->kind->free(r->fallback);
     cd_tune_task_scheduler_free(r->sched);
     cd_mem_free(r->unit);
     cd_mem_free(r->batch);
@@ -91,17 +92,29 @@ static cdmpp_status make_sched(cd_tune_run *r, cdmpp_err *err) {
     return st;
 }
 
+/* The space of a tuner, and its search. */
+static cdmpp_status open_unit(cd_tune_run *r, unit *u, const cd_tune_tuner *t, cd_tune_ranker *ranker, cdmpp_err *err) {
+    const cd_tune_run_options *o = &r->o;
+    cd_template_machine m;
+    CD_TRY(o->space       ? o->space(o->ctx, &u->of.of, o->seed, &u->space, &u->state.naive, err)
+           : t->templates ? cd_tune_template_space(&u->of.of, &o->templates, o->seed, &u->space, &m, err)
+                          : cd_tune_space_sketch(&u->of.of, o->seed, &u->space, &u->state.naive, err));
+    const cd_tune_search_setup s = {.space = u->space, .ranker = ranker, .seed = o->seed, .population = o->population,
+                                    .generations = o->generations, .epsilon = o->epsilon};
+    return t->search->open(&s, &u->search, err);
+}
+
 /* A task's own space and search. Its own errors are its state's. */
 static cdmpp_status make_unit(cd_tune_run *r, uint32_t i, cdmpp_err *err) {
     unit *u = &r->unit[i];
-    const cd_tune_run_options *o = &r->o;
-    cdmpp_err *why = &u->state.why;
+    cdmpp_err *why = &u->state.why, other = {0};
     u->state.best_s = CD_TUNE_FAILED_S;
-    cdmpp_status st = o->space ? o->space(o->ctx, &u->of.of, o->seed, &u->space, &u->state.naive, why)
-                               : cd_tune_space_sketch(&u->of.of, o->seed, &u->space, &u->state.naive, why);
-    const cd_tune_search_setup s = {.space = u->space, .ranker = r->ranker, .seed = o->seed, .population = o->population,
-                                    .generations = o->generations, .epsilon = o->epsilon};
-    if (!st) st = o->tuner->search->open(&s, &u->search, why);
+    cdmpp_status st = open_unit(r, u, r->o.tuner, r->ranker, why);
+    u->state.fell_back = st == CDMPP_EUNSUPPORTED && r->o.tuner->templates && r->o.fallback;
+    if (u->state.fell_back) {
+        st = open_unit(r, u, r->o.fallback, r->fallback, &other);
+        if (st) *why = other;
+    }
     u->state.status = st;
     if (st) cd_tune_task_scheduler_leave(r->sched, i);
     if (st == CDMPP_ENOMEM && err) *err = *why;
@@ -116,6 +129,7 @@ static cdmpp_status make(cd_tune_run *r, const cd_tune_unit *of, cdmpp_err *err)
     r->trial = cd_mem_zalloc(batch, sizeof *r->trial);
     if (!r->unit || !r->batch || !r->seconds || !r->trial) return CD_FAIL(err, ENOMEM, "%u tasks", r->n);
     if (r->o.tuner->ranker) CD_TRY(r->o.tuner->ranker->open(&r->o.ranker, &r->ranker, err));
+    if (r->o.fallback && r->o.fallback->ranker) CD_TRY(r->o.fallback->ranker->open(&r->o.ranker, &r->fallback, err));
     for (uint32_t i = 0; i < r->n; i++) r->unit[i].of = of[i];
     CD_TRY(make_sched(r, err));
     for (uint32_t i = 0; i < r->n; i++) CD_TRY(make_unit(r, i, err));

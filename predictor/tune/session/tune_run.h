@@ -16,6 +16,7 @@
 
 #include "predictor/tune/core/core.h"
 #include "predictor/tune/session/tune_task_scheduler.h"
+#include "predictor/tune/session/tune_template.h"
 #include "predictor/tune/session/tune_tuner.h"
 
 /* What one candidate gave. */
@@ -53,6 +54,8 @@ typedef struct cd_tune_round {
 
 typedef struct cd_tune_run_options {
     const cd_tune_tuner *tuner;
+    const cd_tune_tuner *fallback; /* for tasks that no template fits; NULL: they are left */
+    cd_tune_template_options templates;
     cd_tune_ranker_setup ranker; /* .model and so on, for the tuners that rank */
     uint64_t seed;
     uint32_t population, generations; /* 0: the search's own */
@@ -77,6 +80,7 @@ typedef struct cd_tune_point {
 } cd_tune_point;
 
 typedef struct cd_tune_task_state {
+    bool fell_back;             /* no template fits it (why): the fallback searches */
     bool naive;                 /* no rule fits it: its space is its naive program */
     cdmpp_status status;        /* not OK: the task has no space, see why, and is left */
     cdmpp_err why;

@@ -15,17 +15,17 @@ cd_measure_options cd_tune_session_measure(const cd_tune_session_options *o) {
                                 .memory_bytes = (uint64_t)o->memory_mb << 20, .timing = {.budget_s = o->budget_ms * 1e-3}, .stop = o->stop};
 }
 
-/* Without a limit each task gets PER_TASK trials. Rounds are shorter where there are fewer than PER_ROUND trials for each task, so that
+/* Without a limit each task gets PER_TASK trials, of templates CD_TUNE_TEMPLATE_TRIALS. Rounds are shorter where there are fewer than PER_ROUND trials for each task, so that
  * every task has a round. */
 static cd_tune_run_options run_options(cd_tune_session *s) {
     const cd_tune_session_options *o = s->o;
     const uint32_t n = s->what->n;
     cd_tune_run_options r = {.tuner = s->tuner, .seed = (uint64_t)o->seed, .population = (uint32_t)o->population, .generations = (uint32_t)o->generations,
-                             .epsilon = o->epsilon, .stop = o->stop};
+                             .epsilon = o->epsilon, .stop = o->stop, .fallback = o->fallback, .templates = {o->machine, o->isa}};
     r.ranker = (cd_tune_ranker_setup){.model = s->model, .device = o->device, .nearest = o->nearest, .frozen = o->frozen, .threads = 1, .seed = r.seed};
     r.sched = (cd_tune_task_scheduler_options){.trials = (uint64_t)o->trials, .trials_per_task = (uint64_t)o->trials_per_task, .seconds = o->seconds,
                                       .per_round = (uint32_t)o->per_round, .early_stop = (uint64_t)o->early_stopping, .runs = o->runs, .min_gain = o->min_gain};
-    if (!o->trials && !o->trials_per_task && !o->seconds) r.sched.trials_per_task = PER_TASK;
+    if (!o->trials && !o->trials_per_task && !o->seconds) r.sched.trials_per_task = s->tuner->templates ? CD_TUNE_TEMPLATE_TRIALS : PER_TASK;
     if (!o->per_round) {
         r.sched.per_round = PER_ROUND;
         if (o->trials && (uint32_t)o->trials / n < PER_ROUND) r.sched.per_round = (uint32_t)o->trials / n < 1 ? 1 : (uint32_t)o->trials / n;
@@ -67,9 +67,10 @@ static void report_spaces(cd_tune_session *s) {
     for (uint32_t i = 0; i < s->what->n; i++) {
         const cd_tune_task_state *t = cd_tune_run_state(s->run, i);
         if (t->naive) cd_log_put(s->o->log, CD_LOG_WARNING, "%s: no rule fits it; its naive program is all there is", s->what->unit[i].name);
+        if (t->fell_back && !t->status) cd_log_put(s->o->log, CD_LOG_WARNING, "%s: no template fits it, %s searches: %s", s->what->unit[i].name, s->o->fallback->name, t->why.msg);
         if (!t->status) continue;
         s->failed++;
-        cd_log_put(s->o->log, CD_LOG_WARNING, "%s has no space: %s", s->what->unit[i].name, t->why.msg);
+        cd_log_put(s->o->log, CD_LOG_WARNING, "%s has no %s: %s", s->what->unit[i].name, s->tuner->templates ? "template" : "space", t->why.msg);
     }
 }
 

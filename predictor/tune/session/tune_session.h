@@ -22,6 +22,8 @@ typedef struct cd_tune_session_options {
     double epsilon;             /* share of random candidates; negative: the search's own */
     int trials, trials_per_task, per_round, seconds, early_stopping, runs; /* cd_tune_task_scheduler_options */
     double min_gain;            /* share */
+    const cd_tune_tuner *fallback; /* of tuners of templates: searches the tasks that no template fits; NULL: nobody */
+    const struct cd_device *machine; /* templates are for this one; NULL: this processor */
     cd_texts warm;              /* logs and stores of earlier measurements */
     const char *stats;          /* a JSON object of each round is appended to this file */
     int threads, jobs, budget_ms, timeout_s, build_timeout_s, memory_mb, cache_mb; /* cd_measure_options */

@@ -7,7 +7,7 @@
 #include "predictor/tune/search/search.h"
 
 static const cd_tune_tuner tuner[] = {
-#define CD_X(name, brief, search, ranker) {name, brief, search, ranker},
+#define CD_X(name, brief, search, ranker, templates) {name, brief, search, ranker, templates},
     CD_TUNER_MAP(CD_X, CD_X)
 #undef CD_X
 };

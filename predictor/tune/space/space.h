@@ -1,15 +1,25 @@
 /* The door of predictor/tune/space: other rooms include this header and no other of the room.
  *
- * A space says which candidates there are (cd_tune_space_kind, predictor/tune/core/core.h): all programs that Ansor's rules make, or
- * those that a log has. */
+ * A space says which candidates there are (cd_tune_space_kind, predictor/tune/core/core.h): all programs that Ansor's rules make, the
+ * few of them that templates make for a processor, or those that a log has. */
 #ifndef CD_TUNE_SPACE_H
 #define CD_TUNE_SPACE_H
 #include "predictor/tune/core/core.h"
+#include "predictor/tune/template/template.h"
 
 /* ---- tune_space_sketch.c ---- */
 /* The space of all programs that Ansor's rules make of a task. A task that no rule fits has a space of one candidate, its
  * naive program: *naive (may be NULL). Errors: ENOTASK, ENOMEM. */
 cdmpp_status cd_tune_space_sketch(const cd_tune_task *t, uint64_t seed, CD_GIVE cd_tune_space **out, bool *naive, cdmpp_err *err);
+
+/* ---- tune_space_template.c ---- */
+/* At most CD_TUNE_TEMPLATES programs of the space above, those of the best blocks (predictor/tune/template), in the order in which they should be tried. Depends
+ * on task and machine alone. follow also gives programs of the space above that are no templates. Errors: EUNSUPPORTED (no template fits the task; the message
+ * says why), ENOTASK, ENOMEM. */
+enum { CD_TUNE_TEMPLATES = 128 };
+cdmpp_status cd_tune_space_template(const cd_tune_task *t, const cd_template_machine *m, uint64_t seed, CD_GIVE cd_tune_space **out, cdmpp_err *err);
+/* Of such a space: the block of each candidate of its list, and what the task sums. As long as the space. */
+CD_KEEP const cd_template_block *cd_tune_space_template_blocks(const cd_tune_space *s, CD_KEEP const cd_template_nest **nest);
 
 /* ---- tune_space_log.c: the candidates of one task's records, and no others ----
  *
