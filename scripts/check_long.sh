@@ -24,6 +24,8 @@ stage "allocation after allocation refused" MODE=fault scripts/check.sh unit
 stage "TSan" MODE=tsan UNITS="base/cli/test_log base/core/test_threads dataset/extract/test_extract learner/hpo/test_hpo learner/loss/test_domain_distance learner/fit/test_fit learner/nn/test_net_laws \
         learner/fit/test_optim learner/distributed/test_rabit_tracker learner/report/test_train_artifacts predictor/score/test_answer_cache predictor/api/test_context predictor/score/test_predict predictor/api/test_score predictor/serve/test_serve profiler/runtime/multi/test_multi_executor profiler/runtime/single/test_executor_units" \
     TSAN_OPTIONS="suppressions=$PWD/tests/support/tsan.supp" scripts/check.sh unit
+stage "generated programs of many schedules" MODE=release CDMPP_ROUNDS=60 UNITS="profiler/codegen/c/test_codegen_c profiler/codegen/c/test_codegen_c_values" \
+    scripts/check.sh unit
 stage "ranks of cdmpp-mpi" MODE=release scripts/check.sh mpi
 stage "accuracy, three seeds" MODE=release scripts/check.sh quick
 stage "exports in Python" MODE=release scripts/check.sh export

@@ -15,7 +15,8 @@ static const cd_option table[] = {
     {"dry-run", 0, NULL, CD_OPTION_FLAG, AT(dry_run), NULL, WHAT, "Only read the records and lower their programs; say which cannot be"},
     {"emit-source", 0, NULL, CD_OPTION_FLAG, AT(emit_source), NULL, WHAT, "Only print the source code of the programs, to standard output or --out"},
     {"dialect", 0, "DIALECT", CD_OPTION_WORD, AT(dialect), CD_DIALECTS, WHAT, "With --emit-source: which language (default: the target's)"},
-    {"check", 0, NULL, CD_OPTION_FLAG, AT(check), NULL, WHAT, "Compare the results of every program with those of its task without a schedule"},
+    {"no-check", 0, NULL, CD_OPTION_FLAG, AT(no_check), NULL, WHAT, "Do not compare the results of every program with those of its task without a schedule"},
+    {"check", 0, NULL, CD_OPTION_FLAG, AT(check), NULL, WHAT, NULL}, /* what is done without it */
     {"stats", 0, "FILE", CD_OPTION_OUTPUT, AT(stats), "*.jsonl", WHAT, "Also write statistics of every measurement, one JSON object a line"},
     {"trials", 0, "N", CD_OPTION_INT, AT(trials), "1..1000000", WHAT, "draw: different programs of a task (default: 10)"},
     {"seed", 0, "N", CD_OPTION_INT, AT(seed), "0..2000000000", WHAT, "draw: of the random schedules (default: 0)"},

@@ -16,7 +16,7 @@ typedef struct cd_main_profile {
     /* what */
     cd_texts operand;           /* behind the mode's word */
     cd_texts task;
-    bool dry_run, emit_source, check;
+    bool dry_run, emit_source, check, no_check;
     int dialect;                /* -1: by the target */
     const char *isa, *stats;
     /* how */

@@ -11,6 +11,7 @@ cdmpp_status cd_main_profile_records_check(const cd_main_profile *o, cdmpp_err *
     cd_isa_choice c;
     CD_TRY(cd_main_profile_logs_check(o, "no records to read", err));
     if (o->dry_run && o->emit_source) return CD_FAIL(err, EUSAGE, "--dry-run and --emit-source do not go together");
+    if (o->check && o->no_check) return CD_FAIL(err, EUSAGE, "--check and --no-check do not go together");
     if (o->dialect >= 0 && !o->emit_source) return CD_FAIL(err, EUSAGE, "--dialect goes with --emit-source");
     if (o->isa && o->isa[0]) CD_TRY(cd_err_key(err, cd_isa_choose(o->isa, "", &c, err), "--isa"));
     for (size_t i = 0; o->rounds > 1 && i < o->operand.n; i++)
@@ -92,8 +93,9 @@ static cdmpp_status measure(cd_main_profile *o, cd_record_maker *maker, cd_recor
 
 cdmpp_status cd_main_profile_records(cd_main_profile *o, cdmpp_err *err) {
     cd_describe_namer namer = {.log = o->log, .gpu = o->device};
-    cd_record_maker maker = {.target = o->target, .dialect = o->dialect, .isa = o->isa, .reference = o->check};
+    cd_record_maker maker = {.target = o->target, .dialect = o->dialect, .isa = o->isa};
     const bool measures = !o->dry_run && !o->emit_source;
+    maker.reference = measures && !o->no_check;
     if (measures) maker.threads = o->threads;
     if (measures && !o->host.n) maker.device = cd_describe_namer_ask, maker.ctx = &namer, maker.cpus = cd_affinity_count();
     cd_record_reader *file = NULL;

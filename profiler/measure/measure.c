@@ -153,7 +153,8 @@ static void fill_job(const cd_measure *m, const cd_measure_item *item, const cd_
     *j = (cd_job){.backend = kind->name, .device = m->o.device, .target = item->target, .fresh = cpu, .pin = cpu && m->o.pin,
                   .memory_bytes = m->o.memory_bytes, .best_s = m->best_s, .timing = m->o.timing, .code = *item->code, .cache = m->o.cache, .cache_bytes = m->o.cache_bytes};
     j->threads = item->threads > 0 ? item->threads : m->o.threads > 0 ? m->o.threads : cd_backend_cpu_threads(item->target);
-    j->limit_s = (item->reference ? 1 + CHECK_LIMITS : 1) * m->o.run_limit_s + (cpu ? 0 : m->o.build_limit_s > 0 ? m->o.build_limit_s : 30);
+    j->check_s = item->reference ? CHECK_LIMITS * m->o.run_limit_s : 0;
+    j->limit_s = m->o.run_limit_s + (cpu ? 0 : m->o.build_limit_s > 0 ? m->o.build_limit_s : 30);
     j->object = cpu ? item->build.object : "";
     if (!item->reference) return;
     j->arg = item->arg;

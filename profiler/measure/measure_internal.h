@@ -15,8 +15,12 @@
 
 typedef struct cd_result_check cd_result_check;
 
-/* Run the reference. Errors: those of the cpu back end; ENOMEM. */
-cdmpp_status cd_result_check_reference(const cd_codegen_code *reference, const char *object, const char *target, CD_GIVE cd_result_check **out, cdmpp_err *err);
+/* Run the reference, or take its results from the file `kept` (-1: none), where its last run has left them: schedules of one task
+ * have one reference, and it is slow. Errors: those of the cpu back end; EBACKEND (the worker before began this one and did
+ * not end it: it takes too long, or crashes); ENOMEM. */
+cdmpp_status cd_result_check_reference(const cd_codegen_code *reference, const char *object, const char *target, int kept, CD_GIVE cd_result_check **out, cdmpp_err *err);
+/* When the reference in the file was done, by cd_clock_wall; 0: it runs, or the file has none. */
+double cd_result_check_done(int kept);
 void cd_result_check_free(CD_TAKE cd_result_check *c); /* NULL is fine */
 /* (n_buffer of code) what to load the program with; NULL in it: cd_tensor_fill. Packed parameters hold what row-major
  * ones would; `arg` (n_arg) has their shapes. Borrowed until the next call. Errors: EUSAGE (a packed parameter
@@ -38,7 +42,7 @@ typedef struct cd_job {
     int threads;
     bool fresh;                 /* the worker ends after this job */
     bool pin;
-    double limit_s;
+    double limit_s, check_s;    /* for the program; before it for the reference, 0: there is none */
     uint64_t memory_bytes;
     double best_s;              /* noise_probe.h */
     cd_timing_policy timing;
@@ -94,6 +98,7 @@ typedef struct cd_measure_worker {
     const cd_backend_kind *kind;
     cd_backend *backend;
     char name[256];             /* backend, device, target */
+    const int *kept;            /* file in memory that all workers share: results of the last reference; NULL: none */
 } cd_measure_worker;
 
 /* Do the job. Never fails: what goes wrong is in *out. */

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 struct cd_result_check {
     cd_arena arena;             /* of packed parameters */
@@ -115,18 +116,76 @@ static cdmpp_status spoil(cd_result_check *c, const cd_codegen_code *code, cdmpp
     return CDMPP_OK;
 }
 
-static cdmpp_status keep_results(cd_result_check *c, const cd_codegen_code *code, cd_loaded *l, cdmpp_err *err) {
+/* ---- results of the last reference, in a file ---- */
+/* | head | results of the parameters that are written, one behind the other | ; the object's path names its content */
+typedef struct {
+    char object[512];
+    double done;                /* when it ended, by cd_clock_wall; 0: it was begun */
+} head;
+
+static bool head_of(const char *object, head *h) {
+    memset(h, 0, sizeof *h);
+    if (!object || !*object || strlen(object) >= sizeof h->object) return false;
+    memcpy(h->object, object, strlen(object));
+    return true;
+}
+
+/* All results from the file or to it; false: not all of it is there, or it is full. */
+static bool move(const cd_result_check *c, int file, bool in) {
+    off_t at = sizeof(head);
+    for (uint32_t k = 0; k < c->n; k++)
+        for (size_t from = 0; c->result[k] && from < c->bytes[k];) {
+            char *p = (char *)c->result[k] + from;
+            const ssize_t n = in ? pread(file, p, c->bytes[k] - from, at) : pwrite(file, p, c->bytes[k] - from, at);
+            if (n <= 0) return false;
+            from += (size_t)n;
+            at += n;
+        }
+    return true;
+}
+
+static cdmpp_status make_room(cd_result_check *c, const cd_codegen_code *code, cdmpp_err *err) {
     for (uint32_t k = 0; k < c->n; k++) {
-        const cd_codegen_buffer *b = &code->buffer[k];
-        if (!b->written) continue;
-        c->bytes[k] = (size_t)b->bytes;
+        if (!code->buffer[k].written) continue;
+        c->bytes[k] = (size_t)code->buffer[k].bytes;
         c->result[k] = cd_mem_alloc(c->bytes[k] + 1);
         if (!c->result[k]) return CD_FAIL(err, ENOMEM, "%zu bytes of results", c->bytes[k]);
-        CD_TRY(cd_backend_cpu.read(l, k, c->result[k], c->bytes[k], err));
     }
     return CDMPP_OK;
 }
 
+/* *there: the results were in the file. Otherwise it says from now on that this reference was begun. */
+static cdmpp_status take(const cd_result_check *c, int file, const char *object, bool *there, cdmpp_err *err) {
+    head mine, h;
+    *there = false;
+    if (file < 0) return CDMPP_OK;
+    if (!head_of(object, &mine)) {
+        (void)!ftruncate(file, 0);
+        return CDMPP_OK;
+    }
+    if (pread(file, &h, sizeof h, 0) == (ssize_t)sizeof h && !strcmp(h.object, mine.object)) {
+        if (h.done <= 0) return CD_FAIL(err, EBACKEND, "it was begun for the program before and did not end: results cannot be compared");
+        *there = move(c, file, true);
+        if (*there) return CDMPP_OK;
+    }
+    if (ftruncate(file, 0) || pwrite(file, &mine, sizeof mine, 0) != (ssize_t)sizeof mine) (void)!ftruncate(file, 0);
+    return CDMPP_OK;
+}
+
+double cd_result_check_done(int file) {
+    head h;
+    return file >= 0 && pread(file, &h, sizeof h, 0) == (ssize_t)sizeof h ? h.done : 0;
+}
+
+/* A file that cannot hold them stays without a reference: the next program runs it again. */
+static void put(const cd_result_check *c, int file, const char *object) {
+    head h;
+    if (file < 0 || !head_of(object, &h)) return;
+    h.done = cd_clock_wall();
+    if (!move(c, file, false) || pwrite(file, &h, sizeof h, 0) != (ssize_t)sizeof h) (void)!ftruncate(file, 0);
+}
+
+/* ---- its run ---- */
 static cdmpp_status run_reference(cd_result_check *c, const cd_codegen_code *code, const char *object, cd_backend *b, cdmpp_err *err) {
     union { /* load() does not write to it */
         const char *path;
@@ -138,23 +197,35 @@ static cdmpp_status run_reference(cd_result_check *c, const cd_codegen_code *cod
     CD_TRY(spoil(c, code, err));
     CD_TRY(cd_backend_cpu.load(b, &build, c->content, &l, err));
     cdmpp_status st = cd_backend_cpu.run(l, 1, &seconds, err);
-    if (!st) st = keep_results(c, code, l, err);
+    for (uint32_t k = 0; k < c->n && !st; k++)
+        if (c->result[k]) st = cd_backend_cpu.read(l, k, c->result[k], c->bytes[k], err);
     cd_backend_cpu.unload(l);
     return st;
 }
 
 /* The back end is closed before this returns: only the results are kept. */
-cdmpp_status cd_result_check_reference(const cd_codegen_code *code, const char *object, const char *target, cd_result_check **out, cdmpp_err *err) {
-    cd_result_check *c = cd_mem_zalloc(1, sizeof *c);
+static cdmpp_status run_and_put(cd_result_check *c, const cd_codegen_code *code, const char *object, const char *target, int kept, cdmpp_err *err) {
     cd_backend *b = NULL;
+    CD_TRY(cd_backend_cpu.open("", target, &b, err));
+    const cdmpp_status st = run_reference(c, code, object, b, err);
+    cd_backend_cpu.close(b);
+    if (!st) put(c, kept, object);
+    else if (kept >= 0) (void)!ftruncate(kept, 0); /* it has ended: the next program may try again */
+    return st;
+}
+
+cdmpp_status cd_result_check_reference(const cd_codegen_code *code, const char *object, const char *target, int kept, cd_result_check **out, cdmpp_err *err) {
+    cd_result_check *c = cd_mem_zalloc(1, sizeof *c);
+    bool there = false;
     if (!c) return CD_FAIL(err, ENOMEM, "check");
     c->n = code->n_arg;
     c->result = cd_mem_zalloc(c->n + 1, sizeof *c->result);
     c->bytes = cd_mem_zalloc(c->n + 1, sizeof *c->bytes);
     cdmpp_status st = c->result && c->bytes ? CDMPP_OK : CD_FAIL(err, ENOMEM, "check");
-    if (!st) st = cd_backend_cpu.open("", target, &b, err);
-    if (!st) st = cd_err_key(err, run_reference(c, code, object, b, err), "reference");
-    if (b) cd_backend_cpu.close(b);
+    if (!st) st = make_room(c, code, err);
+    if (!st) st = take(c, kept, object, &there, err);
+    if (!st && !there) st = run_and_put(c, code, object, target, kept, err);
+    st = cd_err_key(err, st, "reference");
     if (st) cd_result_check_free(c);
     else *out = c;
     return st;

@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -33,8 +34,8 @@ static void prefer_for_oom(void) {
 }
 
 /* The worker's process: jobs until the supervisor closes its end; a job that is `fresh` is the only one. */
-static void worker_main(int fd) {
-    cd_measure_worker w = {0};
+static void worker_main(int fd, int kept) {
+    cd_measure_worker w = {.kept = &kept};
     cd_arena arena = {0};
     void *bytes;
     size_t n;
@@ -63,6 +64,7 @@ typedef struct {
     int up;                     /* to the opener */
     int fd;                     /* to the worker */
     pid_t pid;                  /* 0: there is none */
+    int kept;                   /* what all workers share: results of the last reference (result_check); -1: nothing */
 } ward;                         /* the supervisor's worker */
 
 static void end_worker(ward *w, int *how) {
@@ -85,7 +87,7 @@ static bool begin_worker(ward *w) {
     if (w->pid == 0) {
         close(s[0]);
         close(w->up);
-        worker_main(s[1]);
+        worker_main(s[1], w->kept);
     }
     close(s[1]);
     w->fd = s[0];
@@ -94,27 +96,36 @@ static bool begin_worker(ward *w) {
 }
 
 /* The result of a worker that gave none. */
-static void ended(cd_worker_result *a, int error_no, int how, double limit_s) {
+static void ended(cd_worker_result *a, int error_no, int how, const cd_job *j, bool of_reference) {
     cd_measure_result *m = &a->measured;
     memset(a, 0, sizeof *a);
     m->at = (int64_t)time(NULL);
     m->error_no = error_no;
     m->cycles = m->instructions = m->cache_misses = -1;
-    if (error_no == 7) m->status = CD_FAIL(&m->err, EBACKEND, "still running after %g s", limit_s);
+    if (error_no == 7) m->status = CD_FAIL(&m->err, EBACKEND, "%s after %g s", of_reference ? "its reference is still running, results cannot be compared" : "still running",
+                                              of_reference ? j->check_s : j->limit_s);
     else if (WIFSIGNALED(how)) m->status = CD_FAIL(&m->err, EBACKEND, "the program was killed by signal %d (%s)", WTERMSIG(how), strsignal(WTERMSIG(how)));
     else m->status = CD_FAIL(&m->err, EBACKEND, "the program ended with exit status %d", WEXITSTATUS(how));
 }
 
 typedef enum { ANSWERED, DIED, LATE, ORPHANED } outcome;
 
+/* When a job that began then is late. A program's time begins when its reference is done. */
+static double end_of(const ward *w, const cd_job *j, double begin) {
+    const double done = j->check_s > 0 ? cd_result_check_done(w->kept) : begin;
+    if (j->limit_s <= 0) return (double)INFINITY;
+    if (done <= 0) return begin + j->check_s + j->limit_s;
+    return (done > begin ? done : begin) + j->limit_s;
+}
+
 /* Until the worker answers or dies, the limit is over, or the opener is gone. */
-static outcome wait_for(const ward *w, double limit_s, cd_worker_result *a) {
-    const double end = limit_s > 0 ? cd_clock_wall() + limit_s : (double)INFINITY;
+static outcome wait_for(const ward *w, const cd_job *j, cd_worker_result *a) {
+    const double begin = cd_clock_wall(), most = j->check_s > 0 ? 1 : 60; /* of one wait: the end moves when the reference is done */
     for (;;) {
         struct pollfd f[2] = {{w->fd, POLLIN, 0}, {w->up, POLLIN, 0}};
-        const double left = end - cd_clock_wall();
+        const double left = end_of(w, j, begin) - cd_clock_wall();
         if (left <= 0) return LATE;
-        if (poll(f, 2, left < 60 ? (int)(left * 1e3) + 1 : 60000) < 0 && errno != EINTR) return DIED;
+        if (poll(f, 2, (int)((left < most ? left : most) * 1e3) + 1) < 0 && errno != EINTR) return DIED;
         if (f[1].revents) return ORPHANED; /* the opener asks for nothing meanwhile: it has closed its end */
         if (!f[0].revents) continue;
         void *bytes = NULL;
@@ -136,16 +147,16 @@ static bool one_job(ward *w, const void *bytes, size_t n) {
     memcpy(&j, bytes, sizeof j);
     /* The seconds beyond the limit are for compiling where the worker does that, and for loading. */
     const bool given = begin_worker(w) && cd_worker_protocol_send(w->fd, bytes, n);
-    const outcome o = !given ? DIED : wait_for(w, j.limit_s, &a);
+    const outcome o = !given ? DIED : wait_for(w, &j, &a);
     if (o == ORPHANED) return false;
     /* After a failure a device's context may be of no use any more. */
     if (o != ANSWERED || j.fresh || a.measured.error_no) end_worker(w, &how);
-    if (o != ANSWERED) ended(&a, o == LATE ? 7 : 4, how, j.limit_s);
+    if (o != ANSWERED) ended(&a, o == LATE ? 7 : 4, how, &j, j.check_s > 0 && cd_result_check_done(w->kept) <= 0);
     return cd_worker_protocol_send(w->up, &a, sizeof a);
 }
 
 static void supervisor_main(int up) {
-    ward w = {.up = up};
+    ward w = {.up = up, .kept = memfd_create("results", MFD_CLOEXEC)};
     void *bytes = NULL;
     size_t n;
     bool go = true;

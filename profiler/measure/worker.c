@@ -168,7 +168,7 @@ static cdmpp_status do_program(cd_measure_worker *w, const cd_job *j, cd_build *
     const void *const *content = NULL;
     cdmpp_status st = CDMPP_OK;
     m->error_no = 4;
-    if (j->reference.n_launch) st = cd_result_check_reference(&j->reference, j->reference_object, j->target, &c, err);
+    if (j->reference.n_launch) st = cd_result_check_reference(&j->reference, j->reference_object, j->target, w->kept ? *w->kept : -1, &c, err);
     if (!st && c) st = cd_result_check_content(c, &j->code, j->arg, &content, err);
     if (!st) st = load_it(w, j, b, content, &s.program, m, err);
     if (!st && c) {
@@ -209,5 +209,5 @@ void cd_worker_do(cd_measure_worker *w, const cd_job *j, cd_worker_result *out) 
 
 void cd_worker_close(cd_measure_worker *w) {
     if (w->backend) w->kind->close(w->backend);
-    *w = (cd_measure_worker){0};
+    *w = (cd_measure_worker){.kept = w->kept};
 }

@@ -18,7 +18,7 @@ typedef struct {
     const char *network, *model, *compare, *at, *epsilon, *min_gain, *out, *best, *curves, *emit_dir, *svg, *opbench;
     bool default_model;         /* `model` is the default one */
     cd_arena arena;
-    bool list_tuners, space_dump, templates, dry_run, replays, json;
+    bool list_tuners, space_dump, templates, dry_run, replays, json, check;
     cd_log *log;
     size_t bad;                 /* items that failed: exit code 3 */
 } options;
@@ -79,7 +79,8 @@ static const cd_option table[] = {
     {"build-timeout", 0, "S", CD_OPTION_INT, AT(session.build_timeout_s), "1..100000", HOW, "Seconds until a compiler is given up (default: 30)"},
     {"memory-mb", 0, "N", CD_OPTION_INT, AT(session.memory_mb), "16..100000000", HOW, "Mebibytes that a program may have (default: no limit)"},
     {"no-pin", 0, NULL, CD_OPTION_FLAG, AT(session.no_pin), NULL, HOW, "Do not keep programs on the last CPUs and compilers on the others"},
-    {"check", 0, NULL, CD_OPTION_FLAG, AT(session.check), NULL, HOW, "Compare the results of every candidate with those of its task, not only of the best one"},
+    {"no-check", 0, NULL, CD_OPTION_FLAG, AT(session.no_check), NULL, HOW, "Do not compare the results of every candidate with those of its task, only of the best one"},
+    {"check", 0, NULL, CD_OPTION_FLAG, AT(check), NULL, HOW, NULL}, /* what is done without it */
     {"cache", 0, "FOLDER", CD_OPTION_FOLDER, AT(session.cache), NULL, HOW, "Where compiled programs are kept; empty: nowhere (default: $XDG_CACHE_HOME/cdmpp, ~/.cache/cdmpp)"},
     {"cache-mb", 0, "N", CD_OPTION_INT, AT(session.cache_mb), "1..100000000", HOW, "Mebibytes of programs that are kept, those used least recently go (default: 1024)"},
     {"dry-run", 0, NULL, CD_OPTION_FLAG, AT(dry_run), NULL, WHAT, "Only say what would be tuned"},
@@ -176,6 +177,7 @@ static void take_default_model(options *o) {
 static cdmpp_status check_session(options *o, cdmpp_err *err) {
     cd_isa_choice c;
     CD_TRY(check_tasks(o, err));
+    if (o->check && o->session.no_check) return CD_FAIL(err, EUSAGE, "--check and --no-check do not go together");
     take_default_model(o);
     CD_TRY(check_search(o, err));
     CD_TRY(check_emit(o, err));

@@ -49,7 +49,8 @@ static void on_trial(void *ctx, const cd_record_program *job, const cd_measure_r
     cd_tune_session *s = ctx;
     (void)job;
     cd_progress_step(&s->progress, ++s->trials);
-    if (m->error_no) cd_log_put(s->o->log, CD_LOG_DEBUG, "a candidate failed (error %d): %s", m->error_no, m->err.msg);
+    /* A wrong program is no candidate's fault but ours. */
+    if (m->error_no) cd_log_put(s->o->log, m->error_no == 5 ? CD_LOG_WARNING : CD_LOG_DEBUG, "a candidate failed (error %d): %s", m->error_no, m->err.msg);
 }
 
 static cdmpp_status open_all(cd_tune_session *s, cdmpp_err *err) {
@@ -57,7 +58,7 @@ static cdmpp_status open_all(cd_tune_session *s, cdmpp_err *err) {
     if (s->tuner) CD_TRY(cd_record_log_open(s->out, false, &s->records, err));
     s->namer = (cd_describe_namer){.log = o->log, .gpu = o->gpu};
     const cd_tune_measure_setup setup = {.measure = s->measure, .tasks = s->what->tasks, .log = s->records, .isa = o->isa, .namer = &s->namer, .threads = o->threads, .jobs = o->jobs,
-                                         .pin = !o->no_pin, .check = o->check, .each = on_trial, .ctx = s, .stop = o->stop};
+                                         .pin = !o->no_pin, .check = !o->no_check, .each = on_trial, .ctx = s, .stop = o->stop};
     CD_TRY(cd_tune_measure_new(&setup, &s->meter, err));
     if (o->stats && !(s->stats = fopen(o->stats, "a"))) return cd_err_at(err, CD_FAIL(err, EIO, "cannot open: %s", strerror(errno)), o->stats, 0);
     return CDMPP_OK;

@@ -29,7 +29,7 @@ typedef struct cd_tune_session_options {
     int threads, jobs, budget_ms, timeout_s, build_timeout_s, memory_mb, cache_mb; /* cd_measure_options */
     const char *isa, *cflags, *cache, *gpu;
     bool no_pin;
-    bool check;                 /* compare the results of every candidate */
+    bool no_check;              /* compare the results of the best programs only, not of every candidate */
     cd_log *log;
     const volatile sig_atomic_t *stop;
 } cd_tune_session_options;

@@ -105,6 +105,7 @@ static cdmpp_status generate(cd_c_writer *g, cdmpp_err *err) {
     CD_TRY(launch(g, err));
     CD_TRY(cd_c_write_program(g, err));
     CD_TRY(cd_codegen_env_check(&g->env, err));
+    if (g->stray) return CD_FAIL(err, EUNSUPPORTED, "a lane outside a vector");
     return g->oom || g->out->text.oom ? CD_FAIL(err, ENOMEM, "code") : CDMPP_OK;
 }
 

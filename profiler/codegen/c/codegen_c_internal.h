@@ -89,7 +89,7 @@ typedef struct cd_c_writer {
     bool in_function;           /* of a parallel loop */
     bool rest;                  /* something stands outside of the outermost parallel loops: no parts */
     uint32_t cap_part;
-    bool oom;
+    bool oom, stray;            /* stray: an index was written that depends on the lane, EUNSUPPORTED */
 } cd_c_writer;
 
 static inline cd_c_scope *cd_c_top(cd_c_writer *g) { return &g->fn.scope[g->fn.depth]; }

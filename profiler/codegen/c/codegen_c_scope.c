@@ -16,9 +16,9 @@ bool cd_c_scope_open(cd_c_writer *g, uint32_t var) {
 
 /* ---- names for quotients and pointers ---- */
 
-/* Innermost scope whose variable occurs; the lane belongs to no scope. */
+/* Innermost scope whose variable occurs. */
 static int depth_of(cd_c_writer *g, const cd_expr *e) {
-    if (e->op == CD_VAR) return e->u.i <= (int64_t)g->nest->n_var ? g->fn.var_depth[e->u.i] : 0;
+    if (e->op == CD_VAR) return e->u.i < (int64_t)g->nest->n_var ? g->fn.var_depth[e->u.i] : 0;
     int depth = 0;
     for (uint32_t k = 0; k < e->n; k++) {
         const int d = depth_of(g, e->a[k]);
@@ -29,8 +29,8 @@ static int depth_of(cd_c_writer *g, const cd_expr *e) {
 
 static cdmpp_status plain_var(cd_codegen_expr *w, const cd_expr *v, cdmpp_err *err) {
     const cd_c_writer *g = w->ctx;
-    (void)err;
-    cd_buf_putf(w->out, "v%u", v->u.i < (int64_t)g->nest->n_var ? g->plan.var[v->u.i] : 0U);
+    if (v->u.i >= (int64_t)g->nest->n_var) return CD_FAIL(err, EUNSUPPORTED, "a lane outside a vector");
+    cd_buf_putf(w->out, "v%u", g->plan.var[v->u.i]);
     return CDMPP_OK;
 }
 
@@ -134,7 +134,7 @@ static uint32_t pointer(cd_c_writer *g, uint32_t tensor, const cd_codegen_affine
         for (uint32_t k = 0; k < flat->n; k++) {
             int at = depth_of(g, flat->t[k].atom);
             if (at < *depth && ptr == 0) at = *depth; /* not before the buffer itself */
-            if (at == d && !cd_codegen_env_has_lane(&g->env, flat->t[k].atom)) terms.t[terms.n++] = flat->t[k];
+            if (at == d) terms.t[terms.n++] = flat->t[k];
         }
         if (!terms.n) continue;
         ptr = find_ptr(g, tensor, ptr, &terms, d);
@@ -179,9 +179,10 @@ static bool put_direct(cd_c_writer *g, cd_buf *out, uint32_t tensor, const cd_co
     return true;
 }
 
-/* A load of two lanes that are still in a variable needs no token. */
+/* A load of two lanes that are still in a variable needs no token. A lane that is left in the index has no text. */
 void cd_c_write_access(cd_c_writer *g, cd_buf *out, uint32_t tensor, const cd_codegen_affine *flat, uint32_t lanes, bool store) {
     int depth;
+    for (uint32_t k = 0; k < flat->n; k++) g->stray |= cd_codegen_env_has_lane(&g->env, flat->t[k].atom);
     if (put_direct(g, out, tensor, flat, store)) return;
     const uint32_t ptr = pointer(g, tensor, flat, &depth);
     const cd_c_token t = {.tensor = tensor, .ptr = ptr, .instance = g->instance[tensor], .ptr_depth = depth,

@@ -46,16 +46,14 @@ static cdmpp_status scatter(cd_c_writer *g, const cd_ast_node *n, const cd_codeg
     g->lanes = 0;
     for (uint32_t k = 0; k < lanes; k++) {
         cd_codegen_affine at = {.c = flat->c};
-        g->env.var[g->env.n_var] = (struct cd_codegen_env_var){.fixed = true, .value = k};
         for (uint32_t i = 0; i < flat->n; i++) {
             cd_codegen_affine a;
-            cd_codegen_env_affine_applied(&g->env, cd_codegen_env_apply(&g->env, flat->t[i].atom), &a);
+            cd_codegen_env_affine_applied(&g->env, cd_codegen_env_at_lane(&g->env, flat->t[i].atom, k), &a);
             cd_codegen_affine_add(&g->env, &at, &a, flat->t[i].k);
         }
         cd_c_write_access(g, cd_c_body(g), n->tensor, &at, 0, true);
         cd_buf_putf(cd_c_body(g), "x%u[%u]);\n", x, k);
     }
-    g->env.var[g->env.n_var] = (struct cd_codegen_env_var){0};
     g->lanes = lanes;
     cd_buf_puts(cd_c_body(g), "}\n");
     return CDMPP_OK;

@@ -75,16 +75,13 @@ static char letter(cd_dtype t) { return cd_expr_dtype_is_float(t) ? 'f' : 'i'; }
 /* Every lane on its own: {a, b, c, d}. */
 static cdmpp_status lane_by_lane(cd_c_writer *g, cd_buf *out, const cd_expr *e, cdmpp_err *err) {
     const uint32_t lanes = g->lanes;
-    struct cd_codegen_env_var *lane = &g->env.var[g->env.n_var];
     cdmpp_status st = CDMPP_OK;
     cd_buf_putf(out, "((cd_%c32x%u){", letter(e->type), lanes);
     g->lanes = 0;
     for (uint32_t k = 0; k < lanes && !st; k++) {
-        *lane = (struct cd_codegen_env_var){.fixed = true, .value = k};
         if (k) cd_buf_puts(out, ", ");
-        st = cd_c_write_value(g, out, cd_codegen_env_apply(&g->env, e), err);
+        st = cd_c_write_value(g, out, cd_codegen_env_at_lane(&g->env, e, k), err);
     }
-    *lane = (struct cd_codegen_env_var){0};
     g->lanes = lanes;
     cd_buf_puts(out, "})");
     return st;

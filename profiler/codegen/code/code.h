@@ -58,6 +58,7 @@ typedef struct cd_codegen_env {
     cd_expr_pool pool;
     uint32_t n_var;             /* of the nest; number n_var is the lane */
     struct cd_codegen_env_var { bool fixed, lane, both; int64_t value; } *var; /* both: the variable plus the lane */
+    struct cd_codegen_env_var *plain;  /* (n_var + 1) all themselves: see cd_codegen_env_at_lane */
     cd_bound *bound;            /* (n_var + 1) */
     cd_codegen_ranges ranges;
     bool many;                  /* a form had too many terms: EUNSUPPORTED, sticky */
@@ -77,6 +78,9 @@ void cd_codegen_env_set_lanes(cd_codegen_env *v, int64_t n); /* range of the lan
 /* e with the known values put in and index arithmetic simplified; as an expression, and as an affine form. */
 const cd_expr *cd_codegen_env_apply(cd_codegen_env *v, const cd_expr *e);
 void cd_codegen_env_affine(cd_codegen_env *v, const cd_expr *e, cd_codegen_affine *out);
+/* e, which cd_codegen_env_apply made, of lane k. To apply e twice is no way to it: a variable that is "itself + lane" would get
+ * a second lane. */
+const cd_expr *cd_codegen_env_at_lane(cd_codegen_env *v, const cd_expr *e, int64_t k);
 /* The same of an expression that cd_codegen_env_apply made. */
 void cd_codegen_env_affine_applied(cd_codegen_env *v, const cd_expr *e, cd_codegen_affine *out);
 /* The form as an expression of type t; to += times * from; the range of its values. */

@@ -5,8 +5,9 @@
 #include <string.h>
 
 cdmpp_status cd_codegen_env_init(cd_codegen_env *v, const cd_ast *ast, uint32_t n_var, cdmpp_err *err) {
-    *v = (cd_codegen_env){.n_var = n_var, .var = cd_mem_zalloc(n_var + 1, sizeof *v->var), .bound = cd_mem_zalloc(n_var + 1, sizeof *v->bound)};
-    if (!v->var || !v->bound) {
+    *v = (cd_codegen_env){.n_var = n_var, .var = cd_mem_zalloc(n_var + 1, sizeof *v->var), .plain = cd_mem_zalloc(n_var + 1, sizeof *v->plain),
+                          .bound = cd_mem_zalloc(n_var + 1, sizeof *v->bound)};
+    if (!v->var || !v->plain || !v->bound) {
         cd_codegen_env_free(v);
         return CD_FAIL(err, ENOMEM, "variables");
     }
@@ -20,6 +21,7 @@ cdmpp_status cd_codegen_env_init(cd_codegen_env *v, const cd_ast *ast, uint32_t 
 
 void cd_codegen_env_free(cd_codegen_env *v) {
     cd_mem_free(v->var);
+    cd_mem_free(v->plain);
     cd_mem_free(v->bound);
     cd_expr_pool_free(&v->pool);
     *v = (cd_codegen_env){0};
@@ -298,4 +300,13 @@ const cd_expr *cd_codegen_env_apply(cd_codegen_env *v, const cd_expr *e) {
     r = a.t[0].atom;
     const int d = e->type == CD_BOOL ? cd_codegen_range_decide(&v->ranges, r) : -1;
     return d < 0 ? r : cd_expr_new_int(&v->pool, CD_BOOL, d);
+}
+
+const cd_expr *cd_codegen_env_at_lane(cd_codegen_env *v, const cd_expr *e, int64_t k) {
+    struct cd_codegen_env_var *now = v->var;
+    v->var = v->plain;
+    v->var[v->n_var] = (struct cd_codegen_env_var){.fixed = true, .value = k};
+    const cd_expr *r = cd_codegen_env_apply(v, e);
+    v->var = now;
+    return r;
 }

@@ -144,6 +144,66 @@ TEST(test_check) {
     cd_measure_close(m);
 }
 
+/* The results of a reference are kept for the next programs of it, each in a process of its own; of another one it runs anew. */
+TEST(test_reference_runs_once) {
+    static const char *const body[] = {MADE_ADD, "for (int i = 0; i < n; i++) c[i] = 0;", "for (int i = n; i-- > 0;) c[i] = b[i] + a[i];"};
+    static const int reference[] = {0, 0, 0, 1, 1, 0}, program_of[] = {0, 1, 2, 0, 1, 1}, error_no[] = {0, 5, 0, 0, 5, 5};
+    tmp_dir d = tmp_make();
+    char path[256], text[900];
+    made_code good[2], made;
+    cdmpp_err err = {0};
+    const cd_measure_options o = options();
+    cd_measure *m = open_ok(&o);
+    snprintf(path, sizeof path, "%s", tmp_path(&d, "runs"));
+    for (int k = 0; k < 2; k++) {
+        snprintf(text, sizeof text, "int open(const char *, int, ...), close(int); long write(int, const void *, unsigned long); const int f = open(\"%s\", 02101, 0600);"
+                 "if (write(f, \"%d\", 1) != 1) c[0] = 9; close(f); " MADE_ADD, path, k); /* O_WRONLY, O_CREAT, O_APPEND */
+        made_code_set(&good[k], k ? "other" : "good", 1024, text);
+    }
+    for (int i = 0; i < 6; i++) {
+        made_code_set(&made, "made", 1024, body[program_of[i]]);
+        cd_measure_item item = {.code = &made.code, .reference = &good[reference[i]].code, .target = "llvm"};
+        assert_ok(cd_measure_one(m, &item, &err));
+        assert_int_equal(item.out.error_no, error_no[i]);
+        assert_true(item.out.flags & CD_MEASURE_CHECKED);
+        made_code_free(&made);
+    }
+    FILE *f = fopen(path, "r");
+    assert_non_null(f);
+    assert_non_null(fgets(text, sizeof text, f));
+    fclose(f);
+    assert_string_equal(text, "010");
+    for (int k = 0; k < 2; k++) made_code_free(&good[k]);
+    cd_measure_close(m);
+    tmp_remove(&d);
+}
+
+/* A reference that does not end: the first program waits for it, the next ones do not. */
+TEST(test_reference_late) {
+    made_code hang, made;
+    cdmpp_err err = {0};
+    cd_measure_options o = options();
+    o.run_limit_s = 0.4;
+    cd_measure *m = open_ok(&o);
+    made_code_set(&hang, "hang", 64, "for (volatile int i = 0; ; ) {}");
+    made_code_set(&made, "made", 64, MADE_ADD);
+    cd_measure_item item[] = {{.code = &made.code, .reference = &hang.code, .target = "llvm"}, {.code = &made.code, .reference = &hang.code, .target = "llvm"}};
+    assert_ok(cd_measure_build(m, item, 2, &err));
+    assert_ok(cd_measure_run(m, &item[0], &err));
+    assert_int_equal(item[0].out.error_no, 7);
+    assert_non_null(strstr(item[0].out.err.msg, "its reference is still running"));
+    const cd_measure_item next = item[1];
+    for (int k = 0; k < 60 && (!k || item[1].out.error_no == 7); k++) { /* a loaded machine may be late again */
+        item[1] = next;
+        assert_ok(cd_measure_run(m, &item[1], &err));
+    }
+    assert_int_equal(item[1].out.error_no, 4);
+    assert_non_null(strstr(item[1].out.err.msg, "did not end"));
+    cd_measure_close(m);
+    made_code_free(&hang);
+    made_code_free(&made);
+}
+
 /* Parallel programs, more than one: libgomp begins anew in every worker. */
 TEST(test_parallel) {
     made_code made;
@@ -211,4 +271,4 @@ TEST(test_stopped) {
     made_code_free(&made);
 }
 
-TESTS(NULL, NULL, test_programs, test_late, test_memory, test_check, test_parallel, test_targets, test_stopped)
+TESTS(NULL, NULL, test_programs, test_late, test_memory, test_check, test_reference_runs_once, test_reference_late, test_parallel, test_targets, test_stopped)

@@ -29,7 +29,7 @@ static cdmpp_status plain(const gp_program *p, cd_codegen_code *out, cdmpp_err *
 static cdmpp_status measure(void *ctx, const gp_program *p, cdmpp_err *err) {
     rig *r = ctx;
     cd_codegen_code code, reference;
-    if (p->task->workload_key[0] != '1') return CDMPP_OK;
+    if (strcmp(p->task->workload_key, "1") != 0) return CDMPP_OK;
     cdmpp_status st = cd_codegen(p->nest, CD_DIALECT_OPENCL, "p", &code, err);
     if (st || (st = plain(p, &reference, err))) return st;
     cd_measure_item item = {.code = &code, .reference = &reference, .target = "opencl"};

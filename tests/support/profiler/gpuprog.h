@@ -46,6 +46,14 @@ static const char *const gp_task[] = {
     "\"ops\": [" GP_IN("A", "4, 70") ", {\"name\": \"M\", \"axis\": [[\"i\", 0, 4]], \"reduce_axis\": [[\"k\", 0, 70]],"
     "\"reduce\": {\"lhs\": [\"b\", \"a\"], \"rhs\": [\"d\", \"c\"], \"result\": [\"select(a > c, b, select(a == c, min(b, d), d))\", \"max(a, c)\"],"
     "\"identity\": [\"1000.0\", \"-10.0\"]}, \"body\": [\"float32(k)\", \"A[i, k]\"]}]",
+    /* places that only a quotient of a fused index tells: channels first to channels last */
+    "\"ops\": [" GP_IN("X", "3, 6, 64") ", {\"name\": \"Y\", \"axis\": [[\"y\", 0, 6], [\"x\", 0, 64], [\"c\", 0, 3]], \"body\": \"X[c, y, x]\"}]",
+    /* two tensors become one; a seam that no power of two divides, and an operator after it */
+    "\"ops\": [" GP_IN("A", "5, 67") "," GP_IN("B", "5, 61") ", {\"name\": \"C\", \"axis\": [[\"i\", 0, 5], [\"j\", 0, 128]],"
+    "\"body\": \"if_then_else(67 <= j, B[i, j - 67], A[i, j])\"}, {\"name\": \"D\", \"axis\": [[\"i\", 0, 5], [\"j\", 0, 128]], \"body\": \"max(C[i, j], 0.0)\"}]",
+    /* a reshape, and the same backwards */
+    "\"ops\": [" GP_IN("X", "6, 10, 14") ", {\"name\": \"F\", \"axis\": [[\"n\", 0, 840]], \"body\": \"X[n // 140, n % 140 // 14, n % 14]\"},"
+    "{\"name\": \"Y\", \"axis\": [[\"i\", 0, 35], [\"j\", 0, 24]], \"body\": \"F[i*24 + j] - F[839 - i*24 - j]\"}]",
 };
 enum { GP_TASKS = sizeof gp_task / sizeof *gp_task };
 

@@ -90,6 +90,29 @@ TEST(test_same_value) {
     env.bound[0] = (cd_bound){0, 11};
 }
 
+/* One lane of what was applied, where the variable is "itself + lane" too: every lane has the value of its element. */
+TEST(test_one_lane) {
+    srand(5);
+    for (int k = 0; k < 4000; k++) {
+        const cd_expr *e = random_expr(1 + (unsigned)rand() % 4);
+        const bool both = rand() % 2;
+        const int64_t base = both ? 0 : rand() % 8, lane = rand() % 4;
+        env.var[0] = (struct cd_codegen_env_var){.lane = true, .both = both, .value = base};
+        env.bound[0] = (cd_bound){0, 8};
+        cd_codegen_env_set_lanes(&env, 4);
+        const cd_expr *r = cd_codegen_env_at_lane(&env, cd_codegen_env_apply(&env, e), lane);
+        assert_int_equal(cd_codegen_env_check(&env, NULL), CDMPP_OK);
+        assert_false(cd_codegen_env_has_lane(&env, r));
+        for (int t = 0; t < 20; t++) {
+            const int64_t after[N_VAR + 1] = {rand() % 9, rand() % 12, rand() % 12, 1000};
+            const int64_t before[N_VAR] = {(both ? after[0] : base) + lane, after[1], after[2]};
+            assert_int_equal(eval(r, after), eval(e, before));
+        }
+    }
+    env.var[0] = (struct cd_codegen_env_var){0};
+    env.bound[0] = (cd_bound){0, 11};
+}
+
 static void expect(const cd_expr *e, const char *text) {
     cd_buf b = {0};
     const cd_expr *r = cd_codegen_env_apply(&env, e);
@@ -117,4 +140,4 @@ TEST(test_quotients) {
     env.var[1] = (struct cd_codegen_env_var){0};
 }
 
-TESTS(setup, teardown, test_same_value, test_quotients)
+TESTS(setup, teardown, test_same_value, test_one_lane, test_quotients)

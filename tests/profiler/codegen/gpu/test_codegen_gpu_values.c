@@ -154,10 +154,10 @@ static cdmpp_status opencl_program(cd_backend *b, const gp_program *p, const cd_
     return st;
 }
 
-/* Compiling takes long: two of the tasks, unless CDMPP_OPENCL asks for all. */
+/* Compiling takes long: three of the tasks, unless CDMPP_OPENCL asks for all. */
 static cdmpp_status run_opencl(void *ctx, const gp_program *p, cdmpp_err *err) {
     cd_codegen_code c;
-    const bool some = p->task->workload_key[0] == '1' || p->task->workload_key[0] == '4';
+    const bool some = !strcmp(p->task->workload_key, "1") || !strcmp(p->task->workload_key, "4") || !strcmp(p->task->workload_key, "10");
     if (!some && !getenv("CDMPP_OPENCL")) return CDMPP_OK;
     cdmpp_status st = cd_codegen(p->nest, CD_DIALECT_OPENCL, "p", &c, err);
     if (!st) st = opencl_program(ctx, p, &c, err);
