@@ -132,6 +132,7 @@ typedef struct cd_stream_stats {
 typedef struct cd_stream_options {
     const char *device;         /* of all records; NULL: as each says */
     const cd_device *from, *to; /* scale what was measured on `from`; borrowed; both or NULL; without `device` and `eval` */
+    const cd_device_table *devices; /* descriptions of the model's devices; borrowed; NULL: none */
     bool eval, strict;          /* measured times too; the first bad line ends the run with its error */
     bool silent;                /* nothing is printed for the lines: only the counts and figures are wanted */
     const volatile sig_atomic_t *stop; /* set by a signal's handler: files end before their next line, what was read is scored; NULL: never */

@@ -29,7 +29,7 @@ static const cd_option table[] = {
     {"device", 0, "NAME", CD_OPTION_TEXT, AT(device), NULL, 0, "Device of all records (default: -model= of the target, else the folder of the file)"},
     {"profile", 0, "NAME", CD_OPTION_TEXT, AT(profile), "full|tuner|two-stage", 0, "Who answers: full, the whole model (default), or tuner, the small network for schedule search; two-stage only with --format packed (docs/reference/model.md)"},
     {"operators", 0, NULL, CD_OPTION_FLAG, AT(operators), NULL, 0, "The files are tables of library operators (docs/reference/operators.md), the model is one of operators"},
-    {"devices", 0, "FILE", CD_OPTION_FILE, AT(devices), "*.yaml", 0, "With --operators, --from and --nearest: descriptions of devices (default: beside the installed configurations)"},
+    {"devices", 0, "FILE", CD_OPTION_FILE, AT(devices), "*.yaml", 0, "Descriptions of devices: peaks that no answer passes, and who is like whom (default: beside the installed configurations)"},
     {"from", 0, "NAME", CD_OPTION_TEXT, AT(from), NULL, 0, "Scale the times that were measured on this GPU (docs/reference/operators.md); with --operators a cost model may be missing"},
     {"to", 0, "NAME", CD_OPTION_TEXT, AT(to), NULL, 0, "With --from: the GPU whose times are asked for"},
     {"eval", 0, NULL, CD_OPTION_FLAG, AT(eval), NULL, 0, "Also the measured median and the relative error; a summary on standard error. With --json: the figures alone, as one JSON object"},
@@ -147,10 +147,12 @@ static cdmpp_status devices_of(const char *file, cd_log *log, cd_device_table **
 }
 
 /* ---- records ---- */
-/* Both GPUs of --from and --to; nothing without. The caller frees the table. */
+/* Both GPUs of --from and --to. Without these a file that nobody named may be missing: then no peaks are known. The caller frees the table. */
 static cdmpp_status ends_of(const options *o, cd_stream_options *so, cd_device_table **devices, cdmpp_err *err) {
+    const cdmpp_status st = devices_of(o->devices, o->log, devices, err);
+    so->devices = *devices;
+    if (st && (o->from || o->devices || st != CDMPP_EIO)) return st;
     if (!o->from) return CDMPP_OK;
-    CD_TRY(devices_of(o->devices, o->log, devices, err));
     CD_TRY(cd_err_key(err, cd_device_table_find(*devices, o->from, &so->from, err), "--from"));
     return cd_err_key(err, cd_device_table_find(*devices, o->to, &so->to, err), "--to");
 }
