@@ -220,6 +220,7 @@ typedef struct cdmpp_batch {
 #define CDMPP_REASON_THREADS 16u   /* number of threads, on this device */
 #define CDMPP_REASON_FEATURE 32u   /* width of vectors, features of the target, on this device */
 #define CDMPP_REASON_DEVICE 64u    /* another device answered */
+#define CDMPP_REASON_PEAK 128u     /* the model answered less than the device can: what it can at best stands there */
 
 /* Arrays of the caller, each (n) or NULL: not wanted.
  *

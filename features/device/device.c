@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+#define TURBO 2.0
+
 /* ---- what the expressions of device_cols.def use; below 0: unknown ---- */
 static bool known(double x) { return x >= 0; }
 
@@ -30,6 +32,28 @@ static double last_cache(const cd_device *d) {
 
 double cd_device_cores(const cd_device *d) { return used(d); }
 double cd_device_gflops(const cd_device *d) { return flops(d); }
+
+/* A type without units of its own is computed in fp32. */
+double cd_device_peak(const cd_device *d, cd_te_least_type t) {
+    const double fp32 = fmax(d->fp32_gflops, d->fp32_matrix_gflops), half = fmax(gflops(d->fp16_tflops), gflops(d->tensor_tflops));
+    const bool half_known = known(d->fp16_tflops) && known(d->tensor_tflops);
+    const double all[CD_TE_N_LEAST] = {[CD_TE_LEAST_F16] = half_known && known(fp32) ? fmax(half, fp32) : CD_DEVICE_UNKNOWN,
+                                       [CD_TE_LEAST_BF16] = known(d->bf16_tflops) && known(fp32) ? fmax(gflops(d->bf16_tflops), fp32) : CD_DEVICE_UNKNOWN,
+                                       [CD_TE_LEAST_F32] = fp32, [CD_TE_LEAST_F64] = d->fp64_gflops > 0 ? d->fp64_gflops : CD_DEVICE_UNKNOWN};
+    const double part = known(d->cores_used) ? ratio(d->cores_used, d->cores) : 1, turbo = d->kind == CD_DEVICE_CPU ? TURBO : 1;
+    return known(all[t]) && known(part) ? 1e9 * all[t] * part * turbo : CD_DEVICE_UNKNOWN;
+}
+
+double cd_device_least_s(const cd_device *d, const cd_te_least *w) {
+    double s = 0;
+    if (!d) return 0;
+    for (int t = 0; t < CD_TE_N_LEAST; t++) {
+        const double peak = cd_device_peak(d, (cd_te_least_type)t);
+        if (peak > 0) s = fmax(s, w->flop[t] / peak);
+    }
+    const double cache = last_cache(d) * 1024;
+    return d->bandwidth_gb_s > 0 && cache >= 0 && w->bytes > cache ? fmax(s, (w->bytes - cache) / (1e9 * d->bandwidth_gb_s)) : s;
+}
 
 const char *cd_device_kind_name(cd_device_kind k) {
     static const char *const name[] = {"cpu", "gpu", "npu"};

@@ -9,12 +9,15 @@
  *   (3) every value of a vector is finite; an unknown one is 0 and its flag is 1;
  *   (4) names and aliases are compared by letters and digits only, without case:
  *       "Tesla_V100-PCIE-32GB" is "tesla v100 pcie 32gb". No two devices share one;
- *   (5) cores_used <= cores.
+ *   (5) cores_used <= cores;
+ *   (6) fp32_gflops is within a factor of three of 2 * cores * lanes * clock_mhz, where all are there, and is that where it is absent; other peaks
+ *       are no more times fp32_gflops than any chip's.
  *
  * A loaded list is immutable: any thread. */
 #ifndef CD_DEVICE_H
 #define CD_DEVICE_H
 #include "base/text/text.h"
+#include "features/te/te.h"
 
 #define CD_DEVICE_UNKNOWN (-1.0)
 #define CD_DEVICE_FILE "devices.yaml"
@@ -34,6 +37,7 @@ typedef struct cd_device {
     double probe[CD_N_DEVICE_PROBE]; /* the hardware descriptor; at most 0: not known */
 #define X(key, low, high, unit, meaning) double key;
 #include "features/device/device_keys.def"
+    bool peak_computed;         /* fp32_gflops was not there: it is 2 * cores * lanes * clock_mhz */
 } cd_device;
 
 enum {
@@ -94,6 +98,12 @@ const char *cd_device_probe_name(size_t i);
 double cd_device_cores(const cd_device *d);
 double cd_device_gflops(const cd_device *d);
 const char *cd_device_kind_name(cd_device_kind k);
+/* Operations a second of the fastest units for the type, of the cores in use; below 0 when unknown. A CPU is described by its base clock: this is twice that,
+ * which no turbo passes. */
+double cd_device_peak(const cd_device *d, cd_te_least_type t);
+/* Seconds below which no program of the definition runs: operations over the peak, or bytes beyond the largest cache (which may stand there before)
+ * over the bandwidth. A peak that is not described bounds nothing. d NULL: 0. */
+double cd_device_least_s(const cd_device *d, const cd_te_least *w);
 /* Tables of keys and columns as Markdown: docs/reference/devices.md. */
 void cd_device_doc(cd_buf *out);
 

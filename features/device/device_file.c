@@ -2,6 +2,7 @@
  * with line and column. */
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -140,6 +141,26 @@ static const cd_yaml *member(const cd_yaml *map, const char *key) {
     return NULL;
 }
 
+/* Peaks of a chip stand in some proportion. Numbers in another unit do not. */
+enum { APART = 3 };
+static void check_peaks(reading *r, const cd_yaml *map, cd_device *d) {
+    const double units = d->cores > 0 && d->lanes > 0 && d->clock_mhz > 0 ? 2 * d->cores * d->lanes * d->clock_mhz / 1000 : 0;
+    const struct {
+        const char *key;
+        double gflops, most;    /* times fp32: matrix units have up to 28 (B200), fp16 lanes 4 (A100), fp64 2 (MI210); a factor of APART beside */
+    } other[] = {{"fp32_matrix_gflops", d->fp32_matrix_gflops, 100}, {"fp16_tflops", 1e3 * d->fp16_tflops, 4 * APART}, {"tensor_tflops", 1e3 * d->tensor_tflops, 100},
+                 {"bf16_tflops", 1e3 * d->bf16_tflops, 100}, {"fp64_gflops", d->fp64_gflops, 2 * APART}};
+    if (units > 0 && d->fp32_gflops > 0 && (d->fp32_gflops > APART * units || units > APART * d->fp32_gflops))
+        BAD(r, ERANGE, member(map, "fp32_gflops"), "fp32_gflops", "2 * cores * lanes * clock_mhz / 1000 is %.4g GFLOP/s, found %.4g: one of the four is wrong", units,
+            d->fp32_gflops);
+    d->peak_computed = units > 0 && !(d->fp32_gflops > 0);
+    if (d->peak_computed) d->fp32_gflops = units;
+    for (size_t k = 0; d->fp32_gflops > 0 && k < sizeof other / sizeof *other; k++)
+        if (other[k].gflops > other[k].most * d->fp32_gflops)
+            BAD(r, ERANGE, member(map, other[k].key), other[k].key, "expected at most %g times fp32_gflops, %.4g GFLOP/s, found %.4g", other[k].most, d->fp32_gflops,
+                other[k].gflops);
+}
+
 /* All keys are read even when some are wrong; only running out of memory ends the list. */
 static cdmpp_status read_device(reading *r, const cd_yaml *map) {
     cd_device *d = &r->l->device[r->l->n];
@@ -164,6 +185,7 @@ static cdmpp_status read_device(reading *r, const cd_yaml *map) {
     }
     if (d->cores_used > d->cores)
         BAD(r, ERANGE, member(map, "cores_used"), "cores_used", "expected at most cores, %g, found %g", d->cores, d->cores_used);
+    check_peaks(r, map, d);
     r->l->n++;
     return CDMPP_OK;
 }
@@ -219,11 +241,17 @@ void cd_device_table_free(cd_device_table *l) {
 size_t cd_device_table_count(const cd_device_table *l) { return l->n; }
 const cd_device *cd_device_table_at(const cd_device_table *l, size_t i) { return &l->device[i]; }
 
-/* Exact match of letters and digits first; the nearest name is only for the message. */
+static size_t shared_beginning(const char *a, const char *b) {
+    size_t n = 0;
+    while (a[n] && a[n] == b[n]) n++;
+    return n;
+}
+
+/* Exact match of letters and digits first; the nearest name is only for the message. Makers begin the names of a family alike, so a shared beginning counts. */
 cdmpp_status cd_device_table_find(const cd_device_table *l, const char *name, const cd_device **out, cdmpp_err *err) {
     char b[MAX_NAME];
     const char *near = "";
-    size_t least = (size_t)-1;
+    long least = LONG_MAX;
     bare(name, b);
     for (size_t i = 0; i < l->n_name; i++)
         if (!strcmp(b, l->name[i].bare)) {
@@ -231,7 +259,7 @@ cdmpp_status cd_device_table_find(const cd_device_table *l, const char *name, co
             return CDMPP_OK;
         }
     for (size_t i = 0; i < l->n_name; i++) {
-        const size_t far = cd_did_you_mean_distance(b, l->name[i].bare);
+        const long far = (long)cd_did_you_mean_distance(b, l->name[i].bare) - (long)shared_beginning(b, l->name[i].bare);
         if (far < least) least = far, near = l->name[i].text;
     }
     return CD_FAIL(err, ESCHEMA, "no device '%.60s'; the nearest of %zu is '%s'", name, l->n, near);

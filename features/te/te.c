@@ -208,6 +208,7 @@ static cdmpp_status check_all(checker *c, cd_te_dag *d) {
 cdmpp_status cd_te_dag_finish(cd_te_dag *d, cdmpp_err *err) {
     cd_arena scratch = {0};
     const uint32_t n = d->pool.n;
+    double *share;
     checker c = {.dag = d, .err = err, .budget = 64ULL * n + 1000000};
     c.stamp = CD_NEWN(&scratch, uint32_t, n);
     c.tree = CD_NEWN(&scratch, uint32_t, n);
@@ -218,6 +219,8 @@ cdmpp_status cd_te_dag_finish(cd_te_dag *d, cdmpp_err *err) {
     if (d->pool.oom || !c.stamp || !c.tree || !c.flop || !c.owner || !d->tensor_op) st = CD_FAIL(err, ENOMEM, "compute DAG");
     else if (d->pool.big) st = CD_FAIL(err, EUNSUPPORTED, "an expression unfolds to more than %d nodes", CD_TE_MAX_TREE);
     else st = check_all(&c, d);
+    if (!st && !(share = CD_NEWN(&scratch, double, d->n_op + 1u))) st = CD_FAIL(err, ENOMEM, "compute DAG");
+    if (!st) cd_te_least_of(d, share, &d->least);
     cd_arena_free(&scratch);
     cd_expr_pool_freeze(&d->pool);
     return st;

@@ -63,6 +63,15 @@ typedef struct cd_te_op {
     bool layout_free;           /* some op lists it in attrs["layout_free_placeholders"] */
 } cd_te_op;
 
+/* What no schedule of a definition can leave out, as far as that is plain to see:
+ *   flop   operations of reductions, by the narrowest type that they read. A source that a condition fills with zeros (padding) counts by its share
+ *          of read elements; matrices of constants and conditional reductions count nothing
+ *   bytes  results, and arguments of which every element is read at plain indices */
+typedef enum cd_te_least_type { CD_TE_LEAST_F16, CD_TE_LEAST_BF16, CD_TE_LEAST_F32, CD_TE_LEAST_F64, CD_TE_N_LEAST } cd_te_least_type;
+typedef struct cd_te_least {
+    double flop[CD_TE_N_LEAST], bytes;
+} cd_te_least;
+
 typedef struct cd_te_dag {
     cd_arena arena;             /* owns everything below */
     cd_expr_pool pool;               /* frozen */
@@ -72,6 +81,7 @@ typedef struct cd_te_dag {
     uint32_t n_arg;
     uint32_t *arg;              /* (n_arg) tensor numbers of the function's arguments, in order */
     double flop;                /* ansor.md, Tasks; -1 when it cannot be counted */
+    cd_te_least least;
 } cd_te_dag;
 
 void cd_te_dag_free(cd_te_dag *dag); /* NULL is fine; frees the struct too */
@@ -83,6 +93,8 @@ cdmpp_status cd_te_dag_new(CD_GIVE cd_te_dag **out, cdmpp_err *err);
  * are otherwise complete, and freeze its pool. Errors: ESCHEMA, EUNSUPPORTED,
  * ENOMEM, with the operator as key. */
 cdmpp_status cd_te_dag_finish(cd_te_dag *dag, cdmpp_err *err);
+/* cd_te_least of a checked definition; `share`: (n_op) scratch. */
+void cd_te_least_of(const cd_te_dag *dag, double *share, cd_te_least *out);
 
 /* TVM's stage order (docs/internals/ansor.md, Tasks). Operator i reads the outputs of operators
  * in[in_ptr[i] .. in_ptr[i+1]], one entry per tensor in the order of first

@@ -88,6 +88,7 @@ static void copy_all(copier *c) {
     o->n_tensor = d->n_tensor;
     o->n_arg = d->n_arg;
     o->flop = d->flop;
+    o->least = d->least;
     o->op = block(c, d->op, d->n_op, sizeof *d->op);
     o->tensor_op = block(c, d->tensor_op, d->n_tensor, sizeof *d->tensor_op);
     o->arg = block(c, d->arg, d->n_arg, sizeof *d->arg);

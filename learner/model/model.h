@@ -50,7 +50,7 @@
 /* X(bit, name): why a program is unlike what the model was trained on. cdmpp.h has the same as CDMPP_REASON_*. */
 #define CD_UNLIKE_MAP(X)                                                                                             \
     X(RANGE, "range of features") X(DTYPE, "dtype") X(OPERATOR, "operator kind") X(INTRINSIC, "intrinsic")            \
-    X(THREADS, "threads") X(FEATURE, "target feature") X(DEVICE, "device")
+    X(THREADS, "threads") X(FEATURE, "target feature") X(DEVICE, "device") X(PEAK, "peak of the device")
 enum {
 #define CD_X(id, name) CD_UNLIKE_BIT_##id,
     CD_UNLIKE_MAP(CD_X)

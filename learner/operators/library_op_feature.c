@@ -74,6 +74,7 @@ static cdmpp_status check_device(const cd_device *d, cdmpp_err *err) {
 static double peak_of(const cd_device *d, cd_library_op_dtype t, bool product) {
     const double fp32 = product ? fmax(d->fp32_gflops, d->fp32_matrix_gflops) : d->fp32_gflops;
     const double half = fmax(d->fp16_tflops, product ? d->tensor_tflops : 0) * 1e3;
+    if (t == CD_LIBRARY_OP_DTYPE_BF16 && d->bf16_tflops >= 0) return 1e9 * fmax(product ? d->bf16_tflops * 1e3 : 0, d->fp32_gflops);
     return 1e9 * (t == CD_LIBRARY_OP_DTYPE_F32 ? fp32 : fmax(half, d->fp32_gflops));
 }
 
@@ -99,12 +100,17 @@ static double conv_input(const cd_library_op_record *r) {
     return r->m / (side * side) * r->cin * r->size * r->size;
 }
 
-static void product_base(const cd_library_op_record *r, const cd_device *d, cd_library_op_base *b) {
+double cd_library_op_bytes(const cd_library_op_record *r) {
     const double size = cd_library_op_dtype_bytes(r->dtype), input = r->kind == CD_LIBRARY_OP_CONV ? conv_input(r) : r->b * r->m * r->k;
+    if (!is_product(cd_library_op_family_of(r->kind))) return size * r->m * r->n * (cd_library_op_kind_inputs(r->kind) + 1);
+    return size * (input + r->b * r->k * r->n + r->b * r->m * r->n);
+}
+
+static void product_base(const cd_library_op_record *r, const cd_device *d, cd_library_op_base *b) {
     const bool fp32 = r->dtype == CD_LIBRARY_OP_DTYPE_F32;
     const double peak = peak_of(d, r->dtype, true), issue = fp32 ? issue_of(d) : 1, p = fp32 ? fmin(issue, limit_of(d)) : 1;
     b->flops = 2 * r->b * r->m * r->n * r->k;
-    b->bytes = size * (input + r->b * r->k * r->n + r->b * r->m * r->n);
+    b->bytes = cd_library_op_bytes(r);
     b->compute_s = b->flops / peak;
     b->memory_s = b->bytes / (d->bandwidth_gb_s * 1e9);
     const double g = issue - (issue - p) * b->compute_s / (b->compute_s + LIMIT_ACTS_S);
@@ -113,17 +119,24 @@ static void product_base(const cd_library_op_record *r, const cd_device *d, cd_l
 }
 
 static void stream_base(const cd_library_op_record *r, const cd_device *d, cd_library_op_family f, cd_library_op_base *b) {
-    const double n = r->m * r->n, size = cd_library_op_dtype_bytes(r->dtype), peak = peak_of(d, CD_LIBRARY_OP_DTYPE_F32, false);
+    const double n = r->m * r->n, peak = peak_of(d, CD_LIBRARY_OP_DTYPE_F32, false);
     const double tensors = cd_library_op_kind_inputs(r->kind) + 1;
     double passes = tensors;
     if (f == CD_LIBRARY_OP_FAMILY_LAYERNORM) passes = 3;
     if (f == CD_LIBRARY_OP_FAMILY_SOFTMAX) passes = r->n > LONG_ROW ? 4 : 2; /* maximum, sum, result: each reads the row again */
     b->flops = n;
-    b->bytes = size * n * tensors;
+    b->bytes = cd_library_op_bytes(r);
     b->compute_s = n / peak;
     b->memory_s = b->bytes / (d->bandwidth_gb_s * 1e9);
     b->base_s = b->memory_s + passes * 4 * n / peak + LAUNCH_S;
     b->floor_s = 0;
+}
+
+double cd_library_op_least_s(const cd_library_op_record *r, const cd_device *d) {
+    static const cd_te_least_type type[CD_N_LIBRARY_OP_DTYPE] = {CD_TE_LEAST_F32, CD_TE_LEAST_F16, CD_TE_LEAST_BF16};
+    const double peak = cd_device_peak(d, type[r->dtype]);
+    if (r->kind == CD_LIBRARY_OP_CONV || !is_product(cd_library_op_family_of(r->kind)) || !(peak > 0)) return 0;
+    return 2 * r->b * r->m * r->n * r->k / peak;
 }
 
 /* ---- ratios ---- */

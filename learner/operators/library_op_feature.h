@@ -78,4 +78,9 @@ size_t cd_library_op_feature_columns(cd_library_op_family f, bool seen, uint8_t 
  * number that is needed (the error's key). */
 cdmpp_status cd_library_op_feature(const cd_library_op_record *r, const cd_device *d, bool seen, float x[CD_LIBRARY_OP_N_FEATURE], cd_library_op_base *base,
                           cdmpp_err *err);
+/* Bytes of its tensors, each once. */
+double cd_library_op_bytes(const cd_library_op_record *r);
+/* Seconds that the device needs at best: operations of a product over the peak of its type; of a convolution, for which fast algorithms do fewer, none.
+ * 0: nobody knows. */
+double cd_library_op_least_s(const cd_library_op_record *r, const cd_device *d);
 #endif

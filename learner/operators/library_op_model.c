@@ -97,7 +97,7 @@ cd_library_op_range cd_library_op_model_range(const cd_library_op_model *m, cons
     const cd_library_op_spread *s = spread_of(m, r, d, out.unlike, latency_s, reach, level);
     if (!s) return out;
     const double half = cd_library_op_spread_half(s, latency_s, reach, level);
-    out.low_s = latency_s * exp(-half);
+    out.low_s = fmax(latency_s * exp(-half), fmin(cd_library_op_least_s(r, d), latency_s));
     out.high_s = latency_s * exp(half);
     out.spread = cd_library_op_spread_half(s, latency_s, reach, 0.9) / z;
     out.shared = s->shared;
@@ -147,6 +147,7 @@ static cdmpp_status run_part(const cd_library_op_model *m, size_t family, size_t
         const cd_library_op_model_device *own = seen ? known(m, device[i]) : NULL;
         const cdmpp_status st = cd_library_op_feature(&r[i], own ? &own->is : device[i], seen, b->x + b->n * b->width, &b->base[i], err);
         if (st) return cd_err_index(err, st, i);
+        b->base[i].floor_s = fmax(b->base[i].floor_s, cd_library_op_least_s(&r[i], device[i])); /* a model may describe fewer peaks of it */
         b->at[b->n++] = i;
         if (b->n == CHUNK) CD_TRY(flush(p, b, latency_s, err));
     }

@@ -18,6 +18,11 @@ static const struct {
 };
 enum { N_NUMBER = sizeof numbers / sizeof *numbers };
 
+/* Keys that files of earlier versions lack. */
+static bool is_later(size_t offset) {
+    return offset == offsetof(cd_device, core_threads) || offset == offsetof(cd_device, bf16_tflops) || offset == offsetof(cd_device, fp64_gflops);
+}
+
 void cd_library_op_feature_digest(char out[65]) {
     cd_sha256 h;
     const char version[] = {'0' + CD_LIBRARY_OP_FEATURE_VERSION, '\n'};
@@ -130,7 +135,7 @@ static cdmpp_status read_device(cd_library_op_model *m, const cd_json *v, cd_lib
     for (size_t i = 0; i < N_NUMBER; i++) {
         double *to = (double *)((char *)&d->is + numbers[i].offset);
         *to = CD_DEVICE_UNKNOWN;
-        if (numbers[i].offset == offsetof(cd_device, core_threads) && !cd_json_get(v, numbers[i].name)) continue; /* a file from before this key */
+        if (is_later(numbers[i].offset) && !cd_json_get(v, numbers[i].name)) continue;
         CD_TRY(cd_json_need_real(v, numbers[i].name, CD_DEVICE_UNKNOWN, 1e12, to, err));
     }
     return CDMPP_OK;

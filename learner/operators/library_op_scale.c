@@ -22,13 +22,21 @@ static void interval(const cd_library_op_record *r, cd_library_op_scaled *s) {
     s->high_s = h > 0 ? s->latency_s * exp(h) : (double)NAN;
 }
 
+/* No answer, and no end of its interval, is below what the GPU needs at best. */
+static void at_least(const cd_library_op_record *r, const cd_device *to, cd_library_op_scaled *s) {
+    const double least = cd_library_op_least_s(r, to);
+    if (s->latency_s < least) s->high_s *= least / s->latency_s, s->latency_s = least;
+    if (s->low_s < least) s->low_s = least; /* NaN stays */
+}
+
 static cdmpp_status by_closed_form(const cd_library_op_record *r, const cd_device *from, const cd_device *to, cd_library_op_scaled *s, cdmpp_err *err) {
     const cd_wave_scale_kernel k = {r->latency_s, r->launch_s, balance_of(r, to), r->blocks, r->block_threads};
     CD_TRY(cd_wave_scale(&k, from, to, &s->closed, err));
     s->latency_s = s->closed.time_s;
     s->from_s = (double)NAN;
-    s->unlike = 0;
+    s->unlike = r->dtype == CD_LIBRARY_OP_DTYPE_F32 ? 0 : CD_LIBRARY_OP_UNLIKE_DTYPE; /* the errors were found on tables of float32 */
     interval(r, s);
+    at_least(r, to, s);
     return CDMPP_OK;
 }
 
@@ -40,6 +48,7 @@ static void by_model(const cd_library_op_model *m, const cd_library_op_record *r
     s->low_s = v.low_s;
     s->high_s = v.high_s;
     s->unlike = v.unlike;
+    at_least(r, to, s);
 }
 
 /* Both GPUs are asked in one call of the model: rows 0..n-1 are of `from`. */

@@ -16,7 +16,7 @@ typedef struct cd_library_op_scaled {
     double latency_s;           /* the answer: by the model, else closed.time_s; > 0 */
     double low_s, high_s;       /* its interval of level 0.9; NaN: there is none */
     double from_s;              /* what the model predicts for `from`; NaN without a model */
-    unsigned unlike;            /* CD_LIBRARY_OP_UNLIKE_* of `to`; 0 without a model */
+    unsigned unlike;            /* CD_LIBRARY_OP_UNLIKE_* of `to`; without a model DTYPE alone: the forms' errors are of float32 */
     cd_wave_scale_answer closed;
 } cd_library_op_scaled;
 

@@ -15,9 +15,8 @@ static cdmpp_status load_devices(const char *file, cd_device_table **out, cdmpp_
     return st;
 }
 
-/* Descriptions are optional unless a file is named: a model of one device needs none to find the nearest. */
+/* Descriptions are optional unless a file is named: a model of one device needs none to find the nearest, and a device without one has no known peak. */
 static cdmpp_status find_devices(cdmpp_context *c, const cdmpp_options *o, cdmpp_err *err) {
-    if (!o->nearest_device) return CDMPP_OK;
     const cdmpp_status st = load_devices(o->devices_file, &c->devices, o->devices_file ? err : NULL);
     return o->devices_file || st == CDMPP_ENOMEM ? st : CDMPP_OK;
 }
@@ -37,7 +36,7 @@ static cdmpp_status check(const cdmpp_model *m, const cdmpp_options *o, cdmpp_er
 static cdmpp_status add_workers(cdmpp_context *c, const cdmpp_tasks *tasks, const cdmpp_options *o, cdmpp_err *err) {
     const int n = o->nthreads > 1 ? o->nthreads : 1;
     const cd_scorer_options so = {.which = {o->device, o->nearest_device != 0, c->devices},
-                                  .max_rows = o->max_rows ? o->max_rows : CD_MAX_ROWS, .traits = o->observer != NULL};
+                                  .max_rows = o->max_rows ? o->max_rows : CD_MAX_ROWS, .traits = o->observer != NULL, .peaks = c->devices};
     c->worker = cd_mem_zalloc((size_t)n, sizeof *c->worker);
     if (!c->worker) return CD_FAIL(err, ENOMEM, "%d threads", n);
     for (; c->n_worker < n; c->n_worker++) {

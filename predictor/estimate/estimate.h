@@ -66,7 +66,8 @@ cdmpp_status cd_model_set_need_programs(const cd_model_set *m, cdmpp_err *err);
 cdmpp_status cd_model_set_tasks(cd_model_set *m, const char *device, bool nearest, CD_KEEP const cd_model **out, cdmpp_err *err);
 cdmpp_status cd_model_set_ops(cd_model_set *m, const char *device, CD_KEEP const cd_library_op_model **out, cdmpp_err *err);
 /* For a device that none knows: the model of tasks with the most similar device of the same kind, by description, else of any kind; *stands:
- * that device, as the model calls it; *other_kind: it is of another kind. *out NULL: nobody describes the device, or any of a model. */
+ * that device, as the model calls it; *other_kind: it is of another kind, and both descriptions have both peaks. *out NULL: nobody describes the device, or any
+ * of a model. Errors: EMODEL (key): only another kind is there, and the device's description lacks a peak; of loading. */
 cdmpp_status cd_model_set_stand_in(cd_model_set *m, const char *device, CD_KEEP const cd_model **out, CD_KEEP const char **stands,
                                    bool *other_kind, cdmpp_err *err);
 /* Where a model of tasks that comes later in the set knows the device too: its path. NULL: at most one does. */
@@ -84,6 +85,14 @@ enum { CD_MODEL_SET_TIMES_OFF = 16 };
 const char *cd_model_set_times_off(double spread, char out[CD_MODEL_SET_TIMES_OFF]);
 /* The description of device i of a model: the model's own, else that of the file, else the usual one. False: there is none. */
 bool cd_model_set_vector(const cd_model_set *m, const cd_model *model, size_t i, float out[CD_N_DEVICE_COL]);
+/* "float16", "bfloat16", "float32", "float64". */
+const char *cd_model_set_type(cd_te_least_type t);
+/* That a share of the time of a network is of a type that the model was not trained on, and how the device's own peak of the type compares with that of
+ * float32, as which it answers. d NULL: not described. */
+void cd_model_set_say_type(const cd_device *d, cd_te_least_type t, const char *network, const char *device, double share, cd_log *log);
+/* Cores that the times of a CPU are of, where its description says that they are fewer than all: "one core", "4 cores"; NULL: all, or nobody says. */
+enum { CD_MODEL_SET_CORES = 24 };
+const char *cd_model_set_cores(const cd_device *d, char out[CD_MODEL_SET_CORES]);
 /* File of a loaded model of the set; NULL: none of it, or `model` is NULL. */
 CD_KEEP const char *cd_model_set_path(const cd_model_set *m, const cd_model *model);
 /* cd_score_warn, and which file it is if nobody named one; once for each model; `model` NULL is fine. */

@@ -199,6 +199,11 @@ bool cd_model_set_vector(const cd_model_set *m, const cd_model *model, size_t i,
     return any || (m->devices && !cd_device_table_vector(m->devices, name, out, NULL)) || (m->usual && !cd_device_table_vector(m->usual, name, out, NULL));
 }
 
+static bool both_know(const float *a, const float *b, int column) {
+    const int flag = CD_N_DEVICE_KIND + column + CD_N_DEVICE_RATIO;
+    return !(a[flag] > 0) && !(b[flag] > 0);
+}
+
 /* A device of a model that is like the one asked for. */
 typedef struct {
     const cd_model *model;      /* NULL: none so far */
@@ -213,10 +218,21 @@ static void nearest_of(const cd_model_set *m, const cd_model *model, const cd_de
     for (size_t i = 0; i < cd_model_n_device(model); i++) {
         if (!cd_model_set_vector(m, model, i, has)) continue;
         const bool gpu = cd_model_device_is_gpu(model, i) != 0, same = d->kind == (gpu ? CD_DEVICE_GPU : CD_DEVICE_CPU);
-        if (!same && !(cd_model_set_rooflines(want, has, 1, 1) > 0)) continue; /* nothing to compare them by */
+        if (!same && !(both_know(want, has, CD_DEVICE_COL_flops) && both_know(want, has, CD_DEVICE_COL_bandwidth))) continue; /* one side of a roofline is none */
         const double far = cd_device_distance(want, has);
         if (far < of[!same].far) of[!same] = (nearest){model, cd_model_device(model, i), far};
     }
+}
+
+/* Only a device of another kind could stand for it, by the ratio of both rooflines. */
+static cdmpp_status needs_peaks(const cd_device *d, cdmpp_err *err) {
+    if (!(d->fp32_gflops > 0))
+        return cd_err_key(err, CD_FAIL(err, EMODEL, "device %s: no model knows one of its kind, and its description lacks the peak by which times of another kind would be scaled "
+                                       "(fp32_gflops; or cores, lanes and clock_mhz)", d->name), "fp32_gflops");
+    if (!(d->bandwidth_gb_s > 0))
+        return cd_err_key(err, CD_FAIL(err, EMODEL, "device %s: no model knows one of its kind, and its description lacks the bandwidth by which times of another kind would be "
+                                       "scaled", d->name), "bandwidth_gb_s");
+    return CDMPP_OK;
 }
 
 /* All models are loaded: their own descriptions decide. */
@@ -224,13 +240,16 @@ cdmpp_status cd_model_set_stand_in(cd_model_set *m, const char *device, const cd
                                    cdmpp_err *err) {
     const cd_device *d = cd_model_set_device(m, device);
     nearest of[2] = {{.far = (double)INFINITY}, {.far = (double)INFINITY}};
+    bool any = false;
     for (size_t k = 0; d && k < m->n; k++) {
         cd_model_set_entry *v = &m->v[k];
         if (v->operators) continue;
+        any = true;
         if (!v->tasks) CD_TRY(cd_err_at(err, cd_model_load(v->path, &v->tasks, err), v->path, 0));
         nearest_of(m, v->tasks, d, of);
     }
     *other_kind = !of[0].model;
+    if (any && !of[0].model && !of[1].model) CD_TRY(needs_peaks(d, err));
     *out = of[*other_kind].model;
     *stands = of[*other_kind].name;
     return CDMPP_OK;
@@ -255,11 +274,6 @@ const char *cd_model_set_times_off(double spread, char out[CD_MODEL_SET_TIMES_OF
     const double times = exp(spread * cd_normal_quantile(0.95));
     (void)snprintf(out, CD_MODEL_SET_TIMES_OFF, times < 1.095 ? "%.2f" : times < 9.95 ? "%.1f" : "%.0f", times);
     return out;
-}
-
-static bool both_know(const float *a, const float *b, int column) {
-    const int flag = CD_N_DEVICE_KIND + column + CD_N_DEVICE_RATIO;
-    return !(a[flag] > 0) && !(b[flag] > 0);
 }
 
 /* Up to the columns' references, `balance`: bytes by operations of these. */

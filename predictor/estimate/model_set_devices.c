@@ -1,4 +1,6 @@
 /* The devices that a set of models can be asked about: those of the models, then those that are only described. */
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "predictor/estimate/estimate.h"
@@ -75,4 +77,29 @@ void cd_model_set_put_devices(const cd_model_set *m, bool json, cd_buf *out) {
     }
     if (json) cd_json_write_close(&w, ']');
     cd_mem_free(l.v);
+}
+
+/* ---- what is said of a device ---- */
+const char *cd_model_set_type(cd_te_least_type t) {
+    static const char *const name[CD_TE_N_LEAST] = {"float16", "bfloat16", "float32", "float64"};
+    return name[t];
+}
+
+void cd_model_set_say_type(const cd_device *d, cd_te_least_type t, const char *network, const char *device, double share, cd_log *log) {
+    const double peak = d ? cd_device_peak(d, t) : -1, base = d ? cd_device_peak(d, CD_TE_LEAST_F32) : -1;
+    const char *type = cd_model_set_type(t);
+    char than[160];
+    if (!(peak > 0) || !(base > 0)) (void)snprintf(than, sizeof than, "How fast %s computes %s, its description does not say", device, type);
+    else if (peak > base * 1.01) (void)snprintf(than, sizeof than, "This device computes %s up to %.2g times as fast, so the time may be too long", type, peak / base);
+    else if (peak < base / 1.01) (void)snprintf(than, sizeof than, "This device computes %s at best 1/%.3g as fast, so the time may be too short", type, base / peak);
+    else (void)snprintf(than, sizeof than, "This device has no faster units for %s", type);
+    cd_log_put(log, CD_LOG_WARNING, "%s on %s: %.0f %% of the time is of %s, which the model was not trained on: it answers as for float32. %s; only a model that was trained on %s "
+               "knows better", network, device, 100 * share, type, than, type);
+}
+
+const char *cd_model_set_cores(const cd_device *d, char out[CD_MODEL_SET_CORES]) {
+    if (!d || d->kind != CD_DEVICE_CPU || !(d->cores_used > 0) || d->cores_used >= d->cores) return NULL;
+    if (d->cores_used > 1) (void)snprintf(out, CD_MODEL_SET_CORES, "%.0f cores", d->cores_used);
+    else (void)snprintf(out, CD_MODEL_SET_CORES, "one core");
+    return out;
 }

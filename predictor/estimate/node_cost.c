@@ -149,6 +149,12 @@ static bool knows(const asking *k, const char *key, const cd_scored *o) {
     return cd_node_cost_bias_knows(&k->best, key, cd_model_device(k->a->model, o->which.device));
 }
 
+/* Of an unlike program the network counts with an error as large as its own interval says, so that both agree. */
+static double as_wide(const cd_node_cost_entry *n, double rel_std) {
+    const double z = 1.6448536269514722; /* of the level 0.9 */
+    return n->low_s > 0 ? fmax(rel_std, fmax(log(n->high_s / n->seconds), log(n->seconds / n->low_s)) / z) : rel_std;
+}
+
 /* What is added up wants no answer of least mean |error| (latency_s), which lies below the median: calib.h (4). Of a
  * schedule that was measured fastest, the median times what training found for such, and where it found nothing the median: that
  * it was chosen makes it faster than the mean, nobody knows by how much. Of others the mean. */
@@ -159,10 +165,20 @@ static void from_pred(cd_node_cost_entry *n, const fastest *f, const cd_scored *
     n->seconds = !(p->median_s > 0) ? p->latency_s : f->measured ? p->median_s * ratio : p->median_s * exp(s * s / 2);
     n->low_s = sure ? fmin(p->low_s * ratio, n->seconds) : n->seconds;
     n->high_s = sure ? fmax(p->high_s * ratio, n->seconds) : n->seconds;
-    n->spread = sure && p->reason & ~(uint32_t)CD_UNLIKE_RANGE ? fmax(s, p->rel_std) : s;
     n->flags = p->flags;
     n->reason = p->reason;
     n->source = CD_COST_MODEL;
+    n->least_s = o->least_s;
+    cd_node_cost_at_least(n);
+    n->spread = sure && p->reason ? fmax(s, as_wide(n, p->rel_std)) : s;
+}
+
+/* What stands for the device is of its kind: its times are taken for the device's, and so bound by the device's own peaks. One of another kind is scaled first. */
+static double least_here(const asking *k, const cd_scored *o) {
+    const cd_device *of = NULL;
+    if (!k->a->stands || !k->device || !o->task || !o->task->dag) return o->least_s;
+    if (cd_device_table_find(k->a->devices, k->a->stands, &of, NULL) || of->kind != k->device->kind) return o->least_s;
+    return fmax(o->least_s, cd_device_least_s(k->device, &o->task->dag->least));
 }
 
 /* Its slower ones are scored, too, where the log has them: base/core/order_stat.h. One that no model scores is left out. */
@@ -202,6 +218,8 @@ static cdmpp_status answer(asking *k, uint32_t beg, uint32_t end, const cd_score
         if (o->st) give_up(k, k->q[j].node, reason);
         else from_pred(n, f, o);
         n->unlike = unlike;
+        n->least_s = o->st ? 0 : least_here(k, o);
+        cd_node_cost_at_least(n);
         n->like = o->st ? UINT32_MAX : like;
     }
     return CDMPP_OK;
@@ -228,7 +246,7 @@ static cdmpp_status score_chunk(asking *k, cd_scorer *s, cd_scored *o, uint32_t 
 }
 
 static cdmpp_status score_tasks(asking *k, uint32_t *at, uint32_t *like, cdmpp_err *err) {
-    const cd_scorer_options o = {.which = {.device = k->a->stands ? k->a->stands : k->a->device}};
+    const cd_scorer_options o = {.which = {.device = k->a->stands ? k->a->stands : k->a->device}, .peaks = k->a->devices};
     cd_scorer *s = NULL;
     if (!k->n_q || !k->q[0].key) return CDMPP_OK;
     cd_scored *out = cd_mem_zalloc(CHUNK, sizeof *out);

@@ -28,6 +28,7 @@ typedef enum cd_cost_source { CD_COST_MODEL, CD_COST_LIBRARY, CD_COST_GIVEN, CD_
 typedef struct cd_node_cost_entry {
     double seconds;             /* of one run; NaN: missing */
     double low_s, high_s;       /* interval of the model's level; = seconds where known; NaN: the model has none */
+    double least_s;             /* what the device needs at best (features/device/device.h); 0: nobody knows */
     double spread;              /* standard deviation of ln(true/seconds) */
     double shared;              /* part of its variance that operators of the device have in common, as far as known */
     double memory_share;        /* 0..1 */
@@ -75,6 +76,8 @@ cdmpp_status cd_node_cost_of(const cd_network_graph *g, const cd_node_cost_optio
 void cd_node_cost_free(CD_TAKE cd_node_cost *c); /* NULL is fine */
 /* Part of a node's time that the device's memory is busy: bytes / (peak * seconds), at most 1; 0 where either is unknown. */
 double cd_node_cost_share(int64_t bytes, double seconds, const cd_device *d);
+/* No predicted time, and no end of its interval, is below least_s afterwards; a time that was gets the reason. */
+void cd_node_cost_at_least(cd_node_cost_entry *n);
 /* Counts and the missing share, after a node's time has changed. */
 void cd_node_cost_tally(cd_node_cost *c, const cd_network_graph *g);
 

@@ -37,5 +37,7 @@ cdmpp_status cd_node_cost_library(const cd_library_op_model *m, const cd_library
     n->shared = v.shared;
     n->flags = v.unlike ? CD_MODEL_OUT_OF_RANGE : 0;
     n->reason = reason_of(v.unlike);
+    n->least_s = cd_library_op_least_s(r, d);
+    cd_node_cost_at_least(n);
     return CDMPP_OK;
 }

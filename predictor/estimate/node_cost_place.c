@@ -31,6 +31,7 @@ static void change(cd_node_cost_entry *n, double lift, double call_s) {
     n->seconds = n->seconds * lift + call_s;
     n->low_s = n->low_s * lift + call_s;
     n->high_s = n->high_s * lift + call_s;
+    cd_node_cost_at_least(n); /* a lift may be below 1 */
 }
 
 /* Of a table of which rows are picked no more comes than those. */

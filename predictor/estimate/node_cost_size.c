@@ -36,6 +36,19 @@ int64_t cd_node_cost_moved(const cd_network_graph *g, const cd_task_registry *t,
     return all;
 }
 
+void cd_node_cost_at_least(cd_node_cost_entry *n) {
+    const double s = n->least_s;
+    if (!(s > 0) || (n->source != CD_COST_MODEL && n->source != CD_COST_LIBRARY)) return;
+    n->low_s = n->low_s < s ? s : n->low_s; /* NaN stays */
+    if (n->seconds < s) {
+        n->high_s *= s / n->seconds;
+        n->seconds = s;
+        n->flags |= CD_MODEL_OUT_OF_RANGE;
+        n->reason |= CD_UNLIKE_PEAK;
+        if (!n->unlike) n->unlike = cd_trained_on_reason(CD_UNLIKE_BIT_PEAK);
+    }
+}
+
 double cd_node_cost_share(int64_t bytes, double seconds, const cd_device *d) {
     if (bytes <= 0 || !d || !(d->bandwidth_gb_s > 0) || !(seconds > 0)) return 0;
     return fmin(1, (double)bytes / (d->bandwidth_gb_s * 1e9 * seconds));

@@ -58,6 +58,7 @@ typedef struct cd_network_graph {
     cd_arena arena, text;       /* arrays; names, keys and reasons, equal ones once */
     const char *name;
     const char *device;         /* the file's: what its times are of; NULL: it does not say */
+    bool layers_unknown;        /* a trace of one layer without the file that says how many there are: taken for one */
     int64_t batch;              /* 0: unknown */
     double measured_s;          /* of the whole network, if the file has it: mean of its runs; NaN */
     double measured_median_s;   /* NaN */

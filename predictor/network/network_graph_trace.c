@@ -70,6 +70,7 @@ static void find_layer(builder *b) {
         found = true;
         b->end = i + 1;
     }
+    cd_network_builder_graph(b->maker)->layers_unknown = found && !b->layers;
     if (found) b->carried = carried_of(b);
     if (b->layers < 2 || b->carried == NONE) {
         b->layers = 1;
@@ -204,7 +205,7 @@ static cdmpp_status number(const cd_json *o, const char *key, double low, double
 /* Members of NAME.json; each may be missing. */
 static cdmpp_status about(builder *b, cd_arena *a, const char *text, size_t n, cdmpp_err *err) {
     const cd_json *o;
-    double layers = 1, ms = (double)NAN, batch = 0;
+    double layers = 0, ms = (double)NAN, batch = 0;
     cd_str device = {0};
     cd_network_graph *g = cd_network_builder_graph(b->maker);
     CD_TRY(cd_json_parse(a, text, n, &o, err));
@@ -212,7 +213,7 @@ static cdmpp_status about(builder *b, cd_arena *a, const char *text, size_t n, c
     CD_TRY(number(o, "e2e_latency", 0, 1e12, &ms, err));
     CD_TRY(number(o, "batch", 0, 1e9, &batch, err));
     if (cd_json_get(o, "device")) CD_TRY(cd_json_need_str(o, "device", &device, err));
-    b->layers = layers > 1 ? (uint32_t)layers : 1;
+    b->layers = (uint32_t)layers;
     g->measured_s = ms * 1e-3;
     g->batch = (int64_t)batch;
     if (device.p && !(g->device = cd_str_dup(&g->arena, device))) return CD_FAIL(err, ENOMEM, "device");
@@ -247,8 +248,7 @@ static cdmpp_status read_about(builder *b, cd_arena *a, const char *path, cdmpp_
 
 /* ---- all of it ---- */
 static cdmpp_status build(builder *b, cd_arena *a, const char *json, cdmpp_err *err) {
-    b->layers = 1;
-    CD_TRY(read_about(b, a, json, err));
+    CD_TRY(read_about(b, a, json, err)); /* 0 layers: it does not say */
     find_layer(b);
     const uint64_t n = b->file.n + (uint64_t)(b->layers - 1) * length(b);
     if (!n || n > UINT32_MAX / 2) return CD_FAIL(err, ERANGE, "a trace of %llu rows", (unsigned long long)n);

@@ -133,6 +133,7 @@ static cdmpp_status replay(cd_network_estimate *e, cd_network_estimate_case *c, 
     CD_TRY(cd_node_cost_net_make(c->source->graph, (const cd_node_cost *const *)c->cost, &where, e->o->allow_missing, &c->net, err));
     if (!c->net->net.n_op && c->cost[0]->n_missing) /* never 0 s for a network of which nothing is known */
         return nothing_known(c, err);
+    if (!c->net->net.n_op) return CD_FAIL(err, ESCHEMA, "none of its %u nodes takes time: there is nothing to estimate", c->source->graph->n_node);
     CD_TRY(copies_known(e, c, err));
     return cd_replay_run(&c->net->net, &c->replay, err);
 }
@@ -220,29 +221,32 @@ static void warn_unlike(const cd_network_estimate *e, const cd_network_estimate_
                c->source->name, c->device->name, 100 * unlike_s / c->ops_s, why);
 }
 
-/* Seconds on the place of programs in float16 or bfloat16, where the model has not seen the type. */
-static double half_s(const cd_network_estimate_case *c, uint32_t place) {
+/* Seconds on the place of programs in the type, where the model has not seen it. */
+static double of_type_s(const cd_network_estimate_case *c, uint32_t place, const char *type) {
     double sum = 0;
     for (uint32_t k = 0; k < c->source->graph->n_node; k++) {
         const cd_node_cost_entry *n = cd_network_estimate_case_cost(c, k);
-        if ((!c->where || c->where[k] == place) && n->source == CD_COST_MODEL && n->reason & CD_UNLIKE_DTYPE && n->unlike && strstr(n->unlike, "float16"))
+        const char *at = n->unlike ? strstr(n->unlike, type) : NULL;
+        if ((!c->where || c->where[k] == place) && n->source == CD_COST_MODEL && n->reason & CD_UNLIKE_DTYPE && at && (at == n->unlike || at[-1] == ' '))
             sum += n->seconds * (double)c->source->graph->node[k].repeat;
     }
     return sum;
 }
 
-/* The model's answer and the roofline of a stand-in are those of float32. The description of a GPU may say that the true time is shorter. */
-static void warn_half(const cd_network_estimate *e, const cd_network_estimate_case *c) {
-    for (uint32_t k = 0; k < c->n_place; k++) {
-        const cd_device *d = c->place[k]->about;
-        const double s = half_s(c, k), peak = d ? 1e3 * fmax(d->fp16_tflops, d->tensor_tflops) : 0;
-        char times[120] = "";
-        if (!d || d->kind != CD_DEVICE_GPU || !(s > UNLIKE * c->ops_s)) continue;
-        if (d->fp32_gflops > 0 && peak > d->fp32_gflops)
-            (void)snprintf(times, sizeof times, ". This device computes float16 up to %.2g times as fast, so the time may be too long", peak / d->fp32_gflops);
-        cd_log_put(e->o->log, CD_LOG_WARNING, "%s on %s: %.0f %% of the time is of float16, which the model was not trained on: it answers as for float32%s; "
-                   "only a model that was trained on float16 knows better", c->source->name, c->place[k]->name, 100 * s / c->ops_s, times);
-    }
+/* The model's answer and the roofline of a stand-in are those of float32. */
+static void warn_types(const cd_network_estimate *e, const cd_network_estimate_case *c) {
+    for (uint32_t k = 0; k < c->n_place; k++)
+        for (int t = 0; t < CD_TE_N_LEAST; t++) {
+            const double s = t == CD_TE_LEAST_F32 ? 0 : of_type_s(c, k, cd_model_set_type((cd_te_least_type)t));
+            if (s > UNLIKE * c->ops_s)
+                cd_model_set_say_type(c->place[k]->about, (cd_te_least_type)t, c->source->name, c->place[k]->name, s / c->ops_s, e->o->log);
+        }
+}
+
+/* Neither times of files nor of records say how far off they are. */
+static void warn_interval(const cd_network_estimate *e, const cd_network_estimate_case *c) {
+    if (isnan(c->interval.low_s) && !is_unsure(c))
+        cd_log_put(e->o->log, CD_LOG_WARNING, "%s on %s: no interval: all of its times were given or measured, and nobody says how far off they are", c->source->name, c->device->name);
 }
 
 /* With --allow-missing. The first few by name; all of them are under `missing` in JSON. The share is the one of the column, and says of what it is: it is none of the time. */
@@ -250,12 +254,14 @@ static void warn_missing(const cd_network_estimate *e, const cd_network_estimate
     const cd_network_graph *g = c->source->graph;
     char names[200] = "";
     uint32_t n = 0;
+    bool quantised = false;
     double runs = 0, all = 0;
     for (uint32_t k = 0; k < g->n_node; k++) {
         const cd_cost_source from = cd_network_estimate_case_cost(c, k)->source;
         if (from != CD_COST_FREE) all += (double)g->node[k].repeat;
         if (from != CD_COST_MISSING || !g->node[k].repeat) continue;
         runs += (double)g->node[k].repeat;
+        quantised |= !strcmp(g->node[k].op, "DequantizeLinear") || !strcmp(g->node[k].op, "QuantizeLinear");
         const size_t at = strlen(names);
         const char *op = g->node[k].op;
         if (n++ < MOST_NAMES) (void)snprintf(names + at, sizeof names - at, "%s%.30s%s%.20s%s", at ? ", " : "", g->node[k].name, *op ? " (" : "", op, *op ? ")" : "");
@@ -263,6 +269,9 @@ static void warn_missing(const cd_network_estimate *e, const cd_network_estimate
     if (n)
         cd_log_put(e->o->log, CD_LOG_WARNING, "%s on %s: the time is without %.0f of %.0f operators (missing: %.1f %% of %s); how long they take, nobody knows: %s%s",
                    c->source->name, c->device->name, runs, all, 100 * c->missing_share, c->missing_of_work ? "the operations" : "their number", names, n > MOST_NAMES ? " ..." : "");
+    if (quantised)
+        cd_log_put(e->o->log, CD_LOG_WARNING, "%s on %s: what stands between DequantizeLinear and QuantizeLinear is priced in float32, as the file computes it: a runtime that "
+                   "joins them computes integers", c->source->name, c->device->name);
 }
 
 /* Sums of times by source, then the messages that depend on them. */
@@ -275,7 +284,8 @@ static void sum_up(const cd_network_estimate *e, cd_network_estimate_case *c) {
         if (n->source == CD_COST_MODEL || n->source == CD_COST_LIBRARY) add_unlike(c, n, n->seconds * (double)g->node[k].repeat);
     }
     warn_unlike(e, c);
-    warn_half(e, c);
+    warn_types(e, c);
+    warn_interval(e, c);
     warn_missing(e, c);
     warn_given(e, c);
     cd_network_estimate_warn_times(e, c);

@@ -4,6 +4,7 @@
  * cores, width of vectors and memory. Where the options name no device, the first of these decides: graphs, the only device
  * that models know, the folders of logs. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/io/io.h"
@@ -53,6 +54,17 @@ static int gpu_of(const cd_network_estimate_device *d) {
     return d->about ? d->about->kind == CD_DEVICE_GPU : -1;
 }
 
+/* A model of one core answers for one core, whatever the target says. */
+static void say_cores(const cd_network_estimate *e, const cd_network_estimate_device *d) {
+    char cores[CD_MODEL_SET_CORES];
+    const char *of = d->model && !d->gpu && !d->scaled ? cd_model_set_cores(programs_of(e, d), cores) : NULL;
+    const cd_str asked = cd_target_option(d->target, "-num-cores");
+    if (!of) return;
+    if (asked.n && strtod(asked.p, NULL) != programs_of(e, d)->cores_used)
+        cd_log_put(e->o->log, CD_LOG_WARNING, "--target: -num-cores=%.*s changes nothing: times of %s are of %s, as the model was trained", (int)asked.n, asked.p, d->name, of);
+    else cd_log_put(e->o->log, CD_LOG_INFO, "times of %s are of %s", d->name, of);
+}
+
 /* Everything of a device but its name, which may become the described one: models may know "zen5" only as "zen5-avx512".
  * The target decides whether it is a GPU, else the model. Without a model only times of the graph or of records are possible. */
 static cdmpp_status fill(cd_network_estimate *e, cd_network_estimate_device *d, cdmpp_err *err) {
@@ -73,6 +85,7 @@ static cdmpp_status fill(cd_network_estimate *e, cd_network_estimate_device *d, 
     d->gpu = gpu > 0;
     if (!d->target && !(d->target = cd_usual_target_make(&e->arena, d->name, programs_of(e, d), d->gpu, 0))) return CD_FAIL(err, ENOMEM, "targets");
     d->hardware = hardware_of(d, programs_of(e, d));
+    say_cores(e, d);
     if (d->model || d->opmodel || e->o->replay_given || e->o->from_records) return CDMPP_OK;
     cd_buf known = {0};
     cd_buf near = {0};
@@ -202,7 +215,7 @@ cdmpp_status cd_network_estimate_devices(cd_network_estimate *e, cdmpp_err *err)
     size_t n;
     cd_str of;
     for (size_t k = 0; k < e->o->target.n; k++) CD_TRY(cd_target_check(cd_target_of_device(e->o->target.v[k], &of), e->o->log, err));
-    if (e->o->device) CD_TRY(cd_network_estimate_split_list(&e->arena, e->o->device, &name, &n, err));
+    if (e->o->device) CD_TRY(cd_err_key(err, cd_network_estimate_split_list(&e->arena, e->o->device, &name, &n, err), "--device"));
     else CD_TRY(default_device(e, &name, &n, &also, err));
     if (!n) return CD_FAIL(err, EUSAGE, "--device: expected names, found '%.60s'", e->o->device);
     if (!(e->device = CD_NEWN(&e->arena, cd_network_estimate_device, n))) return CD_FAIL(err, ENOMEM, "%zu devices", n);

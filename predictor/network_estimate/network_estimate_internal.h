@@ -3,7 +3,7 @@
 #define CD_NETWORK_ESTIMATE_INTERNAL_H
 #include "predictor/network_estimate/network_estimate.h"
 
-/* "v100,k80" as its parts, in the arena. Errors: ENOMEM. */
+/* "v100,k80" as its parts, in the arena. Errors: EUSAGE (an empty part), ENOMEM. */
 cdmpp_status cd_network_estimate_split_list(cd_arena *a, const char *list, CD_KEEP const char ***out, size_t *n, cdmpp_err *err);
 
 /* ---- network_estimate_range.c, network_estimate_one.c ---- */

@@ -15,7 +15,7 @@ cd_network_estimate_options cd_network_estimate_defaults(void) {
                                          .level = 0.9, .shared = 0.3};
 }
 
-/* Blanks around a part are left out, and empty parts. */
+/* Blanks around a part are left out. */
 cdmpp_status cd_network_estimate_split_list(cd_arena *a, const char *list, const char ***out, size_t *n, cdmpp_err *err) {
     size_t cap = 1;
     for (const char *s = list; *s; s++) cap += *s == ',';
@@ -26,7 +26,8 @@ cdmpp_status cd_network_estimate_split_list(cd_arena *a, const char *list, const
         const char *next = s + len + (s[len] == ',');
         while (len && *s == ' ') s++, len--;
         while (len && s[len - 1] == ' ') len--;
-        if (len && !((*out)[(*n)++] = cd_str_dup(a, (cd_str){s, len}))) return CD_FAIL(err, ENOMEM, "a list of %zu", cap);
+        if (!len) return CD_FAIL(err, EUSAGE, "'%.60s': a part of the list is empty", list);
+        if (!((*out)[(*n)++] = cd_str_dup(a, (cd_str){s, len}))) return CD_FAIL(err, ENOMEM, "a list of %zu", cap);
         s = next;
     }
     return CDMPP_OK;

@@ -53,6 +53,9 @@ static cdmpp_status read_graphs(cd_network_estimate *e, const char *path, cdmpp_
         s->owned = g[k];
         s->graph = g[k];
         s->batch = g[k]->batch;
+        if (g[k]->layers_unknown)
+            cd_log_put(e->o->log, CD_LOG_WARNING, "%s: its rows are of one layer, and no file beside it says how many the network has (num_layer in the .json of the same name): "
+                       "estimated with one", path);
     }
     for (; g && k < n; k++) cd_network_graph_free(g[k]);
     cd_mem_free(g);

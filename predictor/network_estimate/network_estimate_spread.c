@@ -53,9 +53,25 @@ cdmpp_status cd_network_estimate_spreads(cd_network_estimate *e, cd_network_esti
         for (uint32_t i = 0; c->spread[k] > 0 && i < c->source->graph->n_node; i++) {
             cd_node_cost_entry *n = &c->cost[k]->node[i];
             if (is_task(c, k, i)) widen(n->seconds, c->spread[k], PERCENT / 100.0, &n->low_s, &n->high_s);
+            cd_node_cost_at_least(n);
         }
     }
     return CDMPP_OK;
+}
+
+/* A device computes one operator after the other, so what each needs at best adds up. */
+static double least_s(const cd_network_estimate_case *c) {
+    double most = 0;
+    for (uint32_t p = 0; p < c->n_place; p++) {
+        double sum = 0;
+        for (uint32_t k = 0; k < c->source->graph->n_node; k++) {
+            const cd_node_cost_entry *n = &c->cost[p]->node[k];
+            if ((!c->where || c->where[k] == p) && (n->source == CD_COST_MODEL || n->source == CD_COST_LIBRARY))
+                sum += fmin(n->least_s, n->seconds) * (double)c->source->graph->node[k].repeat;
+        }
+        most = fmax(most, sum);
+    }
+    return fmin(most, c->replay.makespan_s);
 }
 
 /* Each device by its part of the time. */
@@ -66,4 +82,7 @@ void cd_network_estimate_widen(const cd_network_estimate *e, cd_network_estimate
     for (uint32_t k = 0; k < c->n_place; k++)
         if (c->spread[k] > 0 && all > 0) c->device_spread += c->spread[k] * fmin(1, tasks_s(c, k) / all);
     if (c->device_spread > 0) widen(c->replay.makespan_s, c->device_spread, e->o->level, &c->interval.low_s, &c->interval.high_s);
+    const double least = least_s(c);
+    if (c->interval.low_s < least) c->interval.low_s = least; /* NaN stays */
+    if (!(c->interval.low_s < c->interval.high_s)) c->interval.low_s = c->interval.high_s = (double)NAN; /* times as they were given: how far off they are, nobody says */
 }

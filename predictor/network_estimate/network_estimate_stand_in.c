@@ -78,6 +78,12 @@ static void times(cd_node_cost_entry *n, double ratio, const cd_device *d) {
     n->memory_share = cd_node_cost_share(n->moved, n->seconds, d);
 }
 
+static double least_of(const cd_network_estimate_case *c, uint32_t node, const cd_device *d) {
+    const char *key = c->source->graph->node[node].key;
+    const cd_task *t = key && c->source->tasks ? cd_task_registry_find(c->source->tasks, (cd_str){key, strlen(key)}) : NULL;
+    return t && t->dag ? cd_device_least_s(d, &t->dag->least) : 0;
+}
+
 /* Times of the other kind become times of the device. An operator of which nobody knows the work goes by the bandwidths. */
 static void scale(const cd_network_estimate *e, cd_network_estimate_case *c, uint32_t place) {
     const cd_network_estimate_device *d = c->place[place];
@@ -91,14 +97,17 @@ static void scale(const cd_network_estimate *e, cd_network_estimate_case *c, uin
         const double flop = c->source->graph->node[k].flop, bytes = n->moved > 0 ? (double)n->moved : 1;
         const double ratio = cd_model_set_rooflines(want, has, flop, bytes);
         if (ratio > 0) times(n, ratio, d->about);
+        n->least_s = least_of(c, k, d->about);
+        cd_node_cost_at_least(n);
     }
 }
 
 static void say_scaled(const cd_network_estimate *e, cd_network_estimate_device *d) {
     if (!d->said_stands)
         cd_log_put(e->o->log, CD_LOG_WARNING, "no model knows %s, nor another %s: %s of the model stands for it. Its times are multiplied by the "
-                   "ratio of both rooflines, and may be %g times shorter or longer; the interval counts with that",
-                   d->name, cd_device_kind_name(d->about->kind), d->stands, CD_MODEL_SET_BETWEEN_KINDS);
+                   "ratio of both rooflines%s, and may be %g times shorter or longer; the interval counts with that",
+                   d->name, cd_device_kind_name(d->about->kind), d->stands, d->about->peak_computed ? " (fp32_gflops is not described: 2 * cores * lanes * clock_mhz)" : "",
+                   CD_MODEL_SET_BETWEEN_KINDS);
     d->said_stands = true;
 }
 
@@ -121,6 +130,12 @@ static cdmpp_status spread_of(const cd_network_estimate *e, const cd_network_est
     return CDMPP_OK;
 }
 
+static void mark(cd_node_cost_entry *n) {
+    n->flags |= CD_MODEL_OUT_OF_RANGE;
+    n->reason |= CD_UNLIKE_DEVICE;
+    if (!n->unlike) n->unlike = cd_trained_on_reason(CD_UNLIKE_BIT_DEVICE);
+}
+
 /* All of its programs are unlike those of the training: none of them ran there. */
 cdmpp_status cd_network_estimate_mark_stand_in(cd_network_estimate *e, cd_network_estimate_case *c, uint32_t place, double *spread,
                                                cdmpp_err *err) {
@@ -133,7 +148,7 @@ cdmpp_status cd_network_estimate_mark_stand_in(cd_network_estimate *e, cd_networ
         *spread = log(CD_MODEL_SET_BETWEEN_KINDS) / cd_normal_quantile(0.95);
     } else CD_TRY(spread_of(e, c, place, spread, err));
     for (uint32_t k = 0; k < cost->n; k++)
-        if (cost->node[k].source == CD_COST_MODEL) cost->node[k].flags |= CD_MODEL_OUT_OF_RANGE;
+        if (cost->node[k].source == CD_COST_MODEL) mark(&cost->node[k]);
     if (d->scaled) say_scaled(e, d);
     if (d->said_stands) return CDMPP_OK;
     const char *name = d->guessed ? "this machine" : d->name;

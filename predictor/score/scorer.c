@@ -24,6 +24,7 @@ struct cd_scorer {
     cd_model_prediction *pred;            /* (cap) */
     cd_scored **open;         /* (cap) whose programs these are */
     size_t n, cap;
+    const cd_device **peaks;  /* (devices of the model) descriptions, NULL: not described; NULL: none */
     float *row;               /* (cap_row, CD_N_COL) of one candidate, converted */
     size_t cap_row;
 };
@@ -39,7 +40,16 @@ void cd_scorer_free(cd_scorer *s) {
     cd_mem_free(s->pred);
     cd_mem_free(s->open);
     cd_mem_free(s->row);
+    cd_mem_free(s->peaks);
     cd_mem_free(s);
+}
+
+static cdmpp_status find_peaks(cd_scorer *s, const cd_device_table *t, cdmpp_err *err) {
+    if (!t) return CDMPP_OK;
+    if (!(s->peaks = cd_mem_zalloc(cd_model_n_device(s->m) + 1, sizeof *s->peaks))) return CD_FAIL(err, ENOMEM, "devices");
+    for (size_t i = 0; i < cd_model_n_device(s->m); i++)
+        if (cd_device_table_find(t, cd_model_device(s->m, i), &s->peaks[i], NULL)) s->peaks[i] = NULL;
+    return CDMPP_OK;
 }
 
 /* A scorer belongs to one thread: program, scratch memory and batch are its own, the model is shared. */
@@ -55,6 +65,7 @@ cdmpp_status cd_scorer_new(const cd_model *m, const cd_task_registry *tasks, con
     s->slots = cd_model_slots(m);
     s->steps = cd_model_needs_steps(m);
     cdmpp_status st = cd_device_match_new(m, &o->which, &s->which, err);
+    if (!st) st = find_peaks(s, o->peaks, err);
     if (!st) st = cd_kinds_new(m, &s->kinds, err);
     if (!st) st = cd_program_new(&s->program, err);
     if (!st) st = cd_model_scratch_new(&s->scratch, err);
@@ -235,6 +246,29 @@ static cdmpp_status enter_rows(cd_scorer *s, const cd_candidate *ask, cd_scored 
     return enter(s, &rows, NULL, aim ? aim->flop : -1, o, err);
 }
 
+/* ---- the least that a device can ---- */
+bool cd_score_at_least(cd_model_prediction *p, double least_s) {
+    const bool below = p->latency_s < least_s;
+    const bool beyond = p->reason & CD_UNLIKE_RANGE && p->low_s > 0 && p->low_s < p->latency_s;
+    const double times = !below ? 1 : beyond ? fmin(least_s / p->low_s, 2 * least_s / p->latency_s) : least_s / p->latency_s;
+    p->latency_s *= times;
+    p->median_s = below ? p->latency_s : fmax(p->median_s, least_s);
+    p->high_s = fmax(p->high_s * times, p->high_s > 0 ? p->latency_s : p->high_s);
+    if (!isnan(p->low_s)) p->low_s = fmax(p->low_s * times, least_s);
+    if (!below) return false;
+    p->like_std = fmin(p->like_std, 0);
+    p->flags |= CD_MODEL_OUT_OF_RANGE;
+    p->reason |= CD_UNLIKE_PEAK;
+    return true;
+}
+
+static void bound(const cd_scorer *s, cd_scored *o) {
+    if (!s->peaks || !o->task || !o->task->dag) return;
+    o->least_s = cd_device_least_s(s->peaks[o->which.device], &o->task->dag->least);
+    if (cd_score_at_least(&o->pred, o->least_s))
+        cd_trained_on_add(&o->unlike, CD_UNLIKE_BIT_PEAK, "", 0);
+}
+
 /* ---- batches ---- */
 void cd_scorer_start(cd_scorer *s) {
     s->n = 0;
@@ -249,6 +283,7 @@ cdmpp_status cd_scorer_finish(cd_scorer *s, cdmpp_err *err) {
         o->pred = s->pred[k];
         cd_model_mark_unlike(s->m, o->task && o->task->dag, o->unlike.reason, &o->pred);
         if (o->pred.reason & CD_UNLIKE_RANGE) cd_trained_on_add(&o->unlike, CD_UNLIKE_BIT_RANGE, "", 0);
+        bound(s, o);
     }
     cd_scorer_start(s);
     return CDMPP_OK;

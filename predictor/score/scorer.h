@@ -12,6 +12,7 @@
  * (3) After the largest batch was seen, nothing asks the heap.
  * (4) A task that is known is compared with the kinds that the model was trained on (learner/model/model.h), and a device that
  *     it does not know counts as unlike. Of bare rows only the range of the features is known.
+ * (5) A task that is known never takes less than its least work at the described peaks of the device that answers (features/device/device.h).
  * A scorer holds what one thread needs; model and tasks are shared. */
 #ifndef CD_SCORER_H
 #define CD_SCORER_H
@@ -35,6 +36,7 @@ typedef struct cd_scored {
     cd_launch launch;       /* when st is OK and it is wanted; of records and steps */
     cd_device_pick which;   /* when st is OK */
     bool truncated;         /* more leaves than the model tells apart */
+    double least_s;         /* seconds that the device needs at best; 0: nobody knows */
     cd_unlike unlike;       /* when st is OK: why it is unlike what the model was trained on; pred has the reasons too */
     cdmpp_err err;          /* when st is not OK; place and path filled in */
 } cd_scored;
@@ -45,6 +47,7 @@ typedef struct cd_scorer_options {
     bool traits;            /* learner/model/model.h */
     bool launch;
     bool sketch;            /* cd_model_sketch in the place of cd_model_predict */
+    const cd_device_table *peaks; /* descriptions of the model's devices: no answer is below what a device can at best; NULL: none is compared */
 } cd_scorer_options;
 
 /* tasks NULL: neither lines nor steps. Errors: EMODEL (unknown device), ENOMEM. */
@@ -103,6 +106,11 @@ cdmpp_status cd_scorer_finish(cd_scorer *s, cdmpp_err *err);
 
 /* All of that for n lines; out (n). */
 cdmpp_status cd_scorer_run(cd_scorer *s, const cd_predict_line *line, size_t n, cd_scored *out, cdmpp_err *err);
+
+/* Nothing of the prediction is below least_s afterwards, seconds that the device needs at best. True: the point was. Of a program in the range of training it
+ * moves to least_s. Beyond that range the model saw nothing like it: the lower end moves there, and the point keeps its distance from there, but not above
+ * twice least_s: good kernels reach about half of a peak. like_std is 0 then: what the model takes for its error says nothing here. */
+bool cd_score_at_least(cd_model_prediction *p, double least_s);
 
 struct cd_log;
 /* Where the model is one of earlier versions, which does not say what it was trained on: a warning that programs unlike that cannot be told. */

@@ -132,7 +132,8 @@ typedef struct cd_stream_stats {
 typedef struct cd_stream_options {
     const char *device;         /* of all records; NULL: as each says */
     const cd_device *from, *to; /* scale what was measured on `from`; borrowed; both or NULL; without `device` and `eval` */
-    const cd_device_table *nearest; /* a device that the model does not know is answered by the most similar by these; borrowed; NULL: an error */
+    const cd_device_table *devices; /* descriptions of the model's devices; borrowed; NULL: none */
+    bool nearest;               /* a device that the model does not know is answered by the most similar by these; else an error */
     bool eval, strict;          /* measured times too; the first bad line ends the run with its error */
     bool silent;                /* nothing is printed for the lines: only the counts and figures are wanted */
     bool adapt;                 /* cd_stream_measured comes before the lines, and its measurements correct their answers */

@@ -92,7 +92,7 @@ class _EstimateOp(C.Structure):
 
 
 # Bits of CDMPP_REASON_*, the first is 1.
-REASONS = ("range of features", "dtype", "operator kind", "intrinsic", "threads", "target feature", "device")
+REASONS = ("range of features", "dtype", "operator kind", "intrinsic", "threads", "target feature", "device", "peak of the device")
 _P, _S, _Z, _I = C.c_void_p, C.c_char_p, C.c_size_t, C.c_int
 _PP, _E = C.POINTER(C.c_void_p), C.POINTER(_Err)
 _CALLS = {  # name: result, arguments; those that end in _E return a status

@@ -29,7 +29,7 @@ static const cd_option table[] = {
     {"device", 0, "NAME", CD_OPTION_TEXT, AT(device), NULL, 0, "Device of all records (default: -model= of the target, else the folder of the file)"},
     {"profile", 0, "NAME", CD_OPTION_TEXT, AT(profile), "full|tuner|two-stage", 0, "Who answers: full, the whole model (default), or tuner, the small network for schedule search; two-stage only with --format packed (docs/reference/model.md)"},
     {"operators", 0, NULL, CD_OPTION_FLAG, AT(operators), NULL, 0, "The files are tables of library operators (docs/reference/operators.md), the model is one of operators"},
-    {"devices", 0, "FILE", CD_OPTION_FILE, AT(devices), "*.yaml", 0, "With --operators, --from and --nearest: descriptions of devices (default: beside the installed configurations)"},
+    {"devices", 0, "FILE", CD_OPTION_FILE, AT(devices), "*.yaml", 0, "Descriptions of devices: peaks that no answer passes, and who is like whom (default: beside the installed configurations)"},
     {"from", 0, "NAME", CD_OPTION_TEXT, AT(from), NULL, 0, "Scale the times that were measured on this GPU (docs/reference/operators.md); with --operators a cost model may be missing"},
     {"to", 0, "NAME", CD_OPTION_TEXT, AT(to), NULL, 0, "With --from: the GPU whose times are asked for"},
     {"measured", 0, "LOG|FOLDER", CD_OPTION_FILES, AT(measured), NULL, 0, "Records measured on the device: they correct the answers for its other programs (docs/guide/own-machine.md)"},
@@ -151,11 +151,13 @@ static cdmpp_status devices_of(const char *file, cd_log *log, cd_device_table **
 }
 
 /* ---- records ---- */
-/* Both GPUs of --from and --to, and what --nearest goes by; nothing without. The caller frees the table. */
+/* Both GPUs of --from and --to, what --nearest goes by, peaks of devices. Only for peaks a file that nobody named may be missing. The caller frees
+ * the table. */
 static cdmpp_status ends_of(const options *o, cd_stream_options *so, cd_device_table **devices, cdmpp_err *err) {
-    if (!o->from && !o->nearest) return CDMPP_OK;
-    CD_TRY(devices_of(o->devices, o->log, devices, err));
-    so->nearest = o->nearest ? *devices : NULL;
+    const cdmpp_status st = devices_of(o->devices, o->log, devices, err);
+    so->devices = *devices;
+    so->nearest = o->nearest;
+    if (st && (o->from || o->nearest || o->devices || st != CDMPP_EIO)) return st;
     if (!o->from) return CDMPP_OK;
     CD_TRY(cd_err_key(err, cd_device_table_find(*devices, o->from, &so->from, err), "--from"));
     return cd_err_key(err, cd_device_table_find(*devices, o->to, &so->to, err), "--to");

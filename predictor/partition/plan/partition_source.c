@@ -27,9 +27,11 @@ void cd_partition_say_stand_in(const cd_partition *p, uint32_t k) {
     const char *as = s->guessed ? here : s->as ? s->as : p->machine.device[k].name;
     char times[CD_MODEL_SET_TIMES_OFF];
     if (!s->stands || cd_partition_was_there(p, k)) return;
+    const cd_device *about = cd_model_set_device(&p->models, p->machine.device[k].as);
     if (s->scaled)
-        cd_log_put(p->o->log, CD_LOG_WARNING, "no model knows %s, nor another of its kind: %s of the model stands for it. Its times are multiplied by the ratio of both rooflines, and may be "
-                   "%g times shorter or longer", as, s->stands, CD_MODEL_SET_BETWEEN_KINDS);
+        cd_log_put(p->o->log, CD_LOG_WARNING, "no model knows %s, nor another of its kind: %s of the model stands for it. Its times are multiplied by the ratio of both rooflines%s, and may be "
+                   "%g times shorter or longer", as, s->stands, about && about->peak_computed ? " (fp32_gflops is not described: 2 * cores * lanes * clock_mhz)" : "",
+                   CD_MODEL_SET_BETWEEN_KINDS);
     else if (s->stands_spread > 0.005)
         cd_log_put(p->o->log, CD_LOG_WARNING, "no model knows %s: %s of the model stands for it. Times there may be %s times shorter or longer", as, s->stands, cd_model_set_times_off(s->stands_spread, times));
     else cd_log_put(p->o->log, CD_LOG_WARNING, "no model knows %s: %s of the model stands for it; how far off that is, nobody knows", as, s->stands);
@@ -57,7 +59,10 @@ void cd_partition_say_models(const cd_partition *p) {
 
 static void say_unlike(const cd_partition *p, uint32_t k) {
     char why[CD_UNLIKE_SHARES];
-    if (!(p->source[k].unlike > UNLIKE)) return;
+    double most = p->source[k].stands ? 0 : p->source[k].unlike; /* that its device is a new one was said when another took its place */
+    for (uint32_t b = 0; b < CD_N_UNLIKE; b++)
+        if (b != CD_UNLIKE_BIT_DEVICE) most = fmax(most, p->source[k].unlike_of[b]);
+    if (!(most > UNLIKE)) return;
     cd_trained_on_shares(p->source[k].unlike_of, 1, why);
     cd_log_put(p->o->log, CD_LOG_WARNING, "%s: %.0f %% of the time on %s is of programs unlike those that the model was trained on (%s): do not rely on it",
                p->net.name, 100 * p->source[k].unlike, p->machine.device[k].name, why);
@@ -83,13 +88,25 @@ static void say_unknown(const cd_partition *p, uint32_t k) {
     if (i == k) cd_score_warn_header("", p->source[k].model, p->o->log);
 }
 
+/* Programs of a type that the model was not trained on are answered as float32. */
+static cdmpp_status say_types(const cd_partition *p, uint32_t k, cdmpp_err *err) {
+    double share[CD_TE_N_LEAST];
+    const cd_device *d = cd_model_set_device(&p->models, p->machine.device[k].as);
+    CD_TRY(cd_shard_cost_types(p->cost, k, share, err));
+    for (int t = 0; t < CD_TE_N_LEAST; t++)
+        if (t != CD_TE_LEAST_F32 && share[t] > UNLIKE) cd_model_set_say_type(d, (cd_te_least_type)t, p->net.name, p->machine.device[k].name, share[t], p->o->log);
+    return CDMPP_OK;
+}
+
 cdmpp_status cd_partition_unlike(cd_partition *p, cdmpp_err *err) {
     for (uint32_t k = 0; k < p->machine.n; k++) {
         cd_shard_plan_source *s = &p->source[k];
         if (!p->by[k].model) continue;
         CD_TRY(cd_shard_cost_unlike(p->cost, k, s->unlike_of, &s->unlike, err));
         if (!cd_model_trained_on(p->by[k].model)) s->unlike = (double)NAN;
+        if (s->stands) s->unlike = s->unlike_of[CD_UNLIKE_BIT_DEVICE] = 1; /* none of its programs ran there */
         say_unlike(p, k);
+        CD_TRY(say_types(p, k, err));
     }
     return CDMPP_OK;
 }

@@ -257,6 +257,21 @@ cdmpp_status cd_shard_cost_unlike(cd_shard_cost *p, uint32_t device, double of_s
     return CDMPP_OK;
 }
 
+cdmpp_status cd_shard_cost_types(cd_shard_cost *p, uint32_t device, double share[CD_TE_N_LEAST], cdmpp_err *err) {
+    double all = 0;
+    memset(share, 0, CD_TE_N_LEAST * sizeof *share);
+    for (uint32_t op = 0; op < p->a.net->n_op; op++) {
+        const question q = understood(p, op, device, NULL);
+        cd_shard_cost_entry *e = NULL;
+        CD_TRY(answered(p, &q, &e, err));
+        if (!(e->seconds < HUGE_VAL)) continue;
+        all += e->seconds;
+        for (int t = 0; t < CD_TE_N_LEAST; t++) share[t] += e->reason & CD_UNLIKE_DTYPE && e->task->dag->least.flop[t] > 0 ? e->seconds : 0;
+    }
+    for (int t = 0; t < CD_TE_N_LEAST; t++) share[t] /= all > 0 ? all : 1;
+    return CDMPP_OK;
+}
+
 cdmpp_status cd_shard_cost_schedule(cd_shard_cost *p, uint32_t op, uint32_t device, const cd_te_shard *part, const char **line, cdmpp_err *err) {
     cd_shard_cost_entry *e = NULL;
     CD_TRY(bad_place(p, op, device, err));

@@ -156,7 +156,7 @@ static cdmpp_status find_lines(asking *k, cdmpp_err *err) {
 /* ---- scores ---- */
 static cdmpp_status scorer_of(asking *k, cd_scorer **out, cdmpp_err *err) {
     const uint32_t i = (uint32_t)(k->kind - k->p->kind);
-    const cd_scorer_options o = {.which = {.device = k->kind->as}, .max_rows = MAX_ROWS};
+    const cd_scorer_options o = {.which = {.device = k->kind->as}, .max_rows = MAX_ROWS, .peaks = k->p->a.devices};
     if (!k->w->scorer[i]) CD_TRY(cd_scorer_new(k->kind->model, k->p->tasks, &o, &k->w->scorer[i], err));
     *out = k->w->scorer[i];
     return CDMPP_OK;
@@ -165,7 +165,7 @@ static cdmpp_status scorer_of(asking *k, cd_scorer **out, cdmpp_err *err) {
 /* Predictions are summed over a network, so the mean is wanted, not the median: with the spread that programs like those of the training have, as
  * cdmpp-replay's times. That a program is unlike them makes its interval wider, and not its time longer. If the schedule follows one that was measured to be the fastest, the median is
  * multiplied by the selection bias that training found for fastest schedules (cd_node_cost_bias) instead. */
-static double seconds_of(const asking *k, const cd_model_prediction *p) {
+static double expected_of(const asking *k, const cd_model_prediction *p) {
     const cd_node_cost_bias *b = &k->kind->best;
     const bool known = k->rule->sched && k->kind->as && cd_node_cost_bias_knows(b, k->rule->sched->key, k->kind->as);
     const bool chosen = k->rule->sched && isfinite(k->rule->sched->measured_s) && b->spread[known] >= 0 && k->rule->gpu == k->kind->gpu;
@@ -191,7 +191,7 @@ static cdmpp_status choose(asking *k, cd_scorer *s, cdmpp_err *err) {
         if (!(score > best)) continue;
         best = score;
         at = i;
-        k->e->seconds = seconds_of(k, p);
+        k->e->seconds = fmax(expected_of(k, p), o[i].least_s);
         k->e->reason = p->reason;
     }
     const cd_buf first = k->line[0];
