@@ -87,5 +87,5 @@ static inline cdmpp_status planted_open_chance(const cd_tune_search_setup *u, cd
 static inline cdmpp_status planted_open_perfect(const cd_tune_search_setup *u, cd_tune_search **out, cdmpp_err *err) {
     return planted_open_as(&planted_kind[1], u, planted_secret, out, err);
 }
-static const cd_tune_tuner planted_chance = {"chance", "", &planted_kind[0], NULL}, planted_perfect = {"perfect", "", &planted_kind[1], NULL};
+static const cd_tune_tuner planted_chance = {"chance", "", &planted_kind[0], NULL, false}, planted_perfect = {"perfect", "", &planted_kind[1], NULL, false};
 #endif

@@ -140,7 +140,7 @@ static cdmpp_status open_again(const cd_tune_search_setup *u, cd_tune_search **o
 static void test_repetition_is_refused(void **state) {
     (void)state;
     static const cd_tune_search_kind kind = {"again", open_again, ask_again, planted_tell, planted_free};
-    const cd_tune_tuner again = {"again", "", &kind, NULL}, *t = &again;
+    const cd_tune_tuner again = {"again", "", &kind, NULL, false}, *t = &again;
     cd_buf b = {0};
     cd_tune_replay_logs l;
     cd_tune_replay *r = NULL;
