@@ -79,4 +79,21 @@ TEST(first_offset_below_zero) {
     assert_int_not_equal(access(out, F_OK), 0);
 }
 
-TESTS(NULL, NULL, offsets_of_every_block_move, first_offset_below_zero)
+/* Earlier versions wrote sets without a program. One beside others adds nothing; alone they make no set. */
+TEST(parts_without_a_program) {
+    cd_extract_stats stats;
+    const char *out = scratch("of_none.h5"), *in[] = {scratch("empty.h5"), scratch("full.h5")}, *twice[] = {in[0], in[0]};
+    uint64_t n[2];
+    assert_ok(make_file(in[0], 0, 0, &err));
+    assert_ok(make_file(in[1], 0, 20, &err));
+    assert_error(cd_merge(out, twice, 2, "test", &stats, &err), "none of 2 parts has a program; no data set was written [ENODATA]");
+    assert_int_not_equal(access(out, F_OK), 0);
+    assert_ok(cd_merge(out, in, 2, "test", &stats, &err));
+    int64_t *got = read_offsets(out, &n[0]), *want = read_offsets(in[1], &n[1]);
+    assert_int_equal(n[0], n[1]);
+    assert_memory_equal(got, want, n[1] * sizeof *want);
+    free(got);
+    free(want);
+}
+
+TESTS(NULL, NULL, offsets_of_every_block_move, first_offset_below_zero, parts_without_a_program)
