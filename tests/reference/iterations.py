@@ -8,9 +8,10 @@ import os
 import subprocess
 import sys
 
-ZOO = """resnet-18 resnet-34 resnet-50 resnet-101 resnet-152 resnext-50 wide-resnet-50 resnet3d-18 alexnet vgg-11 vgg-13 vgg-16 vgg-19
+ZOO = """resnet-18 resnet-34 resnet-50 resnet-101 resnet-152 resnext-50 wide-resnet-50 resnet3d-18 resnet3d-34 alexnet vgg-11 vgg-13 vgg-16 vgg-19
 mobilenet-v1 mobilenet-v2 mobilenet-v3 mobilenet-v3-small squeezenet-1.0 squeezenet-1.1 densenet-121 densenet-161 densenet-169 densenet-201
-inception-v1 inception-v3 efficientnet-b0 dcgan yolov3-tiny lstm gru rnn bert-tiny bert-medium bert-base bert-large gpt2 vit gcn""".split()
+inception-v1 inception-v3 efficientnet-b0 nasnet-large dpn-68 dcgan yolov2 yolov3 yolov3-tiny yolov5n yolov5s lstm gru rnn bert-tiny bert-medium bert-base bert-large roberta-base t5-small
+gpt2 vit gcn""".split()
 
 
 def ask(profile, name, *more):

@@ -1,4 +1,4 @@
-/* Transformers: BERT (Devlin 2018; tiny by Turc 2019), GPT-2 small (Radford 2019), ViT-B/16 (Dosovitskiy 2020). */
+/* Transformers: BERT (Devlin 2018; tiny by Turc 2019), RoBERTa (Liu 2019), GPT-2 small (Radford 2019), ViT-B/16 (Dosovitskiy 2020). */
 #include "profiler/network/zoo/zoo_internal.h"
 
 typedef struct {
@@ -36,14 +36,9 @@ static uint32_t token_embedding(cd_zoo_builder *z, int64_t words, stream s) {
     return cd_zoo_binary(z, "Add", cd_zoo_embedding(z, id, words, s.width), position);
 }
 
-/* The widths are those of the published sizes: 128 tiny, 512 medium, 768 base, 1024 large; a head is 64 wide. The second result is
- * the pooled first token. */
-void cd_zoo_bert(cd_zoo_builder *z, int64_t width) {
-    const stream s = {z->size, width, width / 64};
-    const int layers = width == 128 ? 2 : width == 512 ? 8 : width == 768 ? 12 : 24;
-    uint32_t x = token_embedding(z, 30522, s);
-    const uint32_t type = cd_zoo_input(z, "token_type_ids", CD_I64, 2, (const int64_t[]){z->batch, z->size});
-    x = cd_zoo_layer_norm(z, cd_zoo_binary(z, "Add", x, cd_zoo_embedding(z, type, 2, width)));
+/* x: the embedding before its norm. The second result is the pooled first token. */
+static void encoder(cd_zoo_builder *z, uint32_t x, stream s, int layers) {
+    x = cd_zoo_layer_norm(z, x);
     const uint32_t mask = cd_zoo_input(z, "mask", CD_F32, 4, (const int64_t[]){z->batch, 1, 1, z->size});
     for (int k = 0; k < layers; k++) {
         x = cd_zoo_layer_norm(z, cd_zoo_binary(z, "Add", x, attention(z, x, s, mask)));
@@ -52,7 +47,22 @@ void cd_zoo_bert(cd_zoo_builder *z, int64_t width) {
     const uint32_t first = cd_zoo_op(z, "Gather", 2, (const uint32_t[]){x, cd_zoo_const_ints(z, 1, (const int64_t[]){0})}, 1,
                                    (const cd_graph_attr[]){cd_zoo_attr_int("axis", 1)});
     cd_zoo_result(z, x);
-    cd_zoo_result(z, cd_zoo_unary(z, "Tanh", cd_zoo_linear(z, first, width)));
+    cd_zoo_result(z, cd_zoo_unary(z, "Tanh", cd_zoo_linear(z, first, s.width)));
+}
+
+/* The widths are those of the published sizes: 128 tiny, 512 medium, 768 base, 1024 large; a head is 64 wide. */
+void cd_zoo_bert(cd_zoo_builder *z, int64_t width) {
+    const stream s = {z->size, width, width / 64};
+    const int layers = width == 128 ? 2 : width == 512 ? 8 : width == 768 ? 12 : 24;
+    const uint32_t x = token_embedding(z, 30522, s);
+    const uint32_t type = cd_zoo_input(z, "token_type_ids", CD_I64, 2, (const int64_t[]){z->batch, z->size});
+    encoder(z, cd_zoo_binary(z, "Add", x, cd_zoo_embedding(z, type, 2, width)), s, layers);
+}
+
+/* BERT base with more words, and one type for all of them. */
+void cd_zoo_roberta(cd_zoo_builder *z, int64_t width) {
+    const stream s = {z->size, width, width / 64};
+    encoder(z, cd_zoo_binary(z, "Add", token_embedding(z, 50265, s), cd_zoo_weight(z, 1, &width)), s, 12);
 }
 
 /* ---- before each half ---- */

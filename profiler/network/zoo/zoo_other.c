@@ -1,5 +1,4 @@
-/* A generator (DCGAN, Radford 2015), a detector (YOLOv3-tiny, Redmon 2018), graph convolution (GCN, Kipf 2016) and
- * recurrent networks of two layers. */
+/* A generator (DCGAN, Radford 2015), graph convolution (GCN, Kipf 2016) and recurrent networks of two layers. */
 #include "profiler/network/zoo/zoo_internal.h"
 
 /* ---- DCGAN: 100 numbers become an image of `size`, a multiple of 16 ---- */
@@ -19,46 +18,6 @@ void cd_zoo_dcgan(cd_zoo_builder *z, int64_t unused) {
     x = cd_zoo_relu(z, cd_zoo_batch_norm(z, x));
     for (int64_t c = 512; c >= 128; c /= 2) x = cd_zoo_relu(z, cd_zoo_batch_norm(z, up(z, x, c)));
     cd_zoo_result(z, cd_zoo_unary(z, "Tanh", up(z, x, 3)));
-}
-
-/* ---- YOLOv3-tiny ---- */
-
-static uint32_t leaky(cd_zoo_builder *z, uint32_t x, int64_t out, int64_t k) {
-    const cd_graph_attr alpha = cd_zoo_attr_float("alpha", 0.1);
-    x = cd_zoo_batch_norm(z, cd_zoo_conv(z, x, out, (cd_zoo_window){k, 1, k / 2}, 1));
-    return cd_zoo_op(z, "LeakyRelu", 1, &x, 1, &alpha);
-}
-
-/* Pool 2x2 of stride 1, one row and column of padding behind: the size stays. */
-static uint32_t pool_in_place(cd_zoo_builder *z, uint32_t x) {
-    const cd_graph_attr attr[] = {cd_zoo_attr_ints("kernel_shape", 2, (const int64_t[]){2, 2}), cd_zoo_attr_ints("strides", 2, (const int64_t[]){1, 1}),
-                             cd_zoo_attr_ints("pads", 4, (const int64_t[]){0, 0, 1, 1})};
-    return cd_zoo_op(z, "MaxPool", 1, &x, 3, attr);
-}
-
-/* 3 boxes a cell, each 4 edges, 1 score, 80 classes. */
-static void detect(cd_zoo_builder *z, uint32_t x) { cd_zoo_result(z, cd_zoo_conv_bias(z, x, 255, (cd_zoo_window){1, 1, 0}, 1)); }
-
-static uint32_t upsample(cd_zoo_builder *z, uint32_t x) {
-    const int64_t size[4] = {z->batch, cd_zoo_dim(z, x, 1), cd_zoo_dim(z, x, 2) * 2, cd_zoo_dim(z, x, 3) * 2};
-    const uint32_t in[4] = {x, CD_GRAPH_NONE, CD_GRAPH_NONE, cd_zoo_const_ints(z, 4, size)};
-    const cd_graph_attr attr[] = {cd_zoo_attr_string("mode", "nearest"), cd_zoo_attr_string("coordinate_transformation_mode", "asymmetric"),
-                             cd_zoo_attr_string("nearest_mode", "floor")};
-    return cd_zoo_op(z, "Resize", 4, in, 3, attr);
-}
-
-void cd_zoo_yolov3_tiny(cd_zoo_builder *z, int64_t unused) {
-    (void)unused;
-    uint32_t x = cd_zoo_image(z), route = x;
-    for (int64_t c = 16; c <= 512; c *= 2) {
-        x = leaky(z, x, c, 3);
-        if (c == 256) route = x;
-        x = c < 512 ? cd_zoo_max_pool(z, x, (cd_zoo_window){2, 2, 0}, false) : pool_in_place(z, x);
-    }
-    x = leaky(z, leaky(z, x, 1024, 3), 256, 1);
-    detect(z, leaky(z, x, 512, 3));
-    x = cd_zoo_concat(z, 2, (const uint32_t[]){upsample(z, leaky(z, x, 128, 1)), route}, 1);
-    detect(z, leaky(z, x, 256, 3));
 }
 
 /* ---- GCN: relu(A X W0), then A H W1; `size` vertices, features and classes of Cora ---- */

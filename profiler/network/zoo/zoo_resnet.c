@@ -75,11 +75,12 @@ static uint32_t basic3(cd_zoo_builder *z, uint32_t x, int64_t out, int64_t strid
     return cd_zoo_relu(z, cd_zoo_binary(z, "Add", b, by));
 }
 
-void cd_zoo_resnet3d18(cd_zoo_builder *z, int64_t unused) {
-    (void)unused;
+void cd_zoo_resnet3d(cd_zoo_builder *z, int64_t depth) {
+    static const int n18[] = {2, 2, 2, 2}, n34[] = {3, 4, 6, 3};
+    const int *n = depth == 18 ? n18 : n34;
     uint32_t x = cd_zoo_input(z, "input", CD_F32, 5, (const int64_t[]){z->batch, 3, 16, z->size, z->size});
     x = cd_zoo_relu(z, conv3(z, x, 64, (const int64_t[]){3, 7, 7}, (const int64_t[]){1, 2, 2}));
     for (int s = 0; s < 4; s++)
-        for (int k = 0; k < 2; k++) x = basic3(z, x, 64LL << s, s && !k ? 2 : 1);
+        for (int k = 0; k < n[s]; k++) x = basic3(z, x, 64LL << s, s && !k ? 2 : 1);
     cd_zoo_classify(z, x, 400);
 }

@@ -27,7 +27,7 @@ static double multiply_adds(const cd_graph *g) {
 static double parameters(const cd_graph *g) {
     double n = 0;
     for (uint32_t k = 0; k < g->n_tensor; k++)
-        if (g->tensor[k].is_weight) n += (double)cd_graph_shape_elements(&g->tensor[k].shape);
+        if (g->tensor[k].is_weight && g->tensor[k].node == CD_GRAPH_NONE) n += (double)cd_graph_shape_elements(&g->tensor[k].shape);
     return n;
 }
 
@@ -51,6 +51,29 @@ static const struct { const char *name; double gmac, params; } known[] = {
     {"inception-v1", 1.498, 6624904},     {"inception-v3", 5.713, 23834568},  {"efficientnet-b0", 0.386, 5288548},
     {"resnet3d-18", 40.697, 33371472},
 };
+
+/* Exact numbers of parameters that the implementations which people use print: pretrained-models.pytorch (NASNet), timm (DPN), Keras (YOLOv2: 50,962,889
+ * trainable, YOLOv3: 61,949,149), Ultralytics 6 (YOLOv5 before it is fused), Hugging Face (T5; RoBERTa of 514 positions: here are 128). */
+static const struct { const char *name; double gmac_low, gmac_high, params; } printed[] = {
+    {"nasnet-large", 23.7, 24.0, 88753150},  /* 23.9 G */
+    {"dpn-68", 2.3, 2.4, 12611602},        /* 2.35 G */
+    {"yolov2", 14.7, 14.8, 50962889},        /* 29.5 BFLOPs */
+    {"yolov3", 32.8, 33.0, 61949149},        /* 65.9 BFLOPs */
+    {"yolov5n", 2.2, 2.3, 1872157},          /* 4.5 GFLOPs */
+    {"yolov5s", 8.1, 8.4, 7235389},          /* 16.5 GFLOPs */
+    {"t5-small", 7.9, 8.2, 60506624},
+    {"roberta-base", 11.1, 11.3, 124645632.0 - 386 * 768},
+};
+
+TEST(test_printed) {
+    for (size_t k = 0; k < sizeof printed / sizeof *printed; k++) {
+        cd_graph *g = build(printed[k].name, 1, 0);
+        const double gmac = multiply_adds(g) * 1e-9, params = parameters(g) - statistics(g);
+        if (gmac < printed[k].gmac_low || gmac > printed[k].gmac_high || !(params == printed[k].params))
+            fail_msg("%s: %.4f G multiply-adds, %.0f parameters, known %.0f", printed[k].name, gmac, params, printed[k].params);
+        cd_graph_free(g);
+    }
+}
 
 TEST(test_known) {
     for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
@@ -130,4 +153,4 @@ TEST(test_names) {
     assert_int_equal(cd_zoo_build("vgg-16", &(cd_zoo_options){.batch = INT64_MAX / 2}, &g, &err), CDMPP_ERANGE);
 }
 
-TESTS(NULL, NULL, test_known, test_counted, test_batch_and_size, test_softmax, test_names)
+TESTS(NULL, NULL, test_known, test_printed, test_counted, test_batch_and_size, test_softmax, test_names)
