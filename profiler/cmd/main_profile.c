@@ -27,7 +27,7 @@ static const cd_option table[] = {
     {"worker", 0, NULL, CD_OPTION_FLAG, AT(worker), NULL, HOSTS, "Be what --host reaches: a line of JSON comes in for each program and one goes out"},
     {"factor", 0, "LIST", CD_OPTION_TEXT, AT(factor), NULL, WHAT, "sweep: what is changed: tile, reorder, compute_at, fuse, unroll, vectorize, parallel, threads, cache, or several with commas between (default: all)"},
     {"plot", 0, "FILE", CD_OPTION_OUTPUT, AT(plot), "*.svg", WHAT, "sweep: also draw the variants there"},
-    {"sizes", 0, "LIST", CD_OPTION_TEXT, AT(sizes), NULL, NETWORK, "curves: batch=1,4,8 or input=64,128,224: the network at these sizes"},
+    {"sizes", 0, "LIST", CD_OPTION_TEXT, AT(sizes), NULL, NETWORK, "curves: batch=1,4,8 or input=64,128,224: the network at these sizes; input=1..4096: at the powers of two from 1 to 4096"},
     {"describe-device", 0, NULL, CD_OPTION_FLAG, AT(describe), NULL, WHAT, "Print entries of devices.yaml for the devices named: cpu (default), opencl[:NAME], cuda[:NUMBER]"},
     {"measure", 0, NULL, CD_OPTION_FLAG, AT(measure), NULL, WHAT, "kernels predict: run the networks, too. With --describe-device: measure the units of a core, the memory bandwidth and the hardware descriptor (two seconds)"},
     {"from-records", 0, NULL, CD_OPTION_FLAG, AT(from_records), NULL, WHAT, "With --describe-device: descriptors of the devices of measure records, from what all of them have run"},

@@ -243,7 +243,7 @@ cdmpp_status cd_curves_open(CD_KEEP const char *path, CD_GIVE cd_curves **out, c
 cdmpp_status cd_curves_next(cd_curves *r, cd_curve *out, bool *more, cdmpp_err *err);
 void cd_curves_close(CD_TAKE cd_curves *r); /* NULL is fine */
 
-/* size_list -- the sizes at which a curve is measured: "batch=1,4,8" or "input=64,128,224". */
+/* size_list -- the sizes at which a curve is measured: "batch=1,4,8", "input=64,128,224" or "input=1..4096": 1, 2, 4, ..., 4096. */
 
 enum { CD_SIZE_LIST_MAX = 32, CD_SIZE_LIST_LARGEST = 1048576 };
 
@@ -253,6 +253,7 @@ typedef struct cd_size_list {
     int v[CD_SIZE_LIST_MAX];    /* (n) ascending */
 } cd_size_list;
 
-/* False: the text is not 2 to CD_SIZE_LIST_MAX ascending numbers from 1 to CD_SIZE_LIST_LARGEST behind "batch=" or "input=". */
+/* False: the text is not 2 to CD_SIZE_LIST_MAX ascending numbers from 1 to CD_SIZE_LIST_LARGEST behind "batch=" or "input=". A..B
+ * stands for A, the powers of two between, and B. */
 bool cd_size_list_parse(const char *text, cd_size_list *out);
 #endif

@@ -13,6 +13,8 @@ typedef struct {
 
 #define IMAGE "pixels an edge"
 #define WORDS "words a sequence"
+#define ROWS "rows and columns"
+#define OPERATOR "operator"
 static const row zoo[] = {
     {{"resnet-18", "cnn", 224, IMAGE}, cd_zoo_resnet, 18, 32},
     {{"resnet-34", "cnn", 224, IMAGE}, cd_zoo_resnet, 34, 32},
@@ -61,6 +63,13 @@ static const row zoo[] = {
     {{"gpt2", "transformer", 1024, WORDS}, cd_zoo_gpt2, 0, 1},
     {{"vit", "transformer", 224, IMAGE}, cd_zoo_vit, 0, 16},
     {{"gcn", "gcn", 2708, "vertices"}, cd_zoo_gcn, 0, 1},
+    {{"matmul", OPERATOR, 1024, ROWS}, cd_zoo_matmul, 1, 1},
+    {{"matmul-matmul-add", OPERATOR, 1024, ROWS}, cd_zoo_matmul, 2, 1},
+    {{"conv2d", OPERATOR, 56, IMAGE}, cd_zoo_conv2d, 1, 1},
+    {{"depthwise-conv2d", OPERATOR, 56, IMAGE}, cd_zoo_conv2d, 64, 1},
+    {{"add", OPERATOR, 1024, ROWS}, cd_zoo_add, 0, 1},
+    {{"softmax", OPERATOR, 1024, ROWS}, cd_zoo_rows, 0, 1},
+    {{"layer-norm", OPERATOR, 1024, ROWS}, cd_zoo_rows, 1, 1},
 };
 enum { N_ZOO = sizeof zoo / sizeof *zoo };
 

@@ -17,7 +17,7 @@ typedef struct cd_zoo_options {
 
 typedef struct cd_zoo_entry {
     const char *name;           /* "resnet-50" */
-    const char *family;         /* "cnn", "cnn3d", "rnn", "transformer", "gan", "gcn" */
+    const char *family;         /* "cnn", "cnn3d", "rnn", "transformer", "gan", "gcn"; "operator": one operator alone */
     int64_t size;               /* as published */
     const char *what;           /* what `size` counts, for help */
 } cd_zoo_entry;

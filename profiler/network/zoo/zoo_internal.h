@@ -49,6 +49,10 @@ void cd_zoo_t5_small(cd_zoo_builder *z, int64_t unused);
 void cd_zoo_gpt2(cd_zoo_builder *z, int64_t unused);
 void cd_zoo_vit(cd_zoo_builder *z, int64_t unused);
 void cd_zoo_gcn(cd_zoo_builder *z, int64_t unused);
+void cd_zoo_matmul(cd_zoo_builder *z, int64_t products);
+void cd_zoo_conv2d(cd_zoo_builder *z, int64_t groups);
+void cd_zoo_add(cd_zoo_builder *z, int64_t unused);
+void cd_zoo_rows(cd_zoo_builder *z, int64_t norm); /* softmax, or layer norm */
 
 /* ---- tensors: of given shape, float32 unless a type is given; names are made up ---- */
 uint32_t cd_zoo_input(cd_zoo_builder *z, const char *name, cd_dtype t, uint32_t rank, const int64_t *dim);

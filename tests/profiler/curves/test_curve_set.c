@@ -39,13 +39,17 @@ static void has(const char *text, const char *form, const double *s) {
 /* ---- lists of sizes ---- */
 static void test_sizes(void **state) {
     static const char *const bad[] = {"batch=1", "batch=", "batch", "Batch=1,2", "batch=2,1", "batch=1,1", "batch=0,1", "batch=1,2,", "batch=1,,2", "batch=1,1048577", "batch=1,2 ", "batch=1,2;3",
-                                      "size=1,2", "batch=-1,2", "batch=1,99999999999999999999"};
+                                      "size=1,2", "batch=-1,2", "batch=1,99999999999999999999", "input=4..4", "input=4..2", "input=1..", "input=1..x", "input=1..4,4", "input=1...4", "input=..4"};
+    static const int doubled[] = {3, 4, 8, 16, 20, 21};
     cd_size_list l;
     (void)state;
     assert_true(cd_size_list_parse("batch=1,4,1048576", &l));
     assert_true(!l.input && l.n == 3 && l.v[0] == 1 && l.v[1] == 4 && l.v[2] == 1048576);
     assert_true(cd_size_list_parse("input=64,128", &l));
     assert_true(l.input && l.n == 2);
+    assert_true(cd_size_list_parse("input=3..20,21", &l));
+    assert_true(l.n == 6 && !memcmp(l.v, doubled, sizeof doubled));
+    assert_true(cd_size_list_parse("input=1..1048576", &l) && l.n == 21);
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++)
         if (cd_size_list_parse(bad[k], &l)) fail_msg("%s", bad[k]);
     for (int most = 32; most < 34; most++) {
