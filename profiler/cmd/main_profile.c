@@ -160,7 +160,7 @@ static const char *const use[] = {"records --tasks FILE --out OUT.json [OPTION..
                                   "fusion detect [--backend cpu|opencl|command] [--command COMMAND] [--operators LIST] [--out RULES.json] [OPTION...]",
                                   "kernels sample --network NAME,NAME,... --out SAMPLES.jsonl [--seconds N] [--limit N] [OPTION...]",
                                   "kernels predict --network NAME,NAME,... [--measure] [OPTION...] SAMPLES.jsonl",
-                                  "store import|list|best|near|export|stats --store FILE [OPTION...] [LOG|TABLE|TRACE|FOLDER...]",
+                                  "store import|list|best|near|export|stats|tables --store FILE [OPTION...] [LOG|TABLE|TRACE|FOLDER...]",
                                   "--list-ops --network NAME|FILE [OPTION...]",
                                   "--list-tasks --network NAME|FILE [--target TARGET] [--layout LAYOUT] [--out-tasks FILE]",
                                   "--describe-device [--measure] [cpu|opencl[:NAME]|cuda[:NUMBER]...]",
@@ -197,7 +197,7 @@ static const cd_command self = {
     "kernels predict: the sum of predicted times of a network's groups.\n\n"
     "store: keeps measurements in one SQLite file that many may write at once. import reads logs, tables of operators, "
     "Nsight Systems' exports and PyTorch's traces; list shows workloads, best the fastest measurements, near those of the "
-    "nearest shapes of the same operator; export writes records, CSV or JSON; stats counts.\n\n"
+    "nearest shapes of the same operator; export writes records, CSV or JSON; stats counts; tables shows which factors of which operators were measured on what, and what fills empty cells.\n\n"
     "wrap: runs a program and tells on standard error its time, resident memory, and heap by a library that is loaded into it; "
     "the exit status is the program's.\n\n"
     "trace: reads what a profiler wrote (nvprof, Nsight Systems, Nsight Compute, cutlass_profiler, PyTorch's profiler, Habana's), several files as repeats "

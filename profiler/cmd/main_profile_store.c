@@ -4,8 +4,8 @@
 #include "profiler/cmd/main_profile.h"
 #include "profiler/store/store.h"
 
-#define VERBS "import|list|best|near|export|stats"
-typedef enum { IMPORT, LIST, BEST, NEAR, EXPORT, STATS } verb;
+#define VERBS "import|list|best|near|export|stats|tables"
+typedef enum { IMPORT, LIST, BEST, NEAR, EXPORT, STATS, TABLES } verb;
 enum { BEST_LIMIT = 10 };
 
 static int verb_of(const cd_main_profile *o) {
@@ -84,6 +84,18 @@ static cdmpp_status stats(const cd_main_profile *o, cd_store *s, cdmpp_err *err)
     return st ? cd_buf_free(&b), st : cd_main_profile_print(o, "cdmpp.store_stats", &b, err);
 }
 
+/* A file NAME.html becomes a page; else it is Markdown. */
+static cdmpp_status tables(cd_main_profile *o, cd_store *s, cdmpp_err *err) {
+    const size_t n = o->out ? strlen(o->out) : 0;
+    const bool html = n > 5 && !strcmp(o->out + n - 5, ".html");
+    cd_store_tables *t = NULL;
+    cd_buf b = {0};
+    CD_TRY(cd_store_tables_make(s, &t, err));
+    cd_store_tables_print(&b, t, o->json ? CD_STORE_TABLE_JSON : html ? CD_STORE_TABLE_HTML : CD_STORE_TABLE_MARKDOWN, o->store);
+    cd_store_tables_free(t);
+    return o->json ? cd_main_profile_print(o, "cdmpp.store_tables", &b, err) : cd_main_profile_write(o->out, &b, err);
+}
+
 cdmpp_status cd_main_profile_store(cd_main_profile *o, cdmpp_err *err) {
     const verb v = (verb)verb_of(o);
     cd_store_filter f = {.device = o->device, .target = o->target, .operator_name = o->operator_name, .workload = o->workload, .dtype = o->dtype, .layout = o->layout,
@@ -94,6 +106,7 @@ cdmpp_status cd_main_profile_store(cd_main_profile *o, cdmpp_err *err) {
     if (v == IMPORT) st = import(o, s, err);
     else if (v == EXPORT) st = export(o, s, &f, err);
     else if (v == STATS) st = stats(o, s, err);
+    else if (v == TABLES) st = tables(o, s, err);
     else st = ask(o, s, v, &f, err);
     cd_store_close(s);
     return st;

@@ -222,6 +222,54 @@ typedef enum cd_store_export_form { CD_STORE_EXPORT_RECORDS, CD_STORE_EXPORT_CSV
 cdmpp_status cd_store_export(cd_store *s, const cd_store_filter *f, cd_store_export_form form, const char *path, const volatile sig_atomic_t *stop,
                              size_t *skipped, cdmpp_err *err);
 
+/* store_tables -- which factors of which operators were measured on what: two tables that show what is still missing.
+ *
+ *   operators x factors: how many settings of each factor   operators x devices: workloads, and the best rate
+ */
+
+/* X(name, meaning). Those from tile to parallel are set by steps of schedules. */
+#define CD_STORE_FACTOR_MAP(X)                                                                                         \
+    X(inputs, "workloads: shapes of the operator") X(types, "types of its result") X(tile, "lengths of tiles")         \
+    X(reorder, "orders of loops") X(fuse, "loops made one") X(compute_at, "where its stages are computed")             \
+    X(cache_stage, "stages that hold what is read or written") X(rfactor, "sums in parts") X(unroll, "unrolled loops") \
+    X(vectorize, "loops in vectors") X(parallel, "loops on threads") X(threads, "targets: threads, instructions")      \
+    X(cache, "warm or cold caches")
+typedef enum cd_store_factor {
+#define CD_X(name, meaning) CD_STORE_FACTOR_##name,
+    CD_STORE_FACTOR_MAP(CD_X)
+#undef CD_X
+    CD_STORE_N_FACTOR
+} cd_store_factor;
+CD_KEEP const char *cd_store_factor_name(cd_store_factor f);
+
+typedef struct cd_store_table_operator {
+    const char *name, *workload;            /* workload: key of one of its workloads */
+    uint64_t measured, settings[CD_STORE_N_FACTOR]; /* different ones; 1 or 0: the factor did not vary */
+} cd_store_table_operator;
+typedef struct cd_store_table_device {
+    const char *name, *host, *cpu;          /* "": nobody said */
+    uint64_t measured;
+} cd_store_table_device;
+typedef struct cd_store_table_cell {
+    uint64_t n;                             /* workloads measured; 0: none */
+    double flop_s;                          /* operations a second of the fastest measurement; 0: not known */
+} cd_store_table_cell;
+typedef struct cd_store_tables {
+    cd_arena arena;
+    cd_store_table_operator *op;            /* (n_op) most measured first */
+    cd_store_table_device *device;          /* (n_device) most measured first */
+    cd_store_table_cell *cell;              /* (n_op, n_device) */
+    size_t n_op, cap_op, n_device, cap_device;
+} cd_store_tables;
+
+/* From all measurements without error. Errors: EIO, ENOMEM. */
+cdmpp_status cd_store_tables_make(cd_store *s, CD_GIVE cd_store_tables **out, cdmpp_err *err);
+void cd_store_tables_free(CD_TAKE cd_store_tables *t); /* NULL is fine */
+#define CD_STORE_TABLE_FORMS "markdown|html|json"
+typedef enum cd_store_table_form { CD_STORE_TABLE_MARKDOWN, CD_STORE_TABLE_HTML, CD_STORE_TABLE_JSON } cd_store_table_form;
+/* Both tables, and for what is empty the commands that fill it; path: of the store, for these. Out of memory: out->oom. */
+void cd_store_tables_print(cd_buf *out, const cd_store_tables *t, cd_store_table_form form, const char *path);
+
 /* store_measured -- what this process measures goes into a store: with all its statistics, and the machine that it was measured on. */
 
 typedef struct cd_store_measured_options {

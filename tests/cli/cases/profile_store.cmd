@@ -15,3 +15,9 @@ $P near --store s.db --operator none --shape '[[1]]'; echo "status $?"
 $P sell --store s.db; echo "status $?"
 $P best --store none.db --operator x; echo "status $?"
 $P import --store log.json log.json; echo "status $?"
+# which factors of which operators were measured on what
+T='cdmpp-profile store tables --store s.db'
+$T | sed '/^\* /d; s/dag:[0-9a-f]*/dag:H/; s/^| \(zen5\) |.*/| \1 |/' | head -n 12
+$T | grep -c '^\* '
+$T --json | grep -o '"tile":[0-9]*' | sort | uniq -c
+$T --out t.html && grep -c '<tr>' t.html
