@@ -47,35 +47,53 @@ static cdmpp_status read_sample(cd_arena *a, const char *text, size_t n, cd_kern
     return CDMPP_OK;
 }
 
-/* Whole lines; *whole: bytes of them. */
-static cdmpp_status read_lines(cd_kernel_samples *s, const char *path, const char *text, size_t n, size_t *whole, cdmpp_err *err) {
+typedef struct {
+    const char *path;
+    cd_kernel_bad_line *bad;
+    void *ctx;
+} source;
+
+static void leave_out(const source *f, long line, cdmpp_status st, cdmpp_err *why) {
+    (void)cd_err_at(why, st, f->path, line);
+    f->bad(f->ctx, why);
+}
+
+/* Whole lines; *whole: bytes of them, *line: how many. */
+static cdmpp_status read_lines(cd_kernel_samples *s, const source *f, const char *text, size_t n, size_t *whole, long *line, cdmpp_err *err) {
     cd_arena a = {0};
     cdmpp_status st = CDMPP_OK;
-    long line = 0;
     *whole = 0;
+    *line = 0;
     for (const char *end; !st && (end = memchr(text + *whole, '\n', n - *whole)) != NULL; cd_arena_reset(&a)) {
         const size_t len = (size_t)(end - text) - *whole;
         cd_kernel_sample v = {0};
-        st = cd_err_at(err, read_sample(&a, text + *whole, len, &v, err), path, ++line);
-        if (!st) st = keep(s, &v, err);
+        cdmpp_err why = {0};
+        const cdmpp_status read = read_sample(&a, text + *whole, len, &v, &why);
+        ++*line;
+        if (!read) st = keep(s, &v, err);
+        else if (read == CDMPP_ENOMEM) st = CD_FAIL(err, ENOMEM, "samples");
+        else leave_out(f, *line, read, &why);
         *whole += len + 1;
     }
     cd_arena_free(&a);
     return st;
 }
 
-cdmpp_status cd_kernel_samples_open(const char *path, bool grow, cd_kernel_samples *s, cdmpp_err *err) {
+cdmpp_status cd_kernel_samples_open(const char *path, bool grow, cd_kernel_bad_line *bad, void *ctx, cd_kernel_samples *s, cdmpp_err *err) {
+    const source f = {path, bad, ctx};
     char *text = NULL;
     size_t n = 0, whole = 0;
+    long line = 0;
+    cdmpp_err why = {0};
     *s = (cd_kernel_samples){.fd = -1};
     if (grow) {
         s->fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
         if (s->fd < 0) return cd_err_at(err, CD_FAIL(err, EIO, "%s", strerror(errno)), path, 0);
     }
     cdmpp_status st = cd_file_read(path, 0, &text, &n, err);
-    if (!st) st = read_lines(s, path, text, n, &whole, err);
-    if (!st && whole < n && !grow) st = cd_err_at(err, CD_FAIL(err, EPARSE, "the last line has no end"), path, 0);
-    if (!st && whole < n && ftruncate(s->fd, (off_t)whole)) st = cd_err_at(err, CD_FAIL(err, EIO, "%s", strerror(errno)), path, 0);
+    if (!st) st = read_lines(s, &f, text, n, &whole, &line, err);
+    if (!st && whole < n && !grow) leave_out(&f, line + 1, CD_FAIL(&why, EPARSE, "the last line has no end"), &why);
+    if (!st && whole < n && grow && ftruncate(s->fd, (off_t)whole)) st = cd_err_at(err, CD_FAIL(err, EIO, "%s", strerror(errno)), path, 0);
     cd_mem_free(text);
     return st;
 }

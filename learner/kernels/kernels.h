@@ -48,9 +48,11 @@ typedef struct cd_kernel_samples {
     int fd;                     /* where added samples go; -1: nowhere */
 } cd_kernel_samples;
 
-/* Reads the file; `grow`: it is made where it is not there, half a line at its end is cut off, and added samples are appended. Errors: EIO,
- * ESCHEMA, EPARSE with path and line; ENOMEM. Free after an error, too. */
-cdmpp_status cd_kernel_samples_open(const char *path, bool grow, cd_kernel_samples *s, cdmpp_err *err);
+/* Hears of each line that cannot be used, with path and line. */
+typedef void cd_kernel_bad_line(void *ctx, const cdmpp_err *why);
+/* Reads the file; `grow`: it is made where it is not there, half a line at its end is cut off, and added samples are appended. Lines that cannot be used
+ * are told to `bad` and left out. Errors: EIO, ENOMEM. Free after an error, too. */
+cdmpp_status cd_kernel_samples_open(const char *path, bool grow, cd_kernel_bad_line *bad, void *ctx, cd_kernel_samples *s, cdmpp_err *err);
 void cd_kernel_samples_free(cd_kernel_samples *s);
 /* The line is in the file when it returns. Texts are copied. Errors: EIO, ENUMERIC (a time that is not above 0), ENOMEM. */
 cdmpp_status cd_kernel_samples_add(cd_kernel_samples *s, const cd_kernel_sample *v, cdmpp_err *err);

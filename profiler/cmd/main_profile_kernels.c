@@ -78,6 +78,12 @@ static cdmpp_status read_networks(work *k) {
     return k->n ? CDMPP_OK : read_one(k, k->o->network);
 }
 
+/* A sample that cannot be used is told and counted like a bad record. */
+static cdmpp_status read_samples(work *k, const char *path, bool grow, cd_kernel_samples *s) {
+    const cd_record_listener l = cd_main_profile_listener(k->o);
+    return cd_kernel_samples_open(path, grow, l.bad, l.ctx, s, k->err);
+}
+
 /* ---- sample ---- */
 
 static void told(void *ctx, uint32_t round, size_t samples, const cd_kernel_score *s) {
@@ -117,7 +123,7 @@ static cdmpp_status sample(work *k) {
     cd_kernel_samples s;
     cd_kernel_sampled r;
     cd_kernel_prior *p = NULL;
-    cdmpp_status st = cd_kernel_samples_open(o->out, true, &s, k->err);
+    cdmpp_status st = read_samples(k, o->out, true, &s);
     if (!st) st = cd_kernel_prior_new((const cd_graph *const *)k->graph, k->n, &k->wo, &p, k->err);
     if (!st) st = cd_kernel_sample_run(p, &c, &so, &s, &r, k->err);
     if (!st) st = print_sampled(k, &s, &r);
@@ -222,7 +228,7 @@ static cdmpp_status predict(work *k) {
     cd_kernel_samples s;
     cd_kernel_model *m = NULL;
     answer a[MAX_NETWORK];
-    cdmpp_status st = cd_kernel_samples_open(k->o->operand.v[1], false, &s, k->err);
+    cdmpp_status st = read_samples(k, k->o->operand.v[1], false, &s);
     if (!st) st = cd_kernel_model_train(&s, -1, &m, k->err);
     for (size_t i = 0; !st && i < k->n; i++) st = predict_one(k, m, k->graph[i], &a[i]);
     if (!st) st = print_predicted(k, a);

@@ -21,10 +21,15 @@ static void rules(const char *path) {
     cd_fusion_rules_free(&r);
 }
 
+static void on_bad(void *ctx, const cdmpp_err *why) {
+    (void)ctx;
+    if (!why->msg[0] || why->line < 1) abort();
+}
+
 static void samples(const char *path) {
     cdmpp_err err = {0};
     cd_kernel_samples s;
-    const cdmpp_status st = cd_kernel_samples_open(path, false, &s, &err);
+    const cdmpp_status st = cd_kernel_samples_open(path, false, on_bad, NULL, &s, &err);
     if (st && (!err.msg[0] || err.code != st)) abort();
     for (size_t k = 0; !st && k < s.n; k++)
         if (!(s.v[k].seconds > 0) || !isfinite(s.v[k].seconds) || !isfinite(s.v[k].kernel.x[0])) abort();
