@@ -76,7 +76,7 @@ static const cd_option table[] = {
     {"training", 0, NULL, CD_OPTION_FLAG, AT(training), NULL, NETWORK, "--list-ops, --list-tasks: an iteration of training: forward, backward, update"},
     {"batch-size", 0, "N", CD_OPTION_INT, AT(batch), "1..1048576", NETWORK, "Batch size (default: 1, or what the file says)"},
     {"input-size", 0, "N", CD_OPTION_INT, AT(input_size), "1..1048576", NETWORK, "Edge of the image or length of the sequence (default: as published)"},
-    {"dim", 0, "NAME=N", CD_OPTION_TEXTS, AT(dim), NULL, NETWORK, "Value of a symbolic dimension of an ONNX file, or of a dimension of an input: 'ids[1]=128'"},
+    {"dim", 0, "NAME=N", CD_OPTION_TEXTS, AT(dim), NULL, NETWORK, "Value of a symbolic dimension of an ONNX file, or of a dimension of an input: 'ids[1]=128'; the branch of an If: if_3=then; the runs of a Loop: loop_1=10"},
     {"input", 0, "NAME", CD_OPTION_TEXTS, AT(input), NULL, NETWORK, "This input of an ONNX file is data; those that are not named are weights"},
     {"fusion-rules", 0, "FILE", CD_OPTION_FILE, AT(fusion_rules), "*.json", FUSION, "--list-tasks, --ops: only operators that these rules name are fused (fusion detect finds the rules of a back end)"},
     {"backend", 0, "NAME", CD_OPTION_WORD, AT(fusion_backend), CD_MAIN_PROFILE_FUSION_BACKENDS, FUSION, "detect: whose rules: our executor on a CPU or an OpenCL device, or whatever --command runs (default: cpu)"},

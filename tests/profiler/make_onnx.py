@@ -130,6 +130,27 @@ def if_data():
     return branch("p")
 
 
+def loop(cond, limit):
+    """A loop that multiplies what it carries by a weight around it, and collects what it got; how often it runs is known, or is data."""
+    goes_on = N("Identity", "c", "c2") if cond == "same" else N("Not", "c", "c2")
+    body = h.make_graph([goes_on, N("MatMul", "v w", "v2"), N("Cast", "i", "f", to=F), N("Add", "v2 f", "s")], "body", [x("i", [], T.INT64), x("c", [], T.BOOL), x("v", [2, 4])],
+                        [x("c2", [], T.BOOL), x("v2", [2, 4]), x("s", [2, 4])])
+    n = [h.make_node("Loop", [limit, "", "x"], ["last", "all"], body=body, name="loop"), N("Relu", "last", "y"), N("Exp", "all", "z")]
+    return model(n, [x("x", [2, 4]), x("m", [], T.INT64)], [x("y", None), x("z", None)], [weight("w", 4, 4), const("three", 3)])
+
+
+def loop_known():
+    return loop("same", "three")
+
+
+def loop_data():
+    return loop("other", "three")
+
+
+def loop_limit():
+    return loop("same", "m")
+
+
 def function():
     """A function of the file that calls another, with attributes by reference; twice, so that its names are its own."""
     leaky = N("LeakyRelu", "v", "u")
@@ -298,7 +319,7 @@ def no_gradient():
     return model(n, [x("x", [3, 4])], [x("y", [3, 2])], [weight("w", 4, 4), weight("v", 6, 2), const("p", [0, 1, 0, 1])])
 
 
-CASES = [whole, stripped, float_input, no_heads, fill, hollows, baked, baked_deep, constants, if_known, if_data, function, defaults, endless, unsorted, cycle, twice,
+CASES = [whole, stripped, float_input, no_heads, fill, hollows, baked, baked_deep, constants, if_known, if_data, loop_known, loop_data, loop_limit, function, defaults, endless, unsorted, cycle, twice,
          nowhere, misfit, opaque, dynamic, external_weight, external_shape, external_outside, unnamed, negative, overflow, overflow_inside, short_content,
          old, named_batch, recurrent, older_forms, sequence, no_gradient, unknown_behind, known_behind]
 

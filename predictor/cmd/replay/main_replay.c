@@ -28,7 +28,7 @@ static const cd_option table[] = {
     {"device", 'd', "A,B,...", CD_OPTION_TEXT, AT(ask.device), NULL, WHAT, "Devices (default: what the graph says, or the only one that the models know)"},
     {"batch", 'b', "N,N,...", CD_OPTION_TEXT, AT(ask.batch), NULL, WHAT, "Batch sizes of networks, or a range: 1..64 estimates five sizes, 1..64:9 nine, and a law tells those between (default: 1, or what the file says)"},
     {"input-size", 0, "N", CD_OPTION_INT, AT(ask.input_size), "1..1048576", WHAT, "Edge of the image or length of the sequence of networks of the zoo (default: as published)"},
-    {"dim", 0, "NAME=N", CD_OPTION_TEXTS, AT(ask.dim), NULL, WHAT, "Value of a symbolic dimension of an ONNX file, or of a dimension of an input: 'ids[1]=128'; seq=16..512 is a range as in --batch"},
+    {"dim", 0, "NAME=N", CD_OPTION_TEXTS, AT(ask.dim), NULL, WHAT, "Value of a symbolic dimension of an ONNX file, or of a dimension of an input: 'ids[1]=128'; the branch of an If: if_3=then; the runs of a Loop: loop_1=10; seq=16..512 is a range as in --batch"},
     {"input", 0, "NAME", CD_OPTION_TEXTS, AT(ask.input), NULL, WHAT, "This input of an ONNX file is data; those that are not named are weights"},
     {"layout", 0, "LAYOUT", CD_OPTION_TEXT, AT(ask.layout), NULL, WHAT, "Layout of images: auto, nchw or nhwc (auto: nhwc for CPUs)"},
     {"training", 0, NULL, CD_OPTION_FLAG, AT(ask.training), NULL, WHAT, "An iteration of training: forward, backward and update"},

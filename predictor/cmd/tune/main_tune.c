@@ -33,7 +33,7 @@ static const cd_option table[] = {
     {"model-source", 0, "SOURCE", CD_OPTION_WORD, AT(what.source), CD_NETWORK_SOURCES, WHAT, NULL},
     {"batch-size", 0, "N", CD_OPTION_INT, AT(what.batch), "1..1048576", WHAT, "Batch size of the network (default: 1, or what the file says)"},
     {"input-size", 0, "N", CD_OPTION_INT, AT(what.input_size), "1..1048576", WHAT, "Edge of the image or length of the sequence (default: as published)"},
-    {"dim", 0, "NAME=N", CD_OPTION_TEXTS, AT(what.dim), NULL, WHAT, "Value of a symbolic dimension of an ONNX file, or of a dimension of an input: 'ids[1]=128'"},
+    {"dim", 0, "NAME=N", CD_OPTION_TEXTS, AT(what.dim), NULL, WHAT, "Value of a symbolic dimension of an ONNX file, or of a dimension of an input: 'ids[1]=128'; the branch of an If: if_3=then; the runs of a Loop: loop_1=10"},
     {"input", 0, "NAME", CD_OPTION_TEXTS, AT(what.input), NULL, WHAT, "This input of an ONNX file is data; those that are not named are weights"},
     {"layout", 0, "LAYOUT", CD_OPTION_TEXT, AT(what.layout), NULL, WHAT, "Layout of the network's images: auto, nchw or nhwc (auto: nhwc for CPUs)"},
     {"tasks", 0, "FILE", CD_OPTION_FILES, AT(what.file), NULL, WHAT, "Task definitions to tune: all_tasks.pkl, *.task.pkl, our text form, or a folder of these"},

@@ -16,8 +16,8 @@
  *       with the reason. Where the file states the shapes of its results it is in the graph as an opaque node. Elsewhere it is
  *       no node: what reads its results is missing too, each node with its own line, and what it reads becomes a result
  *       of the graph, so that it is computed;
- *   (4) If becomes the branch that its condition selects, where that is known;
- *       functions of the file are inlined;
+ *   (4) If becomes the branch that its condition selects, Loop its body as often as it runs, one after the other, where that is known
+ *       from constants or options; functions of the file are inlined;
  *   (5) an invalid file is an error: operands that do not fit, a name defined
  *       twice or nowhere, a cycle, a dimension without a value.
  *
@@ -44,7 +44,8 @@
 
 typedef struct cd_onnx_options {
     int64_t batch;              /* 0: as in the file */
-    const char *const *dim;     /* (n_dim) "seq=128": a symbolic dimension; "ids[1]=128": one of an input */
+    const char *const *dim;     /* (n_dim) "seq=128": a symbolic dimension; "ids[1]=128": one of an input; "if_3=then", "loop_1=10": the branch of
+                                 * an If, the runs of a Loop, by the name of the node or of its first result */
     uint32_t n_dim;
     const char *const *input;   /* (n_input) names of the data inputs */
     uint32_t n_input;

@@ -1,5 +1,4 @@
-/* Nodes that hold other nodes: calls of the file's functions, and the branches of If. Both are read as if their nodes stood in the
- * place of the call, in a scope of their own. */
+/* Calls of the file's functions are read as if the function's nodes stood in the place of the call, in a scope of their own. */
 #include <string.h>
 
 #include "profiler/network/onnx/onnx_internal.h"
@@ -18,9 +17,8 @@ const CdOnnx__FunctionProto *cd_onnx_function(const cd_onnx_reader *r, const CdO
     return NULL;
 }
 
-/* Results of an inner scope under the names that the node has for them; tensors from `first` on are its own. */
-static cdmpp_status give_back(cd_onnx_reader *r, cd_onnx_scope *s, const cd_onnx_scope *in, const CdOnnx__NodeProto *n, uint32_t first,
-                              const char *const *result, size_t n_result, cdmpp_err *err) {
+cdmpp_status cd_onnx_give_back(cd_onnx_reader *r, cd_onnx_scope *s, const cd_onnx_scope *in, const CdOnnx__NodeProto *n, uint32_t first,
+                               const char *const *result, size_t n_result, cdmpp_err *err) {
     if (n->n_output > n_result) return CD_FAIL(err, ESCHEMA, "expected at most %zu results, found %zu", n_result, n->n_output);
     for (size_t i = 0; i < n->n_output; i++) {
         const char *name = cd_onnx_text(n->output[i]);
@@ -57,32 +55,5 @@ cdmpp_status cd_onnx_inline(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__N
     if (opset > 0 && opset < 100) r->g->opset = (int)opset;
     const cdmpp_status st = cd_onnx_nodes(r, &in, f->node, f->n_node, err);
     r->g->opset = outer;
-    return st ? st : give_back(r, s, &in, n, first, (const char *const *)f->output, f->n_output, err);
-}
-
-static cdmpp_status branch(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__NodeProto *n, const CdOnnx__GraphProto *g, cdmpp_err *err) {
-    cd_onnx_scope in = {.up = s, .call = s->call, .caller = s->caller, .absent = s->absent, .n_absent = s->n_absent, .depth = s->depth + 1};
-    const uint32_t first = r->g->n_tensor;
-    if (in.depth > CD_ONNX_MAX_NESTED) return CD_FAIL(err, ERANGE, "branches nested deeper than %d", CD_ONNX_MAX_NESTED);
-    const char **result = CD_NEWN(r->a, const char *, g->n_output + 1);
-    if (!result) return CD_FAIL(err, ENOMEM, "a branch");
-    for (size_t i = 0; i < g->n_output; i++) result[i] = cd_onnx_text(g->output[i]->name);
-    CD_TRY(cd_onnx_index_shapes(r, &in, g, err));
-    CD_TRY(cd_onnx_inputs(r, &in, g, err));
-    CD_TRY(cd_onnx_nodes(r, &in, g->node, g->n_node, err));
-    return give_back(r, s, &in, n, first, result, g->n_output, err);
-}
-
-cdmpp_status cd_onnx_if(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__NodeProto *n, const char **why, cdmpp_err *err) {
-    const uint32_t *t = n->n_input == 1 ? cd_onnx_look_up(s, cd_onnx_text(n->input[0])) : NULL;
-    if (!t) return CD_FAIL(err, ESCHEMA, "If: expected one operand");
-    const cd_graph_tensor *c = *t < r->g->n_tensor ? &r->g->tensor[*t] : NULL;
-    *why = NULL;
-    if (!c || !c->value || cd_graph_shape_elements(&c->shape) != 1) {
-        *why = "which branch runs depends on the data";
-        return CDMPP_OK;
-    }
-    const CdOnnx__AttributeProto *a = cd_onnx_attr(s, n, c->value[0] ? "then_branch" : "else_branch");
-    if (!a || !a->g) return CD_FAIL(err, ESCHEMA, "If: expected then_branch and else_branch");
-    return branch(r, s, n, a->g, err);
+    return st ? st : cd_onnx_give_back(r, s, &in, n, first, (const char *const *)f->output, f->n_output, err);
 }

@@ -124,7 +124,5 @@ static cdmpp_status main_inputs(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnn
 cdmpp_status cd_onnx_inputs(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__GraphProto *g, cdmpp_err *err) {
     if (s->depth == 0) CD_TRY(main_inputs(r, s, g, err));
     CD_TRY(initializers(r, s, g, err));
-    for (uint32_t i = 0; i < r->o->n_dim && s->depth == 0; i++)
-        if (!r->used[i]) return CD_FAIL(err, EUSAGE, "\"%s\" is for no dimension of an input", r->o->dim[i]);
     return CDMPP_OK;
 }

@@ -84,7 +84,7 @@ typedef struct cd_onnx_reader {
     const char *batch_name;         /* or the name that stands there: wherever it stands it is the batch; NULL: none */
     const char *batch_input;        /* whose dimension 0 is the batch size; NULL: none */
     uint32_t *kept, n_kept, cap_kept; /* tensors that unsupported nodes read: they become results of the graph */
-    bool *used;                     /* (o->n_dim) this option named a dimension */
+    bool *used;                     /* (o->n_dim) this option named a dimension, an If or a Loop */
     cd_onnx_map lost;               /* initializers whose external file could not be read */
     const char *lost_why;
 } cd_onnx_reader;
@@ -136,7 +136,13 @@ const CdOnnx__FunctionProto *cd_onnx_function(const cd_onnx_reader *r, const CdO
 cdmpp_status cd_onnx_inline(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__NodeProto *n, const CdOnnx__FunctionProto *f, cdmpp_err *err);
 /* onnx_defaults.c: fill s->absent, the function's default attributes. */
 cdmpp_status cd_onnx_function_defaults(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__FunctionProto *f, cdmpp_err *err);
-/* Append the branch of an If that runs. *why not NULL: the condition is not known, nothing was appended. */
+/* Results of an inner scope under the names that the node has for them; tensors from `first` on are its own. */
+cdmpp_status cd_onnx_give_back(cd_onnx_reader *r, cd_onnx_scope *s, const cd_onnx_scope *in, const CdOnnx__NodeProto *n, uint32_t first,
+                               const char *const *result, size_t n_result, cdmpp_err *err);
+/* ---- onnx_control.c ---- */
+/* Append the branch of an If that runs, the body of a Loop as often as it runs. *why not NULL: that is not known, nothing was appended. Errors: EUSAGE
+ * (an option of cd_onnx_options.dim that does not fit), ERANGE (too often), those of cd_onnx_nodes. */
+cdmpp_status cd_onnx_loop(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__NodeProto *n, const char **why, cdmpp_err *err);
 cdmpp_status cd_onnx_if(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__NodeProto *n, const char **why, cdmpp_err *err);
 /* Version of a domain "" in a list; 0: none. */
 int64_t cd_onnx_opset(CdOnnx__OperatorSetIdProto *const *set, size_t n);

@@ -158,11 +158,11 @@ static cdmpp_status node(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__Node
     if (f) return cd_onnx_inline(r, s, n, f, err);
     if (own && !strcmp(op, "Constant")) return constant(r, s, n, err);
     CD_TRY(resolve(r, s, n, &p, err));
-    if (own && !strcmp(op, "If")) {
-        CD_TRY(cd_onnx_if(r, s, n, &why, err));
+    if (own && (!strcmp(op, "If") || !strcmp(op, "Loop"))) {
+        CD_TRY((*op == 'I' ? cd_onnx_if : cd_onnx_loop)(r, s, n, &why, err));
         return why ? missing(r, s, n, &p, why, err) : CDMPP_OK;
     }
-    if (own && (!strcmp(op, "Loop") || !strcmp(op, "Scan"))) return missing(r, s, n, &p, "how often its body runs is not known before it runs", err);
+    if (own && !strcmp(op, "Scan")) return missing(r, s, n, &p, "how often its body runs is not known before it runs", err);
     if (!own) return missing(r, s, n, &p, "an operator of another domain than ONNX's", err);
     if (p.unknown) return behind(r, s, n, &p, err);
     return plain(r, s, n, &p, err);

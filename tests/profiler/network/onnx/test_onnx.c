@@ -7,66 +7,7 @@
 #include "base/core/core.h"
 #include "base/io/io.h"
 #include "profiler/network/onnx/onnx.h"
-
-typedef struct read {
-    cd_graph *g;
-    const cd_onnx_miss *miss;
-    uint32_t n_miss;
-    cdmpp_err err;
-} onnx;
-
-static cdmpp_status open_with(onnx *r, const char *name, const cd_onnx_options *o) {
-    char path[256];
-    memset(r, 0, sizeof *r);
-    snprintf(path, sizeof path, "tests/profiler/data/%s.onnx", name);
-    return cd_onnx_read(path, o, &r->g, &r->miss, &r->n_miss, &r->err);
-}
-
-static onnx must(const char *name, const cd_onnx_options *o) {
-    onnx r;
-    const cdmpp_status st = open_with(&r, name, o);
-    cdmpp_err err = r.err;
-    check_status(st, CDMPP_OK, &err, name, __FILE__, __LINE__);
-    return r;
-}
-
-/* The file is refused with this status, and the message tells of all the words. */
-static void refuse(const char *name, const cd_onnx_options *o, cdmpp_status want, const char *words) {
-    char all[256], *save = NULL;
-    onnx r;
-    const cdmpp_status st = open_with(&r, name, o);
-    cdmpp_err err = r.err;
-    check_status(st, want, &err, name, __FILE__, __LINE__);
-    assert_null(r.g);
-    assert_non_null(strstr(err.path, name));
-    snprintf(all, sizeof all, "%s", words);
-    for (char *w = strtok_r(all, "|", &save); w; w = strtok_r(NULL, "|", &save))
-        if (!strstr(err.msg, w) && !strstr(err.key, w)) {
-            print_error("%s: \"%s\" is not in \"%s: %s\"\n", name, w, err.key, err.msg);
-            fail();
-        }
-}
-
-static const cd_graph_tensor *tensor(const cd_graph *g, const char *name) {
-    for (uint32_t i = 0; i < g->n_tensor; i++)
-        if (!strcmp(g->tensor[i].name, name)) return &g->tensor[i];
-    print_error("no tensor %s\n", name);
-    fail();
-    return NULL;
-}
-
-static void has_shape(const cd_graph *g, const char *name, const char *want) {
-    const cd_graph_shape *s = &tensor(g, name)->shape;
-    char got[128] = "";
-    for (uint32_t d = 0; d < s->rank; d++) sprintf(got + strlen(got), d ? ",%lld" : "%lld", (long long)s->dim[d]);
-    assert_string_equal(got, want);
-}
-
-static void missed(const onnx *r, uint32_t i, const char *node, const char *word) {
-    assert_true(i < r->n_miss);
-    assert_string_equal(r->miss[i].node, node);
-    if (!strstr(r->miss[i].reason, word)) fail_msg("%s: %s", node, r->miss[i].reason);
-}
+#include "read_onnx.h"
 
 TEST(whole_models) {
     static const char *const dims[] = {"height=16", "batch=5"}, *const place[] = {"x[2]=16", "x[0]=2"}, *const alien[] = {"height=16", "batch=5", "depth=3"};
@@ -370,7 +311,7 @@ TEST(giant) {
 
 /* Every allocation refused in turn: an error, and nothing is left behind. */
 TEST(refused) {
-    static const char *const names[] = {"whole", "function", "if_known", "opaque", "constants", "defaults"};
+    static const char *const names[] = {"whole", "function", "if_known", "loop_known", "opaque", "constants", "defaults"};
     static const char *const dims[] = {"height=16", "batch=5"};
     for (size_t i = 0; i < 6; i++) {
         const cd_onnx_options o = {.dim = dims, .n_dim = i == 0 ? 2 : 0};
