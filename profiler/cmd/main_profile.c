@@ -70,7 +70,7 @@ static const cd_option table[] = {
     {"passes", 0, "N", CD_OPTION_INT, AT(passes), "1..100000000", NETWORK, "--ops: time exactly N passes of the network (default: until the time is known)"},
     {"key-only", 0, NULL, CD_OPTION_FLAG, AT(key_only), NULL, NETWORK, "--ops: show the key groups only"},
     {"csv", 0, "LAYOUT", CD_OPTION_WORD, AT(csv), CD_MAIN_PROFILE_CSV, NETWORK, "--ops: print CSV, a row a group, or a row a type of operators in the layout of EOP's files"},
-    {"model-source", 0, "SOURCE", CD_OPTION_WORD, AT(model_source), CD_NETWORK_SOURCES, NETWORK, "Where the network comes from (default: zoo, built in)"},
+    {"model-source", 0, "SOURCE", CD_OPTION_WORD, AT(model_source), CD_NETWORK_SOURCES, NETWORK, "Where the network comes from (default: onnx for a path or NAME.onnx, else zoo, built in)"},
     {"network", 0, "NAME|FILE", CD_OPTION_TEXT, AT(network), NULL, NETWORK, "Name of the network (resnet-50 ...; --list-networks), or with --model-source onnx the ONNX file"},
     {"model-name", 0, "NAME|FILE", CD_OPTION_TEXT, AT(network), NULL, NETWORK, NULL},
     {"training", 0, NULL, CD_OPTION_FLAG, AT(training), NULL, NETWORK, "--list-ops, --list-tasks: an iteration of training: forward, backward, update"},
@@ -227,6 +227,10 @@ cd_hardware cd_main_profile_hardware(const char *target) {
 }
 
 static void on_note(void *ctx, const char *text) { cd_log_put(((cd_main_profile *)ctx)->log, CD_LOG_WARNING, "%s", text); }
+int cd_main_profile_source(const cd_main_profile *o) {
+    return o->network && cd_network_source_is_file(o->network) ? CD_NETWORK_SOURCE_ONNX : o->model_source;
+}
+
 static void on_bad(void *ctx, const cdmpp_err *why) {
     cd_main_profile *o = ctx;
     o->bad++;

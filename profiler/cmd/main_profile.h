@@ -84,6 +84,8 @@ cdmpp_status cd_main_profile_logs_check(const cd_main_profile *o, const char *no
 cdmpp_status cd_main_profile_tasks_load(const cd_main_profile *o, CD_GIVE cd_task_registry **out, cdmpp_err *err);
 /* Options of measuring, for every mode that does. */
 cd_measure_options cd_main_profile_measure_options(const cd_main_profile *o);
+/* Position in CD_NETWORK_SOURCES: --network that is a file is one without --model-source, too. */
+int cd_main_profile_source(const cd_main_profile *o);
 /* The usual hardware of a target. */
 cd_hardware cd_main_profile_hardware(const char *target);
 /* Logs what it hears; bad items are counted in o->bad. */

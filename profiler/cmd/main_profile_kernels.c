@@ -42,7 +42,7 @@ cdmpp_status cd_main_profile_kernels_check(const cd_main_profile *o, cdmpp_err *
 
 static cdmpp_status read_one(work *k, const char *name) {
     const cd_main_profile *o = k->o;
-    const cd_network_source s = {.kind = o->model_source, .name = name, .batch = o->batch, .size = o->input_size, .dim = o->dim.v, .input = o->input.v, .n_dim = (uint32_t)o->dim.n,
+    const cd_network_source s = {.kind = cd_main_profile_source(o), .name = name, .batch = o->batch, .size = o->input_size, .dim = o->dim.v, .input = o->input.v, .n_dim = (uint32_t)o->dim.n,
                                  .n_input = (uint32_t)o->input.n};
     const cd_onnx_miss *miss;
     uint32_t n_miss;
@@ -68,7 +68,7 @@ static cdmpp_status read_rules(work *k) {
 
 static cdmpp_status read_networks(work *k) {
     const char *at = k->o->network;
-    while (*at && k->o->model_source == CD_NETWORK_SOURCE_ZOO) {
+    while (*at && cd_main_profile_source(k->o) == CD_NETWORK_SOURCE_ZOO) {
         const size_t n = strcspn(at, ",");
         const char *name = cd_str_dup(&k->arena, (cd_str){at, n});
         if (!name) return CD_FAIL(k->err, ENOMEM, "networks");

@@ -11,17 +11,15 @@
 static const char *target_of(const cd_main_profile *o) { return o->target ? o->target : "llvm"; }
 
 static cd_network_source source_of(const cd_main_profile *o) {
-    return (cd_network_source){.kind = o->model_source, .name = o->network, .batch = o->batch, .size = o->input_size, .dim = o->dim.v, .input = o->input.v,
+    return (cd_network_source){.kind = cd_main_profile_source(o), .name = o->network, .batch = o->batch, .size = o->input_size, .dim = o->dim.v, .input = o->input.v,
                                .n_dim = (uint32_t)o->dim.n, .n_input = (uint32_t)o->input.n, .training = o->training};
 }
 
 static cdmpp_status check_source(const cd_main_profile *o, cdmpp_err *err) {
     if (!o->network) return CD_FAIL(err, EUSAGE, "--network is missing");
-    const size_t n = strlen(o->network);
-    if (o->model_source == CD_NETWORK_SOURCE_ZOO && n > 5 && !strcmp(o->network + n - 5, ".onnx"))
-        return CD_FAIL(err, EUSAGE, "--network %.150s: an ONNX file goes with --model-source onnx", o->network);
-    if (o->model_source == CD_NETWORK_SOURCE_ZOO && (o->dim.n || o->input.n)) return CD_FAIL(err, EUSAGE, "--dim and --input are for --model-source onnx");
-    if (o->model_source == CD_NETWORK_SOURCE_ONNX && o->input_size) return CD_FAIL(err, EUSAGE, "--input-size is for --model-source zoo; use --dim");
+    const bool zoo = cd_main_profile_source(o) == CD_NETWORK_SOURCE_ZOO;
+    if (zoo && (o->dim.n || o->input.n)) return CD_FAIL(err, EUSAGE, "--dim and --input are for ONNX files");
+    if (!zoo && o->input_size) return CD_FAIL(err, EUSAGE, "--input-size is for networks of the zoo; use --dim");
     return CDMPP_OK;
 }
 

@@ -74,7 +74,7 @@ static const char *group_name(tracing *t, const cd_workload_group *g) {
 
 static cdmpp_status read_network(tracing *t, cdmpp_err *err) {
     const cd_main_profile *o = t->o;
-    const cd_network_source s = {.kind = o->model_source, .name = o->network, .batch = o->batch, .size = o->input_size, .dim = o->dim.v, .input = o->input.v,
+    const cd_network_source s = {.kind = cd_main_profile_source(o), .name = o->network, .batch = o->batch, .size = o->input_size, .dim = o->dim.v, .input = o->input.v,
                                  .n_dim = (uint32_t)o->dim.n, .n_input = (uint32_t)o->input.n, .training = o->training};
     const cd_hardware hw = cd_main_profile_hardware(o->target ? o->target : "cuda");
     cd_workload_options opt = {.target = o->target ? o->target : "cuda", .hardware = &hw};

@@ -151,6 +151,18 @@ def loop_limit():
     return loop("same", "m")
 
 
+def sizes():
+    """Results whose size depends on the data, each read by another operator."""
+    made = [("NonMaxSuppression", "nms", "boxes scores", {}, T.INT64), ("NonZero", "nz", "x", {}, T.INT64), ("Compress", "some", "x which", {"axis": 0}, F),
+            ("Compress", "flat", "x which", {}, F), ("Unique", "unique", "x", {}, F)]
+    n, out = [], []
+    for op, name, ins, attr, kind in made:
+        outs = name + "_y" if op != "Unique" else "unique_y unique_i unique_v unique_c"
+        n += [h.make_node(op, ins.split(), outs.split(), name=name, **attr), N("Neg", name + "_y", name + "_z")]
+        out += [x(name + "_z", None, kind)]
+    return model(n, [x("x", [3, 4]), x("boxes", [1, 8, 4]), x("scores", [1, 1, 8]), x("which", [3], T.BOOL)], out)
+
+
 def function():
     """A function of the file that calls another, with attributes by reference; twice, so that its names are its own."""
     leaky = N("LeakyRelu", "v", "u")
@@ -319,7 +331,7 @@ def no_gradient():
     return model(n, [x("x", [3, 4])], [x("y", [3, 2])], [weight("w", 4, 4), weight("v", 6, 2), const("p", [0, 1, 0, 1])])
 
 
-CASES = [whole, stripped, float_input, no_heads, fill, hollows, baked, baked_deep, constants, if_known, if_data, loop_known, loop_data, loop_limit, function, defaults, endless, unsorted, cycle, twice,
+CASES = [whole, stripped, float_input, no_heads, fill, hollows, baked, baked_deep, constants, if_known, if_data, loop_known, loop_data, loop_limit, sizes, function, defaults, endless, unsorted, cycle, twice,
          nowhere, misfit, opaque, dynamic, external_weight, external_shape, external_outside, unnamed, negative, overflow, overflow_inside, short_content,
          old, named_batch, recurrent, older_forms, sequence, no_gradient, unknown_behind, known_behind]
 

@@ -54,7 +54,7 @@ static cdmpp_status read_graph(cd_onnx_reader *r, cdmpp_err *err) {
     CD_TRY(cd_onnx_inputs(r, &s, g, err));
     CD_TRY(cd_onnx_nodes(r, &s, g->node, g->n_node, err));
     for (uint32_t i = 0; i < r->o->n_dim; i++)
-        if (!r->used[i]) return CD_FAIL(err, EUSAGE, "\"%s\" is for no dimension of an input, no If and no Loop", r->o->dim[i]);
+        if (!r->used[i]) return CD_FAIL(err, EUSAGE, "\"%s\" is for no dimension of an input, no If, no Loop and no result whose size depends on the data", r->o->dim[i]);
     return results(r, &s, err);
 }
 

@@ -45,7 +45,8 @@
 typedef struct cd_onnx_options {
     int64_t batch;              /* 0: as in the file */
     const char *const *dim;     /* (n_dim) "seq=128": a symbolic dimension; "ids[1]=128": one of an input; "if_3=then", "loop_1=10": the branch of
-                                 * an If, the runs of a Loop, by the name of the node or of its first result */
+                                 * an If, the runs of a Loop, "nms=100": the size of a result that depends on the data, by the name of
+                                 * the node or of its first result */
     uint32_t n_dim;
     const char *const *input;   /* (n_input) names of the data inputs */
     uint32_t n_input;

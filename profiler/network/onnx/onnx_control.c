@@ -1,5 +1,5 @@
-/* Control flow: If becomes the branch that runs, Loop its body as often as it runs, one after the other. Which and how often is known from constants,
- * or an option says it. */
+/* What is known only at run time. If becomes the branch that runs, Loop its body as often as it runs, one after the other: constants or an option say
+ * which and how often. Of an operator whose result's size depends on the data an option says the size. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -218,4 +218,58 @@ cdmpp_status cd_onnx_loop(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__Nod
     if (*why) return CDMPP_OK;
     for (int64_t k = 0; k < l.times; k++) CD_TRY(run_once(r, s, &l, k, err));
     return define_results(r, s, &l, first, err);
+}
+
+/* ---- results whose size depends on the data ---- */
+typedef cdmpp_status sizes(const cd_graph_tensor *x, int64_t n, int64_t axis, size_t n_out, cd_graph_shape *shape, cd_dtype *type);
+
+static cdmpp_status of_nonzero(const cd_graph_tensor *x, int64_t n, int64_t axis, size_t n_out, cd_graph_shape *shape, cd_dtype *type) {
+    (void)axis, (void)n_out;
+    shape[0] = (cd_graph_shape){2, {x->shape.rank, n}};
+    type[0] = CD_I64;
+    return n > cd_graph_shape_elements(&x->shape) ? CDMPP_EUSAGE : CDMPP_OK;
+}
+
+/* A row for each box that stays: batch, class, box. */
+static cdmpp_status of_nms(const cd_graph_tensor *x, int64_t n, int64_t axis, size_t n_out, cd_graph_shape *shape, cd_dtype *type) {
+    (void)x, (void)axis, (void)n_out;
+    shape[0] = (cd_graph_shape){2, {n, 3}};
+    type[0] = CD_I64;
+    return CDMPP_OK;
+}
+
+/* n along the axis; without one of all elements in a row. Unique also gives numbers: of where they stand, of each element's own, of how often. */
+static cdmpp_status of_some(const cd_graph_tensor *x, int64_t n, int64_t axis, size_t n_out, cd_graph_shape *shape, cd_dtype *type) {
+    const int64_t rank = x->shape.rank, at = axis < 0 ? axis + rank : axis;
+    const bool flat = axis == INT64_MIN;
+    if (!flat && (at < 0 || at >= rank)) return CDMPP_ESCHEMA;
+    const int64_t all = flat ? cd_graph_shape_elements(&x->shape) : x->shape.dim[at];
+    if (n > all) return CDMPP_EUSAGE;
+    shape[0] = flat ? (cd_graph_shape){1, {n}} : x->shape;
+    if (!flat) shape[0].dim[at] = n;
+    type[0] = x->dtype;
+    for (size_t k = 1; k < n_out; k++) shape[k] = (cd_graph_shape){1, {k == 2 ? all : n}}, type[k] = CD_I64;
+    return CDMPP_OK;
+}
+
+static const struct { const char *op; sizes *of; } sized[] = {{"NonZero", of_nonzero}, {"NonMaxSuppression", of_nms}, {"Compress", of_some}, {"Unique", of_some}};
+
+cdmpp_status cd_onnx_sizes(cd_onnx_reader *r, const cd_onnx_scope *s, const CdOnnx__NodeProto *n, const uint32_t *in, cd_graph_shape *shape, cd_dtype *type, const char **why,
+                           bool *known, cdmpp_err *err) {
+    size_t k = 0;
+    char *end;
+    *known = false;
+    while (k < sizeof sized / sizeof *sized && strcmp(sized[k].op, cd_onnx_text(n->op_type)) != 0) k++;
+    if (k == sizeof sized / sizeof *sized || !n->n_input || !n->n_output || in[0] >= r->g->n_tensor) return CDMPP_OK;
+    const char *asked = option(r, n);
+    if (!asked) return ask_for(r, n, "how large its result is depends on the data", "N", why, err);
+    const int64_t size = strtoll(asked, &end, 10);
+    if (end == asked || *end || size < 0) return CD_FAIL(err, EUSAGE, "\"%s=%s\": expected a size", name_of(n), asked);
+    const CdOnnx__AttributeProto *a = cd_onnx_attr(s, n, "axis");
+    const cdmpp_status st = sized[k].of(&r->g->tensor[in[0]], size, a ? a->i : INT64_MIN, n->n_output, shape, type);
+    if (st == CDMPP_EUSAGE) return CD_FAIL(err, EUSAGE, "\"%s=%s\": more than there are", name_of(n), asked);
+    if (st) return CD_FAIL(err, ESCHEMA, "no such axis");
+    *why = "no compute definition for this operator";
+    *known = true;
+    return CDMPP_OK;
 }

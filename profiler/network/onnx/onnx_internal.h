@@ -140,6 +140,10 @@ cdmpp_status cd_onnx_function_defaults(cd_onnx_reader *r, cd_onnx_scope *s, cons
 cdmpp_status cd_onnx_give_back(cd_onnx_reader *r, cd_onnx_scope *s, const cd_onnx_scope *in, const CdOnnx__NodeProto *n, uint32_t first,
                                const char *const *result, size_t n_result, cdmpp_err *err);
 /* ---- onnx_control.c ---- */
+/* Shapes and types (n_output) of results whose size depends on the data, where an option says the size: then *known. *why: the reason why the node is missing, if it
+ * is another one. Errors: EUSAGE, ESCHEMA, ENOMEM. */
+cdmpp_status cd_onnx_sizes(cd_onnx_reader *r, const cd_onnx_scope *s, const CdOnnx__NodeProto *n, const uint32_t *in, cd_graph_shape *shape, cd_dtype *type, const char **why,
+                           bool *known, cdmpp_err *err);
 /* Append the branch of an If that runs, the body of a Loop as often as it runs. *why not NULL: that is not known, nothing was appended. Errors: EUSAGE
  * (an option of cd_onnx_options.dim that does not fit), ERANGE (too often), those of cd_onnx_nodes. */
 cdmpp_status cd_onnx_loop(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__NodeProto *n, const char **why, cdmpp_err *err);

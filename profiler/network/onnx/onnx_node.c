@@ -53,11 +53,14 @@ static cdmpp_status keep(cd_onnx_reader *r, uint32_t tensor, cdmpp_err *err) {
 static cdmpp_status missing(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__NodeProto *n, operands *p, const char *reason, cdmpp_err *err) {
     cd_graph_shape *shape = CD_NEWN(r->a, cd_graph_shape, n->n_output + 1);
     cd_dtype *type = CD_NEWN(r->a, cd_dtype, n->n_output + 1);
-    bool known = n->n_output > 0;
+    bool known = false;
     if (!shape || !type) return CD_FAIL(err, ENOMEM, "a node");
+    if (cd_onnx_own_domain(n->domain) && !p->unknown) CD_TRY(cd_onnx_sizes(r, s, n, p->in, shape, type, &reason, &known, err));
     const uint32_t *from = p->unknown ? cd_onnx_map_find(&s->cause, p->unknown) : NULL, cause = from ? *from : r->n_miss;
     CD_TRY(cd_onnx_add_miss(r, n, reason, err));
-    for (size_t i = 0; i < n->n_output && known; i++) known = cd_onnx_file_shape(r, s, cd_onnx_text(n->output[i]), &shape[i], &type[i]);
+    size_t stated = 0;
+    while (!known && stated < n->n_output && cd_onnx_file_shape(r, s, cd_onnx_text(n->output[stated]), &shape[stated], &type[stated])) stated++;
+    known = known || (stated && stated == n->n_output);
     if (!known) {
         bool old;
         for (size_t i = 0; i < n->n_input; i++)

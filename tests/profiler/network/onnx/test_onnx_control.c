@@ -44,4 +44,32 @@ TEST(control) {
     refuse_asked("loop_data", "lop=1", "no Loop");
 }
 
-TESTS(NULL, NULL, control)
+/* The size of a result that depends on the data is asked for, and then what follows has shapes, too. */
+TEST(asked_sizes) {
+    static const struct { const char *dim, *y, *z, *counts; } ok[] = {{"nms=7", "7,3", "7,3", NULL}, {"nz=5", "2,5", "2,5", NULL}, {"some=2", "2,4", "2,4", NULL}, {"flat=9", "9", "9", NULL},
+                                                                     {"unique=6", "6", "6", "6"}};
+    onnx r = must("sizes", NULL);
+    assert_int_equal(r.n_miss, 10);
+    for (uint32_t k = 0; k < r.n_miss; k += 2)
+        if (!strstr(r.miss[k].reason, "depends on the data (--dim '")) fail_msg("%s: %s", r.miss[k].node, r.miss[k].reason);
+    cd_graph_free(r.g);
+    for (size_t k = 0; k < sizeof ok / sizeof *ok; k++) {
+        char y[20], z[20];
+        const int n = (int)strcspn(ok[k].dim, "=");
+        r = asked("sizes", ok[k].dim);
+        assert_int_equal(r.n_miss, 9);
+        snprintf(y, sizeof y, "%.*s_y", n, ok[k].dim);
+        snprintf(z, sizeof z, "%.*s_z", n, ok[k].dim);
+        has_shape(r.g, y, ok[k].y);
+        has_shape(r.g, z, ok[k].z);
+        if (ok[k].counts) has_shape(r.g, "unique_c", ok[k].counts), has_shape(r.g, "unique_v", "12");
+        cd_graph_free(r.g);
+    }
+    refuse_asked("sizes", "nz=x", "expected a size");
+    refuse_asked("sizes", "nz=-1", "expected a size");
+    refuse_asked("sizes", "nz=13", "more than there are");
+    refuse_asked("sizes", "some=4", "more than there are");
+    refuse_asked("sizes", "unique=13", "more than there are");
+}
+
+TESTS(NULL, NULL, control, asked_sizes)
