@@ -119,6 +119,7 @@ static cdmpp_status scale(cd_stream *s, cd_scored *o, const cd_scored *from, cd_
     o->pred.latency_s *= moved;
     o->pred.low_s *= moved;
     o->pred.high_s *= moved;
+    cd_score_bound(o);
     return CDMPP_OK;
 }
 
@@ -226,7 +227,7 @@ static cdmpp_status score_chunk(void *ctx, size_t beg, size_t end, int w, cdmpp_
     if (s->from) CD_TRY(cd_scorer_run(s->from[w], s->line + beg, end - beg, s->on_from + beg, err));
     CD_TRY(cd_scorer_run(s->scorer[w], s->line + beg, end - beg, s->scored + beg, err));
     for (cd_scored *o = s->scored + beg; s->adapt && !s->told && o < s->scored + end; o++)
-        if (!o->st) (void)cd_online_adapt_apply(s->adapt, o->which.name, o->key, o->trait, &o->pred);
+        if (!o->st) (void)cd_online_adapt_apply(s->adapt, o->which.name, o->key, o->trait, &o->pred), cd_score_bound(o);
     return CDMPP_OK;
 }
 
