@@ -191,10 +191,11 @@ cdmpp_status cd_score_some(cdmpp_context *c, const cdmpp_batch *b, const size_t 
 }
 
 void cd_score_stretch(const cdmpp_result *r, size_t i, double factor, double seconds, double least) {
+    const double bound = fmax(seconds, least);
     put_score(r, i, cd_score_of(seconds));
-    if (r->seconds) r->seconds[i] = fmax(seconds, least);
-    if (r->low && !isnan(r->low[i])) r->low[i] = fmax(factor * r->low[i], least);
-    if (r->high && !isnan(r->high[i])) r->high[i] = fmax(factor * r->high[i], fmax(seconds, least));
+    if (r->seconds) r->seconds[i] = bound;
+    if (r->low && !isnan(r->low[i])) r->low[i] = fmin(fmax(factor * r->low[i], least), bound);
+    if (r->high && !isnan(r->high[i])) r->high[i] = fmax(factor * r->high[i], bound);
 }
 
 cdmpp_status cdmpp_score(cdmpp_context *c, const cdmpp_batch *batch, const cdmpp_result *out, cdmpp_err *err) {

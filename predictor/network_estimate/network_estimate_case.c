@@ -249,7 +249,7 @@ static void say_interval(cd_network_estimate *e, cd_network_estimate_case *c) {
     c->no_interval = is_unsure(c) ? "the model of operators has no interval" : "all times were given or measured";
     if (is_unsure(c) || e->said_interval) return;
     e->said_interval = true;
-    cd_log_put(e->o->log, CD_LOG_INFO, "%s on %s: no interval, because all of its times were given or measured: nobody says how far off they are", c->source->name, c->device->name);
+    cd_log_put(e->o->log, CD_LOG_INFO, "no interval where all times were given or measured: nobody says how far off they are");
 }
 
 /* With --allow-missing. The first few by name; all of them are under `missing` in JSON. The share is the one of the column, and says of what it is: it is none of the time. */
