@@ -313,7 +313,7 @@ static cdmpp_status all(cd_network_estimate *e, cd_network_estimate_case *c, cdm
     if (e->o->what_if.n) CD_TRY(what_if(e, c, err));
     CD_TRY(parallel(e, c, err));
     CD_TRY(interval(e, c, err));
-    cd_network_estimate_widen(e, c);
+    CD_TRY(cd_network_estimate_widen(e, c, err));
     CD_TRY(cd_network_estimate_memory(e, c, err));
     sum_up(e, c);
     if (e->o->run) cd_network_estimate_measure(e, c);

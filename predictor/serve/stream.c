@@ -114,6 +114,8 @@ static cdmpp_status scale(cd_stream *s, cd_scored *o, const cd_scored *from, cd_
         return from->st;
     }
     if (isnan(o->measured_s)) return CD_FAIL(err, EINVALID, "the measurement failed: there is no time to scale");
+    if (o->measured_s * CD_SERVE_ABOVE_PEAK < from->least_s)
+        return CD_FAIL(err, ERANGE, "%.3g s is %.3g times the peak of %s, which needs %.3g s at least", o->measured_s, from->least_s / o->measured_s, s->o.from->name, from->least_s);
     CD_TRY(cd_wave_scale(&k, s->o.from, s->o.to, closed, err));
     const double moved = pow(o->measured_s / from->pred.latency_s, CD_LIBRARY_OP_SCALE_CARRIED);
     o->pred.latency_s *= moved;
