@@ -95,12 +95,15 @@ static cdmpp_status latency_of_ends(const cd_network_estimate_case *c, bool high
 }
 
 static cdmpp_status within_operators(const cd_network_estimate *e, cd_network_estimate_case *c, cdmpp_err *err) {
+    const bool alone = c->net->net.n_op == 1 && 100 * e->o->level == PERCENT; /* nothing to draw: the ends are its own */
     double low, high;
     if (100 * e->o->level > PERCENT || isnan(c->interval.low_s)) return CDMPP_OK;
     CD_TRY(latency_of_ends(c, false, &low, err));
     CD_TRY(latency_of_ends(c, true, &high, err));
-    c->interval.low_s = fmax(c->interval.low_s, fmin(low, c->replay.makespan_s));
-    c->interval.high_s = fmin(c->interval.high_s, fmax(high, c->replay.makespan_s));
+    low = fmin(low, c->replay.makespan_s);
+    high = fmax(high, c->replay.makespan_s);
+    c->interval.low_s = alone ? low : fmax(c->interval.low_s, low);
+    c->interval.high_s = alone ? high : fmin(c->interval.high_s, high);
     return CDMPP_OK;
 }
 
