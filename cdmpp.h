@@ -157,7 +157,7 @@ typedef struct cdmpp_options {
     const char *profile;      /* NULL: "full"; "tuner", "two-stage" where the model has them (docs/reference/model.md) */
     int nearest_device;       /* not 0: a device that the model does not know is taken for the most
                                  similar one that it does, and flagged; 0: EMODEL */
-    const char *devices_file; /* descriptions for that (docs/reference/devices.md); NULL: the installed ones */
+    const char *devices_file; /* descriptions for that, and peaks below which no time is (docs/reference/devices.md); NULL: the installed ones, if any */
     int nthreads;             /* 0: 1. The results have the same bits for any number */
     size_t max_rows;          /* of a candidate; 0: 16384. Longer ones get ERANGE */
     cdmpp_observer *observer; /* measured results that correct the predictions; NULL: none */
@@ -226,7 +226,7 @@ typedef struct cdmpp_batch {
  *
  *   of a candidate    scored                                    failed
  *   status            OK                                        why (no other array says it)
- *   score, score_f32  1 / seconds                               0
+ *   score, score_f32  1 / the model's seconds                   0
  *   seconds           finite, > 0, least mean |error|           +infinity
  *   low, high         interval around it (model: predict.level) +infinity
  *   rel_std           expected size of ln(measured/predicted)   NaN
@@ -234,7 +234,10 @@ typedef struct cdmpp_batch {
  * Scores are finite and >= 0, higher is better, and comparable between all calls for one
  * device and observer state: what both of TVM's tuners ask for. They also want one > 0: where every
  * candidate of a call failed, all scores are CDMPP_SCORE_NONE. Models of version 1 know no
- * interval: low, high and rel_std are NaN. */
+ * interval: low, high and rel_std are NaN.
+ *
+ * Where the task of a candidate is known and its device described (cdmpp_options.devices_file), seconds, low and high are no less than what
+ * the device needs for it at best: CDMPP_REASON_PEAK says that seconds were. Scores stay the model's, so the order does too. */
 #define CDMPP_SCORE_NONE 1e-30
 typedef struct cdmpp_result {
     size_t size;          /* sizeof(cdmpp_result) */
@@ -346,7 +349,7 @@ typedef struct cdmpp_estimate_total {
     cdmpp_status status;     /* not OK: nothing below is known but `error` */
     const char *error;       /* "": none */
     double seconds;          /* latency of a pass */
-    double low, high;        /* interval of options.level */
+    double low, high;        /* interval of options.level; NaN: there is none, as where all times were given or measured */
     double missing_share;    /* 0..1: part of the operations without an estimate; where those are not known, of the operators. No part of the time */
     double unlike_share;     /* 0..1: part of the time of programs unlike those that the model was trained on */
     int64_t peak_bytes;      /* of memory on the fullest device */

@@ -80,13 +80,13 @@ cdmpp_status cd_score_check_rows(const cd_model *m, cdmpp_err *err);
 /* Score of a time, within float's range whatever the model says; CDMPP_FLAG_* of a result. */
 double cd_score_of(double seconds);
 uint32_t cd_score_flags(const cd_scored *o, bool observed);
-/* Results of a whole batch. seconds (b->n): of each candidate, infinity where it failed; NULL: not wanted. */
-cdmpp_status cd_score_all(cdmpp_context *c, const cdmpp_batch *b, const cdmpp_result *r, double *seconds, size_t *n_ok, cdmpp_err *err);
+/* Results of a whole batch. seconds (b->n): of each candidate by the model, infinity where it failed; least (b->n): cd_scored.least_s; NULL: not wanted. */
+cdmpp_status cd_score_all(cdmpp_context *c, const cdmpp_batch *b, const cdmpp_result *r, double *seconds, double *least, size_t *n_ok, cdmpp_err *err);
 /* Results of candidates pick[0 .. n) alone, and their seconds (n). */
 cdmpp_status cd_score_some(cdmpp_context *c, const cdmpp_batch *b, const size_t *pick, size_t n, const cdmpp_result *r, double *seconds,
                            cdmpp_err *err);
-/* Multiply the seconds of candidate i's results. */
-void cd_score_stretch(const cdmpp_result *r, size_t i, double factor, double seconds);
+/* Multiply the interval of candidate i's results; its seconds are given. None of them is below `least`. */
+void cd_score_stretch(const cdmpp_result *r, size_t i, double factor, double seconds, double least);
 
 /* ---- two_stage.c ---- */
 /* Scores a batch with the tuner, then its best candidates with c->second. *n_ok: candidates without an error. Errors: those of cdmpp_score. */

@@ -13,10 +13,10 @@
 
 enum { LEAST = 16, SHARE = 8 };
 
-/* Scratch that only grows. first_s holds two arrays of `cap` seconds: the answers of the first stage, then work space. */
+/* Scratch that only grows. first_s holds three arrays of `cap` seconds: the answers of the first stage, work space, what the device needs at best. */
 static cdmpp_status room(cdmpp_context *c, size_t n, cdmpp_err *err) {
     if (n <= c->cap) return CDMPP_OK;
-    double *s = cd_mem_zalloc(4 * n, sizeof *s);
+    double *s = cd_mem_zalloc(6 * n, sizeof *s);
     size_t *best = cd_mem_zalloc(2 * n, sizeof *best);
     if (!s || !best) {
         cd_mem_free(s);
@@ -64,8 +64,8 @@ static double compare(const double *first, const size_t *best, const double *sec
  * order of the batch, so one index follows it. */
 cdmpp_status cd_two_stage(cdmpp_context *c, const cdmpp_batch *b, const cdmpp_result *r, size_t *n_ok, cdmpp_err *err) {
     CD_TRY(room(c, b->n, err));
-    double *first = c->first_s, *work = first + c->cap, ratio;
-    CD_TRY(cd_score_all(c, b, r, first, n_ok, err));
+    double *first = c->first_s, *work = first + c->cap, *at_least = work + c->cap, ratio;
+    CD_TRY(cd_score_all(c, b, r, first, at_least, n_ok, err));
     size_t k = b->n / SHARE > LEAST ? b->n / SHARE : LEAST;
     if (k > *n_ok) k = *n_ok;
     if (!k) return CDMPP_OK;
@@ -74,7 +74,7 @@ cdmpp_status cd_two_stage(cdmpp_context *c, const cdmpp_batch *b, const cdmpp_re
     const double top = compare(first, c->best, work, k, &ratio, work);
     for (size_t i = 0, seen = 0; i < b->n; i++) {
         if (seen < k && c->best[seen] == i) seen++;
-        else if (isfinite(first[i])) cd_score_stretch(r, i, ratio, fmax(first[i] * ratio, top));
+        else if (isfinite(first[i])) cd_score_stretch(r, i, ratio, fmax(first[i] * ratio, top), at_least[i]);
     }
     return CDMPP_OK;
 }

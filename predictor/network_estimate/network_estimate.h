@@ -123,6 +123,7 @@ typedef struct cd_network_estimate_case {
     cd_node_cost_net *net;
     cd_replay replay;
     cd_replay_interval interval;
+    const char *no_interval;    /* why its ends are NaN; NULL: they are not */
     double before_s;            /* without options.what_if; NaN */
     cd_parallel_result cluster; /* options.parallel */
     cd_network_run *ran;        /* options.run; NULL: not run */
@@ -169,6 +170,7 @@ typedef struct cd_network_estimate {
     size_t n_item;
     bool graphs;                /* graph files alone on one device: a case is named by its network */
     const char *reading;        /* file */
+    bool said_interval;         /* that times which were given have none */
     cd_threads *pool;
     cd_measure *measure;        /* options.run */
     int64_t *batch;             /* (n_batch) asked for; 0: as the file says */

@@ -243,10 +243,13 @@ static void warn_types(const cd_network_estimate *e, const cd_network_estimate_c
         }
 }
 
-/* Neither times of files nor of records say how far off they are. */
-static void warn_interval(const cd_network_estimate *e, const cd_network_estimate_case *c) {
-    if (isnan(c->interval.low_s) && !is_unsure(c))
-        cd_log_put(e->o->log, CD_LOG_WARNING, "%s on %s: no interval: all of its times were given or measured, and nobody says how far off they are", c->source->name, c->device->name);
+/* Neither times of files nor of records say how far off they are. Once a run. */
+static void say_interval(cd_network_estimate *e, cd_network_estimate_case *c) {
+    if (!isnan(c->interval.low_s)) return;
+    c->no_interval = is_unsure(c) ? "the model of operators has no interval" : "all times were given or measured";
+    if (is_unsure(c) || e->said_interval) return;
+    e->said_interval = true;
+    cd_log_put(e->o->log, CD_LOG_INFO, "no interval where all times were given or measured: nobody says how far off they are");
 }
 
 /* With --allow-missing. The first few by name; all of them are under `missing` in JSON. The share is the one of the column, and says of what it is: it is none of the time. */
@@ -275,7 +278,7 @@ static void warn_missing(const cd_network_estimate *e, const cd_network_estimate
 }
 
 /* Sums of times by source, then the messages that depend on them. */
-static void sum_up(const cd_network_estimate *e, cd_network_estimate_case *c) {
+static void sum_up(cd_network_estimate *e, cd_network_estimate_case *c) {
     const cd_network_graph *g = c->source->graph;
     for (uint32_t k = 0; k < c->net->net.n_op; k++) c->ops_s += c->net->net.op[k].seconds;
     for (uint32_t k = 0; k < g->n_node; k++) {
@@ -285,7 +288,7 @@ static void sum_up(const cd_network_estimate *e, cd_network_estimate_case *c) {
     }
     warn_unlike(e, c);
     warn_types(e, c);
-    warn_interval(e, c);
+    say_interval(e, c);
     warn_missing(e, c);
     warn_given(e, c);
     cd_network_estimate_warn_times(e, c);
@@ -310,7 +313,7 @@ static cdmpp_status all(cd_network_estimate *e, cd_network_estimate_case *c, cdm
     if (e->o->what_if.n) CD_TRY(what_if(e, c, err));
     CD_TRY(parallel(e, c, err));
     CD_TRY(interval(e, c, err));
-    cd_network_estimate_widen(e, c);
+    CD_TRY(cd_network_estimate_widen(e, c, err));
     CD_TRY(cd_network_estimate_memory(e, c, err));
     sum_up(e, c);
     if (e->o->run) cd_network_estimate_measure(e, c);

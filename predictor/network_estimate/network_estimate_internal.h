@@ -44,8 +44,8 @@ cdmpp_status cd_network_estimate_mark_stand_in(cd_network_estimate *e, cd_networ
 /* ---- network_estimate_spread.c ---- */
 /* Fills c->spread, widens the intervals of operators. Errors: those of cd_network_estimate_mark_stand_in. */
 cdmpp_status cd_network_estimate_spreads(cd_network_estimate *e, cd_network_estimate_case *c, cdmpp_err *err);
-/* Widens the interval of the network. */
-void cd_network_estimate_widen(const cd_network_estimate *e, cd_network_estimate_case *c);
+/* Widens the interval of the network, to no more than the ends of its operators' intervals make. Errors: those of cd_replay_run. */
+cdmpp_status cd_network_estimate_widen(const cd_network_estimate *e, cd_network_estimate_case *c, cdmpp_err *err);
 
 /* ---- network_estimate_times.c ---- */
 /* Where the file does not say on which device its times were measured, its folder may. */

@@ -4,6 +4,8 @@
 
 #include "predictor/network_estimate/network_estimate_internal.h"
 
+enum { PERCENT = 90 }; /* level of operators' intervals */
+
 /* A task whose time is predicted or a record's: times of the file and of libraries are in the network already. */
 static bool is_task(const cd_network_estimate_case *c, uint32_t place, uint32_t node) {
     const cd_node_cost_entry *n = &c->cost[place]->node[node];
@@ -43,7 +45,6 @@ static double without_fit(const cd_network_estimate *e, cd_network_estimate_devi
 }
 
 cdmpp_status cd_network_estimate_spreads(cd_network_estimate *e, cd_network_estimate_case *c, cdmpp_err *err) {
-    enum { PERCENT = 90 }; /* level of operators' intervals */
     if (!(c->spread = CD_NEWN(&e->arena, double, c->n_place))) return CD_FAIL(err, ENOMEM, "%u devices", c->n_place);
     for (uint32_t k = 0; k < c->n_place; k++) {
         double stands;
@@ -74,8 +75,40 @@ static double least_s(const cd_network_estimate_case *c) {
     return fmin(most, c->replay.makespan_s);
 }
 
+/* The latency if every operator took the low (high) end of its interval. No interval of the network at their level goes beyond. */
+static cdmpp_status latency_of_ends(const cd_network_estimate_case *c, bool high, double *out, cdmpp_err *err) {
+    cd_replay_net net = c->net->net;
+    cd_replay r = {0};
+    cd_replay_op *op = cd_mem_zalloc(net.n_op + 1u, sizeof *op);
+    if (!op) return CD_FAIL(err, ENOMEM, "%u operators", net.n_op);
+    for (uint32_t k = 0; k < net.n_op; k++) {
+        const cd_node_cost_entry *n = cd_network_estimate_case_cost(c, c->net->of[k]);
+        op[k] = net.op[k];
+        if (n->seconds > 0) op[k].seconds *= (high ? n->high_s : n->low_s) / n->seconds;
+    }
+    net.op = op;
+    const cdmpp_status st = cd_replay_run(&net, &r, err);
+    *out = r.makespan_s;
+    cd_replay_free(&r);
+    cd_mem_free(op);
+    return st;
+}
+
+static cdmpp_status within_operators(const cd_network_estimate *e, cd_network_estimate_case *c, cdmpp_err *err) {
+    const bool alone = c->net->net.n_op == 1 && 100 * e->o->level == PERCENT; /* nothing to draw: the ends are its own */
+    double low, high;
+    if (100 * e->o->level > PERCENT || isnan(c->interval.low_s)) return CDMPP_OK;
+    CD_TRY(latency_of_ends(c, false, &low, err));
+    CD_TRY(latency_of_ends(c, true, &high, err));
+    low = fmin(low, c->replay.makespan_s);
+    high = fmax(high, c->replay.makespan_s);
+    c->interval.low_s = alone ? low : fmax(c->interval.low_s, low);
+    c->interval.high_s = alone ? high : fmin(c->interval.high_s, high);
+    return CDMPP_OK;
+}
+
 /* Each device by its part of the time. */
-void cd_network_estimate_widen(const cd_network_estimate *e, cd_network_estimate_case *c) {
+cdmpp_status cd_network_estimate_widen(const cd_network_estimate *e, cd_network_estimate_case *c, cdmpp_err *err) {
     double all = 0;
     c->device_spread = 0;
     for (uint32_t k = 0; k < c->net->net.n_op; k++) all += c->net->net.op[k].seconds;
@@ -85,4 +118,5 @@ void cd_network_estimate_widen(const cd_network_estimate *e, cd_network_estimate
     const double least = least_s(c);
     if (c->interval.low_s < least) c->interval.low_s = least; /* NaN stays */
     if (!(c->interval.low_s < c->interval.high_s)) c->interval.low_s = c->interval.high_s = (double)NAN; /* times as they were given: how far off they are, nobody says */
+    return within_operators(e, c, err);
 }

@@ -169,6 +169,7 @@ static void put_result(const cd_network_report *p, const cd_network_estimate_cas
     cd_json_write_member_real(w, "high_s", c->interval.high_s);
     cd_json_write_key(w, "level");
     cd_json_write_raw(w, level, n);
+    if (c->no_interval) cd_json_write_member_str(w, "interval_reason", c->no_interval);
     if (c->device->stands) cd_json_write_member_str(w, "stand_in", c->device->stands);
     if (c->device->guessed) cd_json_write_member_bool(w, "guessed", true);
     if (c->device->scaled) cd_json_write_member_str(w, "stand_in_by", "roofline");

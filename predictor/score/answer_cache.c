@@ -11,7 +11,7 @@ typedef struct {
     cd_hash key;
     uint64_t used;       /* the clock then; 0: empty */
     cd_model_prediction pred;
-    double measured_s;
+    double measured_s, least_s, model_s;
     const cd_task *task; /* of records; lives with the tasks */
     cd_device_pick which;
     float trait[CD_N_TRAIT];
@@ -87,7 +87,7 @@ static entry *entry_of(const cd_answer_cache *c, const cd_hash *key) {
 static void tell(const entry *e, const cd_candidate *ask, cd_scored *out) {
     const bool record = ask->form == CD_CANDIDATE_LINE || ask->form == CD_CANDIDATE_PARTS;
     *out = (cd_scored){.st = CDMPP_OK, .pred = e->pred, .measured_s = e->measured_s, .which = e->which, .truncated = e->truncated,
-                       .unlike = e->unlike};
+                       .least_s = e->least_s, .model_s = e->model_s, .unlike = e->unlike};
     out->task = record ? e->task : ask->aim ? ask->aim->task : NULL;
     out->key = record ? e->task->workload_key : ask->aim ? ask->aim->workload_key : "";
     memcpy(out->trait, e->trait, sizeof out->trait);
@@ -114,7 +114,7 @@ void cd_answer_cache_put(cd_answer_cache *c, const cd_hash *key, const cd_scored
         for (int k = 1; k < CD_CACHE_WAYS; k++)
             if (set[k].used < e->used) e = &set[k];
         *e = (entry){.key = *key, .used = ++c->clock, .pred = o->pred, .measured_s = o->measured_s, .task = o->task,
-                     .which = o->which, .truncated = o->truncated, .unlike = o->unlike};
+                     .which = o->which, .truncated = o->truncated, .least_s = o->least_s, .model_s = o->model_s, .unlike = o->unlike};
         memcpy(e->trait, o->trait, sizeof e->trait);
     }
     pthread_mutex_unlock(&c->lock);

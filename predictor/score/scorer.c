@@ -247,13 +247,13 @@ static cdmpp_status enter_rows(cd_scorer *s, const cd_candidate *ask, cd_scored 
 }
 
 /* ---- the least that a device can ---- */
-bool cd_score_at_least(cd_model_prediction *p, double least_s) {
+static bool raise_to(cd_model_prediction *p, double least_s) {
     const bool below = p->latency_s < least_s;
     const bool beyond = p->reason & CD_UNLIKE_RANGE && p->low_s > 0 && p->low_s < p->latency_s;
     const double times = !below ? 1 : beyond ? fmin(least_s / p->low_s, 2 * least_s / p->latency_s) : least_s / p->latency_s;
-    p->latency_s *= times;
+    p->latency_s = fmax(p->latency_s * times, least_s);
     p->median_s = below ? p->latency_s : fmax(p->median_s, least_s);
-    p->high_s = fmax(p->high_s * times, p->high_s > 0 ? p->latency_s : p->high_s);
+    if (!isnan(p->high_s)) p->high_s = fmax(p->high_s * times, p->latency_s);
     if (!isnan(p->low_s)) p->low_s = fmax(p->low_s * times, least_s);
     if (!below) return false;
     p->like_std = fmin(p->like_std, 0);
@@ -262,11 +262,9 @@ bool cd_score_at_least(cd_model_prediction *p, double least_s) {
     return true;
 }
 
-static void bound(const cd_scorer *s, cd_scored *o) {
-    if (!s->peaks || !o->task || !o->task->dag) return;
-    o->least_s = cd_device_least_s(s->peaks[o->which.device], &o->task->dag->least);
-    if (cd_score_at_least(&o->pred, o->least_s))
-        cd_trained_on_add(&o->unlike, CD_UNLIKE_BIT_PEAK, "", 0);
+void cd_score_bound(cd_scored *o) {
+    o->model_s = o->pred.latency_s;
+    if (o->least_s > 0 && raise_to(&o->pred, o->least_s)) cd_trained_on_add(&o->unlike, CD_UNLIKE_BIT_PEAK, "", 0);
 }
 
 /* ---- batches ---- */
@@ -283,7 +281,8 @@ cdmpp_status cd_scorer_finish(cd_scorer *s, cdmpp_err *err) {
         o->pred = s->pred[k];
         cd_model_mark_unlike(s->m, o->task && o->task->dag, o->unlike.reason, &o->pred);
         if (o->pred.reason & CD_UNLIKE_RANGE) cd_trained_on_add(&o->unlike, CD_UNLIKE_BIT_RANGE, "", 0);
-        bound(s, o);
+        if (s->peaks && o->task && o->task->dag) o->least_s = cd_device_least_s(s->peaks[o->which.device], &o->task->dag->least);
+        if (!s->traits) cd_score_bound(o);
     }
     cd_scorer_start(s);
     return CDMPP_OK;

@@ -36,7 +36,8 @@ typedef struct cd_scored {
     cd_launch launch;       /* when st is OK and it is wanted; of records and steps */
     cd_device_pick which;   /* when st is OK */
     bool truncated;         /* more leaves than the model tells apart */
-    double least_s;         /* seconds that the device needs at best; 0: nobody knows */
+    double least_s;         /* when st is OK: seconds that the device needs at best; 0: nobody knows */
+    double model_s;         /* when st is OK: pred.latency_s without that bound, by which candidates are ordered */
     cd_unlike unlike;       /* when st is OK: why it is unlike what the model was trained on; pred has the reasons too */
     cdmpp_err err;          /* when st is not OK; place and path filled in */
 } cd_scored;
@@ -44,7 +45,7 @@ typedef struct cd_scored {
 typedef struct cd_scorer_options {
     cd_device_match_options which;
     size_t max_rows;        /* of a candidate; 0: no limit */
-    bool traits;            /* learner/model/model.h */
+    bool traits;            /* learner/model/model.h; the caller corrects the answer with them, and then calls cd_score_bound */
     bool launch;
     bool sketch;            /* cd_model_sketch in the place of cd_model_predict */
     const cd_device_table *peaks; /* descriptions of the model's devices: no answer is below what a device can at best; NULL: none is compared */
@@ -107,10 +108,10 @@ cdmpp_status cd_scorer_finish(cd_scorer *s, cdmpp_err *err);
 /* All of that for n lines; out (n). */
 cdmpp_status cd_scorer_run(cd_scorer *s, const cd_predict_line *line, size_t n, cd_scored *out, cdmpp_err *err);
 
-/* Nothing of the prediction is below least_s afterwards, seconds that the device needs at best. True: the point was. Of a program in the range of training it
+/* Nothing of the prediction is below least_s afterwards. Where the point was, it has the reason CD_UNLIKE_PEAK. Of a program in the range of training it
  * moves to least_s. Beyond that range the model saw nothing like it: the lower end moves there, and the point keeps its distance from there, but not above
  * twice least_s: good kernels reach about half of a peak. like_std is 0 then: what the model takes for its error says nothing here. */
-bool cd_score_at_least(cd_model_prediction *p, double least_s);
+void cd_score_bound(cd_scored *o);
 
 struct cd_log;
 /* Where the model is one of earlier versions, which does not say what it was trained on: a warning that programs unlike that cannot be told. */

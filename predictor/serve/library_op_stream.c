@@ -209,13 +209,11 @@ static cdmpp_status device_of(const cd_library_op_stream *s, const char *name, c
     return *out ? CDMPP_OK : cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected a device here or with --device"), "Device");
 }
 
-/* Boards run some tenths above the clock of their data sheet; twice would be another board. */
-#define ABOVE_PEAK 1.5
 /* A time that the device cannot have taken, tensors that it cannot hold: there is nothing to scale or to answer. */
 static cdmpp_status check_physics(const cd_library_op_stream *s, const cd_library_op_record *r, const cd_device *d, cdmpp_err *err) {
     const double least = cd_library_op_least_s(r, d), gib = cd_library_op_bytes(r) / 1073741824;
     const cd_device *const holds[] = {d, s->to};
-    if (r->latency_s > 0 && r->latency_s * ABOVE_PEAK < least)
+    if (r->latency_s > 0 && r->latency_s * CD_SERVE_ABOVE_PEAK < least)
         return cd_err_key(err, CD_FAIL(err, ERANGE, "%.3g s is %.3g times the peak of %s, which needs %.3g s at least", r->latency_s, least / r->latency_s, d->name, least), "Latency");
     for (size_t k = 0; k < 2; k++)
         if (holds[k] && holds[k]->mem_gb > 0 && gib > holds[k]->mem_gb)

@@ -29,9 +29,10 @@ static void put_text(cd_buf *b, const char *text, int n) {
     if (n > 0) cd_buf_put(b, text, (size_t)n < NUMBERS ? (size_t)n : NUMBERS - 1);
 }
 
-static void put_numbers(cd_buf *b, const cd_model_prediction *p) {
+static void put_numbers(cd_buf *b, const cd_scored *o) {
+    const cd_model_prediction *p = &o->pred;
     char text[NUMBERS];
-    put_text(b, text, snprintf(text, sizeof text, ",\"latency_s\":%.9g,\"score\":%.9g", p->latency_s, cd_score_of(p->latency_s)));
+    put_text(b, text, snprintf(text, sizeof text, ",\"latency_s\":%.9g,\"score\":%.9g", p->latency_s, cd_score_of(o->model_s)));
     if (isnan(p->low_s)) return; /* a model of version 1 */
     put_text(b, text, snprintf(text, sizeof text, ",\"low_s\":%.9g,\"high_s\":%.9g,\"rel_std\":%.4g", p->low_s, p->high_s, p->rel_std));
 }
@@ -54,7 +55,7 @@ void cd_response_json(cd_buf *b, const cd_response *a) {
     if (o->st) {
         cd_error_line_put(b, &o->err);
     } else {
-        put_numbers(b, &o->pred);
+        put_numbers(b, o);
         if (a->costs) put_costs(b, o);
         cd_buf_puts(b, ",\"flags\":[");
         put_flags(b, cd_score_flags(o, false), "\"", ",");
@@ -93,7 +94,7 @@ void cd_response_csv(cd_buf *b, const cd_response *a) {
         put_field(b, o->err.msg, strlen(o->err.msg));
         cd_buf_puts(b, ",");
     } else {
-        put_text(b, text, snprintf(text, sizeof text, ",%.9g,%.9g,", p->latency_s, cd_score_of(p->latency_s)));
+        put_text(b, text, snprintf(text, sizeof text, ",%.9g,%.9g,", p->latency_s, cd_score_of(o->model_s)));
         if (isnan(p->low_s)) cd_buf_puts(b, ",,,");
         else put_text(b, text, snprintf(text, sizeof text, "%.9g,%.9g,%.4g,", p->low_s, p->high_s, p->rel_std));
         put_flags(b, cd_score_flags(o, false), "", " ");

@@ -114,11 +114,14 @@ static cdmpp_status scale(cd_stream *s, cd_scored *o, const cd_scored *from, cd_
         return from->st;
     }
     if (isnan(o->measured_s)) return CD_FAIL(err, EINVALID, "the measurement failed: there is no time to scale");
+    if (o->measured_s * CD_SERVE_ABOVE_PEAK < from->least_s)
+        return CD_FAIL(err, ERANGE, "%.3g s is %.3g times the peak of %s, which needs %.3g s at least", o->measured_s, from->least_s / o->measured_s, s->o.from->name, from->least_s);
     CD_TRY(cd_wave_scale(&k, s->o.from, s->o.to, closed, err));
     const double moved = pow(o->measured_s / from->pred.latency_s, CD_LIBRARY_OP_SCALE_CARRIED);
     o->pred.latency_s *= moved;
     o->pred.low_s *= moved;
     o->pred.high_s *= moved;
+    cd_score_bound(o);
     return CDMPP_OK;
 }
 
@@ -226,7 +229,7 @@ static cdmpp_status score_chunk(void *ctx, size_t beg, size_t end, int w, cdmpp_
     if (s->from) CD_TRY(cd_scorer_run(s->from[w], s->line + beg, end - beg, s->on_from + beg, err));
     CD_TRY(cd_scorer_run(s->scorer[w], s->line + beg, end - beg, s->scored + beg, err));
     for (cd_scored *o = s->scored + beg; s->adapt && !s->told && o < s->scored + end; o++)
-        if (!o->st) (void)cd_online_adapt_apply(s->adapt, o->which.name, o->key, o->trait, &o->pred);
+        if (!o->st) (void)cd_online_adapt_apply(s->adapt, o->which.name, o->key, o->trait, &o->pred), cd_score_bound(o);
     return CDMPP_OK;
 }
 

@@ -16,7 +16,9 @@ fit: {epochs: 3}
 EOF
 "$B/cdmpp-train" "$work/own.yaml" -q -j1 --out "$work/a.cdmpp" >"$work/log"
 "$B/cdmpp-train" "$work/own.yaml" -q -j1 --set model.members=[transformer] --set net.tokens=leaves --out "$work/leaves.cdmpp" >"$work/log"
-"$B/cdmpp-predict" -q --model "$work/a.cdmpp" --tasks $K $HELD >"$work/predict.jsonl"
+# the plug-in orders candidates by the model's own answer, so this is compared without a floor (docs/reference/model.md)
+echo '- {name: another, kind: cpu}' >"$work/none.yaml"
+"$B/cdmpp-predict" -q --devices "$work/none.yaml" --model "$work/a.cdmpp" --tasks $K $HELD >"$work/predict.jsonl"
 unset CDMPP_MODELS
 export CDMPP_DEFAULT_MODEL=
 export B WORK="$work" CDMPP_LIBRARY="$B/libcdmpp.so" TASKS=$K HELD PYTHONPATH=scripts/python:tests/python PYTHONDONTWRITEBYTECODE=1

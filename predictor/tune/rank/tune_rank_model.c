@@ -44,7 +44,7 @@ typedef struct {
     int n_stage, n_thread;
     stage stage[2];
     cd_threads *pool;           /* NULL: one thread */
-    cd_device_table *devices;        /* NULL: none there */
+    cd_device_table *devices;        /* NULL: none needed or none there */
     answer *ans;                /* (cap) */
     uint32_t *miss;             /* (cap) */
     cd_hash *key;               /* (cap) */
@@ -78,7 +78,7 @@ static void free_ranker(cd_tune_ranker *ranker) {
 }
 
 static cdmpp_status open_stage(rank_model *r, stage *s, const cd_model *m, cdmpp_err *err) {
-    const cd_scorer_options o = {.which = {r->setup.device, r->setup.nearest, r->devices}, .max_rows = MAX_ROWS, .traits = true, .peaks = r->devices};
+    const cd_scorer_options o = {.which = {r->setup.device, r->setup.nearest, r->devices}, .max_rows = MAX_ROWS, .traits = true}; /* no peaks: candidates below them would be equal */
     s->m = m;
     s->scorer = cd_mem_zalloc((size_t)r->n_thread, sizeof *s->scorer);
     s->scored = cd_mem_zalloc((size_t)r->n_thread, sizeof *s->scored);
@@ -96,6 +96,7 @@ static cdmpp_status find_devices(rank_model *r, cdmpp_err *err) {
     cd_arena a = {0};
     cd_diag diag = {0};
     const char *path;
+    if (!r->setup.nearest) return CDMPP_OK;
     cdmpp_status st = cd_device_table_path(&a, NULL, NULL, &path, NULL);
     if (!st) st = cd_device_table_load(path, &diag, &r->devices, NULL);
     cd_diag_free(&diag);

@@ -8,7 +8,7 @@ short() { sed 's/,"low_s".*/, .../'; }
 graph n '' '{"name": "a", "kind": "given", "given_s": 1e-3}' >one.json
 graph n '"batch": 2, ' '{"name": "a", "kind": "given", "given_s": 5e-3}' >two.json
 replay "two networks of one name: both are told" --graph one.json --graph two.json --json | short
-printf '{"schema": "cdmpp.netgraph", "version": 1, "networks": [{"name": "n", "nodes": []}, {"name": "n", "nodes": []}]}' >same.json
+printf '{"schema": "cdmpp.netgraph", "version": 1, "networks": [{"name": "n", "nodes": [{"name": "a", "kind": "given", "given_s": 1e-3}]}, {"name": "n", "nodes": []}]}' >same.json
 replay "in one file: the second is refused, the first stays" --graph same.json --json | short
 graph n '' '{"name": "a", "kind": "given", "given_s": 1e308}, {"name": "b", "kind": "given", "given_s": 1e308, "after": ["a"]}' >long.json
 replay "a sum that is no number" --graph long.json

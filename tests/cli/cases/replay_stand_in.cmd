@@ -24,7 +24,10 @@ printf -- '- name: mine\n  kind: cpu\n  cores: 8\n  clock_mhz: 3000\n  simd_bits
 replay --cost-model m.cdmpp --devices own.yaml --device mine | shape
 echo "--- of another kind: scaled by the rooflines"
 replay --cost-model m.cdmpp --device v100 | shape
-replay --cost-model m.cdmpp --device hl-100 -q --json | grep -o '"stand_in_by":[^,]*\|"unlike_share":[^,]*'
+replay --cost-model m.cdmpp --device v100 -q --json | grep -o '"stand_in_by":[^,]*\|"unlike_share":[^,]*'
+echo "--- the description of hl-100 has no peak by which to scale"
+replay --cost-model m.cdmpp --device hl-100; echo "exit $?"
+echo "--- scaled times"
 latency() { replay -q --json "$@" | grep -o '"latency_s":[^,]*' | head -1 | sed 's/.*://'; }
 a=$(latency --cost-model one.cdmpp --device zen5-avx2); b=$(latency --cost-model one.cdmpp --device v100 --issue-us 0)
 # 15667 GFLOP/s and 900 GB/s for a core of 131 GFLOP/s and 64 GB/s: 119 and 14 times faster. The core's time has what a network costs there, too.

@@ -29,3 +29,8 @@ cdmpp-predict --operators --from t4 --to v101 $D t4.csv; echo "status $?"
 cdmpp-predict --operators --from t4 --to epyc-7452 $D --strict t4.csv; echo "status $?"
 cdmpp-predict --operators --from l4 --to t4 $D t4.csv; echo "status $?"
 cdmpp-predict --from t4 --to l4 --eval --tasks "$K" "$HELD"; echo "status $?"
+cdmpp-predict --operators --from rtx9999 --to t4 $D t4.csv; echo "status $?"
+# times that the GPU cannot have taken, tensors that it cannot hold
+printf 'op,Device,latency_ms,B,M,N,K,H\nbmm,t4,2.2,1,2048,2048,2048,\nbmm,t4,1,1,2048,2048,2048,\nadd,t4,100,1000000,,,,9000\nadd,v100,100,1000000,,,,9000\n' >fast.csv
+cdmpp-predict --operators --from t4 --to v100-pcie $D fast.csv; echo "status $?"
+cdmpp-predict --operators $D --model m.cdmpp fast.csv 2>/dev/null | sed 's/\("[a-z_]*_s"\|"[a-z_]*error"\):-*[0-9][0-9.e-]*/\1:S/g'

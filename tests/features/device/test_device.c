@@ -122,6 +122,13 @@ static void unknown_device_names_the_nearest(void **state) {
     assert_status(cd_device_table_vector(f->l, "epyc-7542", v, &err), CDMPP_ESCHEMA);
     assert_non_null(strstr(err.msg, "no device 'epyc-7542'; the nearest of "));
     assert_non_null(strstr(err.msg, " is 'epyc-7452'"));
+    static const char *const near[][2] = {{"rtx9999", "rtx2080ti"}, {"mi300", "mi100"}, {"a100x", "a100"}, {"zen7", "zen5"}, {"h200", "h100"}};
+    for (size_t k = 0; k < sizeof near / sizeof *near; k++) {
+        assert_status(cd_device_table_vector(f->l, near[k][0], v, &err), CDMPP_ESCHEMA);
+        char want[40];
+        (void)snprintf(want, sizeof want, " is '%s'", near[k][1]);
+        if (!strstr(err.msg, want)) fail_msg("%s: %s", near[k][0], err.msg);
+    }
 }
 
 TEST(manual) {
@@ -148,6 +155,20 @@ TEST(a_device_of_two_keys) {
     assert_close(d->clock_mhz, CD_DEVICE_UNKNOWN, 0, 0);
     cd_device_vector(d, v);
     for (size_t i = 0; i < CD_N_DEVICE_COL; i++) assert_true(v[i] == (i >= CD_N_DEVICE_KIND + CD_N_DEVICE_RATIO ? 1 : 0));
+    stop(&f);
+}
+
+/* Without a peak it is computed where the three are there, and then it counts as described. */
+TEST(a_peak_is_computed) {
+    fixture f;
+    cdmpp_err err = {0};
+    assert_ok(read_text(&f, "- {name: a, kind: gpu, cores: 10, lanes: 100, clock_mhz: 1000}\n- {name: b, kind: gpu, cores: 10, lanes: 100}\n"
+                            "- {name: c, kind: gpu, cores: 10, lanes: 100, clock_mhz: 1000, fp32_gflops: 5999}\n"));
+    const cd_device *a = cd_device_table_at(f.l, 0), *b = cd_device_table_at(f.l, 1), *c = cd_device_table_at(f.l, 2);
+    assert_true(a->peak_computed && !b->peak_computed && !c->peak_computed);
+    assert_close(a->fp32_gflops, 2000, 1e-12, 0);
+    assert_true(b->fp32_gflops < 0);
+    assert_close(c->fp32_gflops, 5999, 1e-12, 0);
     stop(&f);
 }
 
@@ -265,6 +286,18 @@ TEST(mistakes_have_a_place) {
          "d.yaml:2:3: error: kind: expected one of cpu|gpu|npu, found nothing\n"},
         {"- {name: a, kind: gpu, cores: 4, cores_used: 5}\n", CDMPP_ERANGE,
          "d.yaml:1:46: error: cores_used: expected at most cores, 4, found 5\n"},
+        {"- {name: a, kind: gpu, cores: 10, lanes: 100, clock_mhz: 1000, fp32_gflops: 2}\n", CDMPP_ERANGE, /* TFLOP/s */
+         "d.yaml:1:77: error: fp32_gflops: 2 * cores * lanes * clock_mhz / 1000 is 2000 GFLOP/s, found 2: one of the four is wrong\n"},
+        {"- {name: a, kind: gpu, cores: 10, lanes: 100, clock_mhz: 1, fp32_gflops: 2000}\n", CDMPP_ERANGE, /* GHz */
+         "d.yaml:1:74: error: fp32_gflops: 2 * cores * lanes * clock_mhz / 1000 is 2 GFLOP/s, found 2000: one of the four is wrong\n"},
+        {"- {name: a, kind: gpu, fp32_gflops: 2000, tensor_tflops: 8000}\n", CDMPP_ERANGE, /* GFLOP/s */
+         "d.yaml:1:58: error: tensor_tflops: expected at most 100 times fp32_gflops, 2000 GFLOP/s, found 8e+06\n"},
+        {"- {name: a, kind: gpu, fp32_gflops: 2000, fp16_tflops: 25, bf16_tflops: 201}\n", CDMPP_ERANGE,
+         "d.yaml:1:56: error: fp16_tflops: expected at most 12 times fp32_gflops, 2000 GFLOP/s, found 2.5e+04\n"
+         "d.yaml:1:73: error: bf16_tflops: expected at most 100 times fp32_gflops, 2000 GFLOP/s, found 2.01e+05\n"},
+        {"- {name: a, kind: cpu, fp32_gflops: 200, fp64_gflops: 1300, fp32_matrix_gflops: 20001}\n", CDMPP_ERANGE,
+         "d.yaml:1:81: error: fp32_matrix_gflops: expected at most 100 times fp32_gflops, 200 GFLOP/s, found 2e+04\n"
+         "d.yaml:1:55: error: fp64_gflops: expected at most 6 times fp32_gflops, 200 GFLOP/s, found 1300\n"},
         {"t4: {kind: gpu}\n", CDMPP_ESCHEMA, "d.yaml:1:1: error: expected a list of 1 to 4096 devices, found a mapping\n"},
         {"", CDMPP_ESCHEMA, "d.yaml: error: expected a list of 1 to 4096 devices, found nothing\n"},
         {"- {name: '--', kind: gpu}\n", CDMPP_ESCHEMA, "d.yaml:1:10: error: name: expected a name, found text '--'\n"},
@@ -313,5 +346,5 @@ TEST(the_file_is_found) {
 }
 
 TESTS(up, down, all_devices_are_there, vectors_are_finite_and_moderate, peaks_agree, t4_is_the_reference, cores_in_use_count,
-      unknown_values_are_flagged, unknown_device_names_the_nearest, manual, a_device_of_two_keys, a_descriptor, distances, names_of_one_device, the_last_cache, mistakes_have_a_place,
+      unknown_values_are_flagged, unknown_device_names_the_nearest, manual, a_device_of_two_keys, a_peak_is_computed, a_descriptor, distances, names_of_one_device, the_last_cache, mistakes_have_a_place,
       any_allocation_may_fail, the_file_is_found)

@@ -98,7 +98,7 @@ static void a_graph_with_times(void **state) {
     assert_int_equal(t.batch, 4);
     assert_int_equal(t.status, CDMPP_OK);
     assert_int_equal(t.n_node, 3);
-    assert_true(t.seconds >= 4e-3 && t.low == t.seconds && t.high == t.seconds);
+    assert_true(t.seconds >= 4e-3 && isnan(t.low) && isnan(t.high));
     double sum = 0, last = 0;
     for (size_t k = 0; k < t.n_node; k++) {
         cdmpp_estimate_op op = {.size = sizeof op};

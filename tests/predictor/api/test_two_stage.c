@@ -80,12 +80,12 @@ static void two_stages(void **state) {
     score("two-stage", CDMPP_STEPS, n, &both);
     for (size_t i = 0; i < n; i++) {
         size_t faster = 0;
-        for (size_t j = 0; j < n; j++) faster += tuner.seconds[j] < tuner.seconds[i] || (tuner.seconds[j] == tuner.seconds[i] && j < i);
+        for (size_t j = 0; j < n; j++) faster += tuner.score[j] > tuner.score[i] || (tuner.score[j] == tuner.score[i] && j < i);
         if (faster < k) {
             assert_true(both.seconds[i] == full.seconds[i] && both.score[i] == full.score[i] && both.low[i] == full.low[i]);
             looked++;
         }
-        if (both.seconds[i] < both.seconds[best]) best = i;
+        if (both.score[i] > both.score[best]) best = i;
     }
     assert_int_equal(looked, k);
     assert_true(both.seconds[best] == full.seconds[best]);

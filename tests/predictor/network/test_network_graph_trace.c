@@ -165,6 +165,7 @@ static void layers(void **state) {
     cd_network_graph *one = read_one(file(false, NULL));
     cd_network_graph *g = read_one(file(false, "{\"num_layer\": 3, \"e2e_latency\": 12.5, \"batch\": 7, \"device\": \"t4\"}"));
     (void)state;
+    assert_true(one->layers_unknown && !g->layers_unknown);
     assert_close(g->measured_s, 12.5e-3, 1e-12, 0);
     assert_int_equal(g->batch, 7);
     assert_string_equal(g->device, "t4");

@@ -20,14 +20,13 @@ static void put_program(cd_buf *b, size_t i, const char *words) {
 }
 
 static void put_wanted_csv(cd_buf *b, size_t i, const char *id) {
-    cd_scored o = {.pred = {out.seconds[i], 0, out.low[i], out.high[i], out.rel_std[i], out.flags[i] & CDMPP_FLAG_OUT_OF_RANGE ? CD_MODEL_OUT_OF_RANGE : 0u, 0, 0, 0}};
-    if (o.pred.flags) cd_trained_on_add(&o.unlike, CD_UNLIKE_BIT_RANGE, "", 0);
+    const cd_scored o = wanted(i);
     cd_response_csv(b, &(cd_response){.id = {id, strlen(id)}, .o = &o});
 }
 
 static void rows(void **state) {
     (void)state;
-    score(MADE_TREES);
+    score_form(MADE_TREES, CDMPP_ROWS_F32, false);
     for (size_t batch = 1; batch < 500; batch = 4 * batch + 1) {
         cd_buf in = {0}, want = {0};
         put_head(&in, "id,device");

@@ -98,6 +98,31 @@ TEST(without_a_time_nothing_is_scaled) {
     cd_buf_free(&b);
 }
 
+/* 2^28 operations at 1000 GFLOP/s: 268 us on either device. */
+TEST(peaks_bound_what_was_measured_and_what_is_answered) {
+    static const char peaks[] = "- {name: here, kind: gpu, fp32_gflops: 1000}\n- {name: there, kind: gpu, fp32_gflops: 100}\n";
+    cd_buf b = {0};
+    cd_stream_stats n;
+    cd_diag diag = {0};
+    cd_device_table *t;
+    cdmpp_err err = {0};
+    assert_ok(cd_device_table_load(tmp_put(&dir, "d.yaml", peaks, sizeof peaks - 1), &diag, &t, &err));
+    made_record(&b, cd_task_registry_at(tasks, 0)->workload_key, 9, "llvm -model=here", 100e-6, 0);
+    made_record(&b, cd_task_registry_at(tasks, 0)->workload_key, 9, "llvm -model=here", 300e-6, 0);
+    char *out = answer(&b, &(cd_stream_options){.from = &here, .to = &there, .devices = t}, &n);
+    assert_true(n.bad == 1 && n.scored == 1);
+    assert_non_null(strstr(out, "\"line\":1,\"error\":{\"code\":\"ERANGE\",\"message\":\"0.0001 s is 2.68 times the peak of here, which needs 0.000268 s at least\""));
+    const char *second = strstr(out, "\"line\":2");
+    assert_non_null(second);
+    const double least = exp2(28) / 1e11;
+    assert_true(number(second, "\"latency_s\":") >= least * (1 - 1e-8) && number(second, "\"low_s\":") >= least * (1 - 1e-8));
+    assert_non_null(strstr(second, "peak of the device"));
+    free(out);
+    cd_device_table_free(t);
+    cd_diag_free(&diag);
+    cd_buf_free(&b);
+}
+
 TEST(a_model_that_does_not_know_a_device_is_an_error) {
     cdmpp_err err = {0};
     cd_threads *pool;
@@ -109,4 +134,4 @@ TEST(a_model_that_does_not_know_a_device_is_an_error) {
     cd_threads_free(pool);
 }
 
-TESTS(setup, teardown, half_of_what_the_model_misses_is_carried, without_a_time_nothing_is_scaled, a_model_that_does_not_know_a_device_is_an_error)
+TESTS(setup, teardown, half_of_what_the_model_misses_is_carried, without_a_time_nothing_is_scaled, peaks_bound_what_was_measured_and_what_is_answered, a_model_that_does_not_know_a_device_is_an_error)

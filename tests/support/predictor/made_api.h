@@ -150,14 +150,14 @@ static inline cdmpp_batch made_batch_of(const made_api *a, const made_programs *
 typedef struct made_out {
     double score[MADE_N], seconds[MADE_N], low[MADE_N], high[MADE_N], rel_std[MADE_N];
     float score_f32[MADE_N];
-    uint32_t flags[MADE_N];
+    uint32_t flags[MADE_N], reason[MADE_N];
     cdmpp_status status[MADE_N];
     cdmpp_err error[MADE_N];
 } made_out;
 
 static inline cdmpp_result made_result(made_out *o) {
     memset(o, 0xA5, sizeof *o); /* nothing may be left as it was, nor may old bytes be equal by chance */
-    return (cdmpp_result){sizeof(cdmpp_result), o->score, o->score_f32, o->seconds, o->low, o->high, o->rel_std, o->flags, o->status, o->error, NULL};
+    return (cdmpp_result){sizeof(cdmpp_result), o->score, o->score_f32, o->seconds, o->low, o->high, o->rel_std, o->flags, o->status, o->error, o->reason};
 }
 
 static inline cdmpp_context *made_context(const made_api *a, int model, const cdmpp_options *o) {

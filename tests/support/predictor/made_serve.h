@@ -114,9 +114,16 @@ static inline void put_request(cd_buf *b, size_t i, int kind) {
 }
 
 /* What the library says of program i, as a line. */
+/* What the library answered last for program i. */
+static inline cd_scored wanted(size_t i) {
+    cd_scored o = {.pred = {out.seconds[i], 0, out.low[i], out.high[i], out.rel_std[i], out.flags[i] & CDMPP_FLAG_OUT_OF_RANGE ? CD_MODEL_OUT_OF_RANGE : 0u, 0, 0, 0}, .model_s = 1 / out.score[i]};
+    if (out.reason[i] & CD_UNLIKE_RANGE) cd_trained_on_add(&o.unlike, CD_UNLIKE_BIT_RANGE, "", 0);
+    if (out.reason[i] & CD_UNLIKE_PEAK) cd_trained_on_add(&o.unlike, CD_UNLIKE_BIT_PEAK, "", 0);
+    return o;
+}
+
 static inline void put_wanted(cd_buf *b, size_t i, int model) {
-    cd_scored o = {.pred = {out.seconds[i], 0, out.low[i], out.high[i], out.rel_std[i], out.flags[i] & CDMPP_FLAG_OUT_OF_RANGE ? CD_MODEL_OUT_OF_RANGE : 0u, 0, 0, 0}};
-    if (o.pred.flags) cd_trained_on_add(&o.unlike, CD_UNLIKE_BIT_RANGE, "", 0);
+    cd_scored o = wanted(i);
     char id[24];
     snprintf(id, sizeof id, "%zu", i);
     o.truncated = (out.flags[i] & CDMPP_FLAG_TRUNCATED) != 0;
@@ -124,13 +131,16 @@ static inline void put_wanted(cd_buf *b, size_t i, int model) {
     cd_response_json(b, &(cd_response){.id = {id, strlen(id)}, .o = &o});
 }
 
-static inline void score(int model) {
+static inline void score_form(int model, cdmpp_form form, bool task) {
     cdmpp_err err = {0};
     const cdmpp_options o = {.size = sizeof o, .device = "zen5-avx512"};
-    const cdmpp_batch b = made_batch_of(&api, &all, CDMPP_RECORDS, 0, all.n);
+    cdmpp_batch b = made_batch_of(&api, &all, form, 0, all.n);
+    if (!task) b.task = NULL;
     cdmpp_context *c = made_context(&api, model, &o);
     const cdmpp_result r = made_result(&out);
     assert_ok(cdmpp_score(c, &b, &r, &err));
     cdmpp_context_free(c);
 }
+
+static inline void score(int model) { score_form(model, CDMPP_RECORDS, true); }
 #endif
