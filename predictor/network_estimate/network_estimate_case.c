@@ -162,17 +162,10 @@ static bool is_unsure(const cd_network_estimate_case *c) {
     return false;
 }
 
-/* An operator without spread has one time whatever is drawn: where no operator has any, the interval is a point. */
 static cdmpp_status interval(cd_network_estimate *e, cd_network_estimate_case *c, cdmpp_err *err) {
-    const cd_replay_net *n = &c->net->net;
     const double s = c->replay.makespan_s;
-    if (is_unsure(c)) {
-        c->interval = (cd_replay_interval){.low_s = NAN, .high_s = NAN, .mean_s = s};
-        return CDMPP_OK;
-    }
-    for (uint32_t k = 0; k < n->n_op; k++)
-        if (n->op[k].spread > 0) return cd_replay_sample(n, e->o->level, e->o->shared, (uint64_t)e->o->seed, &c->interval, err);
-    c->interval = (cd_replay_interval){.low_s = s, .high_s = s, .mean_s = s};
+    if (!is_unsure(c)) return cd_replay_interval_of(&c->net->net, s, e->o->level, e->o->shared, (uint64_t)e->o->seed, &c->interval, err);
+    c->interval = (cd_replay_interval){.low_s = NAN, .high_s = NAN, .mean_s = s};
     return CDMPP_OK;
 }
 
