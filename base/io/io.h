@@ -144,6 +144,12 @@ typedef bool cd_file_filter_fn(const char *path, void *ctx);
 cdmpp_status cd_file_list(cd_arena *a, const char *root, cd_file_filter_fn *keep, void *ctx,
                           CD_KEEP const char *const **out, size_t *n, cdmpp_err *err);
 
+/* ---- file_near.c ---- */
+enum { CD_FILE_NEAR_MAX = 512 };
+/* For messages about a file that is not there: the file of its folder, with the same ending, whose name is nearest to it, "configs/t4.yaml"; "" where none is near.
+ * n: of out, CD_FILE_NEAR_MAX is enough. */
+void cd_file_near(const char *path, char *out, size_t n);
+
 /* The bytes of a file, whatever it is packed with.
  *
  *   file -> [64 KiB of packed bytes] -> codec (plain gz xz zst) -> caller's buffer

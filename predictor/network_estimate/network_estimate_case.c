@@ -133,7 +133,7 @@ static cdmpp_status replay(cd_network_estimate *e, cd_network_estimate_case *c, 
     CD_TRY(cd_node_cost_net_make(c->source->graph, (const cd_node_cost *const *)c->cost, &where, e->o->allow_missing, &c->net, err));
     if (!c->net->net.n_op && c->cost[0]->n_missing) /* never 0 s for a network of which nothing is known */
         return nothing_known(c, err);
-    if (!c->net->net.n_op) return CD_FAIL(err, ESCHEMA, "none of its %u nodes takes time: there is nothing to estimate", c->source->graph->n_node);
+    if (!c->net->net.n_op) return cd_network_load_nothing(c->source->graph->n_node, err);
     CD_TRY(copies_known(e, c, err));
     return cd_replay_run(&c->net->net, &c->replay, err);
 }
