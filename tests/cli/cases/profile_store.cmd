@@ -15,3 +15,5 @@ $P near --store s.db --operator none --shape '[[1]]'; echo "status $?"
 $P sell --store s.db; echo "status $?"
 $P best --store none.db --operator x; echo "status $?"
 $P import --store log.json log.json; echo "status $?"
+# a file that is not there leaves no store behind, nor does it change one
+$P import --store new.db log.json nosuch.json; echo "status $?"; ls new.db 2>/dev/null || echo "no store"
