@@ -38,10 +38,10 @@ typedef struct cd_log {
 } cd_log;
 
 /* May `out` carry a line that redraws itself: a terminal that is not dumb? And colours:
- * the same without NO_COLOR (no-color.org)? */
+ * the same without NO_COLOR (no-color.org)? NULL: no. */
 bool cd_log_redraws(FILE *out);
 bool cd_log_colours(FILE *out);
-/* A line in place of the last one that was drawn, cut to `room` bytes; the next message takes it away. */
+/* A line in place of the last one that was drawn, cut to `room` bytes; the next message takes it away. Nothing where log->out is NULL. */
 void cd_log_redraw(cd_log *log, const char *text, int room);
 
 /* Plain lines up to INFO, in colour where cd_log_colours. out NULL: nothing is printed. */

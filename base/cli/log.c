@@ -13,7 +13,7 @@ static const char *const level_colour[] = {"\033[1;31m", "\033[1;33m", "", ""};
 
 bool cd_log_redraws(FILE *out) {
     const char *term = getenv("TERM");
-    return term && *term && strcmp(term, "dumb") != 0 && isatty(fileno(out));
+    return out && term && *term && strcmp(term, "dumb") != 0 && isatty(fileno(out));
 }
 
 bool cd_log_colours(FILE *out) {
@@ -26,11 +26,12 @@ void cd_log_init(cd_log *log, const char *command, FILE *out) {
     log->command = command;
     log->out = out;
     log->level = CD_LOG_INFO;
-    log->colour = out && cd_log_colours(out);
+    log->colour = cd_log_colours(out);
     pthread_mutex_init(&log->lock, NULL);
 }
 
 void cd_log_redraw(cd_log *log, const char *text, int room) {
+    if (!log->out) return;
     pthread_mutex_lock(&log->lock);
     fprintf(log->out, "\r%.*s\033[K", room, text);
     fflush(log->out);

@@ -263,21 +263,10 @@ cdmpp_status cd_file_publish(char *temp, const char *path, cdmpp_err *err) {
     return st;
 }
 
-static bool put_all(int fd, const char *p, size_t n) {
-    while (n) {
-        const ssize_t did = write(fd, p, n);
-        if (did < 0 && errno == EINTR) continue;
-        if (did < 0) return false;
-        p += did;
-        n -= (size_t)did;
-    }
-    return true;
-}
-
 static cdmpp_status write_to(const char *file, const char *path, const void *data, size_t n, cdmpp_err *err) {
     const int fd = open(file, O_WRONLY | O_TRUNC | O_CLOEXEC);
     if (fd < 0) return IO_FAIL(err, "open for writing", path);
-    const bool ok = put_all(fd, data, n);
+    const bool ok = cd_fd_put(fd, data, n);
     cdmpp_status st = CDMPP_OK;
     if (!ok) st = IO_FAIL(err, "write", path);
     if (close(fd) != 0 && ok) st = IO_FAIL(err, "write", path);

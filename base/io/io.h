@@ -144,6 +144,17 @@ typedef bool cd_file_filter_fn(const char *path, void *ctx);
 cdmpp_status cd_file_list(cd_arena *a, const char *root, cd_file_filter_fn *keep, void *ctx,
                           CD_KEEP const char *const **out, size_t *n, cdmpp_err *err);
 
+/* ---- fd.c ---- */
+/* All n bytes to or from a descriptor that waits, whatever signals come meanwhile. False: an error, see errno; of get also the end of the data. */
+bool cd_fd_put(int fd, const void *p, size_t n);
+bool cd_fd_get(int fd, void *p, size_t n);
+
+/* ---- file_near.c ---- */
+enum { CD_FILE_NEAR_MAX = 512 };
+/* For messages about a file that is not there: the file of its folder, with the same ending, whose name is nearest to it, "configs/t4.yaml"; "" where none is near.
+ * n: of out, CD_FILE_NEAR_MAX is enough. */
+void cd_file_near(const char *path, char *out, size_t n);
+
 /* The bytes of a file, whatever it is packed with.
  *
  *   file -> [64 KiB of packed bytes] -> codec (plain gz xz zst) -> caller's buffer

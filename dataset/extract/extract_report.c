@@ -29,8 +29,8 @@ static void put_skipped(cd_log *log, const char *out, const cd_extract_stats *s)
 }
 
 static void report_text(cd_log *log, const char *out, const cd_extract_stats *s) {
-    cd_log_put(log, CD_LOG_INFO, "%s: %llu programs, %llu rows; %llu programs were not measured", out,
-               (unsigned long long)s->programs, (unsigned long long)s->rows, (unsigned long long)s->failed);
+    cd_log_put(log, CD_LOG_INFO, "%s: %llu programs, %llu of them without a measured time; %llu rows of features, one for each buffer that a program writes", out,
+               (unsigned long long)s->programs, (unsigned long long)s->failed, (unsigned long long)s->rows);
     put_skipped(log, out, s);
 }
 

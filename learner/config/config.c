@@ -96,11 +96,20 @@ static cdmpp_status refuse_space(cd_config *c, const char *path, const char *tex
     return CDMPP_ESCHEMA;
 }
 
+/* A name that is misspelt: the error says which one is near. */
+static cdmpp_status there(const char *path, cdmpp_err *err) {
+    char near[CD_FILE_NEAR_MAX];
+    if (!access(path, F_OK) || !strcmp(path, "-")) return CDMPP_OK;
+    cd_file_near(path, near, sizeof near);
+    return near[0] ? cd_err_at(err, CD_FAIL(err, EIO, "there is no such file, did you mean %s?", near), path, 0) : CDMPP_OK; /* else the reader says why */
+}
+
 static cdmpp_status load(cd_config *c, const char *path, int depth, cdmpp_err *err) {
     const cd_conf t = table(c);
     const char *given = c->base; /* the base's base was "" before */
     char *text;
     size_t n;
+    CD_TRY(there(path, err));
     CD_TRY(cd_file_read(path, CD_YAML_MAX_BYTES + 1, &text, &n, err));
     cdmpp_status st = refuse_space(c, path, text, n, err);
     if (!st) st = cd_conf_read(&t, path, text, n, err);

@@ -6,7 +6,7 @@
 
 static void put_figures(cd_buf *b, const cd_learner_result *l, double level) {
     for (int k = 0; k < CD_FILTER_N_DROP; k++)
-        if (l->filter.drop[k]) cd_buf_putf(b, "dropped %zu of %zu programs: %s\n", l->filter.drop[k], l->filter.in, cd_filter_drop_text((cd_filter_drop)k));
+        if (l->filter.drop[k]) cd_buf_putf(b, "left out %zu of the %zu programs of the data set: %s\n", l->filter.drop[k], l->filter.in, cd_filter_drop_text((cd_filter_drop)k));
     cd_buf_putf(b, "%s", l->notes.p ? l->notes.p : "");
     for (int p = 0; p < CD_SPLIT_N_PART; p++) cd_metric_text(b, cd_split_part_name((cd_split_part)p), cd_split_name(l->kind), &l->metrics[p]);
     for (int k = 0; k < 2 && l->tuner[1].n; k++)

@@ -138,13 +138,6 @@ static uint32_t run_of(const asking *k, uint32_t at) {
 }
 
 /* ---- answers ---- */
-/* What training found for a program that was measured fastest of its task. */
-typedef struct {
-    bool measured;              /* its schedule was measured fastest */
-    bool chosen;                /* and training found something for such */
-    double ratio, spread;
-} fastest;
-
 static bool knows(const asking *k, const char *key, const cd_scored *o) {
     return cd_node_cost_bias_knows(&k->best, key, cd_model_device(k->a->model, o->which.device));
 }
@@ -158,8 +151,7 @@ static double as_wide(const cd_node_cost_entry *n, double rel_std) {
 /* What is added up wants no answer of least mean |error| (latency_s), which lies below the median: calib.h (4). Of a
  * schedule that was measured fastest, the median times what training found for such, and where it found nothing the median: that
  * it was chosen makes it faster than the mean, nobody knows by how much. Of others the mean. */
-static void from_pred(cd_node_cost_entry *n, const fastest *f, const cd_scored *o) {
-    const cd_model_prediction *p = &o->pred;
+void cd_node_cost_predicted(cd_node_cost_entry *n, const cd_node_cost_fastest *f, const cd_model_prediction *p, double least_s) {
     const bool sure = p->rel_std >= 0;
     const double ratio = f->chosen ? f->ratio : 1, s = f->chosen ? f->spread : sure ? p->like_std : 0;
     n->seconds = !(p->median_s > 0) ? p->latency_s : f->measured ? p->median_s * ratio : p->median_s * exp(s * s / 2);
@@ -168,7 +160,7 @@ static void from_pred(cd_node_cost_entry *n, const fastest *f, const cd_scored *
     n->flags = p->flags;
     n->reason = p->reason;
     n->source = CD_COST_MODEL;
-    n->least_s = o->least_s;
+    n->least_s = least_s;
     cd_node_cost_at_least(n);
     n->spread = sure && p->reason ? fmax(s, as_wide(n, p->rel_std)) : s;
 }
@@ -182,7 +174,7 @@ static double least_here(const asking *k, const cd_scored *o) {
 }
 
 /* Its slower ones are scored, too, where the log has them: base/core/order_stat.h. One that no model scores is left out. */
-static cdmpp_status among_slower(asking *k, cd_scorer *s, const cd_schedule_db_entry *x, double median_s, bool known, fastest *f, cdmpp_err *err) {
+static cdmpp_status among_slower(asking *k, cd_scorer *s, const cd_schedule_db_entry *x, double median_s, bool known, cd_node_cost_fastest *f, cdmpp_err *err) {
     cd_scored o[CD_SCHEDULE_DB_SLOWER];
     double log_s[CD_SCHEDULE_DB_SLOWER + 1] = {log(median_s)};
     size_t n = 1;
@@ -197,17 +189,17 @@ static cdmpp_status among_slower(asking *k, cd_scorer *s, const cd_schedule_db_e
     return CDMPP_OK;
 }
 
-static cdmpp_status find_fastest(asking *k, cd_scorer *s, const char *key, const cd_scored *o, fastest *f, cdmpp_err *err) {
+static cdmpp_status find_fastest(asking *k, cd_scorer *s, const char *key, const cd_scored *o, cd_node_cost_fastest *f, cdmpp_err *err) {
     const cd_schedule_db_entry *x = schedule_of(k, key);
-    *f = (fastest){.ratio = 1};
+    *f = (cd_node_cost_fastest){.ratio = 1};
     if (o->st || !isfinite(x->measured_s)) return CDMPP_OK;
     const bool known = knows(k, key, o);
-    *f = (fastest){true, k->best.spread[known] >= 0, k->best.ratio[known], k->best.spread[known]};
+    *f = (cd_node_cost_fastest){true, k->best.spread[known] >= 0, k->best.ratio[known], k->best.spread[known]};
     if (!f->chosen || !(k->best.within[known] > 0) || !x->n_slower || !(o->pred.median_s > 0)) return CDMPP_OK;
     return among_slower(k, s, x, o->pred.median_s, known, f, err);
 }
 
-static cdmpp_status answer(asking *k, uint32_t beg, uint32_t end, const cd_scored *o, const fastest *f, uint32_t like, cdmpp_err *err) {
+static cdmpp_status answer(asking *k, uint32_t beg, uint32_t end, const cd_scored *o, const cd_node_cost_fastest *f, uint32_t like, cdmpp_err *err) {
     char why[512];
     const char *reason = NULL, *unlike = NULL;
     if (o->st == CDMPP_ENOMEM) return CD_FAIL(err, ENOMEM, "schedule");
@@ -216,7 +208,7 @@ static cdmpp_status answer(asking *k, uint32_t beg, uint32_t end, const cd_score
     for (uint32_t j = beg; j < end; j++) {
         cd_node_cost_entry *n = &k->c->node[k->q[j].node];
         if (o->st) give_up(k, k->q[j].node, reason);
-        else from_pred(n, f, o);
+        else cd_node_cost_predicted(n, f, &o->pred, o->least_s);
         n->unlike = unlike;
         n->least_s = o->st ? 0 : least_here(k, o);
         cd_node_cost_at_least(n);
@@ -236,7 +228,7 @@ static cdmpp_status score_chunk(asking *k, cd_scorer *s, cd_scored *o, uint32_t 
     CD_TRY(cd_scorer_finish(s, err));
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t stop = run_of(k, at);
-        fastest f;
+        cd_node_cost_fastest f;
         CD_TRY(find_fastest(k, s, k->q[at].key, &o[i], &f, err));
         CD_TRY(answer(k, at, stop, &o[i], &f, (*like)++, err));
         at = stop;

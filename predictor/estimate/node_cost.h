@@ -76,6 +76,14 @@ cdmpp_status cd_node_cost_of(const cd_network_graph *g, const cd_node_cost_optio
 void cd_node_cost_free(CD_TAKE cd_node_cost *c); /* NULL is fine */
 /* Part of a node's time that the device's memory is busy: bytes / (peak * seconds), at most 1; 0 where either is unknown. */
 double cd_node_cost_share(int64_t bytes, double seconds, const cd_device *d);
+/* What training found for a program that was measured fastest of its task. */
+typedef struct cd_node_cost_fastest {
+    bool measured;              /* its schedule was measured fastest */
+    bool chosen;                /* and training found something for such */
+    double ratio, spread;
+} cd_node_cost_fastest;
+/* Time, interval and spread of a node, from the answer of a model. least_s: as of cd_node_cost_entry. */
+void cd_node_cost_predicted(cd_node_cost_entry *n, const cd_node_cost_fastest *f, const cd_model_prediction *p, double least_s);
 /* No predicted time, and no end of its interval, is below least_s afterwards; a time that was gets the reason. */
 void cd_node_cost_at_least(cd_node_cost_entry *n);
 /* Counts and the missing share, after a node's time has changed. */

@@ -102,7 +102,8 @@ cdmpp_status cd_network_file_add_graph(cd_network_file *f, cd_network_graph *g, 
 /* ---- which form ---- */
 typedef cdmpp_status reader(cd_network_file *f, cdmpp_err *err);
 
-static cdmpp_status no_form(cdmpp_err *err) {
+static cdmpp_status no_form(const cd_network_file *f, cdmpp_err *err) {
+    if (cd_onnx_is_model(f->path)) return CD_FAIL(err, ESCHEMA, "expected a graph of networks, found an ONNX file: --network %.160s reads it", f->path);
     return CD_FAIL(err, ESCHEMA, "expected a graph of networks: \"schema\": \"cdmpp.netgraph\", a graph executor's JSON, or networks with nodes");
 }
 
@@ -120,7 +121,7 @@ static cdmpp_status form_of(cd_network_file *f, reader **out, cdmpp_err *err) {
         objects &= value.n && *value.p == '{';
     }
     *out = nodes && executor ? cd_network_graph_read_tvm : n && objects ? cd_network_graph_read_measured : NULL;
-    return *out ? CDMPP_OK : no_form(err);
+    return *out ? CDMPP_OK : no_form(f, err);
 }
 
 static cdmpp_status read_all(cd_network_file *f, cdmpp_err *err) {
@@ -128,7 +129,7 @@ static cdmpp_status read_all(cd_network_file *f, cdmpp_err *err) {
     size_t blank = 0;
     while (blank < f->len && (unsigned char)f->text[blank] <= ' ') blank++;
     if (blank == f->len) return CD_FAIL(err, ESCHEMA, "expected a graph of networks, found an empty file");
-    if (f->text[blank] != '{') return no_form(err);
+    if (f->text[blank] != '{') return no_form(f, err);
     CD_TRY(form_of(f, &read, err));
     CD_TRY(read(f, err));
     if (f->n) return CDMPP_OK;

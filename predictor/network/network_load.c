@@ -282,6 +282,10 @@ cdmpp_status cd_network_load(const cd_network_load_options *a, cd_network_loaded
     return st;
 }
 
+cdmpp_status cd_network_load_nothing(uint32_t nodes, cdmpp_err *err) {
+    return CD_FAIL(err, ESCHEMA, "none of its %u nodes takes time: there is nothing to estimate", nodes);
+}
+
 cdmpp_status cd_network_load_unexpected(const char *word, cdmpp_err *err) {
     const size_t n = strlen(word);
     if (n > 5 && !strcmp(word + n - 5, ".onnx")) return CD_FAIL(err, EUSAGE, "unexpected '%.60s', did you mean --network %.150s?", word, word);

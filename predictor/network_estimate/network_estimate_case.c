@@ -133,7 +133,7 @@ static cdmpp_status replay(cd_network_estimate *e, cd_network_estimate_case *c, 
     CD_TRY(cd_node_cost_net_make(c->source->graph, (const cd_node_cost *const *)c->cost, &where, e->o->allow_missing, &c->net, err));
     if (!c->net->net.n_op && c->cost[0]->n_missing) /* never 0 s for a network of which nothing is known */
         return nothing_known(c, err);
-    if (!c->net->net.n_op) return CD_FAIL(err, ESCHEMA, "none of its %u nodes takes time: there is nothing to estimate", c->source->graph->n_node);
+    if (!c->net->net.n_op) return cd_network_load_nothing(c->source->graph->n_node, err);
     CD_TRY(copies_known(e, c, err));
     return cd_replay_run(&c->net->net, &c->replay, err);
 }
@@ -162,17 +162,10 @@ static bool is_unsure(const cd_network_estimate_case *c) {
     return false;
 }
 
-/* An operator without spread has one time whatever is drawn: where no operator has any, the interval is a point. */
 static cdmpp_status interval(cd_network_estimate *e, cd_network_estimate_case *c, cdmpp_err *err) {
-    const cd_replay_net *n = &c->net->net;
     const double s = c->replay.makespan_s;
-    if (is_unsure(c)) {
-        c->interval = (cd_replay_interval){.low_s = NAN, .high_s = NAN, .mean_s = s};
-        return CDMPP_OK;
-    }
-    for (uint32_t k = 0; k < n->n_op; k++)
-        if (n->op[k].spread > 0) return cd_replay_sample(n, e->o->level, e->o->shared, (uint64_t)e->o->seed, &c->interval, err);
-    c->interval = (cd_replay_interval){.low_s = s, .high_s = s, .mean_s = s};
+    if (!is_unsure(c)) return cd_replay_interval_of(&c->net->net, s, e->o->level, e->o->shared, (uint64_t)e->o->seed, &c->interval, err);
+    c->interval = (cd_replay_interval){.low_s = NAN, .high_s = NAN, .mean_s = s};
     return CDMPP_OK;
 }
 

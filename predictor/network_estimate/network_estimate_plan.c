@@ -12,7 +12,7 @@ enum { MAX_CASES = 100000 };
 
 cd_network_estimate_options cd_network_estimate_defaults(void) {
     return (cd_network_estimate_options){.policy = -1, .gap_s = NAN, .issue_s = NAN, .link_bytes_per_s = 12e9, .link_latency_s = 10e-6,
-                                         .level = 0.9, .shared = 0.3};
+                                         .level = CD_REPLAY_LEVEL, .shared = CD_REPLAY_SHARED};
 }
 
 /* Blanks around a part are left out. */

@@ -20,14 +20,6 @@ static double tasks_s(const cd_network_estimate_case *c, uint32_t place) {
     return sum;
 }
 
-/* Both ends move out by what is added to the variance of the logarithm. */
-static void widen(double middle, double spread, double level, double *low, double *high) {
-    const double z = spread * cd_normal_quantile(0.5 + level / 2);
-    if (!(middle > 0) || !(*low > 0) || !(*high > 0)) return;
-    *low = middle * exp(-hypot(log(middle / fmin(*low, middle)), z));
-    *high = middle * exp(hypot(log(fmax(*high, middle) / middle), z));
-}
-
 /* Of a device without a fit, what those of others say. */
 static double without_fit(const cd_network_estimate *e, cd_network_estimate_device *d) {
     const double spread = cd_network_cost_spread(e->models.costs);
@@ -53,7 +45,7 @@ cdmpp_status cd_network_estimate_spreads(cd_network_estimate *e, cd_network_esti
         c->spread[k] = hypot(stands, without_fit(e, c->place[k]));
         for (uint32_t i = 0; c->spread[k] > 0 && i < c->source->graph->n_node; i++) {
             cd_node_cost_entry *n = &c->cost[k]->node[i];
-            if (is_task(c, k, i)) widen(n->seconds, c->spread[k], PERCENT / 100.0, &n->low_s, &n->high_s);
+            if (is_task(c, k, i)) cd_replay_widen(n->seconds, c->spread[k], PERCENT / 100.0, &n->low_s, &n->high_s);
             cd_node_cost_at_least(n);
         }
     }
@@ -114,9 +106,6 @@ cdmpp_status cd_network_estimate_widen(const cd_network_estimate *e, cd_network_
     for (uint32_t k = 0; k < c->net->net.n_op; k++) all += c->net->net.op[k].seconds;
     for (uint32_t k = 0; k < c->n_place; k++)
         if (c->spread[k] > 0 && all > 0) c->device_spread += c->spread[k] * fmin(1, tasks_s(c, k) / all);
-    if (c->device_spread > 0) widen(c->replay.makespan_s, c->device_spread, e->o->level, &c->interval.low_s, &c->interval.high_s);
-    const double least = least_s(c);
-    if (c->interval.low_s < least) c->interval.low_s = least; /* NaN stays */
-    if (!(c->interval.low_s < c->interval.high_s)) c->interval.low_s = c->interval.high_s = (double)NAN; /* times as they were given: how far off they are, nobody says */
+    cd_replay_interval_finish(c->replay.makespan_s, c->device_spread, least_s(c), e->o->level, &c->interval);
     return within_operators(e, c, err);
 }

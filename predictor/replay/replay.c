@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "learner/inputs/inputs.h"
 #include "predictor/replay/replay_internal.h"
 
 enum { DRAWS = 400, DRAW_OPS = 4000000 }; /* at most so many replays of a network, and operators in all of them */
@@ -112,4 +113,24 @@ cdmpp_status cd_replay_sample(const cd_replay_net *n, double level, double share
     const double cut = (1 - level) / 2 * (m - 1);
     *out = (cd_replay_interval){took[(uint32_t)cut], took[m - 1 - (uint32_t)cut], sum / m};
     return CDMPP_OK;
+}
+
+cdmpp_status cd_replay_interval_of(const cd_replay_net *n, double makespan_s, double level, double shared, uint64_t seed, cd_replay_interval *out, cdmpp_err *err) {
+    for (uint32_t k = 0; k < n->n_op; k++)
+        if (n->op[k].spread > 0) return cd_replay_sample(n, level, shared, seed, out, err);
+    *out = (cd_replay_interval){.low_s = makespan_s, .high_s = makespan_s, .mean_s = makespan_s};
+    return CDMPP_OK;
+}
+
+void cd_replay_widen(double middle, double spread, double level, double *low, double *high) {
+    const double z = spread * cd_normal_quantile(0.5 + level / 2);
+    if (!(middle > 0) || !(*low > 0) || !(*high > 0)) return;
+    *low = middle * exp(-hypot(log(middle / fmin(*low, middle)), z));
+    *high = middle * exp(hypot(log(fmax(*high, middle) / middle), z));
+}
+
+void cd_replay_interval_finish(double makespan_s, double spread, double least_s, double level, cd_replay_interval *i) {
+    if (spread > 0) cd_replay_widen(makespan_s, spread, level, &i->low_s, &i->high_s);
+    if (i->low_s < least_s) i->low_s = least_s; /* NaN stays */
+    if (!(i->low_s < i->high_s)) i->low_s = i->high_s = (double)NAN;
 }

@@ -100,7 +100,15 @@ typedef struct cd_replay_interval {
  * cd_replay_run. */
 cdmpp_status cd_replay_sample(const cd_replay_net *n, double level, double shared, uint64_t seed, cd_replay_interval *out,
                               cdmpp_err *err);
-
+#define CD_REPLAY_LEVEL 0.9     /* usual values of both */
+#define CD_REPLAY_SHARED 0.3
+/* The same; where no operator has a spread, the point `makespan_s`. */
+cdmpp_status cd_replay_interval_of(const cd_replay_net *n, double makespan_s, double level, double shared, uint64_t seed, cd_replay_interval *out, cdmpp_err *err);
+/* What all operators of a net have in common on top of it: `spread` (as cd_replay_op.spread) makes the interval wider, and its low end is no less than `least_s`. An
+ * interval that is still a point becomes NaN: times as they were given, and nobody says how far off they are. */
+void cd_replay_interval_finish(double makespan_s, double spread, double least_s, double level, cd_replay_interval *i);
+/* Both ends move out by what `spread` adds to the variance of the logarithm. `middle`, *low and *high: seconds; without all three above 0 nothing moves. */
+void cd_replay_widen(double middle, double spread, double level, double *low, double *high);
 
 /* replay_trace -- a replay as a trace for chrome://tracing and Perfetto (Trace Event Format, JSON).
  *

@@ -1,5 +1,7 @@
 /* Mode "store" of cdmpp-profile: a store of measurements, filled and asked. */
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "profiler/cmd/main_profile.h"
 #include "profiler/store/store.h"
@@ -59,6 +61,15 @@ static cdmpp_status import(cd_main_profile *o, cd_store *s, cdmpp_err *err) {
     return st;
 }
 
+/* Before the store is opened, which would make a file: a name that is misspelt leaves none behind. */
+static cdmpp_status all_there(const cd_main_profile *o, cdmpp_err *err) {
+    for (size_t k = 1; k < o->operand.n; k++) {
+        const char *path = o->operand.v[k];
+        if (strcmp(path, "-") != 0 && access(path, R_OK) != 0) return cd_err_at(err, CD_FAIL(err, EIO, "cannot open: %s", strerror(errno)), path, 0);
+    }
+    return CDMPP_OK;
+}
+
 /* ---- the answers ---- */
 static cdmpp_status ask(cd_main_profile *o, cd_store *s, verb v, cd_store_filter *f, cdmpp_err *err) {
     static const char *const schema[] = {"cdmpp.store_list", "cdmpp.store_best", "cdmpp.store_near"};
@@ -101,6 +112,7 @@ cdmpp_status cd_main_profile_store(cd_main_profile *o, cdmpp_err *err) {
     cd_store_filter f = {.device = o->device, .target = o->target, .operator_name = o->operator_name, .workload = o->workload, .dtype = o->dtype, .layout = o->layout,
                          .limit = (uint64_t)o->limit, .errors = o->errors};
     cd_store *s = NULL;
+    if (v == IMPORT) CD_TRY(all_there(o, err));
     CD_TRY(cd_store_open(o->store, v == IMPORT, &s, err));
     cdmpp_status st;
     if (v == IMPORT) st = import(o, s, err);

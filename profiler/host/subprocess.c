@@ -12,6 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/io/io.h"
+
 extern char **environ;
 
 enum { WIDTH_MAX = 256, TICK_MS = 100 };
@@ -69,11 +71,7 @@ static int start(const cd_subprocess *j, int in, int out, pid_t *pid) {
 static int input_of(const cd_subprocess *j) {
     if (!j->input) return open("/dev/null", O_RDONLY | O_CLOEXEC);
     const int fd = memfd_create("input", MFD_CLOEXEC);
-    for (size_t at = 0; fd >= 0 && at < j->n_input;) {
-        const ssize_t n = write(fd, j->input + at, j->n_input - at);
-        if (n > 0) at += (size_t)n;
-        else if (errno != EINTR) return close(fd), -1;
-    }
+    if (fd >= 0 && !cd_fd_put(fd, j->input, j->n_input)) return close(fd), -1;
     if (fd >= 0) (void)lseek(fd, 0, SEEK_SET);
     return fd;
 }

@@ -7,6 +7,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/io/io.h"
+
 #define WIRE_MAX ((uint32_t)1 << 30)
 
 /* ---- writing ---- */
@@ -188,17 +190,6 @@ static bool send_all(int fd, const char *p, size_t n) {
     return true;
 }
 
-static bool receive_all(int fd, char *p, size_t n) {
-    while (n) {
-        const ssize_t k = read(fd, p, n);
-        if (k < 0 && errno == EINTR) continue;
-        if (k <= 0) return false;
-        p += k;
-        n -= (size_t)k;
-    }
-    return true;
-}
-
 bool cd_worker_protocol_send(int fd, const void *bytes, size_t n) {
     const uint32_t size = (uint32_t)n;
     return n < WIRE_MAX && send_all(fd, (const char *)&size, sizeof size) && send_all(fd, bytes, n);
@@ -206,9 +197,9 @@ bool cd_worker_protocol_send(int fd, const void *bytes, size_t n) {
 
 bool cd_worker_protocol_receive(int fd, void **bytes, size_t *n) {
     uint32_t size;
-    if (!receive_all(fd, (char *)&size, sizeof size) || size >= WIRE_MAX) return false;
+    if (!cd_fd_get(fd, (char *)&size, sizeof size) || size >= WIRE_MAX) return false;
     char *p = cd_mem_alloc((size_t)size + 1);
-    if (!p || !receive_all(fd, p, size)) return cd_mem_free(p), false;
+    if (!p || !cd_fd_get(fd, p, size)) return cd_mem_free(p), false;
     *bytes = p;
     *n = size;
     return true;

@@ -171,15 +171,10 @@ cdmpp_status cd_record_log_close(cd_record_log *l, cdmpp_err *err) {
 /* ---- adding ---- */
 /* The whole line, or nothing of it where the disk is full: half a line would damage the next one. */
 static cdmpp_status put_line(cd_record_log *l, const char *p, size_t n, cdmpp_err *err) {
-    for (size_t at = 0; at < n;) {
-        const ssize_t k = write(l->fd, p + at, n - at);
-        if (k < 0 && errno == EINTR) continue;
-        if (k <= 0) {
-            const int e = errno;
-            if (l->regular && ftruncate(l->fd, l->size) == 0) (void)lseek(l->fd, l->size, SEEK_SET);
-            return CD_FAIL(err, EIO, "cannot write: %s", strerror(e));
-        }
-        at += (size_t)k;
+    if (!cd_fd_put(l->fd, p, n)) {
+        const int e = errno;
+        if (l->regular && ftruncate(l->fd, l->size) == 0) (void)lseek(l->fd, l->size, SEEK_SET);
+        return CD_FAIL(err, EIO, "cannot write: %s", strerror(e));
     }
     l->size += (off_t)n;
     return CDMPP_OK;

@@ -1,9 +1,9 @@
 /* Measures a stream of records in batches: while one batch is measured, the next one is read and compiled on the processors that the
  * measured programs do not use. On two processors, where compiling takes longer than measuring, the two alternate and the compilers
- * have both processors. */
+ * have both processors. The first batches are small, so that the first records are there soon: a run that is cut off while it compiles has none. */
 #include "profiler/records/records.h"
 
-enum { BATCH = 64 };
+enum { BATCH = 64, FIRST = 4 };
 
 typedef struct {
     cd_record_program job[BATCH];
@@ -26,6 +26,7 @@ typedef struct {
     int round;                  /* from 1 */
     size_t read;                /* lines of this round */
     batch two[2];
+    size_t fill;                /* programs of the next batch */
     int now;                    /* two[now] is measured, the other one is filled */
     int jobs;                   /* compilers at a time, now */
     double build_s, run_s;      /* of a recent program: processor time of compilers; time of a worker; 0: unknown */
@@ -80,7 +81,7 @@ static cdmpp_status next_round(run *r, cdmpp_err *err) {
 static cdmpp_status fill(run *r, batch *b, cdmpp_err *err) {
     b->n = 0;
     b->threads = 0;
-    while (b->n < BATCH && !r->over && !*r->stop) {
+    while (b->n < r->fill && !r->over && !*r->stop) {
         cdmpp_err why = {0};
         cd_recline l = {0};
         cdmpp_status st = r->o->limit && r->read >= r->o->limit ? CDMPP_OK : cd_record_reader_next(r->file, &l, &why);
@@ -95,6 +96,7 @@ static cdmpp_status fill(run *r, batch *b, cdmpp_err *err) {
         CD_TRY(cd_record_listener_bad(r->o->listener, &why, err));
         r->sum->reason[why.code]++;
     }
+    r->fill = 2 * r->fill < BATCH ? 2 * r->fill : BATCH;
     return CDMPP_OK;
 }
 
@@ -167,6 +169,7 @@ static cdmpp_status all_batches(run *r, cdmpp_err *err) {
     cd_threads *pool = NULL;
     (void)divide_processors(r, 0);
     r->now = 1;
+    r->fill = r->cpus < FIRST ? FIRST : r->cpus < BATCH ? (size_t)r->cpus : BATCH;
     cdmpp_status st = step(r, 1, 2, 0, err); /* fills two[0] */
     if (!st) st = cd_threads_new(1, &pool, err);
     for (bool both = false; !st && r->two[!r->now].n;) {

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/io/io.h"
 #include "profiler/remote/remote.h"
 
 #define ALIVE_S 5.0
@@ -26,12 +27,7 @@ typedef struct server {
 } server;
 
 static void put(server *v, const char *p, size_t n) {
-    while (n && !v->broken) {
-        const ssize_t k = write(v->out, p, n);
-        if (k < 0 && errno == EINTR) continue;
-        if (k <= 0) v->broken = true;
-        else p += k, n -= (size_t)k;
-    }
+    if (!v->broken) v->broken = !cd_fd_put(v->out, p, n);
 }
 
 /* ---- signs of life ---- */

@@ -28,6 +28,7 @@ void cd_partition_count_left(cd_partition *p) {
     const bool counts = !p->o->plan && !p->o->ignore_load;
     for (uint32_t d = 0; d < p->machine.n; d++) {
         cd_machine_device *v = &p->machine.device[d];
+        p->source[d].left = p->left[d];
         if (!(p->left[d] < CD_HOST_LOAD_IDLE) || !(p->left[d] > 0)) continue;
         if (counts) v->scale /= p->left[d];
         cd_log_put(p->o->log, CD_LOG_WARNING, "others use the processor of %s: %.0f %% of it is left%s", v->name, 100 * p->left[d], counts ? ", and the plan counts with that" : "");

@@ -34,6 +34,9 @@ unsigned cd_partition_cores(const cd_partition *p, int core[CD_MACHINE_DEVICES])
 unsigned cd_partition_counted(const cd_partition *p, int core[CD_MACHINE_DEVICES]);
 /* After a comparison: the baseline that measured best, if it is better than the plan by more than medians are known to; UINT32_MAX: none. */
 uint32_t cd_partition_best_measured(const cd_partition *p);
+/* ---- partition_interval.c ---- */
+/* Interval of a plan that was made here, and why it has none. Needs p->cost and p->source. Errors: those of cd_shard_cost_doubt and cd_replay_sample. */
+cdmpp_status cd_partition_interval(cd_partition *p, cd_shard_plan *plan, cdmpp_err *err);
 /* Baseline k becomes the plan, the plan a baseline. Errors: ENOMEM. */
 cdmpp_status cd_partition_keep(cd_partition *p, uint32_t k, cdmpp_err *err);
 /* After a run: what was measured into the plan's verdict. Errors: ENOMEM. */

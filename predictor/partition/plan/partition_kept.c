@@ -58,6 +58,7 @@ static void put_kept(const cd_partition *p, const cd_shard_plan *was, cd_buf *b)
 
 cdmpp_status cd_partition_verdict(cd_partition *p, cdmpp_err *err) {
     cd_buf b = {0};
+    p->plan->others = p->run.others;
     if (p->run.kept) put_kept(p, p->base[p->n_base - 1], &b);
     else cd_buf_puts(&b, p->plan->verdict ? p->plan->verdict : "");
     if (cd_partition_disturbed(p)) cd_buf_putf(&b, "; the measurement was disturbed: others used %.0f %% of the processors meanwhile", 100 * p->run.others);

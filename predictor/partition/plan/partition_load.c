@@ -21,7 +21,8 @@ static cdmpp_status network(cd_partition *p, cdmpp_err *err) {
     cd_network_load_options a = {.network = o->network, .batch = o->batch, .size = o->input_size, .onnx = &onnx, .target = target, .hardware = &h};
     if (o->layout) (void)cd_workload_layout_parse(o->layout, &a.layout);
     CD_TRY(cd_network_load(&a, &p->loaded, err));
-    return cd_plan_run_shard_net(&p->loaded, &p->arena, &p->net, err);
+    CD_TRY(cd_plan_run_shard_net(&p->loaded, &p->arena, &p->net, err));
+    return p->net.n_op || o->list_patterns ? CDMPP_OK : cd_err_at(err, cd_network_load_nothing(0, err), o->network, 0);
 }
 
 /* ---- schedules ---- */

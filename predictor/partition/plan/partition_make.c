@@ -127,12 +127,14 @@ cdmpp_status cd_partition_make(cd_partition *p, cdmpp_err *err) {
     if (o->dims && o->dims[0]) CD_TRY(dims(p, err));
     CD_TRY(cd_shard_plan_make(&p->how, &p->plan, &p->base, err));
     CD_TRY(cd_partition_unlike(p, err));
+    CD_TRY(cd_partition_interval(p, p->plan, err));
     p->n_base = p->plan->n_base;
     p->plan->source = p->source;
     for (uint32_t k = 0; k < p->n_base; k++)
         if (p->base[k]) p->base[k]->source = p->source; /* it may become the plan */
     const size_t asked = cd_shard_cost_asked(p->cost, &failed);
     say_unknown(p);
+    if (p->plan->no_interval) cd_log_put(o->log, CD_LOG_WARNING, "the plan has no interval: %s", p->plan->no_interval);
     cd_log_put(o->log, CD_LOG_DEBUG, "%zu parts were scored, %zu of them have no time", asked, failed);
     return CDMPP_OK;
 }

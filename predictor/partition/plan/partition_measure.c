@@ -126,7 +126,8 @@ static cdmpp_status keep_best(cd_partition *p, runs *r, cdmpp_err *err) {
     cd_plan_run *best = r->run[r->at[k]];
     r->run[r->at[k]] = r->run[0];
     r->run[0] = best;
-    return cd_partition_keep(p, k, err);
+    CD_TRY(cd_partition_keep(p, k, err));
+    return cd_partition_interval(p, p->plan, err);
 }
 
 /* The plan is the only candidate: baselines that are that plan were measured with it. */

@@ -111,6 +111,16 @@ cdmpp_status cd_partition_unlike(cd_partition *p, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* Of a plan that was read: its times are of a machine that others used. */
+static void say_load(const cd_partition *p) {
+    for (uint32_t k = 0; k < p->machine.n; k++)
+        if (p->source[k].left > 0 && p->source[k].left < CD_HOST_LOAD_IDLE)
+            cd_log_put(p->o->log, CD_LOG_WARNING, "%s was made while others used the processor of %s: %.0f %% of it was left. Its times are not those of an idle machine", p->o->plan,
+                       p->machine.device[k].name, 100 * p->source[k].left);
+    if (p->plan->others > CD_HOST_LOAD_LIMIT)
+        cd_log_put(p->o->log, CD_LOG_WARNING, "%s was measured while others used %.0f %% of the processors: what it measured is longer than on an idle machine", p->o->plan, 100 * p->plan->others);
+}
+
 /* What the command said that made the plan. What this one has said of its own models already is not said twice. */
 void cd_partition_say_again(cd_partition *p) {
     const bool said = cd_partition_needs_times(p->o);
@@ -119,6 +129,7 @@ void cd_partition_say_again(cd_partition *p) {
         return;
     }
     memcpy(p->source, p->plan->source, p->machine.n * sizeof *p->source);
+    say_load(p);
     if (!said) say_default(p);
     for (uint32_t k = 0; k < p->machine.n; k++) {
         if (said) continue;

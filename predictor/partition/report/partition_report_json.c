@@ -123,6 +123,9 @@ static void put_other(const char *key, cd_buf *json, cd_json_writer *w) {
 static void put_plan(const cd_partition *p, cd_json_writer *w) {
     const cd_shard_plan *n = p->plan;
     cd_json_write_member_real(w, "predicted_s", n->predicted_s);
+    cd_json_write_member_real(w, "low_s", n->low_s);
+    cd_json_write_member_real(w, "high_s", n->high_s);
+    if (n->no_interval) cd_json_write_member_str(w, "no_interval", n->no_interval);
     cd_json_write_member_real(w, "measured_s", n->measured_s);
     cd_json_write_member_real(w, "predicted_gain", n->predicted_gain);
     cd_json_write_member_real(w, "measured_gain", n->measured_gain);

@@ -51,6 +51,19 @@ static void put_plans(const cd_partition *p, cd_buf *b) {
     put_row(p, "the plan", n->predicted_s, n->measured_s, b);
 }
 
+/* Of the plan's predicted time, as cdmpp-replay gives it. */
+static void put_interval(const cd_shard_plan *n, cd_buf *b) {
+    if (n->no_interval || isnan(n->low_s)) {
+        cd_buf_putf(b, "no interval: %s\n", n->no_interval ? n->no_interval : "nobody made one");
+        return;
+    }
+    cd_buf_putf(b, "%.0f %% interval of the plan's predicted time: ", 100 * CD_REPLAY_LEVEL);
+    cd_units_put_seconds(b, n->low_s);
+    cd_buf_puts(b, " to ");
+    cd_units_put_seconds(b, n->high_s);
+    cd_buf_puts(b, "\n");
+}
+
 /* ---- around them ---- */
 static void put_head(const cd_partition *p, cd_buf *b) {
     const cd_shard_plan *n = p->plan;
@@ -126,6 +139,7 @@ static void put_run(const cd_partition *p, cd_buf *b) {
 void cd_partition_report_text(const cd_partition *p, bool explain, cd_buf *b) {
     put_head(p, b);
     put_plans(p, b);
+    put_interval(p->plan, b);
     cd_buf_putf(b, "%s\n", p->plan->verdict ? p->plan->verdict : "");
     put_copies(p, b);
     if (p->has_placed) put_placed(p, b);

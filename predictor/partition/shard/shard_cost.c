@@ -240,6 +240,18 @@ cdmpp_status cd_shard_cost_time(void *ctx, uint32_t op, uint32_t device, const c
     return CDMPP_OK;
 }
 
+/* A device of another kind needs something else at best than the one that was asked about. */
+cdmpp_status cd_shard_cost_doubt(cd_shard_cost *p, uint32_t op, uint32_t device, double *spread, double *least_s, cdmpp_err *err) {
+    CD_TRY(bad_place(p, op, device, err));
+    const question q = understood(p, op, device, NULL);
+    const cd_shard_cost_device *d = &p->device[device];
+    cd_shard_cost_entry *e = NULL;
+    CD_TRY(answered(p, &q, &e, err));
+    *spread = e->seconds < HUGE_VAL ? e->spread : 0;
+    *least_s = e->seconds < HUGE_VAL && !d->here ? e->least_s * d->factor : 0;
+    return CDMPP_OK;
+}
+
 cdmpp_status cd_shard_cost_unlike(cd_shard_cost *p, uint32_t device, double of_s[CD_N_UNLIKE], double *share, cdmpp_err *err) {
     double all = 0, unlike = 0;
     memset(of_s, 0, CD_N_UNLIKE * sizeof *of_s);

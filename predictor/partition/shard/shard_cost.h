@@ -62,6 +62,9 @@ CD_KEEP const cd_task_registry *cd_shard_cost_tasks(const cd_shard_cost *p);
 /* Of the time of all whole operators on a device, the share whose programs are unlike those that the model was trained on; of_s: the share with each
  * reason (cd_trained_on_reason), which may add up to more. Errors: those of cd_shard_cost_time. */
 cdmpp_status cd_shard_cost_unlike(cd_shard_cost *p, uint32_t device, double of_s[CD_N_UNLIKE], double *share, cdmpp_err *err);
+/* How far off the time of a whole operator on a device may be: *spread, standard deviation of ln(true / predicted); *least_s, what the device needs at best, 0: nobody
+ * knows. Errors: those of cd_shard_cost_time. */
+cdmpp_status cd_shard_cost_doubt(cd_shard_cost *p, uint32_t op, uint32_t device, double *spread, double *least_s, cdmpp_err *err);
 /* The share of programs of each type that the model was not trained on. Errors: those of cd_shard_cost_time. */
 cdmpp_status cd_shard_cost_types(cd_shard_cost *p, uint32_t device, double share[CD_TE_N_LEAST], cdmpp_err *err);
 /* The number of different questions that were asked; *failed (may be NULL): those of them without a prediction. */

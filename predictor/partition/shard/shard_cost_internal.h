@@ -42,6 +42,7 @@ typedef struct cd_shard_cost_entry {
     struct cd_shard_cost_entry *of;     /* the whole, asked before; NULL: this is it */
     bool asked, counted, due;   /* scored; in asked(); in the list that is scored now */
     double seconds;             /* alone, of the model's device; infinity: see why */
+    double spread, least_s;     /* cd_node_cost_entry, of the model's device */
     uint32_t reason;            /* CD_UNLIKE_*: what of the program the model has not seen */
     cd_buf line, why;           /* line: no newline; empty: none */
 } cd_shard_cost_entry;

@@ -165,13 +165,17 @@ static cdmpp_status scorer_of(asking *k, cd_scorer **out, cdmpp_err *err) {
 /* Predictions are summed over a network, so the mean is wanted, not the median: with the spread that programs like those of the training have, as
  * cdmpp-replay's times. That a program is unlike them makes its interval wider, and not its time longer. If the schedule follows one that was measured to be the fastest, the median is
  * multiplied by the selection bias that training found for fastest schedules (cd_node_cost_bias) instead. */
-static double expected_of(const asking *k, const cd_model_prediction *p) {
+static void expect(const asking *k, const cd_scored *o) {
     const cd_node_cost_bias *b = &k->kind->best;
     const bool known = k->rule->sched && k->kind->as && cd_node_cost_bias_knows(b, k->rule->sched->key, k->kind->as);
     const bool chosen = k->rule->sched && isfinite(k->rule->sched->measured_s) && b->spread[known] >= 0 && k->rule->gpu == k->kind->gpu;
-    if (!(p->median_s > 0)) return p->latency_s;
-    if (chosen) return p->median_s * b->ratio[known];
-    return p->median_s * exp(p->rel_std >= 0 ? p->like_std * p->like_std / 2 : 0);
+    const cd_node_cost_fastest f = {chosen, chosen, b->ratio[known], b->spread[known]};
+    cd_node_cost_entry n = {0};
+    cd_node_cost_predicted(&n, &f, &o->pred, o->least_s);
+    k->e->seconds = n.seconds;
+    k->e->spread = n.spread;
+    k->e->least_s = o->least_s;
+    k->e->reason = o->pred.reason;
 }
 
 /* All candidates are scored in one batch. They are ranked by a cautious score (an uncertain prediction counts as slower), but the seconds that
@@ -191,8 +195,7 @@ static cdmpp_status choose(asking *k, cd_scorer *s, cdmpp_err *err) {
         if (!(score > best)) continue;
         best = score;
         at = i;
-        k->e->seconds = fmax(expected_of(k, p), o[i].least_s);
-        k->e->reason = p->reason;
+        expect(k, &o[i]);
     }
     const cd_buf first = k->line[0];
     k->line[0] = k->line[at];

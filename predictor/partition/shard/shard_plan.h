@@ -146,6 +146,7 @@ typedef struct cd_shard_plan_source {
     double stands_spread;       /* standard deviation of ln(true / predicted) that all times have in common because of that; 0: none, or not known */
     double costs_spread;        /* the same because nobody measured there what networks cost; 0: somebody did, NaN: nobody did on any device */
     double unlike;              /* 0..1, share of the network's time there that is of programs unlike those of the training; NaN: the model does not say what it was trained on */
+    double left;                /* 0..1, what others left of its processor when the plan was made to be measured; 0: nobody looked */
     double unlike_of[CD_N_UNLIKE]; /* the share with each reason (cd_trained_on_reason) */
 } cd_shard_plan_source;
 
@@ -160,6 +161,9 @@ typedef struct cd_shard_plan {
     cd_shard_plan_copy *copy;
     cd_shard_plan_baseline *base;
     double predicted_s, bound_s, measured_s; /* measured NaN: not run */
+    double low_s, high_s;       /* interval of predicted_s at CD_REPLAY_LEVEL; NaN: there is none */
+    const char *no_interval;    /* why; NULL: there is one */
+    double others;              /* 0..1, what others used of the processors while it was measured; NaN: not measured, or nobody knows */
     double predicted_gain, measured_gain, ceiling, rho; /* over the better device alone; rho: slower over faster device, whole network */
     bool exact, split;          /* split: any operator is. false: "do not split" */
     const char *verdict;        /* "split 12 of 21 operators", "do not split: ocl0 would have to be ...", "all on cpu0" */

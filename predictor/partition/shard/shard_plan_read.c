@@ -243,6 +243,7 @@ static cdmpp_status read_source(const reader *r, const cd_json *v, uint32_t d, c
     CD_TRY(truth(r, v, "guessed", &s->guessed));
     CD_TRY(must(r, v, "stand_in_spread", &s->stands_spread));
     CD_TRY(real(r, v, "network_cost_spread", (double)NAN, &s->costs_spread));
+    if (cd_json_get(v, "left")) CD_TRY(real(r, v, "left", 0, &s->left));
     CD_TRY(real(r, v, "unlike_share", (double)NAN, &s->unlike));
     CD_TRY(cd_json_need(v, "unlike_reasons", &why, r->err));
     for (uint32_t k = 0; k < CD_N_UNLIKE; k++)
@@ -265,6 +266,19 @@ static cdmpp_status read_sources(const reader *r, const cd_json *root) {
     return CDMPP_OK;
 }
 
+/* Plans of earlier versions have none of these. */
+static cdmpp_status read_doubt(const reader *r, const cd_json *root) {
+    cd_shard_plan *p = r->p;
+    p->low_s = p->high_s = p->others = (double)NAN;
+    p->no_interval = "the plan was made by an earlier version, which wrote none";
+    if (cd_json_get(root, "others")) CD_TRY(real(r, root, "others", (double)NAN, &p->others));
+    if (!cd_json_get(root, "low_s")) return CDMPP_OK;
+    p->no_interval = NULL;
+    CD_TRY(real(r, root, "low_s", (double)NAN, &p->low_s));
+    CD_TRY(real(r, root, "high_s", (double)NAN, &p->high_s));
+    return cd_json_get(root, "no_interval") ? text_or_null(r, root, "no_interval", &p->no_interval) : CDMPP_OK;
+}
+
 /* null means infinity for rho and ceiling (a device cannot run everything) and "not measured" for the measured figures. */
 static cdmpp_status read_head(const reader *r, const cd_json *root) {
     cd_shard_plan *p = r->p;
@@ -284,6 +298,7 @@ static cdmpp_status read_head(const reader *r, const cd_json *root) {
     CD_TRY(must(r, root, "predicted_s", &p->predicted_s));
     CD_TRY(must(r, root, "bound_s", &p->bound_s));
     CD_TRY(real(r, root, "measured_s", (double)NAN, &p->measured_s));
+    CD_TRY(read_doubt(r, root));
     CD_TRY(must(r, root, "predicted_gain", &p->predicted_gain));
     return real(r, root, "measured_gain", (double)NAN, &p->measured_gain);
 }

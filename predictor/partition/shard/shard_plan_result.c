@@ -86,7 +86,7 @@ static void figures(const cd_shard_planner *s, const cd_shard_planner_solution *
     }
     p->predicted_s = cd_shard_planner_cost(s, choice, NULL);
     p->bound_s = f->bound_s, p->exact = !base && f->exact, p->rho = f->rho;
-    p->measured_s = p->measured_gain = (double)NAN;
+    p->measured_s = p->measured_gain = p->others = p->low_s = p->high_s = (double)NAN;
     const double over = isfinite(f->alone_s) ? f->alone_s : f->base_s[s->n_device]; /* none can run all: the placement, the baseline behind the devices */
     p->predicted_gain = p->predicted_s > 0 && isfinite(over) ? over / p->predicted_s : 1;
     p->ceiling = least > 0 && isfinite(over) ? fmax(1, over / least) : 1;

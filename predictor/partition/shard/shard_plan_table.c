@@ -107,7 +107,7 @@ static cdmpp_status nobody(cd_shard_planner *s, uint32_t op, cdmpp_err *err) {
     if (!k->allowed) return CD_FAIL(err, EINVALID, "operator %s (%s): no device may run it", o->name, o->type);
     const char *who = k->n_option ? NULL : cd_shard_planner_without_time(s, k, CD_SHARD_PLANNER_NONE, &s->arena);
     if (!k->n_option)
-        return CD_FAIL(err, EINVALID, "operator %s (%s): no time is known on %s%s%s", o->name, o->type, who ? who : "any device", o->pin == UINT32_MAX ? "" : ", where it is pinned: ",
+        return CD_FAIL(err, EINVALID, "node %s (%s) has no time on %s%s%s", o->name, o->type, who ? who : "any device", o->pin == UINT32_MAX ? "" : ", where it is pinned: ",
                        o->pin == UINT32_MAX ? "" : o->pin_why ? o->pin_why : s->m->device[o->pin].name);
     return CD_FAIL(err, EINVALID, "operator %s (%s): no device that can run it has links from and to %s", o->name, o->type, s->m->device[0].name);
 }

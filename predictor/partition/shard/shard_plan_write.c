@@ -87,6 +87,7 @@ static void put_source(cd_buf *b, const char *name, const cd_shard_plan_source *
     cd_buf_putf(b, ", \"guessed\": %s", s->guessed ? "true" : "false");
     real(b, "stand_in_spread", s->stands_spread);
     real(b, "network_cost_spread", s->costs_spread);
+    real(b, "left", s->left > 0 ? s->left : (double)NAN);
     real(b, "unlike_share", s->unlike);
     cd_buf_puts(b, ", \"unlike_reasons\": {");
     for (uint32_t k = 0; k < CD_N_UNLIKE; k++) {
@@ -113,8 +114,12 @@ static void put_head(cd_buf *b, const cd_shard_plan *p) {
     cd_buf_put_json_real(b, p->rho);
     real(b, "ceiling", p->ceiling);
     real(b, "predicted_s", p->predicted_s);
+    real(b, "low_s", p->low_s);
+    real(b, "high_s", p->high_s);
+    text_or_null(b, "no_interval", p->no_interval);
     real(b, "bound_s", p->bound_s);
     real(b, "measured_s", p->measured_s);
+    real(b, "others", p->others);
     real(b, "predicted_gain", p->predicted_gain);
     real(b, "measured_gain", p->measured_gain);
 }

@@ -1,14 +1,24 @@
 /* The results of a session, and the tasks that it would have. */
 #include <math.h>
+#include <string.h>
 
 #include "predictor/tune/report/report.h"
 
-enum { NAME = 36 };
+enum { NAME = 36, SHAPES = 56 };
 
 /* ---- for people ---- */
 static void put_ms(cd_buf *b, double s) {
     if (s < CD_TUNE_FAILED_S) cd_buf_putf(b, " %10.4g", s * 1e3);
     else cd_buf_puts(b, "          -");
+}
+
+/* "[1,15,15,64],[1,1,64,16]": a workload key without its hash and its blanks. Two tasks of the same operators differ in it. */
+static void put_shapes(cd_buf *b, const char *key) {
+    const char *hash = strstr(key, "\","), *s = hash ? hash + 2 : key, *end = key + strlen(key) - (hash != NULL);
+    const size_t from = b->n;
+    for (; s < end && b->n - from < SHAPES; s++)
+        if (*s != ' ') cd_buf_put(b, s, 1);
+    if (s < end) cd_buf_puts(b, "...");
 }
 
 static void row(cd_buf *b, const cd_tune_session *s, uint32_t i) {
@@ -19,12 +29,14 @@ static void row(cd_buf *b, const cd_tune_session *s, uint32_t i) {
     put_ms(b, r->tuned.seconds);
     if (r->untuned.seconds < CD_TUNE_FAILED_S && r->tuned.seconds < CD_TUNE_FAILED_S) cd_buf_putf(b, " %7.2f", r->untuned.seconds / r->tuned.seconds);
     else cd_buf_puts(b, "       -");
-    cd_buf_putf(b, "  %s\n", cd_tune_verdict_name(r->verdict));
+    cd_buf_putf(b, "  %-8s ", cd_tune_verdict_name(r->verdict));
+    put_shapes(b, s->what->unit[i].of.task->workload_key);
+    cd_buf_puts(b, "\n");
 }
 
 void cd_tune_session_print_text(cd_buf *b, const cd_tune_session *s) {
     double before, after;
-    cd_buf_putf(b, "%-*s %6s %7s %10s %10s %7s  %s\n", NAME, "task", "weight", "trials", "untuned ms", "tuned ms", "ratio", "verdict");
+    cd_buf_putf(b, "%-*s %6s %7s %10s %10s %7s  %-8s %s\n", NAME, "task", "weight", "trials", "untuned ms", "tuned ms", "ratio", "verdict", "shapes");
     for (uint32_t i = 0; i < s->what->n; i++) row(b, s, i);
     if (cd_tune_session_totals(s, &before, &after)) cd_buf_putf(b, "sum of weight x time: %.4g ms untuned, %.4g ms kept, ratio %.2f\n", before * 1e3, after * 1e3, before / after);
     if (!s->run) return;
@@ -99,12 +111,14 @@ void cd_tune_session_print_json(cd_buf *b, const cd_tune_session *s) {
 
 /* ---- tasks ---- */
 void cd_tune_tasks_print_text(cd_buf *b, const cd_tune_tasks *t) {
-    cd_buf_putf(b, "%-*s %6s %10s  %s\n", NAME, "task", "weight", "MFLOP", "target");
+    cd_buf_putf(b, "%-*s %6s %10s  %s\n", NAME, "task", "weight", "MFLOP", "shapes  target");
     for (uint32_t i = 0; i < t->n; i++) {
         const cd_tune_unit *u = &t->unit[i];
         cd_buf_putf(b, "%-*.*s %6g ", NAME, NAME, u->name, u->weight);
         if (u->of.flop < 0) cd_buf_puts(b, "         -");
         else cd_buf_putf(b, "%10.4g", u->of.flop * 1e-6);
+        cd_buf_puts(b, "  ");
+        put_shapes(b, u->of.task->workload_key);
         cd_buf_putf(b, "  %s\n", u->of.target);
     }
 }

@@ -159,6 +159,14 @@ static void external(cd_fuse_importer *m, uint32_t node) {
     }
 }
 
+/* Why an operator without a rule has no program. */
+static const char *why_not(const cd_graph_node *n) {
+    if (!strcmp(n->domain, "cdmpp.gradient")) return "this operator has no gradient";
+    if (strstr(n->op, "QuantizeLinear") || !strncmp(n->op, "QLinear", 7) || strstr(n->op, "Integer"))
+        return "no compute definition for this operator: those of quantised networks have none, export the network in float32";
+    return "no compute definition for this operator";
+}
+
 /* Folded nodes need nothing: their tensors are leaves. A rule that gives no node for a result that is read has failed. */
 static void one(cd_fuse_importer *m, uint32_t node) {
     m->n = &m->g->node[node];
@@ -167,7 +175,7 @@ static void one(cd_fuse_importer *m, uint32_t node) {
     if (m->n->folded) return;
     const cd_fuse_import_rule *r = m->n->opaque ? NULL : rule_of(m->n->op);
     if (r) r->fn(m);
-    else if (m->n->opaque || !cd_fuse_import_elementwise(m)) m->why = !strcmp(m->n->domain, "cdmpp.gradient") ? "this operator has no gradient" : "no compute definition for this operator";
+    else if (m->n->opaque || !cd_fuse_import_elementwise(m)) m->why = why_not(m->n);
     for (uint32_t k = 0; !m->why && k < m->n->n_out; k++)
         if (cd_fuse_import_is_used(m, k) && m->id[m->n->out[k]] == CD_GRAPH_NONE) m->why = "a result that has no compute definition is used";
     if (m->why) external(m, node);

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/io/io.h"
 #include "profiler/runtime/single/single_internal.h"
 
 void cd_op_profile_free(cd_op_profile *n) {
@@ -20,17 +21,6 @@ void cd_op_profile_free(cd_op_profile *n) {
 
 /* ---- the child: cd_op_profile_report, then cd_op_profile_step (n_step) ---- */
 
-static bool put_all(int fd, const void *p, size_t n) {
-    for (const char *at = p; n;) {
-        const ssize_t k = write(fd, at, n);
-        if (k < 0 && errno == EINTR) continue;
-        if (k <= 0) return false;
-        at += k;
-        n -= (size_t)k;
-    }
-    return true;
-}
-
 static void child(const cd_op_profile_net *m, const cd_op_profile_options *o, int fd) {
     cd_op_profile_report t;
     memset(&t, 0, sizeof t);
@@ -40,7 +30,7 @@ static void child(const cd_op_profile_net *m, const cd_op_profile_options *o, in
     if (step) cd_op_profile_measure(m, o, &t, step);
     else t.status = CD_FAIL(&t.err, ENOMEM, "network");
     if (getrusage(RUSAGE_SELF, &u) == 0) t.rss_peak = (int64_t)u.ru_maxrss * 1024;
-    const bool good = put_all(fd, &t, sizeof t) && (t.status || put_all(fd, step, bytes));
+    const bool good = cd_fd_put(fd, &t, sizeof t) && (t.status || cd_fd_put(fd, step, bytes));
     _exit(good ? 0 : 1);
 }
 
@@ -53,6 +43,7 @@ static bool get_all(int fd, void *p, size_t n, double until) {
         const int ready = left > 0 ? poll(&f, 1, left > 1000 ? 1000000 : (int)(left * 1000) + 1) : 0;
         if (ready < 0 && errno == EINTR) return false; /* a signal such as ^C: the caller checks its stop flag */
         const ssize_t k = ready > 0 ? read(fd, at, n) : 0;
+        if (k < 0 && errno == EINTR) continue;
         if (k <= 0) return false;
         at += k;
         n -= (size_t)k;

@@ -237,4 +237,20 @@ TEST(progress_lines) {
     }
 }
 
-TESTS(NULL, NULL, levels, errors, warnings_are_kept, long_text_is_cut, lines_do_not_mix, progress_text, progress_on_a_terminal, progress_lines)
+/* A library's log: nobody hears it. */
+TEST(nobody_hears) {
+    cd_log log;
+    cd_progress p;
+    cd_log_init(&log, "x", NULL);
+    assert_false(cd_log_redraws(NULL) || cd_log_colours(NULL));
+    cd_log_redraw(&log, "text", 4);
+    cd_progress_begin(&p, &log, "work", "items", 10);
+    assert_false(p.tty);
+    p.every_s = 0;
+    cd_progress_step(&p, 5);
+    cd_progress_end(&p);
+    cd_log_put(&log, CD_LOG_ERROR, "e");
+    cd_log_done(&log);
+}
+
+TESTS(NULL, NULL, nobody_hears, levels, errors, warnings_are_kept, long_text_is_cut, lines_do_not_mix, progress_text, progress_on_a_terminal, progress_lines)

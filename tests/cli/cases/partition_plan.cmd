@@ -82,7 +82,29 @@ J
 gpu() { no cdmpp-partition -q --model squeezenet-1.1 --input-size 64 --machine gpu.json "$@"; }
 gpu --cost-model "$M" --as v100 --trials 2 --compare --save-plan g.json >3.txt; gpu --plan g.json | cmp - 3.txt && echo same
 echo "--- without --trials the whole has the time that cdmpp-replay gives it"
-a=$(cdmpp-replay -q --json --network mobilenet-v2 --input-size 32 --cost-model "$M" --device zen5-avx2 --cache '' | grep -o '"latency_s":[^,]*' | cut -d : -f 2)
-b=$(cdmpp-partition -q --json --network mobilenet-v2 --input-size 32 --cost-model "$M" --as zen5-avx2 --devices cpu0 | grep -o '"predicted_s":[^,]*' | head -n 1 | cut -d : -f 2)
+cdmpp-replay -q --json --network mobilenet-v2 --input-size 32 --cost-model "$M" --device zen5-avx2 --cache '' >r.json
+cdmpp-partition -q --json --network mobilenet-v2 --input-size 32 --cost-model "$M" --as zen5-avx2 --devices cpu0 --save-plan i.json >i.txt
+a=$(first latency_s r.json); b=$(first predicted_s i.txt)
 # a launch takes 0.2 us
 awk "BEGIN { print ($b > $a * 0.99 && $b < $a * 1.02 + 2e-5) ? \"alike\" : \"$a and $b\" }"
+echo "--- with a model that knows how far off it is, the interval too"
+M=$ROOT/tests/golden/model_v3.cdmpp
+cdmpp-replay -q --json --network mobilenet-v2 --input-size 32 --cost-model "$M" --device zen5-avx2 --cache '' >r.json
+cdmpp-partition -q --json --network mobilenet-v2 --input-size 32 --cost-model "$M" --as zen5-avx2 --devices cpu0 --save-plan i.json >i.txt
+for end in low_s high_s; do
+    awk -v e=$end -v a="$(first $end r.json)" -v b="$(first $end i.txt)" 'BEGIN { print (b > a * 0.97 && b < a * 1.04 + 2e-5) ? "alike" : e " " a " and " b }'
+done
+saved() { grep -o "\"$1\": [0-9.e-]*" i.json | head -n 1 | cut -d ' ' -f 2; }
+[ "$(saved low_s)" = "$(first low_s i.txt)" ] && [ "$(saved high_s)" = "$(first high_s i.txt)" ] && echo "and in the plan's file"
+read_it() { cdmpp-partition -q --network mobilenet-v2 --input-size 32 --devices cpu0 "$@"; }
+read_it --plan i.json | grep -c '^90 % interval'
+cdmpp-partition -q --network mobilenet-v2 --input-size 32 --cost-model "$M" --as zen5-avx2 --trials 2 --json >two.txt
+awk -v l="$(first low_s two.txt)" -v p="$(first predicted_s two.txt)" -v h="$(first high_s two.txt)" 'BEGIN { print (l > 0 && l < p && p < h) ? "split over two devices: around the plan" : l " " p " " h }'
+echo "--- a plan of an earlier version has none, and says so"
+sed -E 's/, "(low_s|high_s|no_interval)": [^,]*//g' i.json >old.json
+read_it --plan old.json --json >old.txt; grep -o '"low_s":null,"high_s":null,"no_interval":"[^"]*"' old.txt
+echo "--- a plan that was made and measured on a busy machine says that when it is read"
+sed -e 's/"left": null/"left": 0.4/' -e 's/"others": null/"others": 0.5/' i.json >busy.json
+read_it --plan busy.json 2>&1 >/dev/null | grep -c others
+cdmpp-partition --network mobilenet-v2 --input-size 32 --devices cpu0 --plan busy.json 2>&1 >/dev/null | grep others
+exit 0

@@ -15,6 +15,8 @@ $P near --store s.db --operator none --shape '[[1]]'; echo "status $?"
 $P sell --store s.db; echo "status $?"
 $P best --store none.db --operator x; echo "status $?"
 $P import --store log.json log.json; echo "status $?"
+# a file that is not there leaves no store behind, nor does it change one
+$P import --store new.db log.json nosuch.json; echo "status $?"; ls new.db 2>/dev/null || echo "no store"
 # which factors of which operators were measured on what
 T='cdmpp-profile store tables --store s.db'
 $T | sed '/^\* /d; s/dag:[0-9a-f]*/dag:H/; s/^| \(zen5\) |.*/| \1 |/' | head -n 12

@@ -5,7 +5,7 @@ cdmpp-extract -q --tasks "$K" --out a.h5 "$HELD" old.json || exit
 try() {
     cdmpp-train "$ROOT/configs/quickstart.yaml" --set data.files=a.h5 --set 'data.devices=[]' --set train.rounds=5 "$@" >out.txt 2>/dev/null
     echo "status $?"
-    sed -n '/^target/p; s/^\([a-z]* (.*)\):.*/\1/p; /^[0-9]/p; /^dropped/p' out.txt
+    sed -n '/^target/p; s/^\([a-z]* (.*)\):.*/\1/p; /^[0-9]/p; /^left out/p' out.txt
 }
 held() { try --set split.kind=device --set split.test_names=zen5-avx512 --set split.target_tasks="$1" --set split.target_select="$2" -j "$3"; }
 held 0 kmeans 1

@@ -16,7 +16,7 @@ tune --tuner random --trials 6 --per-round 3 --out a.json --best best.json --cur
 wc -l <a.json; sed 's/"r":.*//' a.json | sort | uniq -d; cut -d, -f1-4 c.csv | head -1; wc -l <c.csv
 cdmpp-extract --tasks t.json --out a.h5 a.json -q && echo extracted; cdmpp-profile records --dry-run --tasks t.json best.json
 tune --tuner random --trials 1 --warm a.json --out w.json 2>&1 >text | grep warm
-tune --tune=false --emit c --emit-dir e -q | awk 'NR == 2 {print $1, $2, $3, $4, $6, $NF}'
+tune --tune=false --emit c --emit-dir e -q | awk 'NR == 2 {print $1, $2, $3, $4, $6, $(NF - 1)}'
 (cd e && gcc -O1 -march=native -Wno-psabi -fopenmp task0.c -o t -lm && ./t 5 | sed 's/^[0-9.e-]* s/T s/')
 tune --compare random,ga --at 2,4 --trials 4 --out cmp.json --curves cmp.curve -q | sed 's/[0-9.]*[0-9]e-[0-9]*/N/g; s/0\.[0-9]*/N/g'
 ls cmp*; wc -l <cmp.ga.json

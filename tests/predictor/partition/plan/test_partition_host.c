@@ -74,6 +74,7 @@ TEST(programs_take_longer_by_what_is_left) {
     left(0.5, 1, 0.5, 0.95, 0);
     const double want[N] = {2, 2, 6, 4, 5};
     for (int d = 0; d < N; d++) assert_close(p.machine.device[d].scale, want[d], 1e-12, 0);
+    for (int d = 0; d < N; d++) assert_true(p.source[d].left == p.left[d]); /* for the plan's file */
     assert_non_null(strstr(said, "others use the processor of cpu0: 50 % of it is left, and the plan counts with that\n"));
     assert_non_null(strstr(said, "processor of cpu1: 50 %"));
     assert_true(!strstr(said, "ocl0") && !strstr(said, "own0") && !strstr(said, "cpu2"));

@@ -74,6 +74,7 @@ static void what_is_no_difference_changes_nothing(void **state) {
     assert_true(cd_partition_disturbed(&p));
     assert_ok(cd_partition_verdict(&p, &err));
     assert_non_null(strstr(p.plan->verdict, "; the measurement was disturbed: others used 38 % of the processors meanwhile"));
+    assert_true(p.plan->others == 0.384);
     p.run.others = NAN; /* the system does not say */
     assert_false(cd_partition_disturbed(&p));
     end(&p);

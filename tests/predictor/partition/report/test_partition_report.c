@@ -33,7 +33,7 @@ static void make(void) {
     base[2] = (cd_shard_plan_baseline){"equal", 3, 2};
     base[3] = (cd_shard_plan_baseline){"greedy", INFINITY, NAN};
     plan = (cd_shard_plan){.network = "net", .batch = 16, .n_device = 2, .n_op = OPS, .n_copy = 4, .n_base = BASES, .device = device, .op = op, .copy = copy, .base = base,
-                           .predicted_s = 2.5, .bound_s = 2.25, .measured_s = 4, .predicted_gain = 2, .measured_gain = 2.125, .ceiling = 3, .rho = 1.25, .exact = true, .split = true,
+                           .predicted_s = 2.5, .low_s = 2, .high_s = 3.5, .bound_s = 2.25, .measured_s = 4, .predicted_gain = 2, .measured_gain = 2.125, .ceiling = 3, .rho = 1.25, .exact = true, .split = true,
                            .verdict = "split 1 of 3"};
     options = cd_partition_defaults();
     p = (cd_partition){.o = &options, .plan = &plan, .net = {.n_op = OPS, .op = net_op}, .n_base = BASES};
@@ -111,7 +111,7 @@ static void test_json(void **state) {
     (void)state;
     make();
     const cd_json *o = json_of(&a, &b);
-    IS(o, {"batch", 16}, {"predicted_s", 2.5}, {"measured_s", 4}, {"predicted_gain", 2}, {"measured_gain", 2.125}, {"ceiling", 3}, {"rho", 1.25}, {"bound_s", 2.25}, {"exact", 1}, {"split", 1});
+    IS(o, {"batch", 16}, {"predicted_s", 2.5}, {"low_s", 2}, {"high_s", 3.5}, {"measured_s", 4}, {"predicted_gain", 2}, {"measured_gain", 2.125}, {"ceiling", 3}, {"rho", 1.25}, {"bound_s", 2.25}, {"exact", 1}, {"split", 1});
     text_is(o, "network", "net");
     text_is(o, "verdict", "split 1 of 3");
     const cd_json *d = cd_json_get(o, "devices"), *x = cd_json_get(o, "baselines");
@@ -210,7 +210,7 @@ static void test_text(void **state) {
     has(b.p, "\ncpu0            @   0.833x of 3.000x  @   1.000x   -25.0 %\n", (const double[]){6, 8});
     has(b.p, "\nocl0            @   1.000x of 3.000x  @   0.800x   -50.0 %\n", (const double[]){5, 10});
     assert_null(strstr(b.p, "\nequal"));
-    has(b.p, "\nthe plan        @   2.000x of 3.000x  @   2.000x   -37.5 %\nsplit 1 of 3\n", (const double[]){2.5, 4});
+    has(b.p, "\nthe plan        @   2.000x of 3.000x  @   2.000x   -37.5 %\n90 % interval of the plan's predicted time: 2.00 s to 3.50 s\nsplit 1 of 3\n", (const double[]){2.5, 4});
     /* three copies, one of them inside a memory, and a wait */
     has(b.p, "\nexchange: 1 waits, 3 copies, 6 KiB between memories and 1 KiB within one, @ in all\n", (const double[]){0.9375});
     /* c could save 3/4 of 1 s, a a third of 1 s; b nothing */

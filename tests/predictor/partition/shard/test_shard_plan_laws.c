@@ -319,7 +319,7 @@ static void bad_input(void **state) {
     m.nan = false;
     m.op[0].allowed = 4, fails(&m, &a, CDMPP_EINVALID, "operator op0 (Gemm): no device may run it"), m.op[0].allowed = 0;
     m.op[0].pin = 5, fails(&m, &a, CDMPP_EINVALID, "pinned to device 5 of 2"), m.op[0].pin = UINT32_MAX;
-    m.infinite = true, m.op[0].pin = 1, fails(&m, &a, CDMPP_EINVALID, "operator op0 (Gemm): no time is known on d1, where it is pinned: d1"), m.infinite = false;
+    m.infinite = true, m.op[0].pin = 1, fails(&m, &a, CDMPP_EINVALID, "node op0 (Gemm) has no time on d1, where it is pinned: d1"), m.infinite = false;
     m.machine.links.n = 0, fails(&m, &a, CDMPP_EINVALID, "no device that can run it has links from and to d0"), m.op[0].pin = UINT32_MAX;
     cd_shard_plan *p = plan_of(&m, &a); /* no link: all on the first */
     assert_true(!p->split && isinf(p->base[1].predicted_s) && p->predicted_s == p->base[0].predicted_s);
@@ -356,7 +356,7 @@ static void no_time_is_not_cannot(void **state) {
     assert_string_equal(p->verdict, "do not split, all on d0: d1 may not run 3 of 3 operators");
     cd_shard_plan_free(p);
     m.infinite = true, m.op[0].allowed = 0, m.op[0].pin = 1;
-    fails(&m, &a, CDMPP_EINVALID, "operator op0 (Gemm): no time is known on d1 (none of 64 drawn schedules lowers), where it is pinned: d1");
+    fails(&m, &a, CDMPP_EINVALID, "node op0 (Gemm) has no time on d1 (none of 64 drawn schedules lowers), where it is pinned: d1");
     ms_free(&m);
 }
 

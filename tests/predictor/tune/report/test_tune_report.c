@@ -10,7 +10,7 @@ static void is(cd_buf *b, const char *want) {
 }
 
 /* ---- two tasks; a session in which nothing was searched ---- */
-static cd_task task[2] = {{.workload_key = "[\"a\", 1]"}, {.workload_key = "b"}};
+static cd_task task[2] = {{.workload_key = "[\"a\", [1, 3, 64, 64], [7]]"}, {.workload_key = "b"}};
 static cd_tune_unit unit[2] = {{.of = {.task = &task[0], .target = "llvm", .flop = 3e6}, .weight = 2, .name = "first"},
                                {.of = {.task = &task[1], .target = "cuda", .flop = -1}, .weight = 0.5, .name = "a name of more than thirty-six letters, cut"}};
 static cd_tune_tasks tasks = {.unit = unit, .n = 2};
@@ -28,14 +28,14 @@ static void test_session(void **state) {
     cd_tune_session s = session();
     cd_tune_session_print_text(&b, &s);
     cd_buf want = {0};
-    cd_buf_putf(&want, "task                                 weight  trials untuned ms   tuned ms   ratio  verdict\n"
-                       "first                                     2       0          8          2    4.00  %s\n"
-                       "a name of more than thirty-six lette    0.5       0          4          -       -  %s\n"
+    cd_buf_putf(&want, "task                                 weight  trials untuned ms   tuned ms   ratio  verdict  shapes\n"
+                       "first                                     2       0          8          2    4.00  %-8s [1,3,64,64],[7]\n"
+                       "a name of more than thirty-six lette    0.5       0          4          -       -  %-8s b\n"
                        "sum of weight x time: 18 ms untuned, 6 ms kept, ratio 3.00\n", cd_tune_verdict_name(CD_TUNE_BETTER), cd_tune_verdict_name(CD_TUNE_FAILS));
     is(&b, want.p);
     cd_tune_session_print_json(&b, &s);
     cd_buf_clear(&want);
-    cd_buf_putf(&want, "{\"tasks\":[{\"workload_key\":\"[\\\"a\\\", 1]\",\"name\":\"first\",\"weight\":2,\"flop\":3000000,\"untuned_s\":0.0080000000000000002,\"tuned_s\":0.002,\"max_error\":0.125,\"verdict\":\"%s\"},"
+    cd_buf_putf(&want, "{\"tasks\":[{\"workload_key\":\"[\\\"a\\\", [1, 3, 64, 64], [7]]\",\"name\":\"first\",\"weight\":2,\"flop\":3000000,\"untuned_s\":0.0080000000000000002,\"tuned_s\":0.002,\"max_error\":0.125,\"verdict\":\"%s\"},"
                        "{\"workload_key\":\"b\",\"name\":\"a name of more than thirty-six letters, cut\",\"weight\":0.5,\"flop\":null,\"untuned_s\":0.0040000000000000001,\"tuned_s\":null,\"verdict\":\"%s\"}],"
                        "\"untuned_total_s\":0.018000000000000002,\"kept_total_s\":0.0060000000000000001}", cd_tune_verdict_name(CD_TUNE_BETTER), cd_tune_verdict_name(CD_TUNE_FAILS));
     is(&b, want.p);
@@ -53,10 +53,10 @@ static void test_tasks(void **state) {
     cd_buf b = {0};
     (void)state;
     cd_tune_tasks_print_text(&b, &tasks);
-    is(&b, "task                                 weight      MFLOP  target\nfirst                                     2          3  llvm\n"
-           "a name of more than thirty-six lette    0.5          -  cuda\n");
+    is(&b, "task                                 weight      MFLOP  shapes  target\nfirst                                     2          3  [1,3,64,64],[7]  llvm\n"
+           "a name of more than thirty-six lette    0.5          -  b  cuda\n");
     cd_tune_tasks_print_json(&b, &tasks);
-    is(&b, "{\"tasks\":[{\"workload_key\":\"[\\\"a\\\", 1]\",\"target\":\"llvm\",\"weight\":2},{\"workload_key\":\"b\",\"target\":\"cuda\",\"weight\":0.5}]}");
+    is(&b, "{\"tasks\":[{\"workload_key\":\"[\\\"a\\\", [1, 3, 64, 64], [7]]\",\"target\":\"llvm\",\"weight\":2},{\"workload_key\":\"b\",\"target\":\"cuda\",\"weight\":0.5}]}");
     cd_buf_free(&b);
 }
 
@@ -69,12 +69,12 @@ static void test_comparison(void **state) {
     cd_buf b = {0}, want = {0};
     (void)state;
     cd_tune_compare_print_csv(&b, &c, &tasks, "net");
-    cd_buf_putf(&want, "modelname,tuner,0,10,50\n\"[\"\"a\"\", 1]\",%s,500,250,125\n\"[\"\"a\"\", 1]\",%s,1000,,2000\n\"b\",%s,3000,4000,5000\n\"b\",%s,6000,7000,8000\n"
+    cd_buf_putf(&want, "modelname,tuner,0,10,50\n\"[\"\"a\"\", [1, 3, 64, 64], [7]]\",%s,500,250,125\n\"[\"\"a\"\", [1, 3, 64, 64], [7]]\",%s,1000,,2000\n\"b\",%s,3000,4000,5000\n\"b\",%s,6000,7000,8000\n"
                        "\"net\",%s,9000,10000,11000\n\"net\",%s,12000,13000,14000\n", x, y, x, y, x, y);
     is(&b, want.p);
     cd_tune_compare_print_json(&b, &c, &tasks, "net");
     cd_buf_clear(&want);
-    cd_buf_putf(&want, "{\"at\":[0,10,50],\"rows\":[{\"modelname\":\"[\\\"a\\\", 1]\",\"tuner\":\"%s\",\"ms\":[500,250,125]},{\"modelname\":\"[\\\"a\\\", 1]\",\"tuner\":\"%s\",\"ms\":[1000,null,2000]},"
+    cd_buf_putf(&want, "{\"at\":[0,10,50],\"rows\":[{\"modelname\":\"[\\\"a\\\", [1, 3, 64, 64], [7]]\",\"tuner\":\"%s\",\"ms\":[500,250,125]},{\"modelname\":\"[\\\"a\\\", [1, 3, 64, 64], [7]]\",\"tuner\":\"%s\",\"ms\":[1000,null,2000]},"
                        "{\"modelname\":\"b\",\"tuner\":\"%s\",\"ms\":[3000,4000,5000]},{\"modelname\":\"b\",\"tuner\":\"%s\",\"ms\":[6000,7000,8000]},"
                        "{\"modelname\":\"net\",\"tuner\":\"%s\",\"ms\":[9000,10000,11000]},{\"modelname\":\"net\",\"tuner\":\"%s\",\"ms\":[12000,13000,14000]}]}", x, y, x, y, x, y);
     is(&b, want.p);

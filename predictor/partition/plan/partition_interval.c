@@ -1,0 +1,116 @@
+/* How far off the predicted time of a plan may be, as cdmpp-replay says it of a network: operators get random times with their spreads, those of one task on one device
+ * of a model together.
+ *
+ *   operator 0 ──> operator 1 ──> ...            a plan's time is that sum, so the net that is drawn is that chain
+ *     its parts side by side, then its join      what is known (exchanges, wake-ups) is one operator without a spread
+ *
+ * Of a part the spread is that of the whole operator on its device. What all times of a device have in common comes on top, by its part of the time. */
+#include <math.h>
+#include <string.h>
+
+#include "predictor/partition/plan/partition_internal.h"
+#include "predictor/replay/replay.h"
+
+typedef struct chain {
+    cd_partition *p;
+    const cd_shard_plan *plan;
+    cd_replay_op *op;
+    uint32_t *after;
+    uint32_t n_op, n_after, last, n_last; /* what ends the operator before */
+    double on_s[CD_MACHINE_DEVICES], ops_s, least_s;
+} chain;
+
+/* The first operator of the same task, on the first device of the same model. */
+static uint32_t like_of(const chain *c, uint32_t op, uint32_t device) {
+    const cd_shard_cost_model *by = c->p->by;
+    uint32_t k = 0, d = 0;
+    while (k < op && strcmp(c->plan->op[k].key, c->plan->op[op].key) != 0) k++;
+    while (d < device && !(by[d].model == by[device].model && by[d].device && by[device].device && !strcmp(by[d].device, by[device].device))) d++;
+    return (c->plan->op[op].key[0] ? k : op) * CD_MACHINE_DEVICES + d;
+}
+
+/* Behind all that ends the operator before. */
+static void add(chain *c, const cd_replay_op *o) {
+    c->op[c->n_op] = *o;
+    c->op[c->n_op].first = c->n_after;
+    c->op[c->n_op++].n_after = c->n_last;
+    for (uint32_t i = 0; i < c->n_last; i++) c->after[c->n_after++] = c->last + i;
+}
+
+static void ends(chain *c, uint32_t first) {
+    c->last = first;
+    c->n_last = c->n_op - first;
+}
+
+/* A part needs at best its share of what the whole needs. */
+static double least_of(const cd_shard_plan_op *o, const cd_shard_plan_part *v, double whole_s) {
+    const double extent = (double)o->part[o->n_part - 1].hi;
+    return fmin(v->seconds, o->dim[0] && extent > 0 ? whole_s * (double)(v->hi - v->lo) / extent : whole_s);
+}
+
+static cdmpp_status add_op(chain *c, uint32_t k, cdmpp_err *err) {
+    const cd_shard_plan_op *o = &c->plan->op[k];
+    const uint32_t first = c->n_op;
+    double spread, least, longest = 0, needed = 0;
+    for (uint32_t i = 0; i < o->n_part; i++) {
+        const cd_shard_plan_part *v = &o->part[i];
+        CD_TRY(cd_shard_cost_doubt(c->p->cost, k, v->device, &spread, &least, err));
+        add(c, &(cd_replay_op){.name = o->name, .like = like_of(c, k, v->device), .seconds = v->seconds, .spread = spread});
+        c->on_s[v->device] += v->seconds;
+        longest = fmax(longest, v->seconds);
+        needed = fmax(needed, least_of(o, v, least));
+    }
+    ends(c, first);
+    c->ops_s += longest;
+    c->least_s += needed;
+    if (o->join == UINT32_MAX) return CDMPP_OK;
+    CD_TRY(cd_shard_cost_doubt(c->p->cost, k, o->join, &spread, &least, err));
+    add(c, &(cd_replay_op){.name = o->name, .like = like_of(c, k, o->join), .seconds = o->join_s, .spread = spread});
+    c->on_s[o->join] += o->join_s;
+    c->ops_s += o->join_s;
+    ends(c, c->n_op - 1);
+    return CDMPP_OK;
+}
+
+/* Each device by its part of the time, as cd_network_estimate_widen. */
+static double common(const chain *c) {
+    double spread = 0;
+    for (uint32_t d = 0; d < c->plan->n_device; d++) {
+        const cd_shard_plan_source *s = &c->p->source[d];
+        if (c->ops_s > 0) spread += hypot(s->stands_spread, isnan(s->costs_spread) ? 0 : s->costs_spread) * fmin(1, c->on_s[d] / c->ops_s);
+    }
+    return spread;
+}
+
+static cdmpp_status fill(chain *c, cd_arena *a, cdmpp_err *err) {
+    size_t ops = 1, afters = 0;
+    for (uint32_t k = 0; k < c->plan->n_op; k++) {
+        ops += c->plan->op[k].n_part + 1u;
+        afters += (size_t)CD_MACHINE_DEVICES * (c->plan->op[k].n_part + 1u);
+    }
+    c->op = CD_NEWN(a, cd_replay_op, ops);
+    c->after = CD_NEWN(a, uint32_t, afters + 1);
+    if (!c->op || !c->after) return CD_FAIL(err, ENOMEM, "an interval of %u operators", c->plan->n_op);
+    add(c, &(cd_replay_op){.name = "exchange", .like = UINT32_MAX});
+    ends(c, 0);
+    for (uint32_t k = 0; k < c->plan->n_op; k++) CD_TRY(add_op(c, k, err));
+    c->op[0].seconds = fmax(0, c->plan->predicted_s - c->ops_s);
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_partition_interval(cd_partition *p, cd_shard_plan *plan, cdmpp_err *err) {
+    cd_arena a = {0};
+    chain c = {.p = p, .plan = plan};
+    cd_replay_interval i;
+    const cd_replay_device all = {.name = "all", .workers = CD_MACHINE_DEVICES, .policy = CD_REPLAY_ORDER};
+    cdmpp_status st = fill(&c, &a, err);
+    const cd_replay_net n = {.n_op = c.n_op, .n_after = c.n_after, .n_device = 1, .op = c.op, .after = c.after, .device = &all};
+    if (!st) st = cd_replay_interval_of(&n, plan->predicted_s, CD_REPLAY_LEVEL, CD_REPLAY_SHARED, (uint64_t)p->o->seed, &i, err);
+    cd_arena_free(&a);
+    if (st) return st;
+    cd_replay_interval_finish(plan->predicted_s, common(&c), fmin(c.least_s, plan->predicted_s), CD_REPLAY_LEVEL, &i);
+    plan->low_s = i.low_s;
+    plan->high_s = i.high_s;
+    plan->no_interval = isnan(i.low_s) ? "the models do not say how far off their times may be" : NULL;
+    return CDMPP_OK;
+}
