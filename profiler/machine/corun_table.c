@@ -27,22 +27,58 @@ static cdmpp_status begin(cd_corun_table *t, size_t most, cdmpp_err *err) {
     return t->name && t->seconds && t->bytes ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu operators", most);
 }
 
+/* The median over the pairs that it stands in. */
+static cdmpp_status alone(cd_corun_table *t, const cd_corun_row *row, const uint32_t (*op)[2], size_t n_row, cdmpp_err *err) {
+    double *v = CD_NEWN(&t->arena, double, 2 * n_row + 1);
+    if (!v) return CD_FAIL(err, ENOMEM, "%zu pairs", n_row);
+    for (uint32_t a = 0; a < t->n; a++) {
+        size_t m = 0;
+        for (size_t i = 0; i < 2 * n_row; i++)
+            if (op[i / 2][i % 2] == a) v[m++] = row[i / 2].solo_s[i % 2];
+        if (!m) continue; /* all its pairs failed: cd_corun_table_group will miss them */
+        cd_sort_doubles(v, m);
+        t->seconds[a] = cd_sort_median(v, m);
+    }
+    return CDMPP_OK;
+}
+
+static double share(const cd_corun_table *t, uint32_t op) { return cd_contention_share(t->bytes[op], t->seconds[op], t->fit.peak_bytes_per_s); }
+
+/* The law's factor for a beside or with b. */
+static double law(const cd_corun_table *t, int how, uint32_t a, uint32_t b) {
+    return cd_contention_slow(&t->fit, share(t, a), share(t, a) + share(t, b), 1, how == SHARED);
+}
+
+/* The part of the variance of ln(slowdown / law) that is no noise. */
+static double real_part(const cd_corun_table *t, const cd_corun_row *row, const uint32_t (*op)[2], size_t n_row, int how) {
+    double noise = 0, all = 0;
+    size_t self = 0, m = 0;
+    for (size_t i = 0; i < n_row; i++) {
+        if (row[i].shared != how) continue;
+        if (op[i][0] == op[i][1]) noise += pow(log(row[i].slowdown[0] / row[i].slowdown[1]), 2) / 2, self++;
+        for (int k = 0; k < 2; k++) all += pow(log(row[i].slowdown[k] / law(t, how, op[i][k], op[i][!k])), 2), m++;
+    }
+    if (!self || !(all > 0)) return 1; /* nothing tells the noise */
+    return fmax(0, 1 - noise / (double)self / (all / (double)m));
+}
+
 /* The matrices, once all operators have their numbers: op (n_row, 2). */
 static cdmpp_status fill(cd_corun_table *t, const cd_corun_row *row, const uint32_t (*op)[2], size_t n_row, cdmpp_err *err) {
     const size_t cells = (size_t)t->n * t->n;
-    uint32_t *count = CD_NEWN(&t->arena, uint32_t, t->n + 1);
     for (int how = BESIDE; how <= SHARED; how++) t->slow[how] = CD_NEWN(&t->arena, double, cells);
-    if (!count || !t->slow[BESIDE] || !t->slow[SHARED]) return CD_FAIL(err, ENOMEM, "%u operators", t->n);
+    if (!t->slow[BESIDE] || !t->slow[SHARED]) return CD_FAIL(err, ENOMEM, "%u operators", t->n);
+    for (size_t i = 0; i < n_row; i++)
+        for (int k = 0; k < 2; k++) t->bytes[op[i][k]] = row[i].bytes[k];
+    CD_TRY(alone(t, row, op, n_row, err));
+    CD_TRY(cd_contention_fit(row, n_row, &t->fit, err));
+    for (int how = BESIDE; how <= SHARED; how++) t->real[how] = real_part(t, row, op, n_row, how);
     for (size_t i = 0; i < n_row; i++)
         for (int k = 0; k < 2; k++) {
             const uint32_t a = op[i][k], b = op[i][!k];
-            double *cell = &t->slow[row[i].shared][(size_t)a * t->n + b];
-            *cell = a == b && k ? (*cell + row[i].slowdown[k]) / 2 : row[i].slowdown[k]; /* with itself: both sides */
-            t->seconds[a] += row[i].solo_s[k], count[a]++;
-            t->bytes[a] = row[i].bytes[k];
+            const double slow = a == b ? sqrt(row[i].slowdown[0] * row[i].slowdown[1]) : row[i].slowdown[k], l = law(t, row[i].shared, a, b);
+            t->slow[row[i].shared][(size_t)a * t->n + b] = l * pow(slow / l, t->real[row[i].shared]);
         }
-    for (uint32_t k = 0; k < t->n; k++) t->seconds[k] /= count[k];
-    return cd_contention_fit(row, n_row, &t->fit, err);
+    return CDMPP_OK;
 }
 
 /* ---- from a file ---- */
@@ -116,8 +152,6 @@ cdmpp_status cd_corun_table_of(const cd_record_corun *c, cd_corun_table *t, cdmp
 }
 
 /* ---- the law of groups ---- */
-
-static double share(const cd_corun_table *t, uint32_t op) { return cd_contention_share(t->bytes[op], t->seconds[op], t->fit.peak_bytes_per_s); }
 
 static cdmpp_status pair(const cd_corun_table *t, int how, uint32_t a, uint32_t b, double *out, cdmpp_err *err) {
     *out = t->slow[how][(size_t)a * t->n + b];

@@ -7,7 +7,8 @@
  *   (2) M = 1 - s + s S, the law of the memory (contention.h), S its share and those of the other places; operators of a place run in turns, so a place
  *       has the mean share of its operators. This is what pairs do not show where two do not fill the memory and three do;
  *   (3) B = 1 + sum over the other places of the mean of (beside[k][j] / M of the pair - 1): what the law leaves of each pair.
- * Nothing is fitted to groups. Seconds, bytes. Any thread. */
+ * Pairs are noisy. A program beside itself is measured twice, so these pairs tell the noise; what each pair differs from the fitted law is taken for real
+ * only by the part of its variance that is no noise (`real`), else the law stands. Nothing is fitted to groups. Seconds, bytes. Any thread. */
 #ifndef CD_CORUN_TABLE_H
 #define CD_CORUN_TABLE_H
 #include "profiler/machine/contention.h"
@@ -17,9 +18,10 @@ typedef struct cd_corun_table {
     cd_arena arena;
     uint32_t n;
     const char **name;          /* (n) workload keys */
-    double *seconds, *bytes;    /* (n) alone: the mean over its pairs; of its parameters */
+    double *seconds, *bytes;    /* (n) alone: the median over its pairs; of its parameters */
     double *slow[2];            /* (n, n) beside, shared: row by column; 0: not measured */
     cd_contention fit;
+    double real[2];             /* 0: all that differs from the law is noise, 1: nothing is */
 } cd_corun_table;
 
 /* Out of the file of `cdmpp-profile corun --out`; into a zeroed one. Errors: those of cd_contention_read and cd_contention_fit. Free `t` after an error too. */
