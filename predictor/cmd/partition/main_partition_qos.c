@@ -58,7 +58,9 @@ static cdmpp_status contention_of(request *r, cd_corun_table *pairs, cd_qos_file
         r->o.pairs = pairs;
         return cd_err_at(err, cd_qos_pairs(f, pairs, err), r->pairs, 0);
     }
-    return r->machine ? cd_machine_contention(r->machine, &r->o.contention, err) : CDMPP_OK;
+    if (!r->machine) return CDMPP_OK;
+    CD_TRY(cd_machine_contention(r->machine, &r->o.contention, err));
+    return f->bytes ? CDMPP_OK : CD_FAIL(err, ESCHEMA, "--contention needs queries with a column bytes");
 }
 
 static cdmpp_status simulate(cd_command_run *r, request *q, cd_qos_file *f, cdmpp_err *err) {

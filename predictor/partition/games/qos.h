@@ -40,6 +40,7 @@ typedef struct cd_qos_file {
     cd_qos_kind *kind;          /* (n) */
     double level;               /* of the intervals; 0: the file does not say */
     bool exact;                 /* the file has no intervals */
+    bool bytes;                 /* it has bytes */
 } cd_qos_file;
 
 typedef struct cd_qos_options {

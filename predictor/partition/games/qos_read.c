@@ -52,6 +52,7 @@ static cdmpp_status of_table(cd_qos_file *f, const cd_csv_table *t, double deadl
     CD_TRY(cd_csv_table_need(t, "seconds", &at[SECONDS], err));
     for (int c = LOW; c < N_COLUMN; c++) at[c] = cd_csv_table_find(t, column[c]);
     f->exact = at[LOW] == SIZE_MAX && at[HIGH] == SIZE_MAX;
+    f->bytes = at[BYTES] != SIZE_MAX;
     if (!f->exact) {
         CD_TRY(cd_csv_table_need(t, "low_s", &at[LOW], err));
         CD_TRY(cd_csv_table_need(t, "high_s", &at[HIGH], err));
