@@ -18,8 +18,10 @@ static const cd_option table[] = {
     {"no-check", 0, NULL, CD_OPTION_FLAG, AT(no_check), NULL, WHAT, "Do not compare the results of every program with those of its task without a schedule"},
     {"check", 0, NULL, CD_OPTION_FLAG, AT(check), NULL, WHAT, NULL}, /* what is done without it */
     {"stats", 0, "FILE", CD_OPTION_OUTPUT, AT(stats), "*.jsonl", WHAT, "Also write statistics of every measurement, one JSON object a line"},
-    {"trials", 0, "N", CD_OPTION_INT, AT(trials), "1..1000000", WHAT, "draw: different programs of a task (default: 10)"},
-    {"seed", 0, "N", CD_OPTION_INT, AT(seed), "0..2000000000", WHAT, "draw: of the random schedules (default: 0)"},
+    {"trials", 0, "N", CD_OPTION_INT, AT(trials), "1..1000000", WHAT, "draw: different programs of a task (default: 10). corun --group: groups (default: 10)"},
+    {"seed", 0, "N", CD_OPTION_INT, AT(seed), "0..2000000000", WHAT, "draw: of the random schedules (default: 0). corun --group: of the groups"},
+    {"group", 0, "N", CD_OPTION_INT, AT(corun_group), "2..4", WHAT, "corun: groups of N of the programs, each group measured and predicted from the pairs"},
+    {"pairs", 0, "CSV", CD_OPTION_FILE, AT(pairs), "*.csv", WHAT, "corun --group: the pairs are in this file of corun --out (default: they are measured first)"},
     {"host", 0, "USER@BOARD", CD_OPTION_TEXTS, AT(host), NULL, HOSTS, "Measure there, by ssh; of several hosts each has one program at a time"},
     {"port", 0, "N", CD_OPTION_INT, AT(port), "1..65535", HOSTS, "Port of ssh there"},
     {"transport", 0, "COMMAND", CD_OPTION_TEXT, AT(transport), NULL, HOSTS, "Reach hosts by this shell command in place of ssh: host and port are $1 and $2, options for cdmpp-profile the words behind"},
@@ -156,6 +158,7 @@ static const char *const use[] = {"records --tasks FILE --out OUT.json [OPTION..
                                   "draw --tasks FILE [--trials N] [--seed N] [--target TARGET] [--out FILE]",
                                   "sweep --tasks FILE [--workload KEY] [--factor LIST] [--out CSV] [--plot SVG] [OPTION...] LOG...",
                                   "corun --tasks FILE [--limit N] [--threads N] [--rounds N] [--out CSV] [OPTION...] LOG...",
+                                  "corun --tasks FILE --group N [--trials N] [--seed N] [--pairs CSV] [OPTION...] LOG...",
                                   "curves --network NAME|FILE --sizes batch=N,N,...|input=N,N,... [--trials N] [--out TSV] [OPTION...] [LOG...]",
                                   "fusion detect [--backend cpu|opencl|command] [--command COMMAND] [--operators LIST] [--out RULES.json] [OPTION...]",
                                   "kernels sample --network NAME,NAME,... --out SAMPLES.jsonl [--seconds N] [--limit N] [OPTION...]",
@@ -189,7 +192,8 @@ static const cd_command self = {
     "sweep: takes the fastest record of a workload and measures variants of it that differ in one thing each: a tile length, the "
     "order of two loops, where a stage is computed, what is fused, unrolling, vectors, threads, a cold cache.\n\n"
     "corun: takes the fastest record of each of the first workloads (--limit, default 6) and measures all pairs of them alone and at the same "
-    "time, on different processors and on the same: how much slower does each make the other?\n\n"
+    "time, on different processors and on the same: how much slower does each make the other? With --group it draws groups of two to four of the programs, measures them, and prints what "
+    "the pairs predict beside that.\n\n"
     "curves: measures the operators of a network at several sizes and writes a table of time against size, which store import reads.\n\n"
     "fusion detect: measures test networks of two or more operators on a back end and tells which operators it runs as one program, as a table and with "
     "--out as a file of rules for --fusion-rules.\n\n"

@@ -27,6 +27,8 @@ typedef struct cd_main_profile {
     /* draw, sweep, corun (main_profile_variants.c) */
     int trials, seed;
     const char *factor, *plot;
+    int corun_group;            /* corun: programs of a group; 0: pairs */
+    const char *pairs;
     /* store (main_profile_store.c) */
     const char *store, *device, *target, *operator_name, *workload, *shape, *dtype, *layout, *out;
     int form, as, limit, each;

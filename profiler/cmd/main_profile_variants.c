@@ -1,6 +1,7 @@
 /* Modes that measure variants and pairs of programs: "sweep" (one schedule, changed in one thing at a time), "corun" (two programs at
  * the same time); and "draw", which only makes records. */
 #include "profiler/cmd/main_profile.h"
+#include "profiler/machine/machine.h"
 
 /* ---- sweep ---- */
 cdmpp_status cd_main_profile_sweep_check(const cd_main_profile *o, cdmpp_err *err) {
@@ -53,6 +54,7 @@ cdmpp_status cd_main_profile_corun_check(const cd_main_profile *o, cdmpp_err *er
     CD_TRY(cd_main_profile_logs_check(o, "no records to read", err));
     if (o->limit > CD_RECORD_CORUN_MAX) return CD_FAIL(err, EUSAGE, "--limit: at most %d workloads in one table", CD_RECORD_CORUN_MAX);
     if (o->rounds > CD_CORUN_ROUNDS) return CD_FAIL(err, EUSAGE, "--rounds: at most %d", CD_CORUN_ROUNDS);
+    if (o->pairs && !o->corun_group) return CD_FAIL(err, EUSAGE, "--pairs is about --group");
     return CDMPP_OK;
 }
 
@@ -67,15 +69,39 @@ static cdmpp_status print_corun(cd_main_profile *o, const cd_record_corun *c, cd
     return cd_main_profile_print(o, "cdmpp.profile_corun", &b, err);
 }
 
+static cdmpp_status put_groups(cd_main_profile *o, const cd_record_corun *c, const cd_corun_table *t, cd_arena *a, cdmpp_err *err) {
+    cd_buf b = {0};
+    cd_corun_check k;
+    double *predicted = CD_NEWN(a, double, c->n_group * CD_CORUN_GROUP);
+    if (!predicted) return CD_FAIL(err, ENOMEM, "%zu groups", c->n_group);
+    CD_TRY(cd_corun_table_check(t, c, predicted, &k, err));
+    if (o->out) {
+        cd_corun_table_csv(&b, c, t, predicted);
+        CD_TRY(cd_main_profile_write(o->out, &b, err));
+    }
+    (o->json ? cd_corun_table_json : cd_corun_table_text)(&b, c, t, predicted, &k);
+    return cd_main_profile_print(o, "cdmpp.profile_corun_groups", &b, err);
+}
+
+static cdmpp_status print_groups(cd_main_profile *o, const cd_record_corun *c, cdmpp_err *err) {
+    cd_corun_table t = {0};
+    o->bad += c->bad;
+    cdmpp_status st = o->pairs ? cd_corun_table_read(o->pairs, &t, err) : cd_corun_table_of(c, &t, err);
+    if (!st) st = cd_err_at(err, put_groups(o, c, &t, &t.arena, err), o->pairs, 0);
+    cd_corun_table_free(&t);
+    return st;
+}
+
 cdmpp_status cd_main_profile_corun(cd_main_profile *o, cdmpp_err *err) {
     const cd_record_listener l = cd_main_profile_listener(o);
     const cd_record_corun_options co = {
         .task_file = o->task.v, .n_task_file = o->task.n, .log = o->log, .measure = cd_main_profile_measure_options(o), .target = o->target,
         .best = {o->operand.v, o->operand.n, o->workload, o->limit > 0 ? (size_t)o->limit : 6, &l, o->stop},
+        .group = (unsigned)o->corun_group, .n_group = o->trials > 0 ? (unsigned)o->trials : 10, .seed = (uint64_t)o->seed, .no_pairs = o->pairs != NULL,
         .policy = {.threads = o->threads > 0 ? o->threads : 1, .window_s = o->budget_ms * 1e-3, .rounds = (unsigned)o->rounds, .limit_s = o->timeout_s, .stop = o->stop}};
     cd_record_corun *c = NULL;
     cdmpp_status st = cd_record_corun_run(&co, &c, err);
-    if (!st) st = print_corun(o, c, err);
+    if (!st) st = o->corun_group ? print_groups(o, c, err) : print_corun(o, c, err);
     cd_record_corun_free(c);
     return st;
 }

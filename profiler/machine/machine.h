@@ -6,6 +6,7 @@
 #ifndef CD_MACHINE_H
 #define CD_MACHINE_H
 #include "profiler/machine/contention.h"
+#include "profiler/machine/corun_table.h"
 #include "profiler/machine/link.h"
 #include "profiler/machine/link_pairs.h"
 #include "profiler/machine/machine_description.h"

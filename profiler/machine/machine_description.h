@@ -51,6 +51,8 @@ void cd_machine_free(cd_machine *m);
 cdmpp_status cd_machine_read(cd_machine *m, const char *path, cdmpp_err *err);
 /* The same, or of a file of links alone: a machine without devices. */
 cdmpp_status cd_machine_read_or_links(cd_machine *m, const char *path, cdmpp_err *err);
+/* What running at the same time costs, of a description. Errors: as above; ENODATA (it says nothing about that). */
+cdmpp_status cd_machine_contention(const char *path, cd_contention *out, cdmpp_err *err);
 /* Of text in memory. */
 cdmpp_status cd_machine_parse(cd_machine *m, const char *text, size_t n, cdmpp_err *err);
 cdmpp_status cd_machine_write(const cd_machine *m, const char *path, cdmpp_err *err); /* temporary file, renamed */

@@ -173,3 +173,13 @@ cdmpp_status cd_machine_read_or_links(cd_machine *m, const char *path, cdmpp_err
     else if (strcmp(other.key, "cdmpp_links") != 0) *err = other;
     return as_links ? err->code : CDMPP_OK;
 }
+
+cdmpp_status cd_machine_contention(const char *path, cd_contention *out, cdmpp_err *err) {
+    cd_machine m;
+    cd_machine_init(&m);
+    cdmpp_status st = cd_machine_read(&m, path, err);
+    if (!st && !(m.contention.beside > 0)) st = cd_err_at(err, CD_FAIL(err, ENODATA, "nothing about contention"), path, 0);
+    *out = m.contention;
+    cd_machine_free(&m);
+    return st;
+}

@@ -1,5 +1,5 @@
-/* Two programs at the same time. Each runs in a process that lives through all windows; the three processes share a board of atomic counters, by
- * which both begin a window together and each goes on running until the other has finished its own. */
+/* Several programs at the same time. Each runs in a process that lives through all windows; the processes share a board of atomic counters, by
+ * which all begin a window together and each goes on running until the others have finished their own. */
 #include "profiler/measure/measure.h"
 
 #include <errno.h>
@@ -10,31 +10,33 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "profiler/host/host.h"
 
-enum { FIRST = 1, SECOND = 2, BOTH = 3 };
 #define TURN_S 1e-3             /* between two readings of the clock */
 
-/* What the three processes share. */
+/* What the processes share. */
 typedef struct {
     atomic_int turn;            /* number of the window, from 1; -1: end */
-    atomic_int who;             /* FIRST, SECOND, BOTH */
+    atomic_int who;             /* bit k: program k */
     atomic_int arrived, counted;/* in this window */
     struct {
         atomic_int ready;       /* 1: loaded; -1: it cannot be, see err */
         atomic_int finished;    /* the last window that is over */
+        pid_t pid;
         double run_s;           /* of that window */
         cdmpp_err err;
-    } side[2];
+    } side[CD_CORUN_GROUP];
 } board;
 
 typedef struct {
-    const cd_build *build[2];
+    const cd_build *const *build; /* (n) */
+    int n, places;
     cd_corun_policy q;          /* with defaults */
     board *b;
-    pid_t pid[2];
+    pid_t pid[CD_CORUN_GROUP];
 } rig;
 
 static void nap(void) { (void)usleep(200); }
@@ -44,7 +46,7 @@ static void nap(void) { (void)usleep(200); }
 static void take_place(const rig *r, int side) {
     cd_affinity all;
     cd_affinity_get(&all);
-    if (side == 1 && r->q.sharing == CD_CORUN_DISJOINT) cd_affinity_set(&all, r->q.threads);
+    cd_affinity_set(&all, side % r->places * r->q.threads);
     (void)cd_affinity_last(r->q.threads);
 }
 
@@ -60,21 +62,40 @@ static cdmpp_status warm_up(cd_loaded *l, unsigned *number, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* One window: begin together, run for window_s, then go on until the other program has its time, too. */
+static int members(int who) { return __builtin_popcount((unsigned)who); }
+
+/* Processor time of process `pid` until now. */
+static double used(pid_t pid) {
+    struct timespec t = {0};
+    clockid_t c;
+    if (clock_getcpuclockid(pid, &c) || clock_gettime(c, &t)) return 0;
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* What the clock says of this side's place: the processor time of all programs that are on it in this window, so that the time slices of somebody else's processes
+ * are no time of ours. Threads wait for each other, so of several threads only the wall clock tells. */
+static double place_clock(const rig *r, int side) {
+    const int who = atomic_load(&r->b->who);
+    double s = 0;
+    if (r->q.threads > 1) return cd_clock_wall();
+    for (int k = side % r->places; k < r->n; k += r->places)
+        if (who >> k & 1) s += used(r->b->side[k].pid);
+    return s;
+}
+
+/* One window: begin together, run for window_s, then go on until the other programs have their times, too. */
 static cdmpp_status window(const rig *r, int side, cd_loaded *l, unsigned number, cdmpp_err *err) {
     board *b = r->b;
-    const int n = atomic_load(&b->who) == BOTH ? 2 : 1;
+    const int n = members(atomic_load(&b->who));
     double s, runs = 0;
     atomic_fetch_add(&b->arrived, 1);
     while (atomic_load(&b->arrived) < n) (void)sched_yield();
-    const double begin = cd_clock_wall();
-    double now;
+    const double end = cd_clock_wall() + r->q.window_s, begin = place_clock(r, side);
     do { /* at least once */
         CD_TRY(cd_backend_cpu.run(l, number, &s, err));
         runs += number;
-        now = cd_clock_wall();
-    } while (now - begin < r->q.window_s);
-    b->side[side].run_s = (now - begin) / runs;
+    } while (cd_clock_wall() < end);
+    b->side[side].run_s = (place_clock(r, side) - begin) / runs;
     atomic_fetch_add(&b->counted, 1);
     while (atomic_load(&b->counted) < n) CD_TRY(cd_backend_cpu.run(l, 1, &s, err));
     return CDMPP_OK;
@@ -109,6 +130,7 @@ static void program_main(const rig *r, int side, pid_t parent) {
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(0);
     for (int k = 1; k < NSIG; k++) (void)signal(k, SIG_DFL);
+    r->b->side[side].pid = getpid();
     take_place(r, side);
     snprintf(target, sizeof target, "llvm -num-cores=%d", r->q.threads);
     cdmpp_status st = cd_backend_cpu.open("", target, &b, &err);
@@ -123,8 +145,8 @@ static void program_main(const rig *r, int side, pid_t parent) {
 
 /* ---- the parent ---- */
 
-static void end_both(rig *r) {
-    for (int k = 0; k < 2; k++) {
+static void end_all(rig *r) {
+    for (int k = 0; k < r->n; k++) {
         if (r->pid[k] <= 0) continue;
         kill(r->pid[k], SIGKILL);
         while (waitpid(r->pid[k], NULL, 0) < 0 && errno == EINTR) {}
@@ -132,13 +154,13 @@ static void end_both(rig *r) {
     }
 }
 
-static void blame(cd_corun_pair *out, int side, int error_no) {
+static void blame(cd_corun_group *out, int side, int error_no) {
     out->error_no = error_no;
     out->at = side;
 }
 
 /* True: the process has ended; out has what it reported, or how it ended. */
-static bool gone(rig *r, int side, cd_corun_pair *out) {
+static bool gone(rig *r, int side, cd_corun_group *out) {
     int how = 0;
     const bool ended = waitpid(r->pid[side], &how, WNOHANG) == r->pid[side], said = atomic_load(&r->b->side[side].ready) < 0;
     if (ended) r->pid[side] = 0;
@@ -150,11 +172,11 @@ static bool gone(rig *r, int side, cd_corun_pair *out) {
 }
 
 /* Until those of `who` are ready (turn 0) or have finished the window. False: out->error_no, or a stop. */
-static bool wait_for(rig *r, int who, int turn, double limit_s, cd_corun_pair *out) {
+static bool wait_for(rig *r, int who, int turn, double limit_s, cd_corun_group *out) {
     const double end = cd_clock_wall() + limit_s;
     for (;;) {
         int late = -1;
-        for (int k = 0; k < 2; k++) {
+        for (int k = 0; k < r->n; k++) {
             const bool done = turn ? atomic_load(&r->b->side[k].finished) >= turn : atomic_load(&r->b->side[k].ready) == 1;
             if (who >> k & 1 && !done) late = k;
             if (gone(r, k, out)) return false;
@@ -176,32 +198,40 @@ static double middle(double *v, unsigned n, double *spread) {
     return m;
 }
 
-/* In each round both alone and then together, so that slow drifts of the machine hit all three alike. */
-static void all_rounds(rig *r, cd_corun_pair *out) {
-    double solo[2][CD_CORUN_ROUNDS], both[2][CD_CORUN_ROUNDS];
+/* One window of those of `who`. */
+static bool one_window(rig *r, int who, int turn, cd_corun_group *out) {
     board *b = r->b;
+    atomic_store(&b->arrived, 0);
+    atomic_store(&b->counted, 0);
+    atomic_store(&b->who, who);
+    atomic_store(&b->turn, turn);
+    return wait_for(r, who, turn, members(who) * r->q.window_s + r->q.limit_s, out);
+}
+
+/* In each round each alone and then all together, so that slow drifts of the machine hit all alike. */
+static void all_rounds(rig *r, cd_corun_group *out) {
+    double solo[CD_CORUN_GROUP][CD_CORUN_ROUNDS], all[CD_CORUN_GROUP][CD_CORUN_ROUNDS];
+    const int everybody = (1 << r->n) - 1;
     int turn = 0;
-    if (!wait_for(r, BOTH, 0, r->q.limit_s, out)) return;
-    for (unsigned k = 0; k < r->q.rounds; k++)
-        for (int who = FIRST; who <= BOTH; who++) {
-            atomic_store(&b->arrived, 0);
-            atomic_store(&b->counted, 0);
-            atomic_store(&b->who, who);
-            atomic_store(&b->turn, ++turn);
-            if (!wait_for(r, who, turn, 2 * r->q.window_s + r->q.limit_s, out)) return;
-            for (int s = 0; s < 2; s++)
-                if (who >> s & 1) (who == BOTH ? both : solo)[s][k] = b->side[s].run_s;
+    if (!wait_for(r, everybody, 0, r->q.limit_s, out)) return;
+    for (unsigned k = 0; k < r->q.rounds; k++) {
+        for (int s = 0; s < r->n; s++) {
+            if (!one_window(r, 1 << s, ++turn, out)) return;
+            solo[s][k] = r->b->side[s].run_s;
         }
-    for (int s = 0; s < 2; s++) {
+        if (!one_window(r, everybody, ++turn, out)) return;
+        for (int s = 0; s < r->n; s++) all[s][k] = r->b->side[s].run_s;
+    }
+    for (int s = 0; s < r->n; s++) {
         out->solo_s[s] = middle(solo[s], r->q.rounds, &out->spread);
-        out->corun_s[s] = middle(both[s], r->q.rounds, NULL);
+        out->corun_s[s] = middle(all[s], r->q.rounds, NULL);
         out->slowdown[s] = out->corun_s[s] / out->solo_s[s];
     }
 }
 
 static cdmpp_status begin(rig *r, cdmpp_err *err) {
     const pid_t me = getpid();
-    for (int k = 0; k < 2; k++) {
+    for (int k = 0; k < r->n; k++) {
         r->pid[k] = fork();
         if (r->pid[k] == 0) program_main(r, k, me);
         if (r->pid[k] < 0) return CD_FAIL(err, EIO, "no process: %s", strerror(errno));
@@ -219,12 +249,13 @@ static cd_corun_policy defaults(cd_corun_policy q) {
 }
 
 /* The board is shared anonymous memory: it needs no name and ends with the processes. */
-cdmpp_status cd_corun_run(const cd_build *first, const cd_build *second, const cd_corun_policy *p, cd_corun_pair *out, cdmpp_err *err) {
-    rig r = {.build = {first, second}, .q = defaults(*p)};
-    const int need = r.q.sharing == CD_CORUN_DISJOINT ? 2 * r.q.threads : r.q.threads;
-    *out = (cd_corun_pair){0};
+cdmpp_status cd_corun_group_run(const cd_build *const *build, unsigned n, unsigned places, const cd_corun_policy *p, cd_corun_group *out, cdmpp_err *err) {
+    rig r = {.build = build, .n = (int)n, .places = (int)places, .q = defaults(*p)};
+    const int need = r.places * r.q.threads;
+    *out = (cd_corun_group){.n = n};
+    if (!n || n > CD_CORUN_GROUP || !places || places > n) return CD_FAIL(err, EUSAGE, "%u programs on %u places: 1 to %d are possible", n, places, CD_CORUN_GROUP);
     if (cd_affinity_count() < need)
-        return CD_FAIL(err, EUSAGE, "%d processors are needed for two programs of %d threads, there are %d", need, r.q.threads, cd_affinity_count());
+        return CD_FAIL(err, EUSAGE, "%d processors are needed for %s programs of %d threads, there are %d", need, n == 2 ? "two" : "all", r.q.threads, cd_affinity_count());
     void *m = mmap(NULL, sizeof *r.b, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (m == MAP_FAILED) return CD_FAIL(err, ENOMEM, "shared memory");
     r.b = m; /* zeroed */
@@ -232,9 +263,18 @@ cdmpp_status cd_corun_run(const cd_build *first, const cd_build *second, const c
     cdmpp_status st = begin(&r, err);
     if (!st) all_rounds(&r, out);
     atomic_store(&r.b->turn, -1);
-    end_both(&r);
+    end_all(&r);
     munmap(m, sizeof *r.b);
-    if (!st && r.q.stop && *r.q.stop) st = CD_FAIL(err, EINTERRUPTED, "while two programs were measured");
+    if (!st && r.q.stop && *r.q.stop) st = CD_FAIL(err, EINTERRUPTED, "while programs were measured");
+    return st;
+}
+
+cdmpp_status cd_corun_run(const cd_build *first, const cd_build *second, const cd_corun_policy *p, cd_corun_pair *out, cdmpp_err *err) {
+    const cd_build *const both[] = {first, second};
+    cd_corun_group g;
+    const cdmpp_status st = cd_corun_group_run(both, 2, p->sharing == CD_CORUN_DISJOINT ? 2 : 1, p, &g, err);
+    *out = (cd_corun_pair){.spread = g.spread, .error_no = g.error_no, .at = g.at, .err = g.err};
+    for (int k = 0; k < 2; k++) out->solo_s[k] = g.solo_s[k], out->corun_s[k] = g.corun_s[k], out->slowdown[k] = g.slowdown[k];
     return st;
 }
 

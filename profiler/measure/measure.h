@@ -95,7 +95,9 @@ double cd_timing_clock_now(void *ctx);
  *
  *   (1) each program lives in a process of its own for all windows: loaded once, its data warm;
  *   (2) a time is the length of a window over the runs that began in it, and a program goes on running until the
- *       other one's window is over too: neither is measured for a moment in which the other one does not run;
+ *       other one's window is over too: neither is measured for a moment in which the other one does not run. Of
+ *       programs of one thread the length is the time that their processor spent on them, without what it did for
+ *       anybody else; of more threads it is the wall clock's;
  *   (3) figures are medians over the rounds; slowdown = corun / solo, each of its own program;
  *   (4) a program that crashes (4), takes longer than limit_s (7) or writes outside of its buffers (4) is
  *       an error number of the pair, as in measure.h; both processes are ended;
@@ -126,6 +128,19 @@ typedef struct cd_corun_pair {
 /* Programs first and second, built (object: a path). Errors: EUSAGE (too few processors), EINTERRUPTED, EIO
  * (no process), ENOMEM. What a program does wrong is in *out. */
 cdmpp_status cd_corun_run(const cd_build *first, const cd_build *second, const cd_corun_policy *p, cd_corun_pair *out, cdmpp_err *err);
+
+/* ---- several: program k is on the (k mod places)-th set of n processors, counted from the last; those of a set take turns ---- */
+#define CD_CORUN_GROUP 4        /* programs at most */
+typedef struct cd_corun_group {
+    unsigned n;
+    double solo_s[CD_CORUN_GROUP], corun_s[CD_CORUN_GROUP], slowdown[CD_CORUN_GROUP]; /* (n) as of a pair */
+    double spread;
+    int error_no, at;
+    cdmpp_err err;
+} cd_corun_group;
+
+/* n programs, each alone and all together, in each round; places 1 to n; the policy's sharing is not looked at. Errors: as above. */
+cdmpp_status cd_corun_group_run(const cd_build *const *build, unsigned n, unsigned places, const cd_corun_policy *p, cd_corun_group *out, cdmpp_err *err);
 
 /* Bytes of a program's parameters: what it must at least read and write. */
 int64_t cd_corun_bytes(const cd_codegen_code *code);

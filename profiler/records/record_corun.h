@@ -2,7 +2,8 @@
  *
  *   logs ── fastest record of each of the first workloads ──> programs ──> every pair, on different processors and on the same
  *
- * n programs give n (n + 1) rows; a program also stands in a pair with itself (corun.h has the method). One thread. */
+ * n programs give n (n + 1) rows; a program also stands in a pair with itself (corun.h has the method). Then groups of three or four of the
+ * programs, drawn by a seed, on as many places as there are processors for. One thread. */
 #ifndef CD_RECORD_CORUN_H
 #define CD_RECORD_CORUN_H
 #include "profiler/records/record_best.h"
@@ -18,6 +19,9 @@ typedef struct cd_record_corun_options {
     cd_corun_policy policy;     /* for each pair; its sharing is set here */
     const char *target;         /* in place of the record's; NULL: as it is */
     struct cd_log *log;         /* of warnings about task files; NULL: none */
+    unsigned group, n_group;    /* programs of a group, 0: no groups, else 2 to CD_CORUN_GROUP; how many groups */
+    uint64_t seed;              /* they are drawn by; a program may stand in a group more than once */
+    bool no_pairs;              /* only groups */
 } cd_record_corun_options;      /* best.listener hears of pairs that failed, too */
 
 typedef struct cd_record_corun_row {
@@ -25,6 +29,11 @@ typedef struct cd_record_corun_row {
     cd_corun_sharing sharing;
     cd_corun_pair out;
 } cd_record_corun_row;
+
+typedef struct cd_record_corun_group {
+    uint32_t program[CD_CORUN_GROUP];
+    cd_corun_group out;
+} cd_record_corun_group;
 
 typedef struct cd_record_corun {
     cd_arena arena;
@@ -35,6 +44,9 @@ typedef struct cd_record_corun {
     size_t bad;                 /* pairs that failed */
     int threads;                /* of each program */
     cd_record_corun_row *row;   /* (n_row) */
+    unsigned places;            /* of a group: sets of `threads` processors, at most one for each program */
+    size_t n_group;
+    cd_record_corun_group *group; /* (n_group) */
 } cd_record_corun;
 
 /* Compile the programs and measure all pairs. A pair of which a program cannot be run has an error number and says whose it is. Call it

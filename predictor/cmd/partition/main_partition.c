@@ -73,16 +73,18 @@ static const cd_option table[] = {
 };
 
 static const char *const use[] = {"--network NAME|FILE --cost-model FILE [--devices A,B] [--machine FILE] [OPTION...]", "--network NAME|FILE --plan FILE [--run] [OPTION...]",
-                                  "link|curve|correlate|equilibrium|together|pack ...", NULL};
+                                  "link|curve|correlate|equilibrium|together|pack|qos ...", NULL};
 static const char *const example[] = {
     "A plan for two cores beside all baselines, and a page", "cdmpp-partition --network bert-tiny --devices cpu0,ocl0 --cost-model m.cdmpp --compare --html plan.html",
     "The same, measured here", "cdmpp-partition --network bert-tiny --machine machine.json --cost-model m.cdmpp --schedules schedules.json --run --json",
     "With a second device that is 30 times slower", "cdmpp-partition --network bert-tiny --devices cpu0,ocl0 --times ocl0=30 --cost-model m.cdmpp --explain", NULL};
 static const char *const see[] = {"cdmpp-replay(1)", "cdmpp-profile(1)", "cdmpp-predict(1)", NULL};
 static const cd_main_partition_verb *const tool[] = {&cd_main_partition_link,        &cd_main_partition_curve,    &cd_main_partition_correlate,
-                                                     &cd_main_partition_equilibrium, &cd_main_partition_together, &cd_main_partition_pack};
+                                                     &cd_main_partition_equilibrium, &cd_main_partition_together, &cd_main_partition_pack,
+                                                     &cd_main_partition_qos};
 static const cd_command *const verb[] = {&cd_main_partition_link.command,        &cd_main_partition_curve.command,    &cd_main_partition_correlate.command,
-                                         &cd_main_partition_equilibrium.command, &cd_main_partition_together.command, &cd_main_partition_pack.command, NULL};
+                                         &cd_main_partition_equilibrium.command, &cd_main_partition_together.command, &cd_main_partition_pack.command,
+                                         &cd_main_partition_qos.command, NULL};
 
 /* ---- options ---- */
 

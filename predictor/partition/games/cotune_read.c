@@ -62,23 +62,12 @@ static cdmpp_status of_table(cd_cotune_table *s, uint32_t threads, bool need_byt
     return CDMPP_OK;
 }
 
-static cdmpp_status contention_of(cd_cotune_table *s, const char *machine, cdmpp_err *err) {
-    cd_machine m;
-    if (!machine) return CDMPP_OK;
-    cd_machine_init(&m);
-    cdmpp_status st = cd_machine_read(&m, machine, err);
-    if (!st && !(m.contention.beside > 0)) st = cd_err_at(err, CD_FAIL(err, ENODATA, "nothing about contention"), machine, 0);
-    s->contention = m.contention;
-    cd_machine_free(&m);
-    return st;
-}
-
 cdmpp_status cd_cotune_read(const char *path, uint32_t threads, const char *machine, cd_cotune_table *t, cdmpp_err *err) {
     cd_csv_table csv;
     cdmpp_status st = cd_csv_table_read(&csv, path, err);
     if (!st) st = of_table(t, threads, machine != NULL, &csv, err);
     cd_csv_table_free(&csv);
-    return st ? st : contention_of(t, machine, err);
+    return st || !machine ? st : cd_machine_contention(machine, &t->contention, err);
 }
 
 /* ---- the time of one operator beside the others ---- */

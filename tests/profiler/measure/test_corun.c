@@ -66,6 +66,32 @@ TEST(test_pairs) {
     tear(&r, 2);
 }
 
+/* Four on one place take turns: each gets a quarter of it, whoever else is on the machine; on two places two share one. */
+TEST(test_groups) {
+    static const char *const body[] = {MADE_ADD};
+    rig r = {0};
+    cd_corun_group g;
+    cdmpp_err err = {0};
+    build(&r, body, 1);
+    const cd_build *const all[] = {&r.item[0].build, &r.item[0].build, &r.item[0].build, &r.item[0].build, &r.item[0].build};
+    const cd_corun_policy how = {.window_s = 0.08, .rounds = 3, .limit_s = 30};
+    assert_ok(cd_corun_group_run(all, 4, 1, &how, &g, &err));
+    assert_int_equal(g.error_no, 0);
+    assert_int_equal(g.n, 4);
+    for (int k = 0; k < 4; k++) {
+        assert_true(g.solo_s[k] > 1e-8 && g.slowdown[k] > 1.5);
+        assert_close(g.slowdown[k], g.corun_s[k] / g.solo_s[k], 1e-9, 0);
+    }
+    if (cd_affinity_count() >= 2) {
+        assert_ok(cd_corun_group_run(all, 3, 2, &how, &g, &err));
+        assert_true(g.slowdown[0] + g.slowdown[2] > 1.3 * g.slowdown[1]); /* 0 and 2 share the place that 1 has not */
+    }
+    assert_status(cd_corun_group_run(all, 5, 1, &how, &g, &err), CDMPP_EUSAGE);
+    assert_status(cd_corun_group_run(all, 2, 3, &how, &g, &err), CDMPP_EUSAGE);
+    assert_status(cd_corun_group_run(all, 2, 0, &how, &g, &err), CDMPP_EUSAGE);
+    tear(&r, 1);
+}
+
 TEST(test_faults) {
     static const char *const body[] = {MADE_ADD, "*(volatile int *)8 = 1;", "for (volatile int i = 0; ; ) {}"};
     rig r = {0};
@@ -89,4 +115,4 @@ TEST(test_faults) {
     assert_int_equal(errno, ECHILD);
 }
 
-TESTS(NULL, NULL, test_pairs, test_faults)
+TESTS(NULL, NULL, test_pairs, test_groups, test_faults)
