@@ -163,7 +163,8 @@ static cdmpp_status check_merged(cd_partition *p, cdmpp_err *err) {
         far = fmax(far, isfinite(v[0][i]) && isfinite(v[1][i]) ? fabs((double)v[0][i] - (double)v[1][i]) : (double)INFINITY);
         large = fmax(large, fabs((double)v[0][i]));
     }
-    m->max_error = st ? (double)NAN : far > 0 ? far / large : 0;
+    if (!st && !(large > 0)) st = CD_FAIL(err, EUNSUPPORTED, "all results are zero");
+    m->max_error = st ? (double)NAN : far / large;
     for (int k = 0; k < 2; k++) cd_mem_free(v[k]);
     if (!st || (st != CDMPP_EUNSUPPORTED && st != CDMPP_EBACKEND)) return st;
     cd_log_put(p->o->log, CD_LOG_WARNING, "values of the merged network are not compared: %.200s", err->msg);

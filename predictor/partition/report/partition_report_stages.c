@@ -56,6 +56,21 @@ static void put_merge(const cd_partition_merge *m, cd_buf *b) {
     cd_buf_putf(b, ", %.2fx the operations  %.200s\n", m->work, m->name);
 }
 
+/* Blocks in which something is merged, once each. */
+static void put_blocks_run(const cd_partition *p, cd_buf *b) {
+    for (uint32_t k = 0; k < p->merged.in.n_stage; k++) {
+        const double with = p->merged.in.stage[k].measured_s, without = p->plain.stage[k].measured_s;
+        uint32_t n = 0;
+        for (uint32_t i = 0; i < p->merged.n_set; i++) n += p->merged.set[i].block == k;
+        if (!n || !isfinite(with)) continue;
+        cd_buf_putf(b, "  block %u run here: merged ", k);
+        cd_units_put_seconds_wide(b, with);
+        cd_buf_puts(b, ", stages without ");
+        cd_units_put_seconds_wide(b, without);
+        cd_buf_putf(b, " (%.3fx)\n", without / with);
+    }
+}
+
 static void put_merged(const cd_partition *p, bool explain, cd_buf *b) {
     const cd_partition_merged *m = &p->merged;
     const cd_partition_stage_sum *r = &m->in.staged;
@@ -71,7 +86,10 @@ static void put_merged(const cd_partition *p, bool explain, cd_buf *b) {
         cd_units_put_seconds_wide(b, r->seconds);
         cd_buf_puts(b, ", stages without ");
         cd_units_put_seconds_wide(b, p->plain.staged.seconds);
-        cd_buf_putf(b, " (%.3fx); largest difference of a result %.2g\n", p->plain.staged.seconds / r->seconds, m->max_error);
+        cd_buf_putf(b, " (%.3fx); values: ", p->plain.staged.seconds / r->seconds);
+        if (isfinite(m->max_error)) cd_buf_putf(b, "%.1e of the largest off\n", m->max_error);
+        else cd_buf_puts(b, isnan(m->max_error) ? "not compared\n" : "some are no numbers\n");
+        put_blocks_run(p, b);
     }
     for (uint32_t k = 0; k < m->n_set; k++) put_merge(&m->set[k], b);
     put_stages(&m->in, explain, b);
