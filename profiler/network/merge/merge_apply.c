@@ -23,7 +23,7 @@ typedef struct {
     uint32_t *of, *part;        /* (tensors of from) set, number in it; CD_GRAPH_NONE: no part */
     uint32_t *first, *gone;     /* (nodes of from) set whose first member it is; not 0: merged into another */
     uint32_t *origin, n_origin, cap_origin; /* (nodes of g) */
-    uint32_t now;               /* node of from that is written */
+    uint32_t now, count;        /* node of from that is written; tensors and operators on weights that were added */
     cdmpp_err *err;
 } writer;
 
@@ -51,8 +51,15 @@ static cdmpp_status add(writer *w, const char *name, const char *op, const uint3
     return st ? st : note(w);
 }
 
+/* Names that nobody else has. */
+static const char *numbered(writer *w, char name[48]) {
+    snprintf(name, 48, CD_MERGE_MARK "%u", w->count++);
+    return name;
+}
+
 static cdmpp_status ints(writer *w, const int64_t *v, uint32_t n, uint32_t *out) {
-    return cd_graph_constant(w->g, "merge", CD_I64, &(cd_graph_shape){1, {n}}, v, NULL, out, w->err);
+    char name[48];
+    return cd_graph_constant(w->g, numbered(w, name), CD_I64, &(cd_graph_shape){1, {n}}, v, NULL, out, w->err);
 }
 
 /* Channels lo to hi of a merged result. */
@@ -119,8 +126,9 @@ static void name_of(const writer *w, const cd_merge_set *s, const uint32_t *node
 static cdmpp_status stack(writer *w, const cd_merge_set *s, const uint32_t *node, uint32_t k, uint32_t *out) {
     const cd_graph_attr axis = {.name = "axis", .kind = CD_GRAPH_ATTR_INT};
     uint32_t in[CD_MERGE_MOST];
+    char name[48];
     for (uint32_t i = 0; i < s->n; i++) in[i] = w->map[w->from->node[node[i]].in[k]];
-    return add(w, CD_MERGE_MARK "stack", "Concat", in, s->n, &axis, 1, out);
+    return add(w, numbered(w, name), "Concat", in, s->n, &axis, 1, out);
 }
 
 /* A kernel with zeros around it: the window begins where its padding says. */
@@ -129,6 +137,7 @@ static cdmpp_status widen(writer *w, const cd_graph_node *n, const cd_merge_wind
     const uint32_t rank = x->n + 2;
     static const double zero = 0;
     int64_t by[2 * CD_GRAPH_MAX_RANK] = {0}, any = 0;
+    char name[48];
     uint32_t in[3] = {w->map[n->in[1]]};
     for (uint32_t d = 0; d < x->n; d++) {
         by[d + 2] = x->pad[d] - pad[d];
@@ -138,8 +147,8 @@ static cdmpp_status widen(writer *w, const cd_graph_node *n, const cd_merge_wind
     *out = in[0];
     if (!any) return CDMPP_OK;
     CD_TRY(ints(w, by, 2 * rank, &in[1]));
-    CD_TRY(cd_graph_constant(w->g, "merge", w->g->tensor[in[0]].dtype, &(cd_graph_shape){0}, NULL, &zero, &in[2], w->err));
-    return add(w, CD_MERGE_MARK "widen", "Pad", in, 3, NULL, 0, out);
+    CD_TRY(cd_graph_constant(w->g, numbered(w, name), w->g->tensor[in[0]].dtype, &(cd_graph_shape){0}, NULL, &zero, &in[2], w->err));
+    return add(w, numbered(w, name), "Pad", in, 3, NULL, 0, out);
 }
 
 static cdmpp_status convolution(writer *w, const cd_merge_set *s, uint32_t *out) {
@@ -152,7 +161,7 @@ static cdmpp_status convolution(writer *w, const cd_merge_set *s, uint32_t *out)
     if (!cd_merge_window_of(w->from, s, &x)) return CD_FAIL(w->err, EINVALID, "%.80s cannot be merged", a->name);
     for (uint32_t i = 0; i < s->n; i++) CD_TRY(widen(w, &w->from->node[s->node[i]], &x, &kernel[i]));
     CD_TRY(resolve(w, a->in[0], &in[0]));
-    CD_TRY(add(w, CD_MERGE_MARK "kernel", "Concat", kernel, s->n, &axis, 1, &in[1]));
+    CD_TRY(add(w, numbered(w, name), "Concat", kernel, s->n, &axis, 1, &in[1]));
     if (bias) CD_TRY(stack(w, s, s->node, 2, &in[2]));
     const cd_graph_attr attr[] = {{.name = "kernel_shape", .kind = CD_GRAPH_ATTR_INTS, .n = x.n, .ints = x.kernel},
                                   {.name = "strides", .kind = CD_GRAPH_ATTR_INTS, .n = x.n, .ints = cd_merge_ints(a, "strides")},
