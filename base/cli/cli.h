@@ -92,7 +92,7 @@ typedef enum cd_option_kind {
 typedef struct cd_option {
     const char *name;    /* without "--" */
     char letter;         /* of the short form; 0: none */
-    const char *arg;     /* "FILE"; "[FORM]": may be left out; NULL: a flag */
+    const char *arg;     /* "FILE"; "[FORM]": may be left out, and is the first of `values` then; NULL: a flag */
     cd_option_kind kind;
     size_t offset;       /* into the struct */
     const char *values;  /* as above */

@@ -113,14 +113,16 @@ static cdmpp_status append(const reader *r, cd_texts *l, const char *text) {
     return CDMPP_OK;
 }
 
-/* --help without a form has text == NULL, and keeps form 0. */
+/* A word that was left out is the first one: --help is --help=text. */
 static cdmpp_status store(const reader *r, found f, const char *text) {
     void *to = f.to + f.row->offset;
     if (f.to == (char *)r->said && f.row->offset == offsetof(cd_cli_args, help)) r->said->help_asked = true;
     switch (f.row->kind) {
     case CD_OPTION_FLAG: *(bool *)to = true; return CDMPP_OK;
     case CD_OPTION_INT: return read_int(r, f.row, text, to);
-    case CD_OPTION_WORD: return text ? read_word(r, f.row, text, to) : CDMPP_OK;
+    case CD_OPTION_WORD:
+        *(int *)to = 0;
+        return text ? read_word(r, f.row, text, to) : CDMPP_OK;
     case CD_OPTION_TEXTS:
     case CD_OPTION_FILES: return append(r, to, text);
     case CD_OPTION_TEXT:

@@ -112,7 +112,7 @@ static cdmpp_status pack_network(cd_command_run *r, request *o, cdmpp_err *err) 
     cd_command_verbose(r, o->verbose);
     n->devices = "cpu0";
     n->ignore_load = true;
-    n->goal = d.goal, n->stage_length = d.stage_length, n->stage_groups = d.stage_groups;
+    n->goal = d.goal, n->stages = d.stages, n->stage_length = d.stage_length, n->stage_groups = d.stage_groups;
     n->margin = d.margin, n->min_us = d.min_us, n->cover = d.cover, n->fixed_share = d.fixed_share;
     n->log = &r->log;
     n->stop = r->stop;

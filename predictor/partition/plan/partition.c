@@ -6,7 +6,7 @@
 
 cd_partition_options cd_partition_defaults(void) {
     const double nan = (double)NAN;
-    return (cd_partition_options){.goal = -1, .stage_length = 3, .stage_groups = 8, .margin = nan, .min_us = nan, .cover = nan, .fixed_share = nan};
+    return (cd_partition_options){.goal = -1, .stages = -1, .stage_length = 3, .stage_groups = 8, .margin = nan, .min_us = nan, .cover = nan, .fixed_share = nan};
 }
 
 bool cd_partition_stopped(const cd_partition *p) { return p->o->stop && *p->o->stop; }
@@ -35,6 +35,8 @@ cdmpp_status cd_partition_check(const cd_partition_options *o, cdmpp_err *err) {
         return CD_FAIL(err, EUSAGE, "--plan makes no plan: --dims, --no-split, --compare, --save-plan and --annotate go without it");
     if (o->layout && !cd_workload_layout_parse(o->layout, &layout))
         return CD_FAIL(err, EUSAGE, "--layout: expected one of " CD_WORKLOAD_LAYOUTS ", found '%.40s'", o->layout);
+    if (o->save_merged && o->stages != CD_PARTITION_STAGES_MERGE && o->stages != CD_PARTITION_STAGES_BOTH)
+        return CD_FAIL(err, EUSAGE, "--save-merged is about --stages=merge and --stages=both");
     if (!o->rules && (o->list_patterns || o->mac)) return CD_FAIL(err, EUSAGE, "--list-patterns and --mac are about --rules");
     if (o->plan) CD_TRY(check_given(o, err));
     if (!o->run && (o->budget_s > 0 || o->inject.n || o->ignore_load)) return CD_FAIL(err, EUSAGE, "--budget, --inject and --ignore-load are about --run");
@@ -52,12 +54,12 @@ static cdmpp_status rules(cd_partition *p, cdmpp_err *err) {
 
 cdmpp_status cd_partition_compute(cd_partition *p, cdmpp_err *err) {
     const cd_partition_options *o = p->o;
-    if (o->run && o->stages) CD_TRY(cd_partition_stage_run_check(p, err));
+    if (o->run && o->stages >= 0) CD_TRY(cd_partition_stage_run_check(p, err));
     CD_TRY(cd_partition_make(p, err));
     if (cd_partition_stopped(p)) return CD_FAIL(err, EINTERRUPTED, "before anything was run");
     if (o->goal >= 0 || o->lp) CD_TRY(cd_partition_place(p, err));
     CD_TRY(rules(p, err));
-    if (o->stages) CD_TRY(cd_partition_stages(p, err));
+    if (o->stages >= 0) CD_TRY(cd_partition_stages(p, err));
     if (o->run) CD_TRY(cd_partition_measure(p, err));
-    return o->run && o->stages ? cd_partition_stage_run(p, err) : CDMPP_OK;
+    return o->run && o->stages >= 0 ? cd_partition_stage_run(p, err) : CDMPP_OK;
 }

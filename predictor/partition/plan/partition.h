@@ -22,6 +22,10 @@
 #include "predictor/partition/run/run.h"
 #include "profiler/host/host.h"
 
+/* How stages may use operators: one after the other, side by side, convolutions merged into one, or the last two. */
+#define CD_PARTITION_STAGES "parallel|sequential|merge|both"
+enum { CD_PARTITION_STAGES_PARALLEL, CD_PARTITION_STAGES_SEQUENTIAL, CD_PARTITION_STAGES_MERGE, CD_PARTITION_STAGES_BOTH };
+
 /* What is planned, and how. 0 and NULL are defaults but where cd_partition_defaults() says otherwise. All texts are borrowed. */
 typedef struct cd_partition_options {
     const char *network;        /* ONNX file, or name of the zoo */
@@ -44,8 +48,9 @@ typedef struct cd_partition_options {
     double margin, min_us, cover, fixed_share; /* cd_shard_plan_options; NaN: its defaults */
     int goal;                   /* also place whole operators: 0 sum, 1 makespan; -1: do not */
     const char *lp;             /* file for that placement as a 0/1 problem; NULL: none */
-    bool stages;                /* also stages of operators side by side */
+    int stages;                 /* CD_PARTITION_STAGES_...: also stages of operators; -1: do not */
     int stage_length, stage_groups;
+    const char *save_merged;    /* ONNX file for the network with its convolutions merged, without the contents of its weights; NULL: none */
     const char *rules;          /* file of rules (docs/reference/offload.md); NULL: none */
     bool mac;                   /* regions without a multiply-add stay on the first device */
     bool list_patterns;         /* only open: no cost model is needed */
@@ -75,6 +80,39 @@ typedef struct cd_partition_stage_sum { /* sums over the blocks that were run */
     uint32_t n, differ;         /* blocks; operators whose results differ from one after the other's */
     double predicted_s, seconds, alone_s;
 } cd_partition_stage_sum;
+
+/* A network in stages. Blocks have the same numbers in the network as it is and in the one with merged convolutions. */
+typedef struct cd_partition_staging {
+    const cd_network_loaded *loaded;
+    const cd_shard_net *net;
+    cd_shard_cost *cost;
+    double *solo_s, *bytes;     /* (net's operators) alone on the first device; read and written */
+    uint32_t *block;            /* (net's operators) */
+    bool *is_merged;            /* (net's operators) several convolutions as one */
+    uint32_t n_stage;           /* blocks */
+    cd_partition_stage *stage;  /* (n_stage) */
+    double stages_s, alone_s;
+    cd_partition_stage_sum staged;
+} cd_partition_staging;
+
+typedef struct cd_partition_merge {
+    const char *name;           /* of the operators that are one: "a+b" */
+    uint32_t block;
+    double work;                /* its operations over those of its members: kernels that are padded */
+    double parts_s, merged_s;   /* sum of the members' times; of the one, with all that cuts its result into parts; predicted */
+} cd_partition_merge;
+
+typedef struct cd_partition_merged {
+    bool has;                   /* it was asked for, and merging pays somewhere by prediction */
+    cd_arena arena;
+    cd_network_loaded loaded;
+    cd_shard_net net;
+    cd_partition_staging in;
+    const uint32_t *origin;     /* (nodes of the merged graph) node of the network */
+    uint32_t n_set, n_found, n_tried; /* merged; sets that could be; networks that were planned */
+    const cd_partition_merge *set; /* (n_set) */
+    double max_error;           /* options.run: results against the network's as it is, by each one's largest value; NaN: not compared */
+} cd_partition_merged;
 
 typedef struct cd_partition_run_result {
     bool done;
@@ -107,10 +145,9 @@ typedef struct cd_partition {
     uint32_t n_base;
     cd_place_plan placed;       /* options.goal */
     bool has_placed;
-    cd_partition_stage *stage;  /* (n_stage) */
-    uint32_t n_stage;
-    double stages_s, alone_s, stage_search_s;
-    cd_partition_stage_sum staged;
+    cd_partition_staging plain; /* options.stages */
+    cd_partition_merged merged;
+    double stage_search_s;
     cd_partition_run_result run;
     size_t n_not_run;           /* plans and blocks of stages that were to be measured and were not */
     size_t bad_lines;           /* of schedules and logs that cannot be used */

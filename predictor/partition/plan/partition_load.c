@@ -12,17 +12,15 @@ enum { VECTOR_BYTES = 64 };
 /* ---- the network ---- */
 
 /* Layout and tasks follow the target of the first device, which all devices of one plan share. */
-static cdmpp_status network(cd_partition *p, cdmpp_err *err) {
+cdmpp_status cd_partition_network(const cd_partition *p, cd_graph *graph, cd_network_loaded *out, cdmpp_err *err) {
     const cd_partition_options *o = p->o;
     const cd_onnx_options onnx = {.dim = o->dim.v, .n_dim = (uint32_t)o->dim.n, .input = o->input.v, .n_input = (uint32_t)o->input.n};
     const char *target = p->machine.device[0].target;
     const bool gpu = cd_target_is_gpu((cd_str){target, strlen(target)});
     const cd_hardware h = cd_target_hardware(gpu, gpu ? 0 : 1, VECTOR_BYTES);
-    cd_network_load_options a = {.network = o->network, .batch = o->batch, .size = o->input_size, .onnx = &onnx, .target = target, .hardware = &h};
+    cd_network_load_options a = {.network = o->network, .graph = graph, .batch = o->batch, .size = o->input_size, .onnx = &onnx, .target = target, .hardware = &h};
     if (o->layout) (void)cd_workload_layout_parse(o->layout, &a.layout);
-    CD_TRY(cd_network_load(&a, &p->loaded, err));
-    CD_TRY(cd_plan_run_shard_net(&p->loaded, &p->arena, &p->net, err));
-    return p->net.n_op || o->list_patterns ? CDMPP_OK : cd_err_at(err, cd_network_load_nothing(0, err), o->network, 0);
+    return cd_network_load(&a, out, err);
 }
 
 /* ---- schedules ---- */
@@ -44,13 +42,10 @@ static cdmpp_status keys(cd_partition *p, const char ***out, size_t *n, cdmpp_er
 static void on_bad(void *ctx, const cdmpp_err *why) { cd_log_err(ctx, CD_LOG_WARNING, why); }
 
 /* Files of schedules come before logs, and these before stores: the first that knows a task decides. */
-static cdmpp_status read_schedules(cd_partition *p, cdmpp_err *err) {
+cdmpp_status cd_partition_schedules(cd_partition *p, const char *const *key, size_t n, cdmpp_err *err) {
     const cd_partition_options *o = p->o;
     const cd_texts *const files[] = {&o->schedules, &o->records};
-    const char *as = p->machine.device[0].as, **key;
-    size_t n;
-    CD_TRY(cd_schedule_db_new(&p->schedules, err));
-    CD_TRY(keys(p, &key, &n, err));
+    const char *as = p->machine.device[0].as;
     for (size_t k = 0; k < sizeof files / sizeof *files; k++) {
         cd_schedule_db_logs io = {.device = as, .key = key, .n_key = n, .warn = on_bad, .ctx = o->log};
         if (!files[k]->n || !n) continue;
@@ -59,19 +54,33 @@ static cdmpp_status read_schedules(cd_partition *p, cdmpp_err *err) {
         if (io.bad) cd_log_put(o->log, CD_LOG_WARNING, "%zu of %zu lines of logs cannot be used", io.bad, io.lines);
     }
     for (size_t k = 0; k < o->store.n; k++) CD_TRY(cd_schedule_db_store_read(p->schedules, o->store.v[k], as, key, n, err));
+    return CDMPP_OK;
+}
+
+static cdmpp_status read_schedules(cd_partition *p, cdmpp_err *err) {
+    const cd_partition_options *o = p->o;
+    const char **key;
+    size_t n;
+    CD_TRY(cd_schedule_db_new(&p->schedules, err));
+    CD_TRY(keys(p, &key, &n, err));
+    CD_TRY(cd_partition_schedules(p, key, n, err));
     const size_t found = cd_schedule_db_count(p->schedules);
     if ((o->schedules.n || o->records.n || o->store.n) && found < n)
         cd_log_put(o->log, CD_LOG_WARNING, "%s: %zu of %zu tasks have no schedule there; they take the best predicted of drawn ones", p->net.name, n - found, n);
     return CDMPP_OK;
 }
 
-cdmpp_status cd_partition_costs(cd_partition *p, cdmpp_err *err) {
+cdmpp_status cd_partition_cost(cd_partition *p, const cd_shard_net *net, const cd_network_loaded *l, cd_shard_cost **out, cdmpp_err *err) {
     const cd_partition_options *o = p->o;
+    const cd_shard_cost_options a = {.model = p->by, .schedules = p->schedules, .machine = &p->machine, .net = net, .devices = p->models.devices, .costs = p->models.costs, .trials = (uint32_t)o->trials,
+                               .seed = (uint64_t)o->seed, .plain = l->plain, .n_plain = l->n_plain, .pool = p->pool};
+    return cd_shard_cost_new(&a, out, err);
+}
+
+cdmpp_status cd_partition_costs(cd_partition *p, cdmpp_err *err) {
     CD_TRY(read_schedules(p, err));
-    CD_TRY(cd_threads_new(o->jobs, &p->pool, err));
-    const cd_shard_cost_options a = {.model = p->by, .schedules = p->schedules, .machine = &p->machine, .net = &p->net, .devices = p->models.devices, .costs = p->models.costs, .trials = (uint32_t)o->trials,
-                               .seed = (uint64_t)o->seed, .plain = p->loaded.plain, .n_plain = p->loaded.n_plain, .pool = p->pool};
-    return cd_shard_cost_new(&a, &p->cost, err);
+    CD_TRY(cd_threads_new(p->o->jobs, &p->pool, err));
+    return cd_partition_cost(p, &p->net, &p->loaded, &p->cost, err);
 }
 
 static void on_lines(void *ctx, const char *text) { cd_log_lines(ctx, CD_LOG_ERROR, text); }
@@ -92,7 +101,7 @@ bool cd_partition_needs_times(const cd_partition_options *o) {
     if (o->list_patterns) return false;
     bool slow = false; /* a device that only fails is left out without asking for times */
     for (size_t k = 0; k < o->inject.n; k++) slow |= !strncmp(o->inject.v[k], "slow:", 5);
-    return !o->plan || o->goal >= 0 || o->lp || o->stages || o->rules || o->emit || slow;
+    return !o->plan || o->goal >= 0 || o->lp || o->stages >= 0 || o->rules || o->emit || slow;
 }
 
 cdmpp_status cd_partition_open(const cd_partition_options *o, cd_partition *p, cdmpp_err *err) {
@@ -106,14 +115,17 @@ cdmpp_status cd_partition_open(const cd_partition_options *o, cd_partition *p, c
     CD_TRY(cd_partition_machine(p, err));
     cd_partition_look(p);
     if (!p->by[0].model && cd_partition_needs_times(o)) return cd_default_model_missing(err);
-    CD_TRY(network(p, err));
+    CD_TRY(cd_partition_network(p, NULL, &p->loaded, err));
+    CD_TRY(cd_plan_run_shard_net(&p->loaded, &p->arena, &p->net, err));
+    if (!p->net.n_op && !o->list_patterns) return cd_err_at(err, cd_network_load_nothing(0, err), o->network, 0);
     return o->rules || o->emit ? cd_partition_rules_open(&p->rules, o->rules, &p->loaded, &p->machine, &p->net, err) : CDMPP_OK;
 }
 
 /* In the reverse order of making: costs borrow schedules, which borrow models and the network. */
 void cd_partition_free(cd_partition *p) {
     if (p->run.done) cd_plan_run_result_free(&p->run.now);
-    for (uint32_t k = 0; k < p->n_stage; k++) cd_stage_plan_free(&p->stage[k].plan);
+    cd_partition_merged_free(&p->merged);
+    cd_partition_staging_free(&p->plain);
     cd_place_plan_free(&p->placed);
     cd_shard_plan_free_all(p->base, p->n_base);
     cd_shard_plan_free(p->plan);

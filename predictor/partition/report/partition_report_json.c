@@ -149,7 +149,7 @@ void cd_partition_report_json(const cd_partition *p, cd_buf *out) {
     put_plan(p, &w);
     put_bases(p, &w);
     if (p->has_placed) put_placed(p, &w);
-    if (p->o->stages) cd_partition_report_stages_json(p, &w);
+    if (p->o->stages >= 0) cd_partition_report_stages_json(p, &w);
     if (p->run.done) put_run(p, &w);
     if (p->rules.placed) cd_offload_plan_json(&p->rules.plan, &offload);
     if (p->o->rules) put_other("offload", &offload, &w);

@@ -1,58 +1,125 @@
 /* Stages of operators side by side: the sum over blocks, then those stages in which something does run side by side. */
+#include <math.h>
+
 #include "predictor/partition/report/report_internal.h"
 
+static const char *const HOW[] = {"parallel", "sequential", "merge", "both"}; /* CD_PARTITION_STAGES */
+
+static bool asked(const cd_partition *p) { return p->o->stages == CD_PARTITION_STAGES_MERGE || p->o->stages == CD_PARTITION_STAGES_BOTH; }
+
+static bool has_merged(const cd_partition_staging *x, const cd_partition_stage *k, const cd_stage_step *s) {
+    for (uint32_t j = 0; j < s->first[s->n_group]; j++)
+        if (x->is_merged && x->is_merged[k->op[s->op[j]]]) return true;
+    return false;
+}
+
 /* "conv1 > conv2 | conv3": groups, and operators in a group one behind the other. */
-static void put_stage(const cd_partition *p, const cd_partition_stage *k, const cd_stage_step *s, cd_buf *b) {
+static void put_stage(const cd_partition_staging *x, const cd_partition_stage *k, const cd_stage_step *s, cd_buf *b) {
     for (uint32_t g = 0; g < s->n_group; g++) {
         cd_buf_puts(b, g ? " | " : "");
-        for (uint32_t j = s->first[g]; j < s->first[g + 1]; j++) cd_buf_putf(b, "%s%.40s", j > s->first[g] ? " > " : "", p->net.op[k->op[s->op[j]]].name);
+        for (uint32_t j = s->first[g]; j < s->first[g + 1]; j++) cd_buf_putf(b, "%s%.80s", j > s->first[g] ? " > " : "", x->net->op[k->op[s->op[j]]].name);
     }
 }
 
 static void put_run(const cd_partition *p, cd_buf *b) {
+    const cd_partition_stage_sum *r = &p->plain.staged;
     cd_buf_puts(b, "  run here: stages ");
-    cd_units_put_seconds_wide(b, p->staged.seconds);
+    cd_units_put_seconds_wide(b, r->seconds);
     cd_buf_puts(b, ", one operator after the other ");
-    cd_units_put_seconds_wide(b, p->staged.alone_s);
-    cd_buf_putf(b, " (%.3fx); %u of %u blocks, one by one; values: ", p->staged.alone_s / p->staged.seconds, p->staged.n, p->n_stage);
-    if (p->staged.differ) cd_buf_putf(b, "%u operators differ\n", p->staged.differ);
+    cd_units_put_seconds_wide(b, r->alone_s);
+    cd_buf_putf(b, " (%.3fx); %u of %u blocks, one by one; values: ", r->alone_s / r->seconds, r->n, p->plain.n_stage);
+    if (r->differ) cd_buf_putf(b, "%u operators differ\n", r->differ);
     else cd_buf_puts(b, "equal\n");
 }
 
-/* Stages with a single group say nothing new: they are left out unless all is explained. */
-void cd_partition_report_stages(const cd_partition *p, bool explain, cd_buf *b) {
-    cd_buf_puts(b, "\nstages on ");
-    cd_buf_putf(b, "%u units like %s: ", p->machine.n, p->machine.device[0].name);
-    cd_units_put_seconds_wide(b, p->stages_s);
-    cd_buf_puts(b, ", one operator after the other ");
-    cd_units_put_seconds_wide(b, p->alone_s);
-    cd_buf_putf(b, " (%.3fx); searched in %.3f s%s\n", p->alone_s / p->stages_s, p->stage_search_s,
-                p->machine.contention.peak_bytes_per_s > 0 ? "" : "; nobody disturbs the other: no contention was measured");
-    if (p->staged.done) put_run(p, b);
-    for (uint32_t k = 0; k < p->n_stage; k++)
-        for (uint32_t i = 0; i < p->stage[k].plan.n_stage; i++) {
-            const cd_stage_step *s = &p->stage[k].plan.stage[i];
-            if (s->n_group < 2 && !explain) continue;
+/* Stages with a single group of operators as they are say nothing new: they are left out unless all is explained. */
+static void put_stages(const cd_partition_staging *x, bool explain, cd_buf *b) {
+    for (uint32_t k = 0; k < x->n_stage; k++)
+        for (uint32_t i = 0; i < x->stage[k].plan.n_stage; i++) {
+            const cd_stage_step *s = &x->stage[k].plan.stage[i];
+            if (s->n_group < 2 && !has_merged(x, &x->stage[k], s) && !explain) continue;
             cd_buf_putf(b, "  block %u stage %u  ", k, i);
             cd_units_put_seconds_wide(b, s->seconds);
             cd_buf_puts(b, "  ");
-            put_stage(p, &p->stage[k], s, b);
+            put_stage(x, &x->stage[k], s, b);
             cd_buf_puts(b, "\n");
         }
 }
 
+/* ---- merged convolutions ---- */
+
+static void put_merge(const cd_partition_merge *m, cd_buf *b) {
+    cd_buf_putf(b, "  block %u merged  ", m->block);
+    cd_units_put_seconds_wide(b, m->merged_s);
+    cd_buf_puts(b, " for ");
+    cd_units_put_seconds_wide(b, m->parts_s);
+    cd_buf_putf(b, ", %.2fx the operations  %.200s\n", m->work, m->name);
+}
+
+/* Blocks in which something is merged, once each. */
+static void put_blocks_run(const cd_partition *p, cd_buf *b) {
+    for (uint32_t k = 0; k < p->merged.in.n_stage; k++) {
+        const double with = p->merged.in.stage[k].measured_s, without = p->plain.stage[k].measured_s;
+        uint32_t n = 0;
+        for (uint32_t i = 0; i < p->merged.n_set; i++) n += p->merged.set[i].block == k;
+        if (!n || !isfinite(with)) continue;
+        cd_buf_putf(b, "  block %u run here: merged ", k);
+        cd_units_put_seconds_wide(b, with);
+        cd_buf_puts(b, ", stages without ");
+        cd_units_put_seconds_wide(b, without);
+        cd_buf_putf(b, " (%.3fx)\n", without / with);
+    }
+}
+
+static void put_merged(const cd_partition *p, bool explain, cd_buf *b) {
+    const cd_partition_merged *m = &p->merged;
+    const cd_partition_stage_sum *r = &m->in.staged;
+    if (!m->has) {
+        cd_buf_putf(b, "\nnothing is merged: %u sets of convolutions read one tensor, %u ways were planned, and none is predicted to be faster\n", m->n_found, m->n_tried);
+        return;
+    }
+    cd_buf_putf(b, "\nwith %u merged: ", m->n_set);
+    cd_units_put_seconds_wide(b, m->in.stages_s);
+    cd_buf_putf(b, " (%.3fx of the stages without); of %u sets, %u ways were planned\n", p->plain.stages_s / m->in.stages_s, m->n_found, m->n_tried);
+    if (r->done) {
+        cd_buf_puts(b, "  run here: merged ");
+        cd_units_put_seconds_wide(b, r->seconds);
+        cd_buf_puts(b, ", stages without ");
+        cd_units_put_seconds_wide(b, p->plain.staged.seconds);
+        cd_buf_putf(b, " (%.3fx); values: ", p->plain.staged.seconds / r->seconds);
+        if (isfinite(m->max_error)) cd_buf_putf(b, "%.1e of the largest off\n", m->max_error);
+        else cd_buf_puts(b, isnan(m->max_error) ? "not compared\n" : "some are no numbers\n");
+        put_blocks_run(p, b);
+    }
+    for (uint32_t k = 0; k < m->n_set; k++) put_merge(&m->set[k], b);
+    put_stages(&m->in, explain, b);
+}
+
+void cd_partition_report_stages(const cd_partition *p, bool explain, cd_buf *b) {
+    cd_buf_puts(b, "\nstages on ");
+    cd_buf_putf(b, "%u units like %s: ", p->machine.n, p->machine.device[0].name);
+    cd_units_put_seconds_wide(b, p->plain.stages_s);
+    cd_buf_puts(b, ", one operator after the other ");
+    cd_units_put_seconds_wide(b, p->plain.alone_s);
+    cd_buf_putf(b, " (%.3fx); searched in %.3f s%s\n", p->plain.alone_s / p->plain.stages_s, p->stage_search_s,
+                p->machine.contention.peak_bytes_per_s > 0 ? "" : "; nobody disturbs the other: no contention was measured");
+    if (p->plain.staged.done) put_run(p, b);
+    put_stages(&p->plain, explain, b);
+    if (asked(p)) put_merged(p, explain, b);
+}
+
 /* ---- JSON ---- */
 
-/* Operators have their numbers in the network, not those in the block. */
-static void json_step(const cd_partition *p, uint32_t block, const cd_stage_step *s, cd_json_writer *w) {
+/* Operators have their numbers in their network, not those in the block. */
+static void json_step(const cd_partition_staging *x, uint32_t block, const cd_stage_step *s, cd_json_writer *w) {
     cd_json_write_open(w, '{');
     cd_json_write_member_int(w, "block", block);
-    cd_json_write_member_str(w, "kind", "concurrent"); /* every stage is: groups that run side by side */
+    cd_json_write_member_str(w, "kind", has_merged(x, &x->stage[block], s) ? "merge" : "concurrent");
     cd_json_write_member_real(w, "seconds", s->seconds);
     cd_json_write_key(w, "groups"), cd_json_write_open(w, '[');
     for (uint32_t g = 0; g < s->n_group; g++) {
         cd_json_write_open(w, '[');
-        for (uint32_t j = s->first[g]; j < s->first[g + 1]; j++) cd_json_write_int(w, p->stage[block].op[s->op[j]]);
+        for (uint32_t j = s->first[g]; j < s->first[g + 1]; j++) cd_json_write_int(w, x->stage[block].op[s->op[j]]);
         cd_json_write_close(w, ']');
     }
     cd_json_write_close(w, ']');
@@ -60,36 +127,68 @@ static void json_step(const cd_partition *p, uint32_t block, const cd_stage_step
 }
 
 /* A block that was not run has null for its measured times. */
-static void json_run(const cd_partition *p, cd_json_writer *w) {
+static void json_run(const cd_partition_staging *x, cd_json_writer *w) {
     cd_json_write_key(w, "run"), cd_json_write_open(w, '{');
-    cd_json_write_member_real(w, "measured_s", p->staged.seconds);
-    cd_json_write_member_real(w, "alone_measured_s", p->staged.alone_s);
-    cd_json_write_member_real(w, "predicted_s", p->staged.predicted_s);
-    cd_json_write_member_int(w, "blocks", p->n_stage);
-    cd_json_write_member_int(w, "blocks_run", p->staged.n);
-    cd_json_write_member_int(w, "operators_that_differ", p->staged.differ);
+    cd_json_write_member_real(w, "measured_s", x->staged.seconds);
+    cd_json_write_member_real(w, "alone_measured_s", x->staged.alone_s);
+    cd_json_write_member_real(w, "predicted_s", x->staged.predicted_s);
+    cd_json_write_member_int(w, "blocks", x->n_stage);
+    cd_json_write_member_int(w, "blocks_run", x->staged.n);
+    cd_json_write_member_int(w, "operators_that_differ", x->staged.differ);
     cd_json_write_key(w, "block"), cd_json_write_open(w, '[');
-    for (uint32_t k = 0; k < p->n_stage; k++) {
+    for (uint32_t k = 0; k < x->n_stage; k++) {
         cd_json_write_open(w, '{');
         cd_json_write_member_int(w, "block", k);
-        cd_json_write_member_real(w, "predicted_s", p->stage[k].plan.total_s);
-        cd_json_write_member_real(w, "measured_s", p->stage[k].measured_s);
-        cd_json_write_member_real(w, "alone_measured_s", p->stage[k].alone_measured_s);
+        cd_json_write_member_real(w, "predicted_s", x->stage[k].plan.total_s);
+        cd_json_write_member_real(w, "measured_s", x->stage[k].measured_s);
+        cd_json_write_member_real(w, "alone_measured_s", x->stage[k].alone_measured_s);
         cd_json_write_close(w, '}');
     }
     cd_json_write_close(w, ']');
     cd_json_write_close(w, '}');
 }
 
+static void json_staging(const cd_partition_staging *x, cd_json_writer *w) {
+    cd_json_write_member_real(w, "seconds", x->stages_s);
+    cd_json_write_member_real(w, "alone_s", x->alone_s);
+    cd_json_write_key(w, "stage"), cd_json_write_open(w, '[');
+    for (uint32_t k = 0; k < x->n_stage; k++)
+        for (uint32_t i = 0; i < x->stage[k].plan.n_stage; i++) json_step(x, k, &x->stage[k].plan.stage[i], w);
+    cd_json_write_close(w, ']');
+    if (x->staged.done) json_run(x, w);
+}
+
+/* The network with merges has operators of its own: their names stand in the order of their numbers. */
+static void json_merged(const cd_partition_merged *m, cd_json_writer *w) {
+    cd_json_write_key(w, "merged"), cd_json_write_open(w, '{');
+    cd_json_write_member_int(w, "sets_found", m->n_found);
+    cd_json_write_member_int(w, "ways_planned", m->n_tried);
+    cd_json_write_key(w, "sets"), cd_json_write_open(w, '[');
+    for (uint32_t k = 0; k < m->n_set; k++) {
+        cd_json_write_open(w, '{');
+        cd_json_write_member_str(w, "name", m->set[k].name);
+        cd_json_write_member_int(w, "block", m->set[k].block);
+        cd_json_write_member_real(w, "work", m->set[k].work);
+        cd_json_write_member_real(w, "parts_s", m->set[k].parts_s);
+        cd_json_write_member_real(w, "merged_s", m->set[k].merged_s);
+        cd_json_write_close(w, '}');
+    }
+    cd_json_write_close(w, ']');
+    if (m->has) {
+        cd_json_write_member_real(w, "max_error", m->in.staged.done ? m->max_error : (double)NAN);
+        cd_json_write_key(w, "operators"), cd_json_write_open(w, '[');
+        for (uint32_t k = 0; k < m->net.n_op; k++) cd_json_write_str(w, m->net.op[k].name);
+        cd_json_write_close(w, ']');
+        json_staging(&m->in, w);
+    }
+    cd_json_write_close(w, '}');
+}
+
 void cd_partition_report_stages_json(const cd_partition *p, cd_json_writer *w) {
     cd_json_write_key(w, "stages"), cd_json_write_open(w, '{');
-    cd_json_write_member_real(w, "seconds", p->stages_s);
-    cd_json_write_member_real(w, "alone_s", p->alone_s);
+    cd_json_write_member_str(w, "strategy", HOW[p->o->stages]);
     cd_json_write_member_real(w, "search_s", p->stage_search_s);
-    cd_json_write_key(w, "stage"), cd_json_write_open(w, '[');
-    for (uint32_t k = 0; k < p->n_stage; k++)
-        for (uint32_t i = 0; i < p->stage[k].plan.n_stage; i++) json_step(p, k, &p->stage[k].plan.stage[i], w);
-    cd_json_write_close(w, ']');
-    if (p->staged.done) json_run(p, w);
+    json_staging(&p->plain, w);
+    if (asked(p)) json_merged(&p->merged, w);
     cd_json_write_close(w, '}');
 }

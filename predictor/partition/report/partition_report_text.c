@@ -145,7 +145,7 @@ void cd_partition_report_text(const cd_partition *p, bool explain, cd_buf *b) {
     if (p->has_placed) put_placed(p, b);
     if (p->run.done) put_run(p, b);
     cd_partition_report_ops(p, explain, b);
-    if (p->o->stages) cd_partition_report_stages(p, explain, b);
+    if (p->o->stages >= 0) cd_partition_report_stages(p, explain, b);
     if (!p->o->rules) return;
     cd_buf_puts(b, "\nwhole operators under the rules\n");
     if (p->rules.placed) {

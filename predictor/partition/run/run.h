@@ -4,6 +4,7 @@
 #ifndef CD_PREDICTOR_PARTITION_RUN_DOOR_H
 #define CD_PREDICTOR_PARTITION_RUN_DOOR_H
 #include "predictor/partition/run/network_run.h"
+#include "predictor/partition/run/network_values.h"
 #include "predictor/partition/run/plan_run.h"
 #include "predictor/partition/run/stage_run.h"
 #endif

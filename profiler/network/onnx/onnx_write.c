@@ -18,6 +18,7 @@ static const struct {
     {"LeakyRelu", " alpha "}, {"Elu", " alpha "}, {"HardSigmoid", " alpha beta "}, {"Gemm", " alpha beta transA transB "},
     {"Relu", ""}, {"Clip", ""}, {"Sigmoid", ""}, {"Tanh", ""}, {"HardSwish", ""}, {"Exp", ""}, {"Sqrt", ""}, {"Erf", ""}, {"Abs", ""}, {"Neg", ""},
     {"Add", ""}, {"Sub", ""}, {"Mul", ""}, {"Div", ""}, {"MatMul", ""}, {"GlobalAveragePool", ""}, {"GlobalMaxPool", ""}, {"Identity", ""},
+    {"Slice", ""}, {"Pad", " mode "},
 };
 
 static const char *attributes_of(const char *op) {
@@ -77,6 +78,7 @@ static cdmpp_status put_tensor(cd_onnx_writer *f, const cd_graph_tensor *t, cdmp
 static void put_attribute(cd_onnx_writer *f, const cd_graph_attr *a) {
     if (a->kind == CD_GRAPH_ATTR_INT) cd_onnx_writer_attr_int(f, a->name, a->i);
     if (a->kind == CD_GRAPH_ATTR_FLOAT) cd_onnx_writer_attr_float(f, a->name, (float)a->f);
+    if (a->kind == CD_GRAPH_ATTR_STR) cd_onnx_writer_attr_text(f, a->name, a->s);
     if (a->kind == CD_GRAPH_ATTR_INTS) cd_onnx_writer_attr_ints(f, a->name, a->ints, a->n);
 }
 

@@ -78,10 +78,10 @@ TEST(said_again) {
     cd_partition_say_again(&p);
     of_file[1].unlike = 0.1, of_file[2].unlike = 0.5, of_file[2].unlike_of[0] = 0.5, of_file[2].model = "n.cdmpp", of_file[2].stands = "t4";
     plan.source = of_file;
-    options.stages = true; /* asks for times: models were named just now */
+    options.stages = CD_PARTITION_STAGES_PARALLEL; /* asks for times: models were named just now */
     cd_partition_say_again(&p);
     assert_true(p.source[2].unlike == 0.5 && !p.machine.device[2].as);
-    options.stages = false;
+    options.stages = -1;
     of_file[0].unlike = of_file[1].unlike = (double)NAN;
     cd_partition_say_again(&p);
     assert_string_equal(p.machine.device[2].as, "chip-b");

@@ -160,21 +160,21 @@ static void test_stages(void **state) {
     make();
     stage[0] = (cd_partition_stage){.plan = {.n_stage = 2, .stage = steps, .total_s = 61}, .op = in_net, .measured_s = 62, .alone_measured_s = 63};
     stage[1] = (cd_partition_stage){.block = 1, .plan = {.total_s = 64}, .measured_s = NAN, .alone_measured_s = NAN};
-    options.stages = true;
-    p.stage = stage, p.n_stage = 2, p.stages_s = 2, p.alone_s = 3, p.stage_search_s = 0.125;
+    options.stages = CD_PARTITION_STAGES_PARALLEL;
+    p.plain = (cd_partition_staging){.net = &p.net, .stage = stage, .n_stage = 2, .stages_s = 2, .alone_s = 3}, p.stage_search_s = 0.125;
     cd_partition_report_text(&p, false, &b);
     assert_non_null(strstr(b.p, "\nstages on 2 units like cpu0: "));
     assert_non_null(strstr(b.p, " (1.500x); searched in 0.125 s; nobody disturbs the other: no contention was measured\n"));
     assert_non_null(strstr(b.p, "  c > a | b\n")); /* by in_net */
     assert_null(strstr(b.p, "block 0 stage 1"));
     cd_buf_clear(&b);
-    p.staged = (cd_partition_stage_sum){.done = true, .n = 1, .differ = 0, .predicted_s = 65, .seconds = 4, .alone_s = 6};
+    p.plain.staged = (cd_partition_stage_sum){.done = true, .n = 1, .differ = 0, .predicted_s = 65, .seconds = 4, .alone_s = 6};
     p.machine.contention.peak_bytes_per_s = 1;
     cd_partition_report_text(&p, true, &b);
     assert_non_null(strstr(b.p, " (1.500x); searched in 0.125 s\n"));
     assert_non_null(strstr(b.p, " (1.500x); 1 of 2 blocks, one by one; values: equal\n"));
     assert_non_null(strstr(b.p, "  block 0 stage 1  "));
-    p.staged.differ = 7;
+    p.plain.staged.differ = 7;
     const cd_json *o = cd_json_get(json_of(&a, &b), "stages"), *s = cd_json_get(o, "stage"), *r = cd_json_get(o, "run");
     IS(o, {"seconds", 2}, {"alone_s", 3}, {"search_s", 0.125});
     assert_int_equal(s->n, 2);

@@ -1,0 +1,163 @@
+/* A network computed once from contents by name: first what is computed from weights alone, then the network with these results as its weights. */
+#include "predictor/partition/run/network_values.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct {
+    const cd_network_values_options *o;
+    cd_workload *w;
+    cd_program_select *pick;
+    cd_arena arena;
+    void **made;                /* (buffers) weights that operators computed; NULL: none */
+} values;
+
+typedef struct {
+    cd_executor_net net;
+    cd_executor_net_tensor *tensor;
+    cd_executor_net_step *step;
+} part;
+
+/* ---- contents ---- */
+
+static int64_t bytes_of(const cd_workload_buffer *b) { return cd_graph_shape_elements(&b->shape) * (int64_t)cd_expr_dtype_bytes(b->dtype); }
+
+static uint32_t number_of(const char *name) {
+    cd_hash h = cd_hash_start();
+    if (name) cd_hash_add(&h, name, strlen(name));
+    return (uint32_t)h.a;
+}
+
+/* Known numbers are themselves; all others follow from the name. */
+static cdmpp_status fill(void *ctx, const cd_graph *g, uint32_t tensor, float *to, cdmpp_err *err) {
+    const cd_graph_tensor *t = &g->tensor[tensor];
+    const size_t n = (size_t)cd_graph_shape_elements(&t->shape);
+    const uint32_t k = number_of(t->name);
+    (void)ctx;
+    if (t->dtype != CD_F32) return CD_FAIL(err, EUNSUPPORTED, "%.80s is not float32: values are not compared", t->name);
+    for (size_t i = 0; i < n && (t->value || t->fvalue); i++) to[i] = t->fvalue ? (float)t->fvalue[i] : (float)t->value[i];
+    if (t->value || t->fvalue) return CDMPP_OK;
+    if (t->is_weight) (void)cd_tensor_fill_weight(CD_F32, k, t->shape.rank, t->shape.dim, to);
+    else (void)cd_tensor_fill(CD_F32, k, 0, n, to);
+    return CDMPP_OK;
+}
+
+static cdmpp_status write_one(const values *v, cd_executor *r, uint32_t b, cdmpp_err *err) {
+    const cd_workload_buffer *x = &v->w->buffer[b];
+    const float known = (float)x->value;
+    if (v->made[b]) return cd_executor_write(r, b, v->made[b], err);
+    if (!isnan(x->value)) return x->dtype == CD_F32 ? cd_executor_write(r, b, &known, err) : CDMPP_OK;
+    if (x->tensor == CD_GRAPH_NONE) return CD_FAIL(err, EUNSUPPORTED, "a tensor that nobody makes");
+    float *to = cd_mem_zalloc((size_t)bytes_of(x) + sizeof *to, 1);
+    if (!to) return CD_FAIL(err, ENOMEM, "a tensor");
+    cdmpp_status st = cd_merge_weight(v->w->graph, x->tensor, fill, NULL, to, err);
+    if (!st) st = cd_executor_write(r, b, to, err);
+    cd_mem_free(to);
+    return st;
+}
+
+/* ---- the networks ---- */
+
+static cdmpp_status add_step(values *v, part *p, uint32_t group, cdmpp_err *err) {
+    const cd_workload_group *g = &v->w->group[group];
+    const cd_program_select_task *t = g->task == CD_GRAPH_NONE ? NULL : &v->pick->task[g->task];
+    if (!t) return CD_FAIL(err, EUNSUPPORTED, "an operator without a definition: values are not compared");
+    if (t->status) return CD_FAIL(err, EBACKEND, "an operator without a program: %.160s", t->err.msg);
+    uint32_t *arg = CD_NEWN(&v->arena, uint32_t, g->n_read + 1);
+    cd_executor_net_shape *shape = CD_NEWN(&v->arena, cd_executor_net_shape, g->n_read + 1);
+    if (!arg || !shape) return CD_FAIL(err, ENOMEM, "an operator");
+    for (uint32_t k = 0; k <= g->n_read; k++) {
+        arg[k] = k < g->n_read ? g->read[k] : g->write;
+        shape[k] = (cd_executor_net_shape){t->job.arg[k].rank, t->job.arg[k].shape};
+        const cd_workload_buffer *b = &v->w->buffer[arg[k]];
+        cd_executor_net_tensor *x = &p->tensor[arg[k]];
+        if (x->bytes) continue; /* known already */
+        *x = (cd_executor_net_tensor){.bytes = bytes_of(b), .dtype = b->dtype, .rank = b->shape.rank, .shape = b->shape.dim};
+        x->role = k == g->n_read ? (g->weights ? CD_TENSOR_RESULT : CD_TENSOR_INNER) : b->is_const ? CD_TENSOR_WEIGHT : CD_TENSOR_INPUT;
+    }
+    p->step[p->net.n_step++] = (cd_executor_net_step){cd_task_registry_at(v->w->tasks, v->w->task[g->task].task)->workload_key, &t->item.build, arg, shape};
+    return CDMPP_OK;
+}
+
+/* The groups that work on weights, or the others. */
+static cdmpp_status make(values *v, bool weights, part *p, cdmpp_err *err) {
+    *p = (part){.tensor = CD_NEWN(&v->arena, cd_executor_net_tensor, (size_t)v->w->n_buffer + 1), .step = CD_NEWN(&v->arena, cd_executor_net_step, (size_t)v->w->n_group + 1)};
+    if (!p->tensor || !p->step) return CD_FAIL(err, ENOMEM, "a network");
+    for (uint32_t g = 0; g < v->w->n_group; g++)
+        if (v->w->group[g].weights == weights) CD_TRY(add_step(v, p, g, err));
+    for (uint32_t k = 0; k < v->w->graph->n_output && !weights; k++) {
+        cd_executor_net_tensor *x = &p->tensor[v->w->output[k]];
+        if (x->role == CD_TENSOR_INNER) x->role = CD_TENSOR_RESULT;
+    }
+    p->net.n_tensor = v->w->n_buffer, p->net.tensor = p->tensor, p->net.step = p->step;
+    return CDMPP_OK;
+}
+
+static cdmpp_status pass(values *v, const part *p, cd_executor **out, cdmpp_err *err) {
+    double total;
+    CD_TRY(cd_executor_open(&p->net, &(cd_executor_options){.threads = 1}, out, err));
+    for (uint32_t b = 0; b < p->net.n_tensor; b++)
+        if (p->tensor[b].bytes && (p->tensor[b].role == CD_TENSOR_INPUT || p->tensor[b].role == CD_TENSOR_WEIGHT)) CD_TRY(write_one(v, *out, b, err));
+    cd_executor_pass(*out, NULL, &total);
+    return CDMPP_OK;
+}
+
+static cdmpp_status weights(values *v, cdmpp_err *err) {
+    part p;
+    cd_executor *r = NULL;
+    CD_TRY(make(v, true, &p, err));
+    if (!p.net.n_step) return CDMPP_OK;
+    cdmpp_status st = pass(v, &p, &r, err);
+    for (uint32_t b = 0; b < p.net.n_tensor && !st; b++) {
+        if (!p.tensor[b].bytes || p.tensor[b].role != CD_TENSOR_RESULT) continue;
+        if (!(v->made[b] = cd_mem_alloc((size_t)p.tensor[b].bytes))) st = CD_FAIL(err, ENOMEM, "a weight");
+        else st = cd_executor_read(r, b, v->made[b], err);
+    }
+    cd_executor_close(r);
+    return st;
+}
+
+static cdmpp_status results(values *v, float **out, size_t *n, cdmpp_err *err) {
+    const cd_workload *w = v->w;
+    part p;
+    cd_executor *r = NULL;
+    *n = 0;
+    for (uint32_t k = 0; k < w->graph->n_output; k++) {
+        if (w->buffer[w->output[k]].dtype != CD_F32) return CD_FAIL(err, EUNSUPPORTED, "result %u is not float32: values are not compared", k);
+        *n += (size_t)cd_graph_shape_elements(&w->buffer[w->output[k]].shape);
+    }
+    CD_TRY(make(v, false, &p, err));
+    if (!(*out = cd_mem_alloc(*n * sizeof **out + 1))) return CD_FAIL(err, ENOMEM, "results");
+    cdmpp_status st = pass(v, &p, &r, err);
+    float *to = *out;
+    for (uint32_t k = 0; k < w->graph->n_output && !st; k++) {
+        st = cd_executor_read(r, w->output[k], to, err);
+        to += cd_graph_shape_elements(&w->buffer[w->output[k]].shape);
+    }
+    cd_executor_close(r);
+    return st;
+}
+
+static cdmpp_status all(values *v, float **out, size_t *n, cdmpp_err *err) {
+    const cd_network_values_options *o = v->o;
+    const cd_workload_options a = {.layout = o->layout, .target = o->target, .hardware = &o->hardware, .weights = true};
+    const cd_program_select_options s = {.line = o->line, .n_line = o->n_line, .trials = 1, .target = o->target, .hardware = o->hardware, .threads = 1, .measure = o->measure, .stop = o->stop};
+    CD_TRY(cd_workload_build(o->graph, &a, &v->w, err));
+    CD_TRY(cd_program_select_run(v->w, &s, &v->pick, err));
+    if (!(v->made = cd_mem_zalloc((size_t)v->w->n_buffer + 1, sizeof *v->made))) return CD_FAIL(err, ENOMEM, "weights");
+    CD_TRY(weights(v, err));
+    return results(v, out, n, err);
+}
+
+cdmpp_status cd_network_values(const cd_network_values_options *o, float **out, size_t *n, cdmpp_err *err) {
+    values v = {.o = o};
+    *out = NULL;
+    const cdmpp_status st = all(&v, out, n, err);
+    for (uint32_t b = 0; v.made && b < v.w->n_buffer; b++) cd_mem_free(v.made[b]);
+    cd_mem_free(v.made);
+    cd_program_select_free(v.pick);
+    cd_workload_free(v.w);
+    cd_arena_free(&v.arena);
+    if (st) cd_mem_free(*out), *out = NULL;
+    return st;
+}
