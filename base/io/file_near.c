@@ -37,7 +37,7 @@ void cd_file_near(const char *path, char *out, size_t n) {
         const size_t k = e->d_name[0] == '.' || strlen(e->d_name) >= sizeof best ? CD_DID_YOU_MEAN_MAX : changes(asked, e->d_name);
         if (k > least || k == CD_DID_YOU_MEAN_MAX || (k == least && strcmp(e->d_name, best) >= 0)) continue;
         least = k;
-        (void)snprintf(best, sizeof best, "%s", e->d_name);
+        memcpy(best, e->d_name, strlen(e->d_name) + 1); /* longer ones were left out above */
     }
     (void)closedir(d);
     if (best[0] && snprintf(out, n, "%s%s", folder, best) >= (int)n) out[0] = 0;

@@ -41,6 +41,7 @@ static const cd_option table[] = {
     {"seed", 0, "N", CD_OPTION_INT, AT(seed), "0..2000000000", SCHEDULES, "Seed of the candidates (default: 0)"},
     {"jobs", 'j', "N", CD_OPTION_INT, AT(jobs), "1..1024", SCHEDULES, "Threads that score candidates, and compilers at a time (default: one for each CPU)"},
     {"split", 0, NULL, CD_OPTION_FLAG, offsetof(request, split), NULL, PLAN, "Operators may be split over devices (the default)"},
+    {"allow-missing", 0, NULL, CD_OPTION_FLAG, AT(allow_missing), NULL, PLAN, "Operators that nobody defines (NonMaxSuppression, TopK) stay on the first device, and no time counts them"},
     {"no-split", 0, NULL, CD_OPTION_FLAG, AT(no_split), NULL, PLAN, "Every operator runs whole, on one device"},
     {"dims", 0, "H,N,...", CD_OPTION_TEXT, AT(dims), NULL, PLAN, "Dimensions to split: N O H W I of convolutions, M N K of products, B of batches, C (default: all that are legal)"},
     {"granules", 0, "N", CD_OPTION_INT, AT(granules), "2..64", PLAN, "Shares are multiples of one N-th (default: 8)"},

@@ -43,6 +43,7 @@ typedef struct cd_partition_options {
     int trials, seed, jobs;     /* candidates of a shard; jobs 0: a thread for each CPU */
     /* the plan */
     bool no_split;              /* every operator runs whole */
+    bool allow_missing;         /* operators that nobody defines stay on the first device, outside of the times; else there is no plan */
     const char *dims;           /* "H,N": dimensions to split; NULL: all that are legal */
     int granules;               /* shares are multiples of one n-th; 0: 8 */
     double margin, min_us, cover, fixed_share; /* cd_shard_plan_options; NaN: its defaults */

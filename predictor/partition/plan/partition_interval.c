@@ -18,6 +18,7 @@ typedef struct chain {
     uint32_t *after;
     uint32_t n_op, n_after, last, n_last; /* what ends the operator before */
     double on_s[CD_MACHINE_DEVICES], ops_s, least_s;
+    double low_s, high_s;       /* if every operator took that end of its interval */
 } chain;
 
 /* The first operator of the same task, on the first device of the same model. */
@@ -48,26 +49,46 @@ static double least_of(const cd_shard_plan_op *o, const cd_shard_plan_part *v, d
     return fmin(v->seconds, o->dim[0] && extent > 0 ? whole_s * (double)(v->hi - v->lo) / extent : whole_s);
 }
 
+/* What all times of a device have in common. */
+static double shared(const chain *c, uint32_t device) {
+    const cd_shard_plan_source *s = &c->p->source[device];
+    return hypot(s->stands_spread, isnan(s->costs_spread) ? 0 : s->costs_spread);
+}
+
+/* A part, or what joins them, with the ends of its interval. */
+static cdmpp_status add_time(chain *c, uint32_t k, uint32_t device, double seconds, cd_shard_cost_doubts *x, cdmpp_err *err) {
+    CD_TRY(cd_shard_cost_doubt(c->p->cost, k, device, x, err));
+    add(c, &(cd_replay_op){.name = c->plan->op[k].name, .like = like_of(c, k, device), .seconds = seconds, .spread = x->spread});
+    c->on_s[device] += seconds;
+    x->low *= seconds;
+    x->high *= seconds;
+    if (shared(c, device) > 0) cd_replay_widen(seconds, shared(c, device), CD_REPLAY_LEVEL, &x->low, &x->high);
+    return CDMPP_OK;
+}
+
 static cdmpp_status add_op(chain *c, uint32_t k, cdmpp_err *err) {
     const cd_shard_plan_op *o = &c->plan->op[k];
     const uint32_t first = c->n_op;
-    double spread, least, longest = 0, needed = 0;
+    cd_shard_cost_doubts x;
+    double longest = 0, needed = 0, low = 0, high = 0;
     for (uint32_t i = 0; i < o->n_part; i++) {
         const cd_shard_plan_part *v = &o->part[i];
-        CD_TRY(cd_shard_cost_doubt(c->p->cost, k, v->device, &spread, &least, err));
-        add(c, &(cd_replay_op){.name = o->name, .like = like_of(c, k, v->device), .seconds = v->seconds, .spread = spread});
-        c->on_s[v->device] += v->seconds;
+        CD_TRY(add_time(c, k, v->device, v->seconds, &x, err));
         longest = fmax(longest, v->seconds);
-        needed = fmax(needed, least_of(o, v, least));
+        needed = fmax(needed, least_of(o, v, x.least_s));
+        low = fmax(low, x.low);
+        high = fmax(high, x.high);
     }
     ends(c, first);
     c->ops_s += longest;
     c->least_s += needed;
+    c->low_s += low;
+    c->high_s += high;
     if (o->join == UINT32_MAX) return CDMPP_OK;
-    CD_TRY(cd_shard_cost_doubt(c->p->cost, k, o->join, &spread, &least, err));
-    add(c, &(cd_replay_op){.name = o->name, .like = like_of(c, k, o->join), .seconds = o->join_s, .spread = spread});
-    c->on_s[o->join] += o->join_s;
+    CD_TRY(add_time(c, k, o->join, o->join_s, &x, err));
     c->ops_s += o->join_s;
+    c->low_s += x.low;
+    c->high_s += x.high;
     ends(c, c->n_op - 1);
     return CDMPP_OK;
 }
@@ -75,10 +96,8 @@ static cdmpp_status add_op(chain *c, uint32_t k, cdmpp_err *err) {
 /* Each device by its part of the time, as cd_network_estimate_widen. */
 static double common(const chain *c) {
     double spread = 0;
-    for (uint32_t d = 0; d < c->plan->n_device; d++) {
-        const cd_shard_plan_source *s = &c->p->source[d];
-        if (c->ops_s > 0) spread += hypot(s->stands_spread, isnan(s->costs_spread) ? 0 : s->costs_spread) * fmin(1, c->on_s[d] / c->ops_s);
-    }
+    for (uint32_t d = 0; d < c->plan->n_device; d++)
+        if (c->ops_s > 0) spread += shared(c, d) * fmin(1, c->on_s[d] / c->ops_s);
     return spread;
 }
 
@@ -98,6 +117,15 @@ static cdmpp_status fill(chain *c, cd_arena *a, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* As cdmpp-replay does: no interval goes beyond what the ends of the operators' own make, and that of one operator is its own. */
+static void within_operators(const chain *c, cd_replay_interval *i) {
+    const double known = c->op[0].seconds, low = fmin(c->low_s + known, c->plan->predicted_s), high = fmax(c->high_s + known, c->plan->predicted_s);
+    const bool alone = c->plan->n_op == 1;
+    if (isnan(i->low_s)) return;
+    i->low_s = alone ? low : fmax(i->low_s, low);
+    i->high_s = alone ? high : fmin(i->high_s, high);
+}
+
 cdmpp_status cd_partition_interval(cd_partition *p, cd_shard_plan *plan, cdmpp_err *err) {
     cd_arena a = {0};
     chain c = {.p = p, .plan = plan};
@@ -106,9 +134,12 @@ cdmpp_status cd_partition_interval(cd_partition *p, cd_shard_plan *plan, cdmpp_e
     cdmpp_status st = fill(&c, &a, err);
     const cd_replay_net n = {.n_op = c.n_op, .n_after = c.n_after, .n_device = 1, .op = c.op, .after = c.after, .device = &all};
     if (!st) st = cd_replay_interval_of(&n, plan->predicted_s, CD_REPLAY_LEVEL, CD_REPLAY_SHARED, (uint64_t)p->o->seed, &i, err);
+    if (!st) {
+        cd_replay_interval_finish(plan->predicted_s, common(&c), fmin(c.least_s, plan->predicted_s), CD_REPLAY_LEVEL, &i);
+        within_operators(&c, &i);
+    }
     cd_arena_free(&a);
     if (st) return st;
-    cd_replay_interval_finish(plan->predicted_s, common(&c), fmin(c.least_s, plan->predicted_s), CD_REPLAY_LEVEL, &i);
     plan->low_s = i.low_s;
     plan->high_s = i.high_s;
     plan->no_interval = isnan(i.low_s) ? "the models do not say how far off their times may be" : NULL;

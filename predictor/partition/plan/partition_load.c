@@ -73,7 +73,7 @@ static cdmpp_status read_schedules(cd_partition *p, cdmpp_err *err) {
 cdmpp_status cd_partition_cost(cd_partition *p, const cd_shard_net *net, const cd_network_loaded *l, cd_shard_cost **out, cdmpp_err *err) {
     const cd_partition_options *o = p->o;
     const cd_shard_cost_options a = {.model = p->by, .schedules = p->schedules, .machine = &p->machine, .net = net, .devices = p->models.devices, .costs = p->models.costs, .trials = (uint32_t)o->trials,
-                               .seed = (uint64_t)o->seed, .plain = l->plain, .n_plain = l->n_plain, .pool = p->pool};
+                               .seed = (uint64_t)o->seed, .plain = l->plain, .n_plain = l->n_plain, .allow_missing = o->allow_missing, .pool = p->pool};
     return cd_shard_cost_new(&a, out, err);
 }
 
@@ -104,6 +104,17 @@ bool cd_partition_needs_times(const cd_partition_options *o) {
     return !o->plan || o->goal >= 0 || o->lp || o->stages >= 0 || o->rules || o->emit || slow;
 }
 
+/* Operators that stay on the first device, outside of the times. */
+static void say_missing(const cd_partition *p) {
+    uint32_t n = 0;
+    const char *first = NULL, *type = NULL;
+    for (uint32_t k = 0; k < p->net.n_op; k++)
+        if (!p->net.op[k].dag && !n++) first = p->net.op[k].name, type = p->net.op[k].type;
+    if (n)
+        cd_log_put(p->o->log, CD_LOG_WARNING, "%s: %u of %u operators have no definition. They stay on %s, and no time counts them; how long they take, nobody knows: %s (%s)%s", p->net.name,
+                   n, p->net.n_op, p->machine.device[0].name, first, type, n > 1 ? " ..." : "");
+}
+
 cdmpp_status cd_partition_open(const cd_partition_options *o, cd_partition *p, cdmpp_err *err) {
     const cd_model_set_options m = {.model = &o->cost_model, .devices = o->descriptions, .file_option = "--device-file", .name_option = "--as",
                                    .use_default = cd_partition_needs_times(o), .lines = on_lines, .ctx = o->log};
@@ -117,6 +128,7 @@ cdmpp_status cd_partition_open(const cd_partition_options *o, cd_partition *p, c
     if (!p->by[0].model && cd_partition_needs_times(o)) return cd_default_model_missing(err);
     CD_TRY(cd_partition_network(p, NULL, &p->loaded, err));
     CD_TRY(cd_plan_run_shard_net(&p->loaded, &p->arena, &p->net, err));
+    if (o->allow_missing) say_missing(p);
     if (!p->net.n_op && !o->list_patterns) return cd_err_at(err, cd_network_load_nothing(0, err), o->network, 0);
     return o->rules || o->emit ? cd_partition_rules_open(&p->rules, o->rules, &p->loaded, &p->machine, &p->net, err) : CDMPP_OK;
 }

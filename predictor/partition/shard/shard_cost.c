@@ -119,7 +119,7 @@ static cdmpp_status make_entry(cd_shard_cost *p, const question *q, cd_shard_cos
     if (CD_GROW(p->entry, p->n_entry, p->cap_entry)) return CD_FAIL(err, ENOMEM, "parts");
     cd_shard_cost_entry *e = CD_NEW(&p->arena, cd_shard_cost_entry);
     if (!e) return CD_FAIL(err, ENOMEM, "part");
-    *e = (cd_shard_cost_entry){.op = q->op, .kind = p->device[q->device].kind, .of = of, .moved = -1, .seconds = HUGE_VAL};
+    *e = (cd_shard_cost_entry){.op = q->op, .kind = p->device[q->device].kind, .of = of, .moved = -1, .seconds = HUGE_VAL, .low = 1, .high = 1};
     cdmpp_status st = give_task(p, q, e, err);
     uint32_t number; /* every name has an entry, so it is n_entry */
     if (!st) st = cd_dict_add(&p->index, text(q->name), &number, err);
@@ -229,6 +229,10 @@ static double of_kind(const cd_shard_cost_device *d, const cd_shard_cost_entry *
 cdmpp_status cd_shard_cost_time(void *ctx, uint32_t op, uint32_t device, const cd_te_shard *part, cd_shard_plan_estimate *out, cdmpp_err *err) {
     cd_shard_cost *p = ctx;
     CD_TRY(bad_place(p, op, device, err));
+    if (p->a.allow_missing && !p->a.net->op[op].dag && !device) {
+        *out = (cd_shard_plan_estimate){0};
+        return CDMPP_OK;
+    }
     const question q = understood(p, op, device, part);
     const cd_shard_cost_device *d = &p->device[device];
     cd_shard_cost_entry *e = NULL;
@@ -241,14 +245,14 @@ cdmpp_status cd_shard_cost_time(void *ctx, uint32_t op, uint32_t device, const c
 }
 
 /* A device of another kind needs something else at best than the one that was asked about. */
-cdmpp_status cd_shard_cost_doubt(cd_shard_cost *p, uint32_t op, uint32_t device, double *spread, double *least_s, cdmpp_err *err) {
+cdmpp_status cd_shard_cost_doubt(cd_shard_cost *p, uint32_t op, uint32_t device, cd_shard_cost_doubts *out, cdmpp_err *err) {
+    *out = (cd_shard_cost_doubts){.low = 1, .high = 1};
     CD_TRY(bad_place(p, op, device, err));
     const question q = understood(p, op, device, NULL);
     const cd_shard_cost_device *d = &p->device[device];
     cd_shard_cost_entry *e = NULL;
     CD_TRY(answered(p, &q, &e, err));
-    *spread = e->seconds < HUGE_VAL ? e->spread : 0;
-    *least_s = e->seconds < HUGE_VAL && !d->here ? e->least_s * d->factor : 0;
+    if (e->seconds < HUGE_VAL) *out = (cd_shard_cost_doubts){e->spread, e->low, e->high, d->here ? 0 : e->least_s * d->factor};
     return CDMPP_OK;
 }
 

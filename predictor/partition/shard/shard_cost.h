@@ -40,6 +40,7 @@ typedef struct cd_shard_cost_options {
     uint64_t seed;
     const char *const *plain;   /* (n_plain) sorted keys whose free parameters may not be packed (network_load.h) */
     size_t n_plain;
+    bool allow_missing;         /* an operator that nobody defines takes no time on device 0; else it has none anywhere */
     cd_threads *pool;           /* NULL: one thread */
 } cd_shard_cost_options;
 
@@ -62,9 +63,13 @@ CD_KEEP const cd_task_registry *cd_shard_cost_tasks(const cd_shard_cost *p);
 /* Of the time of all whole operators on a device, the share whose programs are unlike those that the model was trained on; of_s: the share with each
  * reason (cd_trained_on_reason), which may add up to more. Errors: those of cd_shard_cost_time. */
 cdmpp_status cd_shard_cost_unlike(cd_shard_cost *p, uint32_t device, double of_s[CD_N_UNLIKE], double *share, cdmpp_err *err);
-/* How far off the time of a whole operator on a device may be: *spread, standard deviation of ln(true / predicted); *least_s, what the device needs at best, 0: nobody
- * knows. Errors: those of cd_shard_cost_time. */
-cdmpp_status cd_shard_cost_doubt(cd_shard_cost *p, uint32_t op, uint32_t device, double *spread, double *least_s, cdmpp_err *err);
+/* How far off the time of a whole operator on a device may be. Errors: those of cd_shard_cost_time. */
+typedef struct cd_shard_cost_doubts {
+    double spread;              /* standard deviation of ln(true / predicted); 0: not known */
+    double low, high;           /* ends of its interval over the time; 1: not known */
+    double least_s;             /* what the device needs at best; 0: nobody knows */
+} cd_shard_cost_doubts;
+cdmpp_status cd_shard_cost_doubt(cd_shard_cost *p, uint32_t op, uint32_t device, cd_shard_cost_doubts *out, cdmpp_err *err);
 /* The share of programs of each type that the model was not trained on. Errors: those of cd_shard_cost_time. */
 cdmpp_status cd_shard_cost_types(cd_shard_cost *p, uint32_t device, double share[CD_TE_N_LEAST], cdmpp_err *err);
 /* The number of different questions that were asked; *failed (may be NULL): those of them without a prediction. */

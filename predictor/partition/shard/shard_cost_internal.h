@@ -43,6 +43,7 @@ typedef struct cd_shard_cost_entry {
     bool asked, counted, due;   /* scored; in asked(); in the list that is scored now */
     double seconds;             /* alone, of the model's device; infinity: see why */
     double spread, least_s;     /* cd_node_cost_entry, of the model's device */
+    double low, high;           /* ends of its interval over `seconds`; 1: none */
     uint32_t reason;            /* CD_UNLIKE_*: what of the program the model has not seen */
     cd_buf line, why;           /* line: no newline; empty: none */
 } cd_shard_cost_entry;

@@ -174,6 +174,8 @@ static void expect(const asking *k, const cd_scored *o) {
     cd_node_cost_predicted(&n, &f, &o->pred, o->least_s);
     k->e->seconds = n.seconds;
     k->e->spread = n.spread;
+    k->e->low = n.low_s > 0 ? n.low_s / n.seconds : 1;
+    k->e->high = n.high_s > 0 ? n.high_s / n.seconds : 1;
     k->e->least_s = o->least_s;
     k->e->reason = o->pred.reason;
 }

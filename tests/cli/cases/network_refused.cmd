@@ -10,4 +10,8 @@ both empty.onnx
 both quantised.onnx
 cdmpp-partition pack --units 2 -q --network empty.onnx --cost-model "$M" --as zen5-avx2; echo "exit $?"
 cdmpp-replay -q --graph quantised.onnx --cost-model "$M" --device zen5-avx2; echo "exit $?"
+# what nobody defines stays on the first device, outside of the times
+cdmpp-partition -q --network "$ROOT/tests/profiler/data/opaque.onnx" --cost-model "$M" --as zen5-avx2 --devices cpu0,cpu1; echo "exit $?"
+cdmpp-partition --network "$ROOT/tests/profiler/data/opaque.onnx" --cost-model "$M" --as zen5-avx2 --devices cpu0,cpu1 --allow-missing >plan.txt 2>err.txt; echo "exit $?"
+grep 'no definition' err.txt; grep '^do not split' plan.txt
 exit 0
