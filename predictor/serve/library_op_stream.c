@@ -214,7 +214,7 @@ static cdmpp_status check_physics(const cd_library_op_stream *s, const cd_librar
     const double least = cd_library_op_least_s(r, d), gib = cd_library_op_bytes(r) / 1073741824;
     const cd_device *const holds[] = {d, s->to};
     if (r->latency_s > 0 && r->latency_s * CD_SERVE_ABOVE_PEAK < least)
-        return cd_err_key(err, CD_FAIL(err, ERANGE, "%.3g s is %.3g times the peak of %s, which needs %.3g s at least", r->latency_s, least / r->latency_s, d->name, least), "Latency");
+        return cd_err_key(err, CD_FAIL(err, ERANGE, "%.3g s is %.3g times the peak of %s, which needs %.3g s at least (products in TF32 or of sparse matrices are other operators)", r->latency_s, least / r->latency_s, d->name, least), "Latency");
     for (size_t k = 0; k < 2; k++)
         if (holds[k] && holds[k]->mem_gb > 0 && gib > holds[k]->mem_gb)
             return CD_FAIL(err, ERANGE, "its tensors have %.4g GiB, which does not fit: %s has %.4g", gib, holds[k]->name, holds[k]->mem_gb);
