@@ -3,8 +3,8 @@
  *   cd_network_estimate (run) + options, prices ─> table | JSON | CSV ─> a buffer
  *                                               ─> trace | page       ─> files
  *
- * For cdmpp-replay and for cdmpp_estimate_json() of cdmpp.h. It computes no time of its own; the one thing that it adds is
- * money. Buffers: out of memory stays in b->oom. No state, any thread. */
+ * For cdmpp-replay and for cdmpp_estimate_json() of cdmpp.h. It computes no time of its own; the things that it adds are
+ * money and energy. Buffers: out of memory stays in b->oom. No state, any thread. */
 #ifndef CD_NETWORK_REPORT_H
 #define CD_NETWORK_REPORT_H
 #include "predictor/network_estimate/network_estimate.h"
@@ -28,7 +28,8 @@ typedef struct cd_network_report {
     bool ops;                   /* also each operator */
     bool measured;              /* also the error against the measured times of the graphs */
     const cd_network_prices *prices; /* NULL: none */
-    double deadline_s;          /* a slower case is not among the cheapest; NaN: none */
+    bool energy;                /* what an item takes at most, by the data sheet's power */
+    double deadline_s;          /* a slower case is not among the cheapest, nor those of least energy; NaN: none */
 } cd_network_report;
 
 /* The table for people, with summaries and operators. */

@@ -106,6 +106,10 @@ static void put_compared(const cd_network_report *p, const cd_network_estimate_c
         cd_json_write_member_int(w, "run_drawn", c->ran ? c->ran->n_sampled : 0);
     }
     if (p->e->o->what_if.n) cd_json_write_member_real(w, "before_s", c->before_s);
+    if (p->energy) {
+        cd_json_write_member_real(w, "power_w", cd_network_report_power(c));
+        cd_json_write_member_real(w, "energy_j", cd_network_report_energy(p, c));
+    }
     if (!p->prices) return;
     cd_json_write_member_real(w, "price_per_hour", cd_network_report_hour(p, c).per_hour);
     cd_json_write_member_real(w, "price_per_million", cd_network_report_price(p, c));
@@ -262,6 +266,15 @@ static void put_curves(const cd_network_report *p, cd_json_writer *w) {
 }
 
 /* ---- all ---- */
+/* Numbers of the estimates that are the best of their network. */
+static void put_best(const cd_network_report *p, const char *key, const cd_network_estimate_case *(*best)(const cd_network_report *, const char *), cd_json_writer *w) {
+    cd_json_write_key(w, key);
+    cd_json_write_open(w, '[');
+    for (size_t k = 0; k < p->e->n_item; k++)
+        if (best(p, p->e->item[k].source->name) == &p->e->item[k]) cd_json_write_int(w, (int64_t)k);
+    cd_json_write_close(w, ']');
+}
+
 static void put_table(const cd_network_report *p, cd_buf *b) {
     cd_json_writer w = {.out = b};
     cd_json_write_open(&w, '{');
@@ -275,13 +288,8 @@ static void put_table(const cd_network_report *p, cd_buf *b) {
     }
     cd_json_write_close(&w, ']');
     if (p->e->over) put_curves(p, &w);
-    if (p->prices) {
-        cd_json_write_key(&w, "cheapest");
-        cd_json_write_open(&w, '[');
-        for (size_t k = 0; k < p->e->n_item; k++)
-            if (cd_network_report_cheapest(p, p->e->item[k].source->name) == &p->e->item[k]) cd_json_write_int(&w, (int64_t)k);
-        cd_json_write_close(&w, ']');
-    }
+    if (p->prices) put_best(p, "cheapest", cd_network_report_cheapest, &w);
+    if (p->energy) put_best(p, "least_energy", cd_network_report_thriftiest, &w);
     cd_json_write_close(&w, '}');
 }
 

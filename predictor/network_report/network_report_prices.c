@@ -1,4 +1,4 @@
-/* Prices of devices by the hour, from them the price of a million inferences, and the cheapest case of each network. */
+/* Prices of devices by the hour, from them the price of a million inferences; energy by data sheets; the cheapest case of each network, and the one of least energy. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,15 +100,28 @@ double cd_network_report_price(const cd_network_report *p, const cd_network_esti
     return isnan(items) ? (double)NAN : cd_network_report_hour(p, c).per_hour / 3600 / items * 1e6;
 }
 
-const cd_network_estimate_case *cd_network_report_cheapest(const cd_network_report *p, const char *network) {
+/* At most: the data sheet's power all the time. Of a processor of which some cores are used, their part of it. */
+double cd_network_report_power(const cd_network_estimate_case *c) {
+    const cd_device *d = c->device->about;
+    if (!d || !(d->tdp_w > 0)) return (double)NAN;
+    return d->cores_used > 0 && d->cores_used < d->cores ? d->tdp_w * d->cores_used / d->cores : d->tdp_w;
+}
+
+double cd_network_report_energy(const cd_network_report *p, const cd_network_estimate_case *c) {
+    return p->energy ? cd_network_report_power(c) / cd_network_estimate_throughput(c) : (double)NAN;
+}
+
+/* The least of these, of the cases of this network that fit, under the deadline. */
+static const cd_network_estimate_case *least(const cd_network_report *p, const char *network, double (*of)(const cd_network_report *, const cd_network_estimate_case *)) {
     const cd_network_estimate_case *best = NULL;
     for (size_t k = 0; k < p->e->n_item; k++) {
         const cd_network_estimate_case *c = &p->e->item[k];
-        if (c->st || strcmp(c->source->name, network) != 0 || isnan(cd_network_report_price(p, c)) ||
-            cd_network_estimate_fits(c) == CD_NETWORK_FITS_NO)
-            continue;
+        if (c->st || strcmp(c->source->name, network) != 0 || isnan(of(p, c)) || cd_network_estimate_fits(c) == CD_NETWORK_FITS_NO) continue;
         if (!isnan(p->deadline_s) && c->replay.makespan_s > p->deadline_s) continue;
-        if (!best || cd_network_report_price(p, c) < cd_network_report_price(p, best)) best = c;
+        if (!best || of(p, c) < of(p, best)) best = c;
     }
     return best;
 }
+
+const cd_network_estimate_case *cd_network_report_cheapest(const cd_network_report *p, const char *network) { return least(p, network, cd_network_report_price); }
+const cd_network_estimate_case *cd_network_report_thriftiest(const cd_network_report *p, const char *network) { return least(p, network, cd_network_report_energy); }

@@ -50,10 +50,10 @@ static size_t letters(const char *s) {
 }
 
 /* ---- columns ---- */
-enum { ALWAYS, WHAT_IF, MEASURED, PRICES, RUN, GIVEN, PARALLEL, UNLIKE };
+enum { ALWAYS, WHAT_IF, MEASURED, PRICES, RUN, GIVEN, PARALLEL, UNLIKE, ENERGIES };
 typedef enum column_name {
     BATCH, BEFORE, LATENCY, SPEED_UP, TRAINING, FROM, TO, MEASURED_S, MEASURED_ERROR, RUN_S, RUN_ERROR, CHAIN, SUM, ITEMS, MEMORY,
-    GIVEN_SHARE, UNLIKE_SHARE, MISSING, PRICE
+    GIVEN_SHARE, UNLIKE_SHARE, MISSING, PRICE, ENERGY
 } column_name;
 static const struct {
     const char *title;
@@ -64,6 +64,7 @@ static const struct {
     [MEASURED_S] = {"measured", MEASURED}, [MEASURED_ERROR] = {"error", MEASURED}, [RUN_S] = {"run here", RUN}, [RUN_ERROR] = {"error", RUN},
     [CHAIN] = {"chain", ALWAYS}, [SUM] = {"sum", ALWAYS}, [ITEMS] = {"items/s", ALWAYS}, [MEMORY] = {"memory", ALWAYS},
     [GIVEN_SHARE] = {"given", GIVEN}, [UNLIKE_SHARE] = {"unlike", UNLIKE}, [MISSING] = {"missing", ALWAYS}, [PRICE] = {"a million", PRICES},
+    [ENERGY] = {"energy", ENERGIES},
 };
 enum { N_COLUMN = sizeof column / sizeof *column };
 
@@ -77,6 +78,12 @@ static void put_price(const cd_network_report *p, const cd_network_estimate_case
     const cd_network_estimate_case *best = cd_network_report_cheapest(p, c->source->name);
     if (isnan(cd_network_report_price(p, c))) snprintf(out, CELL, "-");
     else snprintf(out, CELL, "%.3f %.8s%s", cd_network_report_price(p, c), cd_network_report_hour(p, c).currency, c == best ? " *" : "");
+}
+
+static void put_energy(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) {
+    const double joule = cd_network_report_energy(p, c);
+    if (isnan(joule)) snprintf(out, CELL, "-");
+    else snprintf(out, CELL, "%.3g J%s", joule, c == cd_network_report_thriftiest(p, c->source->name) ? " *" : "");
 }
 
 static double percent_of(const cd_network_estimate_case *c, double seconds) { return c->ops_s > 0 ? 100 * seconds / c->ops_s : 0; }
@@ -103,6 +110,7 @@ static void put_cell(const cd_network_report *p, const cd_network_estimate_case 
     case UNLIKE_SHARE: put_real(out, percent_of(c, c->unlike_s), "%.0f %%"); break;
     case MISSING: put_real(out, 100 * c->missing_share, "%.1f %%"); break;
     case PRICE: put_price(p, c, out); break;
+    case ENERGY: put_energy(p, c, out); break;
     }
 }
 
@@ -114,7 +122,7 @@ static bool any_unlike(const cd_network_report *p) {
 
 static bool is_shown(const cd_network_report *p, int when) {
     const cd_network_estimate_options *o = p->e->o;
-    return when == ALWAYS || (when == WHAT_IF && o->what_if.n) || (when == MEASURED && p->measured) || (when == PRICES && p->prices) ||
+    return when == ALWAYS || (when == WHAT_IF && o->what_if.n) || (when == MEASURED && p->measured) || (when == PRICES && p->prices) || (when == ENERGIES && p->energy) ||
            (when == RUN && o->run) || (when == PARALLEL && o->parallel) || (when == GIVEN && o->graph.n) || (when == UNLIKE &&
                any_unlike(p));
 }
@@ -216,6 +224,24 @@ static void put_cheapest(const cd_network_report *p, cd_buf *b) {
         cd_buf_putf(b, "cheapest%s is %s", isnan(p->deadline_s) ? "" : " under the deadline", c->device->name);
         if (c->source->batch) cd_buf_putf(b, " with batch %lld", (long long)c->source->batch);
         cd_buf_putf(b, ", %s, %.3f %s a million\n", cell, cd_network_report_price(p, c), cd_network_report_hour(p, c).currency);
+    }
+}
+
+static void put_thriftiest(const cd_network_report *p, cd_buf *b) {
+    char cell[CELL];
+    for (size_t k = 0; k < p->e->n_item; k++) {
+        if (!is_first(p, k)) continue;
+        const char *name = p->e->item[k].source->name;
+        const cd_network_estimate_case *c = cd_network_report_thriftiest(p, name);
+        put_name(b, name, 0, SIZE_MAX);
+        if (!c) {
+            cd_buf_puts(b, isnan(p->deadline_s) ? ": of no device the power is known\n" : ": no device whose power is known is fast enough and fits\n");
+            continue;
+        }
+        put_time(cell, c->replay.makespan_s);
+        cd_buf_putf(b, ": least energy%s is that of %s", isnan(p->deadline_s) ? "" : " under the deadline", c->device->name);
+        if (c->source->batch) cd_buf_putf(b, " with batch %lld", (long long)c->source->batch);
+        cd_buf_putf(b, ", %s, at most %.3g J (%g W)\n", cell, cd_network_report_energy(p, c), cd_network_report_power(c));
     }
 }
 
@@ -349,6 +375,7 @@ void cd_network_report_text(const cd_network_report *p, cd_buf *b) {
     if (p->measured) put_summary(p, b, "those of which at most 15 % of the time is given", false, 0.15);
     if (p->e->o->run) put_summary(p, b, "against the run here", true, 1);
     if (p->prices) put_cheapest(p, b);
+    if (p->energy) put_thriftiest(p, b);
     for (size_t k = 0; k < p->e->n_item && p->ops; k++)
         if (!p->e->item[k].st) put_ops(p, &p->e->item[k], b);
 }

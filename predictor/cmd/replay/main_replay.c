@@ -11,7 +11,7 @@ typedef struct options {
     const char *gap_us, *issue_us, *link_gbs, *link_us, *level, *shared, *refill_gbs, *deadline_ms; /* numbers of `ask` as text */
     double deadline_s;
     const char *save_graph, *save_schedules, *fit_costs, *trace, *html, *prices;
-    bool ops, csv, measured, verbose, list_networks, list_devices;
+    bool ops, csv, measured, energy, verbose, list_networks, list_devices;
 } options;
 
 #define AT(member) offsetof(options, member)
@@ -67,7 +67,8 @@ static const cd_option table[] = {
     {"trace", 0, "FILE", CD_OPTION_OUTPUT, AT(trace), "*.json", OUTPUT, "Write a trace for Perfetto or chrome://tracing; of several networks or devices, a file each"},
     {"html", 0, "FILE", CD_OPTION_OUTPUT, AT(html), "*.html", OUTPUT, "Write a page with the timeline and the tables; it needs nothing from outside"},
     {"prices", 0, "FILE", CD_OPTION_FILE, AT(prices), "*.csv", OUTPUT, "Prices: device,price_per_hour[,currency]; the cheapest device is reported"},
-    {"deadline-ms", 0, "MS", CD_OPTION_TEXT, AT(deadline_ms), NULL, OUTPUT, "Slower estimates are not among the cheapest"},
+    {"energy", 0, NULL, CD_OPTION_FLAG, AT(energy), NULL, OUTPUT, "What an item takes at most, by the power in the data sheet of the device; the device of least energy is reported"},
+    {"deadline-ms", 0, "MS", CD_OPTION_TEXT, AT(deadline_ms), NULL, OUTPUT, "Slower estimates are not among the cheapest and those of least energy"},
     {"verbose", 'v', NULL, CD_OPTION_FLAG, AT(verbose), NULL, OUTPUT, "Report what is read and where the time goes"},
 };
 
@@ -132,7 +133,7 @@ static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
         return CD_FAIL(err, EUSAGE, "--from-records and --replay-given are two sources of one time");
     if (o->fit_costs && (!o->ask.graph.n || o->ask.replay_given))
         return CD_FAIL(err, EUSAGE, "--fit-network-cost: expected measured networks of --graph whose tasks are predicted or of --from-records");
-    if (o->deadline_ms && !o->prices) return CD_FAIL(err, EUSAGE, "--deadline-ms goes with --prices");
+    if (o->deadline_ms && !o->prices && !o->energy) return CD_FAIL(err, EUSAGE, "--deadline-ms goes with --prices or --energy");
     CD_TRY(numbers(o, err));
     CD_TRY(cd_network_estimate_check(&o->ask, err));
     return graph_apart(o, said, err);
@@ -149,7 +150,7 @@ static cdmpp_status print(const cd_network_report *r, const options *o, bool jso
 
 /* Prices are read before anything is estimated: a mistake in them should not cost the time of the estimates. */
 static cdmpp_status estimate(const options *o, bool json, cd_network_estimate *e, cd_network_prices *prices, cdmpp_err *err) {
-    const cd_network_report r = {.e = e, .ops = o->ops, .measured = o->measured, .prices = o->prices ? prices : NULL,
+    const cd_network_report r = {.e = e, .ops = o->ops, .measured = o->measured, .prices = o->prices ? prices : NULL, .energy = o->energy,
                                  .deadline_s = o->deadline_s};
     CD_TRY(cd_network_estimate_open(&o->ask, e, err));
     if (o->prices) CD_TRY(cd_network_prices_read(o->prices, e, prices, err));

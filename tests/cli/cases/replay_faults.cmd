@@ -65,3 +65,5 @@ echo "--- what only an unknown operator reads is in the network; a batch size sa
 cdmpp-replay --network "$ROOT/tests/profiler/data/unknown_behind.onnx" --device v100 --replay-given --save-graph u.json >none.txt 2>&1
 grep -o '"op": "[A-Za-z_]*", "kind": "[a-z]*"' u.json
 cdmpp-replay --network "$ROOT/tests/profiler/data/whole.onnx" --dim height=16 --dim batch=5 --batch 7 --device v100 --replay-given 2>&1 | sed 's|error: .*/|error: |'
+echo "--- energy by data sheets"
+cdmpp-replay --graph two.json --replay-given --device v100,k80 --energy --deadline-ms 6 -q

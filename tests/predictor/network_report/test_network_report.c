@@ -367,6 +367,34 @@ static void test_deadline(void **state) {
     }
 }
 
+/* V100: 300 W by the data sheet, 8 items a second. */
+static void test_energy(void **state) {
+    (void)state;
+    const cd_device *was = c->device->about;
+    cd_device some = {.kind = CD_DEVICE_CPU, .tdp_w = 300, .cores = 4, .cores_used = -1};
+    static const struct { double tdp_w, used, deadline_s; const char *text, *json; } t[] = {
+        {300, -1, 0.5, "37.5 J *", "\"power_w\":300,\"energy_j\":37.5"}, {300, 1, 0.5, "\nfork, wide: least energy under the deadline is that of v100 with batch 4, 500 ms, at most 9.38 J (75 W)\n", "\"energy_j\":9.375"},
+        {300, 4, 0.5, "37.5 J *", "\"least_energy\":[0]"}, {-1, -1, 0.5, "no device whose power is known is fast enough and fits", "\"power_w\":null,\"energy_j\":null"},
+        {300, -1, 0.499, "no device whose power is known is fast enough and fits", "\"least_energy\":[]"}, {300, -1, NAN, ": least energy is that of v100", "\"energy_j\":37.5"}};
+    for (size_t k = 0; k < sizeof t / sizeof *t; k++) {
+        cd_buf b = {0};
+        cd_network_report r = report();
+        number();
+        some.tdp_w = t[k].tdp_w, some.cores_used = t[k].used;
+        ((cd_network_estimate_device *)(uintptr_t)c->device)->about = &some;
+        r.energy = true, r.deadline_s = t[k].deadline_s;
+        cd_network_report_text(&r, &b);
+        if (!strstr(b.p, t[k].text)) fail_msg("%zu: %s", k, b.p);
+        cd_buf_clear(&b);
+        e.graphs = false;
+        cd_network_report_json(&r, &b);
+        e.graphs = true;
+        if (!strstr(b.p, t[k].json)) fail_msg("%zu: %s", k, b.p);
+        cd_buf_free(&b);
+    }
+    ((cd_network_estimate_device *)(uintptr_t)c->device)->about = was;
+}
+
 static void test_prices_are_read(void **state) {
     static const char text[] = "device,price_per_hour,currency\n# comment\n\nk80,7,EUR\nV100,2.5,USD\n";
     static const struct {
@@ -386,4 +414,4 @@ static void test_prices_are_read(void **state) {
     }
 }
 
-TESTS(set_up, tear_down, test_csv, test_json, test_text, test_page, test_traces, test_deadline, test_prices_are_read)
+TESTS(set_up, tear_down, test_csv, test_json, test_text, test_page, test_traces, test_deadline, test_energy, test_prices_are_read)
