@@ -1,0 +1,27 @@
+/* What the files of cdmpp-tune share. */
+#ifndef CD_MAIN_TUNE_H
+#define CD_MAIN_TUNE_H
+#include "predictor/tune/report/report.h"
+#include "profiler/network/source/source.h"
+
+typedef struct cd_main_tune {
+    cd_texts operand;
+    cd_tune_tasks_options what;
+    cd_tune_session_options session;
+    cd_tune_replay_options replay;
+    cd_tune_compare_plan plan;  /* of --compare, --at, --tuner */
+    int tune, held_out;         /* 0: false */
+    int tuner, emit, executor;  /* -1: not given */
+    int fallback;               /* -1: not given */
+    const char *machine;        /* a described processor, for templates */
+    const char *network, *model, *compare, *at, *epsilon, *min_gain, *out, *best, *curves, *emit_dir, *svg, *opbench;
+    bool default_model;         /* `model` is the default one */
+    cd_arena arena;
+    bool list_tuners, space_dump, templates, dry_run, replays, json, check;
+    cd_log *log;
+    size_t bad;                 /* items that failed: exit code 3 */
+} cd_main_tune;
+
+/* The mode that the options ask for. Items that fail are counted in o->bad. Errors: those of the mode. */
+cdmpp_status cd_main_tune_run(cd_main_tune *o, cdmpp_err *err);
+#endif

@@ -1,0 +1,143 @@
+/* The modes of cdmpp-tune: what each asks of predictor/tune, and what it prints. */
+#include <string.h>
+
+#include "predictor/cmd/tune/main_tune.h"
+#include "predictor/score/score.h"
+
+typedef cd_main_tune options;
+
+static cdmpp_status list_tuners(const options *o, cdmpp_err *err) {
+    cd_buf b = {0};
+    (o->json ? cd_tune_tuner_print_json : cd_tune_tuner_print_text)(&b);
+    return cd_command_result(o->json, "cdmpp.tune_tuners", "cdmpp-tune", o->log, &b, err);
+}
+
+static cdmpp_status dump_spaces(options *o, cdmpp_err *err) {
+    cd_tune_tasks t = {0};
+    cd_buf b = {0};
+    cdmpp_status st = cd_tune_tasks_read(&o->what, o->log, &t, err);
+    if (!st) st = cd_tune_space_print(&b, &t, o->log, err);
+    o->json = true;
+    if (!st) st = cd_command_result(o->json, "cdmpp.tune_space", "cdmpp-tune", o->log, &b, err);
+    else cd_buf_free(&b);
+    o->bad = t.n_left_out;
+    cd_tune_tasks_free(&t);
+    return st;
+}
+
+static cdmpp_status show_templates(options *o, cdmpp_err *err) {
+    const int most = o->session.trials_per_task ? o->session.trials_per_task : CD_TUNE_TEMPLATE_TRIALS;
+    cd_tune_tasks t = {0};
+    cd_tune_template_shown shown = {.tasks = &t, .o = {o->session.machine, o->session.isa}, .most = (uint32_t)most, .json = o->json, .out = o->out};
+    cd_buf b = {0};
+    cdmpp_status st = cd_tune_tasks_read(&o->what, o->log, &t, err);
+    if (!st) st = cd_tune_template_print(&b, &shown, err);
+    o->bad += t.n_left_out + shown.without;
+    cd_tune_tasks_free(&t);
+    if (!st) return cd_command_result(o->json, "cdmpp.tune_templates", "cdmpp-tune", o->log, &b, err);
+    cd_buf_free(&b);
+    return st;
+}
+
+static cdmpp_status print_tasks(const options *o, const cd_tune_tasks *t, cdmpp_err *err) {
+    cd_buf b = {0};
+    (o->json ? cd_tune_tasks_print_json : cd_tune_tasks_print_text)(&b, t);
+    return cd_command_result(o->json, "cdmpp.tune", "cdmpp-tune", o->log, &b, err);
+}
+
+static cdmpp_status compare(options *o, const cd_tune_session *base, cdmpp_err *err) {
+    cd_tune_compare c;
+    cd_buf b = {0};
+    const char *name = o->what.network ? o->what.network : "sum";
+    cdmpp_status st = cd_tune_compare_run(base, &o->plan, o->curves, &c, &o->bad, err);
+    if (!st) {
+        (o->json ? cd_tune_compare_print_json : cd_tune_compare_print_csv)(&b, &c, base->what, name);
+        st = cd_command_result(o->json, "cdmpp.tune_compare", "cdmpp-tune", o->log, &b, err);
+    }
+    cd_tune_compare_free(&c);
+    return st;
+}
+
+static cdmpp_status tune(options *o, cd_tune_session *s, cdmpp_err *err) {
+    cd_buf b = {0};
+    if (o->tune) s->tuner = o->plan.tuner[0];
+    CD_TRY(cd_tune_session_run(s, err));
+    CD_TRY(cd_tune_session_finish(s, err));
+    if (o->best) CD_TRY(cd_tune_session_write_best(s, o->best, err));
+    if (o->curves) CD_TRY(cd_tune_session_write_curves(s, o->curves, err));
+    if (o->emit >= 0) CD_TRY(cd_tune_session_write_code(s, (cd_dialect)o->emit, o->emit_dir ? o->emit_dir : ".", err));
+    cd_tune_session_warn(s);
+    (o->json ? cd_tune_session_print_json : cd_tune_session_print_text)(&b, s);
+    return cd_command_result(o->json, "cdmpp.tune", "cdmpp-tune", o->log, &b, err);
+}
+
+/* Programs run here: of a model of several devices this machine's answers where no target names one. */
+static bool is_for_here(const options *o, const cd_model *m, const cd_tune_tasks *w) {
+    if (!m || o->session.device || o->session.nearest) return false;
+    for (uint32_t i = 0; !o->default_model && i < w->n; i++)
+        if (w->unit[i].of.gpu || cd_target_option(w->unit[i].of.target, "model").n) return false;
+    return o->default_model || cd_model_n_device(m) > 1;
+}
+
+static cdmpp_status with_model(options *o, cd_tune_session *s, cdmpp_err *err) {
+    cd_model *model = NULL;
+    if (o->model) CD_TRY(cd_model_load(o->model, &model, err));
+    s->model = model;
+    if (model) cd_score_warn(model, o->model, o->log);
+    if (is_for_here(o, model, s->what)) {
+        const cdmpp_status st = cd_default_model_host(o->model, model, o->log, &o->session.device, err);
+        if (st) return cd_model_free(model), st;
+    }
+    const cdmpp_status st = o->compare ? compare(o, s, err) : tune(o, s, err);
+    o->bad += s->failed;
+    cd_tune_session_free(s);
+    cd_model_free(model);
+    return st;
+}
+
+static cdmpp_status run_session(options *o, cdmpp_err *err) {
+    cd_tune_tasks what = {0};
+    cd_tune_session s = {.o = &o->session, .what = &what, .out = o->out};
+    const cd_measure_options mo = cd_tune_session_measure(&o->session);
+    cdmpp_status st = o->dry_run ? CDMPP_OK : cd_measure_open(&mo, &s.measure, err); /* first of all: it forks */
+    if (!st && o->what.target) st = cd_target_check(o->what.target, o->log, err);
+    if (!st) st = cd_tune_tasks_read(&o->what, o->log, &what, err);
+    if (!st) st = o->dry_run ? print_tasks(o, &what, err) : with_model(o, &s, err);
+    o->bad += what.n_left_out;
+    cd_measure_close(s.measure);
+    cd_tune_tasks_free(&what);
+    return st;
+}
+
+static cdmpp_status print_replay(const options *o, const cd_tune_replay_set *s, cdmpp_err *err) {
+    cd_tune_replay_row *row = NULL;
+    cd_buf b = {0};
+    CD_TRY(cd_tune_replay_table(&s->logs, s->replay, o->plan.at, o->plan.n_at, &row, err));
+    (o->json ? cd_tune_replay_print_json : cd_tune_replay_print_text)(&b, s, row);
+    cd_mem_free(row);
+    CD_TRY(cd_command_result(o->json, "cdmpp.tune_replay", "cdmpp-tune", o->log, &b, err));
+    if (o->curves) CD_TRY(cd_tune_replay_write_csv(s, o->curves, err));
+    if (o->svg) CD_TRY(cd_tune_replay_write_svg(s, o->svg, err));
+    return o->opbench ? cd_tune_replay_write_opbench(s, o->opbench, err) : CDMPP_OK;
+}
+
+static cdmpp_status replay(options *o, cdmpp_err *err) {
+    const cd_tune_session_options *l = &o->session;
+    const cd_tune_replay_options r = {.plan = &o->plan, .input = o->operand, .tasks = o->what.file, .model = o->model, .device = l->device, .nearest = l->nearest,
+        .frozen = l->frozen, .held_out = o->held_out, .data = o->replay.data, .min = o->replay.min, .seeds = o->replay.seeds, .seed = l->seed, .trials = l->trials,
+        .per_round = l->per_round, .population = l->population, .generations = l->generations, .jobs = l->jobs, .epsilon = l->epsilon, .log = o->log};
+    cd_tune_replay_set s = {0};
+    cdmpp_status st = cd_tune_replay_set_run(&r, &s, err);
+    if (!st) st = print_replay(o, &s, err);
+    o->bad = s.logs.bad;
+    cd_tune_replay_set_free(&s);
+    return st;
+}
+
+cdmpp_status cd_main_tune_run(cd_main_tune *o, cdmpp_err *err) {
+    return o->list_tuners  ? list_tuners(o, err)
+           : o->space_dump ? dump_spaces(o, err)
+           : o->templates  ? show_templates(o, err)
+           : o->replays    ? replay(o, err)
+                           : run_session(o, err);
+}
