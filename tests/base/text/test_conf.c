@@ -115,6 +115,25 @@ TEST(set_overrides) {
     stop(&f);
 }
 
+/* The first and the last of each range that YAML does not take, and those beside them. */
+TEST(what_is_escaped) {
+    static const struct { const char *text, *printed; } t[] = {{"\x1f", "\\u001f"}, {" ~", " ~"}, {"\x7f", "\\u007f"}, {"\xc2\x9f", "\\u009f"}, {"\xc2\xa0", "\xc2\xa0"},
+        {"\xe2\x80\xa7", "\xe2\x80\xa7"}, {"\xe2\x80\xa9", "\\u2029"}, {"\xe2\x80\xaa", "\xe2\x80\xaa"}, {"\xee\x80\x80", "\xee\x80\x80"}, {"\xef\xbb\xbf", "\\ufeff"},
+        {"\xef\xbf\xbd", "\xef\xbf\xbd"}, {"\xef\xbf\xbe", "\\ufffe"}, {"\xf0\x9f\x98\x80", "\xf0\x9f\x98\x80"}};
+    for (size_t k = 0; k < sizeof t / sizeof *t; k++) {
+        fixture f;
+        cd_buf b = {0};
+        char want[40];
+        start(&f);
+        f.v.out = t[k].text;
+        cd_conf_print(&b, &f.c);
+        snprintf(want, sizeof want, "\"%s\"", t[k].printed);
+        if (!strstr(b.p, want)) fail_msg("%zu: %s", k, b.p);
+        cd_buf_free(&b);
+        stop(&f);
+    }
+}
+
 TEST(print_reads_back) {
     fixture f, g;
     cd_buf one = {0}, two = {0};
@@ -211,5 +230,5 @@ TEST(parts_of_a_file) {
     stop(&f);
 }
 
-TESTS(NULL, NULL, defaults_and_values, all_errors_in_one_run, numbers_are_strict, set_overrides, print_reads_back,
+TESTS(NULL, NULL, defaults_and_values, all_errors_in_one_run, numbers_are_strict, set_overrides, what_is_escaped, print_reads_back,
       json_has_all_keys, blocks_read_back, parts_of_a_file)

@@ -2,6 +2,7 @@
 #include "check.h"
 #include "fault.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "features/task/task.h"
@@ -57,6 +58,23 @@ TEST(names) {
     codes_are("[]", NULL, 0);
 }
 
+/* A short name is told whole, a long one by its first 64 letters. */
+TEST(names_are_told) {
+    static const struct { const char *name, *told; } t[] = {{"x", "the name \"x\" of a step has no number"},
+        {"0123456789012345678901234567890123456789012345678901234567890123", "the name \"0123456789012345678901234567890123456789012345678901234567890123\" of"},
+        {"0123456789012345678901234567890123456789012345678901234567890123456", "the name \"0123456789012345678901234567890123456789012345678901234567890123\" of"}};
+    for (size_t k = 0; k < sizeof t / sizeof *t; k++) {
+        cdmpp_err err = {0};
+        char text[200];
+        int32_t *code = NULL;
+        uint32_t n = 0;
+        snprintf(text, sizeof text, "[[\"CHW\", 0, \"%s\"]]", t[k].name);
+        const cd_record r = steps(text);
+        assert_status(cd_step_codes(&mem, &r, &code, &n, &err), CDMPP_EUNSUPPORTED);
+        if (!strstr(err.msg, t[k].told)) fail_msg("%s", err.msg);
+    }
+}
+
 /* No name gets the number of another. */
 TEST(unknown_names) {
     static const char *const text[] = {"[[\"CHW\", 0, \"shared.dyn\"]]", "[[\"CHW\", 0, \"\"]]", "[[\"PR\", 0, 0, \"auto_unroll_max_step$\"]]",
@@ -104,4 +122,4 @@ static int release(void **state) {
     return 0;
 }
 
-TESTS(NULL, release, every_kind, names, unknown_names, one_after_another, memory_that_is_refused)
+TESTS(NULL, release, every_kind, names, names_are_told, unknown_names, one_after_another, memory_that_is_refused)
