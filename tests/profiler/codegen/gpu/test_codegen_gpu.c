@@ -1,4 +1,5 @@
 /* Texts of GPU programs: what must stand in them, and what is refused. Values: test_codegen_gpu_values.c. */
+#include <stdio.h>
 #include <string.h>
 
 #include "check.h"
@@ -79,6 +80,24 @@ TEST(test_tiled) {
     teardown(&f);
 }
 
+/* Both loops of virtual threads stay: the sums are kept for each pair of them. */
+TEST(test_two_virtual_threads) {
+    static const char fused[] = "[\"FU\",5,[1,2]],[\"AN\",5,1,4],[\"FU\",5,[2,3]],[\"AN\",5,2,6]", apart[] = "[\"AN\",5,1,4],[\"AN\",5,2,4],[\"FU\",5,[3,4]],[\"AN\",5,3,6]";
+    const char *at = strstr(tiled, fused);
+    char steps[sizeof tiled + sizeof apart];
+    fixture f;
+    cd_codegen_code cuda;
+    cdmpp_err err = {0};
+    snprintf(steps, sizeof steps, "%.*s%s%s", (int)(at - tiled), tiled, apart, at + strlen(fused));
+    setup(&f, PROG_GPU, steps);
+    assert_ok(cd_codegen(&f.nest, CD_DIALECT_CUDA, "p", &cuda, &err));
+    assert_int_equal(times(cuda.text.p, "for (int v0 = 0; v0 < 2; v0++)"), 3);
+    assert_int_equal(times(cuda.text.p, "for (int v1 = 0; v1 < 4; v1++)"), 3);
+    assert_non_null(strstr(cuda.text.p, "[1024]; /* C */"));
+    cd_codegen_code_free(&cuda);
+    teardown(&f);
+}
+
 TEST(test_refused) {
     static const struct {
         const char *steps;
@@ -137,4 +156,4 @@ TEST(test_compiler) {
     cd_backend_opencl.close(b);
 }
 
-TESTS(NULL, NULL, test_tiled, test_refused, test_compiler)
+TESTS(NULL, NULL, test_tiled, test_two_virtual_threads, test_refused, test_compiler)
