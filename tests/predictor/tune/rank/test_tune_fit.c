@@ -87,6 +87,18 @@ static void test_same_trees_for_a_seed(void **state) {
     free(p);
 }
 
+/* Pairs: trees are added as long as more of the fastest are found. A fit that never finds more ends after its patience, 20 rounds; that model has some
+ * 25 kB, this one 43. */
+static void test_pairs_go_on(void **state) {
+    (void)state;
+    planted *p = make(5, 1);
+    cd_buf b = {0};
+    bytes_of(p, cd_tune_fit_pairs, 0, &b);
+    assert_true(b.n > 33000);
+    cd_buf_free(&b);
+    free(p);
+}
+
 /* The untrained half of each row, as XGBoost has it: a program of two rows begins at 1. One label, one tree: */
 static void test_first_tree_of_pack_sum(void **state) {
     (void)state;
@@ -136,5 +148,5 @@ static void test_recall(void **state) {
     assert_close(cd_tune_fit_recall(score, worst, 4, 3, place), (0 + 0.0 / 2 + 1.0 / 3) / 3, 1e-15, 0);
 }
 
-TESTS(NULL, NULL, test_planted_ranking_is_found, test_same_trees_for_a_seed, test_first_tree_of_pack_sum, test_nothing_to_learn,
+TESTS(NULL, NULL, test_planted_ranking_is_found, test_same_trees_for_a_seed, test_pairs_go_on, test_first_tree_of_pack_sum, test_nothing_to_learn,
       test_recall)
