@@ -1,4 +1,6 @@
 /* Folds: what a member does not see is seen by the others; whole networks stay together. */
+#include <string.h>
+
 #include "check.h"
 #include "learner/train/training_set.h"
 #include "made_set_file.h"
@@ -111,4 +113,25 @@ TEST(folds_of_networks) {
     cd_dataset_free(d);
 }
 
-TESTS(made_set_up, made_set_down, folds_of_tasks, folds_of_networks)
+/* A device of which no program is chosen is none of the model's. */
+TEST(devices_of_chosen_programs) {
+    for (size_t want = 0; want < 2; want++) {
+        cdmpp_err err = {0};
+        cd_config c;
+        cd_training_set t;
+        char only[64];
+        configure(&c, "model.fold_by=task", "model.folds=2");
+        assert_ok(cd_training_set_make(&t, &c, NULL, NULL, &err));
+        assert_int_equal(t.n_device, 2);
+        snprintf(only, sizeof only, "data.devices=%s", t.device_name[want]);
+        cd_training_set_free(&t);
+        assert_ok(cd_config_set(&c, only, &err));
+        assert_ok(cd_training_set_make(&t, &c, NULL, NULL, &err));
+        assert_int_equal(t.n_device, 1);
+        assert_string_equal(t.device_name[0], strchr(only, '=') + 1);
+        cd_training_set_free(&t);
+        cd_config_free(&c);
+    }
+}
+
+TESTS(made_set_up, made_set_down, folds_of_tasks, folds_of_networks, devices_of_chosen_programs)
