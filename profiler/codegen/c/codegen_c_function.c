@@ -109,14 +109,13 @@ static void put_call(cd_c_writer *g, const cd_buf *name, const cd_buf *extent, c
     cd_buf_puts(out, ", b, b + s < n ? b + s : n); }\n}\n");
 }
 
-/* Store statements that nodes from .. to-1 execute. */
+/* Store statements that nodes from .. to-1 execute. A dead node stands for its children. */
 static double stores(const cd_ast *t, int32_t from, int32_t to) {
     double n = 0;
     for (int32_t k = from; k < to; k = t->node[k].end) {
         const cd_ast_node *x = &t->node[k];
-        if (x->dead) continue;
-        if (x->kind == CD_AST_STORE) n++;
-        else n += stores(t, k + 1, x->end) * (x->kind == CD_AST_FOR && x->extent > 0 ? (double)x->extent : 1);
+        if (x->kind == CD_AST_STORE) n += !x->dead;
+        else n += stores(t, k + 1, x->end) * (!x->dead && x->kind == CD_AST_FOR && x->extent > 0 ? (double)x->extent : 1);
     }
     return n;
 }

@@ -74,7 +74,8 @@ static const struct {
 } parallel[] = {{1, "[[\"AN\", 1, 0, 3], [\"AN\", 3, 0, 3]]", 2, false},
                 {1, "[[\"AN\", 3, 0, 3]]", 0, false},
                 {8, "[[\"CA\", 1, 2, 0], [\"AN\", 2, 0, 3]]", 1, true},
-                {0, "[[\"FU\", 3, [0, 1]], [\"AN\", 3, 0, 3], [\"AN\", 2, 0, 3]]", 2, false}};
+                {0, "[[\"FU\", 3, [0, 1]], [\"AN\", 3, 0, 3], [\"AN\", 2, 0, 3]]", 2, false},
+                {7, "[[\"SP\", 2, 0, 5, [2, 1], 1], [\"AN\", 2, 0, 3], [\"FU\", 2, [1, 2]]]", 1, false}};
 
 typedef struct {
     size_t task;
@@ -276,6 +277,8 @@ TEST(random_schedules) {
     /* the convolution reads 9 columns of 10; it stores each sum once more than it adds */
     assert_int_equal(f.made[first].code.part[0].iterations, 11);
     assert_true(f.made[first].code.part[0].stores == 11 * 9 * 5 && f.made[first].code.part[1].stores == 5 * 4 * 5 * (1 + 9));
+    /* a condition was simplified away: what it held still counts */
+    assert_true(f.made[first + 4].code.part[0].stores == 3 * 2 * 4);
     long cut = 0;
     for (size_t k = 0; k < f.n; k++) {
         assert_int_equal(run_one(&f, k, truth, true), 0);
