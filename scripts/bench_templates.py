@@ -4,7 +4,7 @@
     scripts/bench_templates.py FOLDER [--trials 1000] [--candidates 10] [--minutes N] [--networks A:STEP,B:STEP,...] [--table FILE] [--figure FILE]
 
 Of each network every STEP-th task that has a template, from the first on: the registered test tasks (docs/results/test-sets/templates.txt). Each is searched by
-`random` (--trials) and by `template` (--candidates), one thread, one after the other. Then the three best programs of either search are measured again, in
+`random` (--trials) and by `template` (--candidates), one thread, one after the other. Then the ten best programs of either search are measured again, in
 turns, ROUNDS times; the least time of a side counts. That is robust against noise and against luck in a log of a thousand.
 
 Logs that are in FOLDER already are gone on with. --minutes: no search begins later; tasks without both logs are left out, and said.
@@ -18,7 +18,7 @@ import time
 
 BIN = os.environ.get("B", "build/release")
 TEST = "resnet-50:5,mobilenet-v2:5,bert-base:2"
-FINALISTS, ROUNDS = 3, 7
+FINALISTS, ROUNDS = 10, 7
 
 
 def run(*command):
