@@ -2,7 +2,8 @@
 export XDG_CACHE_HOME=$PWD/cache
 K="$ROOT/tests/fuzz/seeds/pickle/gru_p4.pkl"
 cdmpp-profile draw --tasks "$K" --trials 1 --seed 2 >r.json
-[ "$(nproc)" -ge 2 ] || exec cat "$ROOT/tests/cli/cases/profile_corun.expect" # it needs two processors
+expect=$ROOT/tests/cli/cases/profile_corun.expect
+[ "$(nproc)" -ge 2 ] || { sed '/^exit 0$/,$d' "$expect"; sed -n 's/^stderr: //p' "$expect" >&2; exit 0; } # it needs two processors
 cdmpp-profile corun --tasks "$K" --limit 1 --budget-ms 2 --rounds 1 --out p.csv r.json >text 2>err; echo "status $?"
 sed 's/^"[^{]*","[^{]*",\(disjoint\|shared\),/K,K,\1,/' p.csv | cut -d, -f1-4,12-16
 cdmpp-profile corun --tasks "$K" --limit 1 --budget-ms 2 --rounds 1 --json r.json 2>err | grep -o '"sharing":"[a-z]*","error_no":0,"solo_s"'
@@ -14,5 +15,6 @@ printf 'first,second,sharing,first_solo_s,second_solo_s,first_slowdown,second_sl
 run --pairs other.csv; sed 's/no pair of.*\[/no pair of ... [/' err
 cdmpp-profile corun --tasks "$K" --pairs p.csv r.json; echo "status $?"
 cdmpp-profile corun --tasks "$K" --group 5 r.json; echo "status $?"
+cdmpp-profile corun --tasks t --limit 64 --rounds 32 r.json; echo "status $?" # gets as far as the file
 cdmpp-profile corun --tasks "$K" --workload nosuch r.json; echo "status $?"
 taskset -c "$(taskset -cp $$ | sed "s/.*: *\([0-9]*\).*/\1/")" cdmpp-profile corun --tasks "$K" r.json; echo "status $?"

@@ -16,7 +16,6 @@ no sweep --tasks t
 no sweep --tasks t --factor tile,til r.json
 no sweep --tasks t --factor tile,fuse r.json
 no corun --tasks t --rounds 33 r.json
-no corun --tasks t --limit 64 --rounds 32 r.json
 no draw
 no draw --tasks t r.json
 no draw --tasks t
