@@ -4,7 +4,7 @@ zoo=$(cdmpp-profile --list-networks | sed 1d | cut -d ' ' -f 1)
 for n in $zoo; do kept "$n" cdmpp-profile --list-ops --network "$n" --batch-size 2; done
 echo "--- tasks, as on CPUs and as on GPUs"
 for n in $zoo; do
-    kept "$n" cdmpp-profile --list-tasks --network "$n" --out-tasks "$n.nhwc" --target llvm
+    kept "$n" cdmpp-profile --list-tasks --network "$n" --out-tasks "$n.nhwc" --target "$CPU"
     kept_files "$n.nhwc"
 done
 for n in resnet-18 mobilenet-v3 dcgan yolov3-tiny nasnet-large dpn-68 resnet3d-18 gru t5-small vit gcn layer-norm; do

@@ -2,13 +2,13 @@
 . "$T/lib.sh"
 exec 2>&1
 for n in conv2d matmul depthwise-conv2d softmax gru resnet3d-18; do
-    cdmpp-profile --list-tasks --network $n --target llvm --out-tasks $n.json >/dev/null
+    cdmpp-profile --list-tasks --network $n --target "$CPU" --out-tasks $n.json >/dev/null
     cdmpp-profile --list-tasks --network $n --target cuda --out-tasks $n.gpu.json >/dev/null
-    kept "$n space" cdmpp-tune --space-dump --tasks $n.json --target llvm --threads 3
+    kept "$n space" cdmpp-tune --space-dump --tasks $n.json --target "$CPU" --threads 3
     kept "$n space of a GPU" cdmpp-tune --space-dump --tasks $n.gpu.json --target cuda --threads 3
-    kept "$n templates" cdmpp-tune --templates --tasks $n.json --target llvm --threads 1 --machine zen5-avx512 --trials-per-task 6 --out $n.made
+    kept "$n templates" cdmpp-tune --templates --tasks $n.json --target "$CPU" --threads 1 --machine zen5-avx512 --trials-per-task 6 --out $n.made
     kept_files $n.made
-    kept "$n to tune" cdmpp-tune --dry-run --tasks $n.json --target llvm --threads 5 --json
+    kept "$n to tune" cdmpp-tune --dry-run --tasks $n.json --target "$CPU" --threads 5 --json
 done
 kept tuners cdmpp-tune --list-tuners --json
 echo "--- on records"

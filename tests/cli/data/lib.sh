@@ -42,3 +42,5 @@ rounded() {
         }
         print out $0 }' "$@"
 }
+# A target that says all that would else be asked of this machine.
+CPU='llvm -num-cores=4 -mcpu=core-avx2'
