@@ -13,3 +13,34 @@ plain() {
     rm -f out.txt err.txt
     return $st
 }
+
+# kept NAME COMMAND...: what a command prints, its status and what it says, as one line: a name, how many lines, a digest. For outputs that are long and
+# must not change. scripts/regress.sh shows what is different from another revision.
+kept() {
+    name=$1
+    shift
+    plain "$@" >kept.txt 2>kept.err
+    echo "status $?" >>kept.txt
+    cat kept.err >>kept.txt
+    echo "$name: $(wc -l <kept.txt) lines, $(cksum <kept.txt | cut -d ' ' -f 1)"
+    rm -f kept.txt kept.err
+}
+# The same of files that commands wrote.
+kept_files() {
+    for f; do echo "$f: $(wc -l <"$f") lines, $(sed -e "s|$ROOT/||g" "$f" | cksum | cut -d ' ' -f 1)"; done
+}
+# Numbers with a point or an exponent to three digits: what follows from a model's answers is a compiler's and a library's in its last digits, too.
+rounded() {
+    awk '{
+        out = ""
+        while (match($0, /[0-9]+([.][0-9]+)?(e[-+]?[0-9]+)?/)) {
+            x = substr($0, RSTART, RLENGTH)
+            out = out substr($0, 1, RSTART - 1)
+            $0 = substr($0, RSTART + RLENGTH)
+            word = out ~ /[A-Za-z0-9_]$/ || $0 ~ /^[A-Wa-wyzYZ_]/ # part of a name or of a digest
+            out = out (x ~ /[.e]/ && !word ? sprintf("%.3g", x) : x)
+        }
+        print out $0 }' "$@"
+}
+# A target that says all that would else be asked of this machine.
+CPU='llvm -num-cores=4 -mcpu=core-avx2'

@@ -237,5 +237,21 @@ TEST(test_clock) {
     assert_close(cd_timing_defaults((cd_timing_policy){0}, 1e-3).min_repeat_s, 1, 1e-12, 0);
 }
 
+/* Many courses with clocks that begin anywhere, every figure of them: as they were. After a change of the policy on purpose, take over the digest. */
+TEST(test_courses) {
+    static const double base[] = {1e-7, 3e-4, 0.02}, noise[] = {0, 0.03, 0.3};
+    cd_buf b = {0};
+    char md5[33];
+    for (unsigned k = 0; k < 3 * 3 * 2 * 2 * 3 * 2; k++) {
+        fake f = {.base = base[k % 3], .noise = noise[k / 3 % 3], .spike = k / 9 % 2 ? 9 : 0, .disturbed_every = k / 18 % 2 ? 3 : 0, .first = 3, .now = 100 + k, .flush_s = 2e-4, .seed = k};
+        cd_timing_policy p = {.budget_s = k / 36 % 3 == 0 ? 0.01 : k / 36 % 3 == 1 ? 0.1 : 1, .cold = k / 108 % 2, .max_repeat = 40, .min_repeat = 3 + k % 5};
+        const cd_timing t = measure(&f, p);
+        cd_buf_putf(&b, "%u %u %u %u %u %u %.6g %.6g %.6g %.4f %.4f\n", t.n, t.n_kept, t.number, t.disturbed, f.runs, f.flushes, t.min_s, t.median_s, t.mean_s, t.cv, t.ci);
+    }
+    cd_md5_hex(b.p, b.n, md5);
+    assert_string_equal(md5, "8d226b7af1d8d7a85402f24a51f1008f");
+    cd_buf_free(&b);
+}
+
 TESTS(NULL, NULL, test_constant, test_scale, test_noise, test_outliers, test_budget, test_budget_ends, test_any_beginning, test_warm_up, test_cold, test_disturbed,
-      test_not_a_number, test_figures, test_clock)
+      test_not_a_number, test_figures, test_clock, test_courses)
