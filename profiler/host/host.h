@@ -90,6 +90,19 @@ void cd_host_info_json(cd_buf *b, const cd_host_info *h);
 /* What makes times of `threads` threads unsteady here, "; " between; nothing: "". */
 void cd_host_info_warnings(cd_buf *b, const cd_host_info *h, int threads);
 
+/* host_energy -- joules that the processors' packages took, all programs on them together.
+ *
+ * Root as above. A counter that passed its end once is counted right, one that did so twice is not: at 100 W that takes most of an hour. No
+ * state, any thread. */
+enum { CD_HOST_ENERGY_PACKAGES = 8 };
+typedef struct cd_host_energy {
+    unsigned n;                 /* packages; 0: no counter that this process may read */
+    uint64_t at_uj[CD_HOST_ENERGY_PACKAGES];
+} cd_host_energy;
+void cd_host_energy_begin(const char *root, cd_host_energy *m);
+/* Joules since then; NaN: not known. */
+double cd_host_energy_since(const char *root, const cd_host_energy *m);
+
 /* isa -- which instructions a program may use, as flags of a compiler.
  *
  *   "avx2"                          -> -march=x86-64-v3
