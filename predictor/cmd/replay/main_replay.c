@@ -133,6 +133,7 @@ static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
         return CD_FAIL(err, EUSAGE, "--from-records and --replay-given are two sources of one time");
     if (o->fit_costs && (!o->ask.graph.n || o->ask.replay_given))
         return CD_FAIL(err, EUSAGE, "--fit-network-cost: expected measured networks of --graph whose tasks are predicted or of --from-records");
+    if (o->ask.cpu_time && !o->ask.run) return CD_FAIL(err, EUSAGE, "--cpu-time is about --run");
     if (o->deadline_ms && !o->prices && !o->energy) return CD_FAIL(err, EUSAGE, "--deadline-ms goes with --prices or --energy");
     CD_TRY(numbers(o, err));
     CD_TRY(cd_network_estimate_check(&o->ask, err));
