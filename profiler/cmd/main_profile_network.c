@@ -174,6 +174,8 @@ static cdmpp_status print_run(const cd_main_profile *o, const cd_network_program
 /* The interval of a pass tells how steady it was, not that somebody else had half of the time. */
 static void say_load(const cd_main_profile *o, int threads) {
     const double left = cd_host_load_left(threads);
+    if (threads > cd_affinity_count())
+        cd_log_put(o->log, CD_LOG_WARNING, "%d threads share %d processors: they wait for each other, and the times say little", threads, cd_affinity_count());
     if (left < CD_HOST_LOAD_IDLE)
         cd_log_put(o->log, CD_LOG_WARNING, "others use the processors of the run: %.0f %% of one is left, so that times are longer than on a quiet machine", 100 * left);
 }
