@@ -52,6 +52,8 @@ typedef struct cd_cache_flush {
 
 /* Flush them. The first call allocates. Errors: ENOMEM. */
 cdmpp_status cd_cache_flush_caches(cd_cache_flush *w, cd_cache_flush_what what, cdmpp_err *err);
+/* Read n bytes of other data: what is left of the caches is what a program has beside one that uses so much. Errors: ENOMEM. */
+cdmpp_status cd_cache_flush_bytes(cd_cache_flush *w, size_t n, cdmpp_err *err);
 void cd_cache_flush_free(cd_cache_flush *w); /* zeroed is fine */
 
 /* host_info -- the machine that a measurement is made on, and what makes times on it unsteady.
