@@ -44,7 +44,7 @@ static cdmpp_status check_spec(const cd_fitting *f, cdmpp_err *err) {
 static cdmpp_status check_order_alone(const cd_fitting *f, cdmpp_err *err) {
     if (!cd_fit_order_alone(&f->loss)) return CDMPP_OK;
     if (f->spec->transform != CD_TRANSFORM_LOG)
-        return cd_err_key(err, CD_FAIL(err, ERANGE, "loss '%s' is about order alone and needs the transform 'log'", f->spec->loss), "transform");
+        return cd_err_key(err, CD_FAIL(err, ERANGE, "loss '%s' is about order alone and needs 'log'", f->spec->loss), "fit.label");
     if (f->spec->figure != CD_FIT_LOSS)
         return cd_err_key(err, CD_FAIL(err, ERANGE, "loss '%s' is about order alone, so only 'loss' can say which parameters are best", f->spec->loss), "figure");
     return CDMPP_OK;
@@ -122,7 +122,7 @@ static cdmpp_status fresh(cd_fitting *f, uint64_t seed, cdmpp_err *err) {
     s.w_dev = (int64_t)f->data->w_dev;
     if ((s.kind == CD_NET_TSF && s.head == CD_HEAD_SUM) || (s.kind == CD_NET_LSTM && s.trips)) {
         if (f->spec->transform != CD_TRANSFORM_LOG)
-            return cd_err_key(err, CD_FAIL(err, ERANGE, "head sum and trips are about seconds and need the transform 'log'"), "transform");
+            return cd_err_key(err, CD_FAIL(err, ERANGE, "net.head sum and net.trips are about seconds and need 'log'"), "fit.label");
         s.temperature = f->transform.std;
     }
     f->batch_spec = cd_net_batch_spec(&s, f->data->device, f->data->n_device);

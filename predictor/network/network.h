@@ -109,6 +109,8 @@ void cd_network_graph_free_all(CD_TAKE cd_network_graph **g, size_t n); /* NULL 
 cdmpp_status cd_network_graph_of_network(const cd_task_registry *t, const cd_network *w, CD_GIVE cd_network_graph **out, cdmpp_err *err);
 /* The own form; reading it gives equal graphs. Errors: ENOMEM. */
 cdmpp_status cd_network_graph_write(cd_buf *out, CD_KEEP cd_network_graph *const *g, size_t n, cdmpp_err *err);
+/* As Graphviz draws them (DOT): names, operators, edges. Errors: ENOMEM. */
+cdmpp_status cd_network_graph_write_dot(cd_buf *out, CD_KEEP cd_network_graph *const *g, size_t n, cdmpp_err *err);
 
 /* network_load -- an ONNX file or a network of the zoo becomes a graph to replay, for one kind of device.
  *

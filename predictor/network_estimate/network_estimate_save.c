@@ -26,6 +26,11 @@ static cdmpp_status name_once(cd_network_estimate *e, cd_network_graph *g, size_
     return g[n].name ? CDMPP_OK : CD_FAIL(err, ENOMEM, "name of a network");
 }
 
+static bool is_dot(const char *path) {
+    const size_t n = strlen(path);
+    return n > 4 && !strcmp(path + n - 4, ".dot");
+}
+
 cdmpp_status cd_network_estimate_save_graph(cd_network_estimate *e, const char *path, cdmpp_err *err) {
     cd_buf b = {0};
     size_t n = 0;
@@ -40,7 +45,7 @@ cdmpp_status cd_network_estimate_save_graph(cd_network_estimate *e, const char *
         st = name_once(e, g, n, e->source[k]->name, err);
         n++;
     }
-    if (!st) st = cd_network_graph_write(&b, at, n, err);
+    if (!st) st = (is_dot(path) ? cd_network_graph_write_dot : cd_network_graph_write)(&b, at, n, err);
     if (!st) st = cd_file_write(path, b.p, b.n, err);
     cd_buf_free(&b);
     return st;

@@ -190,7 +190,7 @@ static const cd_command self = {
     "counted and named. The others are done, and the exit status is 3. A run that was stopped or killed goes on with the same command.\n\n"
     "draw: writes records of random schedules of all tasks, by the rules of TVM's auto_scheduler; they have no time yet.\n\n"
     "sweep: takes the fastest record of a workload and measures variants of it that differ in one thing each: a tile length, the "
-    "order of two loops, where a stage is computed, what is fused, unrolling, vectors, threads, a cold cache.\n\n"
+    "order of two loops, where a stage is computed, what is fused, unrolling, vectors, threads, a cache that others use or that is cold.\n\n"
     "corun: takes the fastest record of each of the first workloads (--limit, default 6) and measures all pairs of them alone and at the same "
     "time, on different processors and on the same: how much slower does each make the other? With --group it draws groups of two to four of the programs, measures them, and prints what "
     "the pairs predict beside that.\n\n"

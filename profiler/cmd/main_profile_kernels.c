@@ -86,9 +86,17 @@ static cdmpp_status read_samples(work *k, const char *path, bool grow, cd_kernel
 
 /* ---- sample ---- */
 
+/* ", mean error 12.3 %"; nothing where no sample that is held out has an answer. */
+static void put_error(cd_buf *b, const cd_kernel_score *s) {
+    if (s->unknown < s->n) cd_buf_putf(b, ", mean error %.1f %%", s->error * 100);
+}
+
 static void told(void *ctx, uint32_t round, size_t samples, const cd_kernel_score *s) {
     const cd_main_profile *o = ctx;
-    cd_log_put(o->log, CD_LOG_INFO, "round %u: %zu samples, %zu of %zu held out within the target, mean error %.1f %%", round, samples, s->within, s->n, s->error * 100);
+    cd_buf b = {0};
+    put_error(&b, s);
+    cd_log_put(o->log, CD_LOG_INFO, "round %u: %zu samples, %zu of %zu held out within the target%.*s", round, samples, s->within, s->n, (int)b.n, b.p ? b.p : "");
+    cd_buf_free(&b);
 }
 
 static cdmpp_status print_sampled(work *k, const cd_kernel_samples *s, const cd_kernel_sampled *r) {
@@ -98,8 +106,9 @@ static cdmpp_status print_sampled(work *k, const cd_kernel_samples *s, const cd_
     if (r->failed) cd_log_put(k->o->log, CD_LOG_WARNING, "%zu draws could not be measured; the last one: %.150s", r->failed, r->why.msg);
     if (!k->o->json) {
         cd_buf_putf(&b, "%zu samples, %u rounds, ended by: %s\n", s->n, r->rounds, end[r->end]);
-        cd_buf_putf(&b, "held out: %zu of %zu within %d %% (%zu without an answer), mean error %.1f %%\n", r->score.within, r->score.n, k->o->target_error ? k->o->target_error : 10,
-                    r->score.unknown, r->score.error * 100);
+        cd_buf_putf(&b, "held out: %zu of %zu within %d %% (%zu without an answer)", r->score.within, r->score.n, k->o->target_error ? k->o->target_error : 10, r->score.unknown);
+        put_error(&b, &r->score);
+        cd_buf_puts(&b, "\n");
         return cd_main_profile_print(k->o, "", &b, k->err);
     }
     cd_json_write_open(&w, '{');

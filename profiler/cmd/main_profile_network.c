@@ -6,6 +6,7 @@
 #include "features/sketch/sketch.h"
 #include "profiler/cmd/main_profile.h"
 #include "profiler/curves/curves.h"
+#include "profiler/host/host.h"
 #include "profiler/network/zoo/zoo.h"
 
 static const char *target_of(const cd_main_profile *o) { return o->target ? o->target : "llvm"; }
@@ -170,6 +171,15 @@ static cdmpp_status print_run(const cd_main_profile *o, const cd_network_program
     return cd_main_profile_print(o, "cdmpp.profile_ops", &b, err);
 }
 
+/* The interval of a pass tells how steady it was, not that somebody else had half of the time. */
+static void say_load(const cd_main_profile *o, int threads) {
+    const double left = cd_host_load_left(threads);
+    if (threads > cd_affinity_count())
+        cd_log_put(o->log, CD_LOG_WARNING, "%d threads share %d processors: they wait for each other, and the times say little", threads, cd_affinity_count());
+    if (left < CD_HOST_LOAD_IDLE)
+        cd_log_put(o->log, CD_LOG_WARNING, "others use the processors of the run: %.0f %% of one is left, so that times are longer than on a quiet machine", 100 * left);
+}
+
 cdmpp_status cd_main_profile_run(cd_main_profile *o, cdmpp_err *err) {
     cd_hardware hw;
     const cd_measure_options mo = measure_options(o, &hw);
@@ -182,6 +192,7 @@ cdmpp_status cd_main_profile_run(cd_main_profile *o, cdmpp_err *err) {
     if (!st) st = make_programs(o, &hw, m, &x, err);
     if (!st && o->out) st = cd_network_programs_put_records(&b, &x, err);
     if (!st && o->out) st = cd_main_profile_write(o->out, &b, err);
+    if (!st) say_load(o, mo.threads);
     if (!st) st = cd_op_profile_run(x.workload, x.select, &no, &ops, err);
     if (!st) st = print_run(o, &x, ops, err);
     cd_buf_free(&b);

@@ -70,6 +70,38 @@ static cdmpp_status all_there(const cd_main_profile *o, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* ---- is there anything to answer with? ---- */
+static cdmpp_status seen(void *ctx, const cd_store_hit *h, cdmpp_err *err) {
+    (void)h, (void)err;
+    *(bool *)ctx = true;
+    return CDMPP_OK;
+}
+
+static cdmpp_status fits(cd_store *s, cd_store_filter f, bool *any, cdmpp_err *err) {
+    f.limit = 1;
+    *any = false;
+    return cd_store_query(s, &f, seen, any, err);
+}
+
+/* A device or operator that the store has nowhere is a misspelt one; what only together fits nothing gets an empty answer, and that is said. */
+static cdmpp_status check_filter(const cd_main_profile *o, cd_store *s, verb v, const cd_store_filter *f, cdmpp_err *err) {
+    const struct { const char *option, *value; cd_store_filter alone; } part[] = {
+        {"device", f->device, {.device = f->device, .errors = true}},
+        {"operator", v == NEAR ? NULL : f->operator_name, {.operator_name = f->operator_name, .errors = true}},
+    };
+    bool any;
+    for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
+        if (!part[i].value) continue;
+        CD_TRY(fits(s, part[i].alone, &any, err));
+        if (!any)
+            return cd_err_key(err, CD_FAIL(err, ENODATA, "the store has nothing of '%.60s'; store stats lists what it has", part[i].value), part[i].option);
+    }
+    if (v == NEAR) return CDMPP_OK;
+    CD_TRY(fits(s, *f, &any, err));
+    if (!any) cd_log_put(o->log, CD_LOG_WARNING, "no measurement%s fits these options", o->errors ? "" : " without an error");
+    return CDMPP_OK;
+}
+
 /* ---- the answers ---- */
 static cdmpp_status ask(cd_main_profile *o, cd_store *s, verb v, cd_store_filter *f, cdmpp_err *err) {
     static const char *const schema[] = {"cdmpp.store_list", "cdmpp.store_best", "cdmpp.store_near"};
@@ -114,7 +146,11 @@ cdmpp_status cd_main_profile_store(cd_main_profile *o, cdmpp_err *err) {
     cd_store *s = NULL;
     if (v == IMPORT) CD_TRY(all_there(o, err));
     CD_TRY(cd_store_open(o->store, v == IMPORT, &s, err));
-    cdmpp_status st;
+    cdmpp_status st = v == IMPORT || v == STATS || v == TABLES ? CDMPP_OK : check_filter(o, s, v, &f, err);
+    if (st) {
+        cd_store_close(s);
+        return st;
+    }
     if (v == IMPORT) st = import(o, s, err);
     else if (v == EXPORT) st = export(o, s, &f, err);
     else if (v == STATS) st = stats(o, s, err);

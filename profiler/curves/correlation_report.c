@@ -3,11 +3,17 @@
 
 #include "profiler/curves/curves.h"
 
+/* A constant is what few or scattered values leave of a law: it does not say how the time rises. */
+static const char *law_of(const cd_correlation_axis *a) {
+    return a->strong && !a->falls && a->form != CD_PERF_CURVE_CONSTANT ? cd_perf_curve_form_name(a->form) : NULL;
+}
+
 static void put_turning(cd_buf *b, const cd_correlation_axis *a) {
     if (!a->strong) cd_buf_puts(b, "weak");
     else if (a->falls && isfinite(a->turning)) cd_buf_putf(b, "falls, no longer from %.6g on", a->turning);
     else if (a->falls) cd_buf_puts(b, "falls");
-    else cd_buf_putf(b, "rises (%s)", cd_perf_curve_form_name(a->form));
+    else if (law_of(a)) cd_buf_putf(b, "rises (%s)", law_of(a));
+    else cd_buf_puts(b, "rises, by no law that these values tell");
     if (!a->strong || a->falls || !isfinite(a->turn.low)) return;
     cd_buf_puts(b, ", turns ");
     cd_perf_curve_turn_put(b, &a->turn);
@@ -42,7 +48,7 @@ void cd_correlation_table_print_json(const cd_correlation_table *t, cd_buf *out)
         cd_json_write_member_real(&w, "pearson", x->pearson);
         cd_json_write_member_bool(&w, "strong", x->strong);
         cd_json_write_member_bool(&w, "falls", x->strong && x->falls);
-        cd_json_write_member_str(&w, "form", x->strong && !x->falls ? cd_perf_curve_form_name(x->form) : NULL);
+        cd_json_write_member_str(&w, "form", law_of(x));
         cd_json_write_member_real(&w, "turns_at", x->falls ? x->turning : isfinite(x->turn.low) && !x->turn.rough ? x->turn.at : (double)NAN);
         cd_json_write_member_real(&w, "turns_low", x->turn.low);
         cd_json_write_member_real(&w, "turns_high", x->turn.high);

@@ -35,16 +35,27 @@ static cdmpp_status grow(cd_cache_flush *w, size_t n, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+static void read_lines(cd_cache_flush *w, size_t n) {
+    unsigned sum = 0;
+    for (size_t i = 0; i < n; i += LINE) sum += w->p[i];
+    w->sum += sum;
+    __asm__ volatile("" ::: "memory");
+}
+
 /* The last cache is written, so that its lines must go back to memory. A core's caches are only read: written lines would be evicted
  * during the measured program, in its time. */
 cdmpp_status cd_cache_flush_caches(cd_cache_flush *w, cd_cache_flush_what what, cdmpp_err *err) {
     const size_t n = size_of(what);
     CD_TRY(grow(w, n, err));
-    unsigned sum = 0;
-    if (what == CD_WIPE_ALL)
+    if (what == CD_WIPE_CORE) read_lines(w, n);
+    else
         for (size_t i = 0; i < n; i += LINE) w->p[i]++;
-    for (size_t i = 0; what == CD_WIPE_CORE && i < n; i += LINE) sum += w->p[i];
-    w->sum += sum;
     __asm__ volatile("" ::: "memory");
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_cache_flush_bytes(cd_cache_flush *w, size_t n, cdmpp_err *err) {
+    CD_TRY(grow(w, n, err));
+    read_lines(w, n);
     return CDMPP_OK;
 }

@@ -52,6 +52,8 @@ typedef struct cd_cache_flush {
 
 /* Flush them. The first call allocates. Errors: ENOMEM. */
 cdmpp_status cd_cache_flush_caches(cd_cache_flush *w, cd_cache_flush_what what, cdmpp_err *err);
+/* Read n bytes of other data: what is left of the caches is what a program has beside one that uses so much. Errors: ENOMEM. */
+cdmpp_status cd_cache_flush_bytes(cd_cache_flush *w, size_t n, cdmpp_err *err);
 void cd_cache_flush_free(cd_cache_flush *w); /* zeroed is fine */
 
 /* host_info -- the machine that a measurement is made on, and what makes times on it unsteady.
@@ -89,6 +91,19 @@ bool cd_host_info_field(const char *root, const char *name, char *to, size_t n);
 void cd_host_info_json(cd_buf *b, const cd_host_info *h);
 /* What makes times of `threads` threads unsteady here, "; " between; nothing: "". */
 void cd_host_info_warnings(cd_buf *b, const cd_host_info *h, int threads);
+
+/* host_energy -- joules that the processors' packages took, all programs on them together.
+ *
+ * Root as above. A counter that passed its end once is counted right, one that did so twice is not: at 100 W that takes most of an hour. No
+ * state, any thread. */
+enum { CD_HOST_ENERGY_PACKAGES = 8 };
+typedef struct cd_host_energy {
+    unsigned n;                 /* packages; 0: no counter that this process may read */
+    uint64_t at_uj[CD_HOST_ENERGY_PACKAGES];
+} cd_host_energy;
+void cd_host_energy_begin(const char *root, cd_host_energy *m);
+/* Joules since then; NaN: not known. */
+double cd_host_energy_since(const char *root, const cd_host_energy *m);
 
 /* isa -- which instructions a program may use, as flags of a compiler.
  *

@@ -156,6 +156,8 @@ static void fill_job(const cd_measure *m, const cd_measure_item *item, const cd_
     j->check_s = item->reference ? CHECK_LIMITS * m->o.run_limit_s : 0;
     j->limit_s = m->o.run_limit_s + (cpu ? 0 : m->o.build_limit_s > 0 ? m->o.build_limit_s : 30);
     j->object = cpu ? item->build.object : "";
+    j->others_bytes = cpu ? item->others_bytes : 0;
+    if (j->others_bytes) j->timing.cool = true;
     if (!item->reference) return;
     j->arg = item->arg;
     j->n_shape = item->arg ? item->code->n_arg : 0;

@@ -193,6 +193,7 @@ typedef struct cd_measure_item {
     const cd_codegen_code *reference;   /* in: C code of the same parameters whose results are right; NULL: no check */
     const char *target;         /* in: NULL: "" */
     int threads;                /* in: of a C program; 0: the options' */
+    size_t others_bytes;        /* in: of a C program: so much other data are read before every run, which is timed by itself as a cool one; 0: none */
     cd_build build, reference_build; /* cd_measure_build's */
     cd_measure_result out;
 } cd_measure_item;

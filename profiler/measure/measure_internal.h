@@ -46,6 +46,7 @@ typedef struct cd_job {
     uint64_t memory_bytes;
     double best_s;              /* noise_probe.h */
     cd_timing_policy timing;
+    size_t others_bytes;        /* as cd_measure_item */
     cd_codegen_code code, reference;    /* reference without launches: none */
     const cd_measure_arg *arg;  /* (n_shape) code's parameters; NULL: not needed */
     uint32_t n_shape;

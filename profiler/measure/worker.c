@@ -20,6 +20,7 @@ typedef struct {
     cd_backend *backend;
     int threads;
     bool cool;
+    size_t others_bytes;
     cd_cache_flush flushed;     /* of a cool measurement */
     cd_noise_probe_mark mark;
 } subject;
@@ -33,6 +34,7 @@ static cdmpp_status run(void *ctx, unsigned times, double *seconds, cdmpp_err *e
 
 static cdmpp_status flush(void *ctx, cdmpp_err *err) {
     subject *s = ctx;
+    if (s->others_bytes) return cd_cache_flush_bytes(&s->flushed, s->others_bytes, err);
     if (s->cool && s->kind->dialect == CD_DIALECT_C) return cd_cache_flush_caches(&s->flushed, CD_WIPE_CORE, err);
     return s->kind->flush ? s->kind->flush(s->backend, err) : CDMPP_OK;
 }
@@ -163,7 +165,7 @@ static cdmpp_status load_it(cd_measure_worker *w, const cd_job *j, cd_build *b, 
 
 /* Check first, then time: a wrong program is not worth timing. error_no is set before each step that may fail with it. */
 static cdmpp_status do_program(cd_measure_worker *w, const cd_job *j, cd_build *b, cd_noise_probe *q, cd_measure_result *m, cdmpp_err *err) {
-    subject s = {.kind = w->kind, .backend = w->backend, .threads = j->threads, .cool = j->timing.cool};
+    subject s = {.kind = w->kind, .backend = w->backend, .threads = j->threads, .cool = j->timing.cool, .others_bytes = j->others_bytes};
     cd_result_check *c = NULL;
     const void *const *content = NULL;
     cdmpp_status st = CDMPP_OK;

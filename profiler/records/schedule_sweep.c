@@ -34,7 +34,8 @@ static cdmpp_status make(batch *b, size_t k, const cd_variant *v, cdmpp_err *err
     const cd_recline l = {.path = cd_schedule_sweep_factor(v->factor), .text = b->line.p, .len = b->line.n - 1};
     CD_TRY(cd_record_program_make(maker, &l, &b->job[k], err));
     CD_TRY(cd_record_program_code(maker, &b->job[k], err));
-    b->item[k] = (cd_measure_item){.code = &b->job[k].code, .target = b->job[k].target, .threads = v->threads ? v->threads : b->w->o->threads};
+    b->item[k] = (cd_measure_item){.code = &b->job[k].code, .target = b->job[k].target, .threads = v->threads ? v->threads : b->w->o->threads,
+                                   .others_bytes = v->others_bytes};
     if (b->job[k].why.code) cd_measure_result_fail(&b->item[k].out, 1, &b->job[k].why);
     return CDMPP_OK;
 }

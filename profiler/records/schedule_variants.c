@@ -169,6 +169,11 @@ static void vary_threads(varier *w, int most) {
 }
 
 static void vary_cache(varier *w) {
+    for (size_t mb = 1; mb <= 128; mb *= 2) {
+        const size_t n = w->n;
+        keep(w, w->base->step, "%zu MB", mb);
+        if (w->n > n) w->v[n].others_bytes = mb << 20;
+    }
     const size_t before = w->n;
     keep(w, w->base->step, "cold");
     if (w->n > before) w->v[before].cold = true;

@@ -6,7 +6,7 @@
  *          ──> compute_at: step7 it 4, step7 root
  *          ──> fuse:       step2 apart    what was inlined is computed by itself
  *          ──> unroll:     0, 16, 64, 512, 1024;  vectorize: off;  parallel: off
- *          ──> threads:    1, 2 ...;      cache: cold
+ *          ──> threads:    1, 2 ...;      cache: 1 MB .. 128 MB of others, cold
  *
  *   (1) the number of steps never changes, so that steps which name others stay right;
  *   (2) variants that do not lower, or lower to the base's own steps, are left out;
@@ -25,6 +25,7 @@ typedef struct cd_variant {
     const char *value;          /* "step3[1]=8" */
     cd_record record;           /* the base's, with other steps */
     int threads;                /* 0: as the others */
+    size_t others_bytes;        /* other programs read so much between two runs; 0: there are none */
     bool cold;
 } cd_variant;
 

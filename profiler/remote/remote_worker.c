@@ -35,10 +35,10 @@ static void put_stats(const cd_measure_result *m, cd_remote_times *out) {
 }
 
 static cdmpp_status measure_job(worker *w, cd_record_program *j, cd_remote_times *out, cdmpp_err *err) {
+    cd_record r;
+    CD_TRY(cd_record_program_code(&w->maker, j, err)); /* it makes the shapes, too: packed parameters need them */
     cd_measure_item item = {.code = &j->code, .arg = j->arg, .reference = w->maker.reference ? &j->reference : NULL, .target = j->target,
                             .threads = cd_record_program_threads(j, w->o->threads, cd_affinity_count())};
-    cd_record r;
-    CD_TRY(cd_record_program_code(&w->maker, j, err));
     if (j->why.code) cd_measure_result_fail(&item.out, 1, &j->why); /* an answer with an error number, not a refusal */
     else CD_TRY(cd_measure_one(w->m, &item, err));
     CD_TRY(cd_record_program_record(j, &item.out, &r, err));

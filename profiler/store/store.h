@@ -100,10 +100,10 @@ cdmpp_status cd_store_add_record(cd_store *s, const cd_record *r, const cd_task 
 cdmpp_status cd_store_commit(cd_store *s, cdmpp_err *err);
 
 /* ---- importing ---- */
-#define CD_STORE_FORMS "auto|ansor|table|curves|nsys|kineto|store|profiler"
+#define CD_STORE_FORMS "auto|ansor|table|curves|nsys|kineto|store|profiler|opbench|autotvm"
 typedef enum cd_store_form {
     CD_STORE_AUTO, CD_STORE_ANSOR, CD_STORE_TABLE, CD_STORE_CURVES, CD_STORE_NSYS, CD_STORE_KINETO,
-    CD_STORE_STORE, CD_STORE_PROFILER
+    CD_STORE_STORE, CD_STORE_PROFILER, CD_STORE_OPBENCH, CD_STORE_AUTOTVM
 } cd_store_form;
 
 typedef struct cd_store_tally {
@@ -130,6 +130,8 @@ typedef struct cd_store_import {
  *   table    NeuSight's CSV tables              nsys    Nsight Systems' SQLite export
  *   kineto   PyTorch profiler's Chrome trace (cpu_op and kernel events)
  *   profiler tables of nvprof, nsys stats, ncu and cutlass_profiler (profiler/trace/trace.h)
+ *   opbench  CSV of EOP (op_name, op_time; a_name, forward_fw_mean_time) and of OpBench's op_costs
+ *   autotvm  AutoTVM's logs
  *   store    another store; every measurement keeps its own device and environment
  * Launches of one kernel with one grid and block, and calls of one operator with one set of shapes, become one row
  * of statistics. A file that has not changed since a run that was cut off goes on where that ended. Errors: EIO,

@@ -24,12 +24,14 @@ static cd_store_form form_of(const char *head, size_t n) {
     head += strspn(head, " \t\r\n");
     if (*head == '[' || (*head == '{' && (holds(head, "\"traceEvents\"") || holds(head, "\"schemaVersion\"")))) return CD_STORE_KINETO;
     if (*head == '{' && holds(head, "\"i\"")) return CD_STORE_ANSOR;
+    if (*head == '{' && holds(head, "\"input\"") && holds(head, "\"config\"")) return CD_STORE_AUTOTVM;
     const size_t line = strcspn(head, "\n");
     char first[HEAD + 1];
     memcpy(first, head, line);
     first[line] = 0;
     if (holds(first, "points") && holds(first, "\t")) return CD_STORE_CURVES;
     for (char *p = first; *p; p++) *p = (char)(*p >= 'A' && *p <= 'Z' ? *p + 32 : *p);
+    if (!strncmp(first, "op_name,", 8) || !strncmp(first, "a_name,", 7) || !strncmp(first, "task_name,", 10)) return CD_STORE_OPBENCH;
     if (holds(first, "opname") || !strncmp(first, "op,", 3)) return CD_STORE_TABLE;
     for (size_t i = 0; i < sizeof profiler / sizeof *profiler; i++)
         if (holds(head, profiler[i])) return CD_STORE_PROFILER;
@@ -154,6 +156,8 @@ static cdmpp_status read_form(cd_store_reading *r, cd_store_form form, cdmpp_err
     case CD_STORE_TABLE: return cd_store_read_table(r, err);
     case CD_STORE_CURVES: return cd_store_read_curves(r, err);
     case CD_STORE_STORE: return cd_store_read_store(r, err);
+    case CD_STORE_OPBENCH: return cd_store_read_opbench(r, err);
+    case CD_STORE_AUTOTVM: return cd_store_read_autotvm(r, err);
     default: return cd_store_read_trace(r, form, err);
     }
 }

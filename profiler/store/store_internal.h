@@ -120,6 +120,8 @@ cdmpp_status cd_store_read_table(cd_store_reading *r, cdmpp_err *err);
 cdmpp_status cd_store_read_curves(cd_store_reading *r, cdmpp_err *err);
 cdmpp_status cd_store_read_trace(cd_store_reading *r, cd_store_form form, cdmpp_err *err);
 cdmpp_status cd_store_read_store(cd_store_reading *r, cdmpp_err *err);
+cdmpp_status cd_store_read_opbench(cd_store_reading *r, cdmpp_err *err);
+cdmpp_status cd_store_read_autotvm(cd_store_reading *r, cdmpp_err *err);
 #define CD_STORE_APPLICATION 0x63646d70 /* "cdmp" */
 /* A bad line: count it, report it and go on (OK), or stop when strict or when it is no error of a line. */
 cdmpp_status cd_store_bad(cd_store_reading *r, cdmpp_status st, const cdmpp_err *e, cdmpp_err *err);

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <math.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "profiler/host/host.h"
 #include "profiler/wrap/process_profile_map.h"
 
 extern char **environ;
@@ -151,10 +153,13 @@ static cdmpp_status run(char *const *argv, char **env, cd_process_profile_report
     struct rusage u;
     pid_t pid = 0, got;
     int rc = 0;
+    cd_host_energy energy;
+    cd_host_energy_begin("", &energy);
     const double t0 = cd_clock_wall();
     CD_TRY(begin(argv, env, &pid, err));
     while ((got = wait4(pid, &rc, 0, &u)) < 0 && errno == EINTR) continue;
     r->wall_s = cd_clock_wall() - t0;
+    r->energy_j = cd_host_energy_since("", &energy);
     if (got < 0) return CD_FAIL(err, EIO, "wait4: %s", strerror(errno));
     r->pid = (int32_t)pid;
     r->signaled = WIFSIGNALED(rc);
@@ -211,6 +216,7 @@ void cd_process_profile_put_text(cd_buf *out, const cd_process_profile_report *r
     cd_buf_putf(out, "resident peak %.3f MB%s; faults %llu minor, %llu major; switches %llu waiting, %llu preempted\n", 1.024e-3 * (double)r->max_rss_kb,
                 r->rss_own ? "" : " (of it and its children)", (unsigned long long)r->minor_faults, (unsigned long long)r->major_faults,
                 (unsigned long long)r->waited, (unsigned long long)r->preempted);
+    if (r->energy_j > 0) cd_buf_putf(out, "packages of the processors: %.3f J, %.1f W, other programs included\n", r->energy_j, r->energy_j / r->wall_s);
     if (r->has_heap) put_heap_text(out, &r->own);
     else cd_buf_putf(out, "heap not known: %s", r->why_no_heap);
     cd_buf_puts(out, "\n");
@@ -259,6 +265,8 @@ void cd_process_profile_put_json(cd_buf *out, const cd_process_profile_report *r
         cd_buf_putf(out, ",\"%s\":", name[i]);
         cd_buf_put_json_real(out, t[i]);
     }
+    cd_buf_puts(out, ",\"package_energy_j\":");
+    cd_buf_put_json_real(out, r->energy_j > 0 ? r->energy_j : (double)NAN);
     cd_buf_putf(out, ",\"max_rss_kb\":%llu,\"max_rss_of\":\"%s\",\"minor_faults\":%llu,\"major_faults\":%llu,\"voluntary_switches\":%llu,"
                      "\"involuntary_switches\":%llu,\"heap\":",
                 (unsigned long long)r->max_rss_kb, r->rss_own ? "program" : "tree", (unsigned long long)r->minor_faults,

@@ -37,6 +37,7 @@ typedef struct cd_process_profile_report {
     bool signaled;
     int code;                   /* exit status, or the signal */
     double wall_s, user_s, sys_s;
+    double energy_j;            /* of the processors' packages while it ran, other programs included; 0, NaN: not known */
     uint64_t max_rss_kb;
     bool rss_own;               /* see (3) */
     uint64_t minor_faults, major_faults, waited, preempted; /* context switches: it waited; it was interrupted */

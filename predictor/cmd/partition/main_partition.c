@@ -132,6 +132,9 @@ static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
     if (n != 1) return CD_FAIL(err, EUSAGE, n ? "one network at a time" : "there is no network: --network NAME|FILE");
     if (r->split && r->plan.no_split) return CD_FAIL(err, EUSAGE, "--split or --no-split");
     if (r->plan.plan && (r->save_plan || r->annotate)) return CD_FAIL(err, EUSAGE, "--plan makes no plan: --dims, --no-split, --compare, --save-plan and --annotate go without it");
+    const cd_partition_options d = cd_partition_defaults();
+    if (r->plan.stages < 0 && (r->plan.stage_length != d.stage_length || r->plan.stage_groups != d.stage_groups))
+        return CD_FAIL(err, EUSAGE, "--stage-length and --stage-groups are about --stages");
     CD_TRY(numbers(r, err));
     return cd_partition_check(&r->plan, err);
 }

@@ -5,7 +5,7 @@
 typedef struct {
     int places, queries, runs, seed, draw;
     const char *load, *level, *risk, *deadline; /* numbers as text */
-    const char *device, *machine, *pairs;
+    const char *device, *machine, *pairs, *arrivals;
     double deadline_s;
     cd_qos_options o;
 } request;
@@ -20,6 +20,7 @@ static const cd_option table[] = {
     {"device", 0, "NAME", CD_OPTION_TEXT, AT(device), NULL, WHAT, "Of the estimates of several devices, those of this one"},
     {"contention", 0, "MACHINE", CD_OPTION_FILE, AT(machine), "*.json", WHAT, "What running at the same time costs, by this file (link measure --contention) and the column bytes"},
     {"pairs", 0, "CSV", CD_OPTION_FILE, AT(pairs), "*.csv", WHAT, "The same by measured pairs (cdmpp-profile corun --out); queries are named as they are there"},
+    {"arrivals", 0, "CSV", CD_OPTION_FILE, AT(arrivals), "*.csv", WHAT, "Which query arrives when: columns at_s (seconds from the beginning) and query (default: by chance, by --load)"},
     {"queries", 0, "N", CD_OPTION_INT, AT(queries), "1..1000000", HOW, "Arrivals of a run (default: 1000)"},
     {"runs", 0, "N", CD_OPTION_INT, AT(runs), "1..1000000", HOW, "Runs (default: 1000)"},
     {"seed", 0, "N", CD_OPTION_INT, AT(seed), "0..2000000000", HOW, "Of arrivals and times (default: 0)"},
@@ -36,6 +37,7 @@ static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
     r->o = (cd_qos_options){.load = 0.9, .risk = 1e-5};
     if (said->operand.n != 1) return CD_FAIL(err, EUSAGE, "expected one file of queries, found %zu", said->operand.n);
     if (r->machine && r->pairs) return CD_FAIL(err, EUSAGE, "--contention or --pairs");
+    if (r->arrivals && (r->load || r->queries)) return CD_FAIL(err, EUSAGE, "--arrivals says all arrivals: --load and --queries go without it");
     CD_TRY(cd_option_number("load", r->load, 1e-6, 1e3, &r->o.load, err));
     CD_TRY(cd_option_number("level", r->level, 1e-3, 1 - 1e-6, &r->o.level, err));
     CD_TRY(cd_option_number("risk", r->risk, 1e-9, 0.5, &r->o.risk, err));
@@ -46,7 +48,7 @@ static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err);
 static request asked;
 const cd_main_partition_verb cd_main_partition_qos = {"qos", &asked, run, {
     "cdmpp-partition qos", "queries with deadlines: which are admitted, which are late", use,
-    "Simulates queries that arrive by chance. Each kind of query has a predicted time, its interval and a deadline: columns query, seconds, and optionally low_s, high_s, deadline_s, bytes, "
+    "Simulates queries that arrive by chance, or as a file says. Each kind of query has a predicted time, its interval and a deadline: columns query, seconds, and optionally low_s, high_s, deadline_s, bytes, "
     "weight; or the estimates that cdmpp-replay --json printed. Policies: fifo and edf (earliest deadline first) admit all. upper and bound admit a query where it and all that are "
     "admitted already would be in time if each took its upper time beside the worst company: the end of the interval, or the quantile by --risk. Printed are, for each policy, the queries "
     "admitted and late, those in time per second, and quantiles of the latency.",
@@ -73,6 +75,7 @@ static cdmpp_status simulate(cd_command_run *r, request *q, cd_qos_file *f, cdmp
     o->seed = (uint64_t)q->seed;
     o->draw = (cd_qos_draw)q->draw;
     o->stop = r->stop;
+    if (q->arrivals) CD_TRY(cd_qos_read_arrivals(q->arrivals, f, &o->arrival, &o->queries, err));
     if (!q->level) o->level = f->level > 0 ? f->level : 0.9;
     for (int p = 0; p < CD_QOS_N_POLICY; p++) CD_TRY(cd_qos_run(f->kind, f->n, o, (cd_qos_policy)p, &result[p], err));
     (r->said.json ? cd_qos_print_json : cd_qos_print)(f, o, result, &b);

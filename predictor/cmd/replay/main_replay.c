@@ -32,7 +32,7 @@ static const cd_option table[] = {
     {"input", 0, "NAME", CD_OPTION_TEXTS, AT(ask.input), NULL, WHAT, "This input of an ONNX file is data; those that are not named are weights"},
     {"layout", 0, "LAYOUT", CD_OPTION_TEXT, AT(ask.layout), NULL, WHAT, "Layout of images: auto, nchw or nhwc (auto: nhwc for CPUs)"},
     {"training", 0, NULL, CD_OPTION_FLAG, AT(ask.training), NULL, WHAT, "An iteration of training: forward, backward and update"},
-    {"save-graph", 0, "FILE", CD_OPTION_FILE, AT(save_graph), "*.json", WHAT, "Write the networks as graphs in our own form, to change and to give to --graph; tasks of loaded networks come from cdmpp-profile --list-tasks --out-tasks"},
+    {"save-graph", 0, "FILE", CD_OPTION_FILE, AT(save_graph), "*.json", WHAT, "Write the networks as graphs in our own form, to change and to give to --graph, or as NAME.dot for Graphviz; tasks of loaded networks come from cdmpp-profile --list-tasks --out-tasks"},
     {"target", 0, "TARGET", CD_OPTION_TEXTS, AT(ask.target), NULL, WHAT, "Target of the devices' programs; DEVICE=TARGET: of that device (default: from its description)"},
     {"devices", 0, "FILE", CD_OPTION_FILE, AT(ask.devices), "*.yaml", WHAT, "Descriptions of devices (default: configs/devices.yaml here, then the installed one)"},
     {"records", 'r', "LOG", CD_OPTION_FILES, AT(ask.records), NULL, SCHEDULES, "Measure logs or folders of these: the best record of a task on this device is its schedule; its time is not used"},
@@ -133,6 +133,7 @@ static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
         return CD_FAIL(err, EUSAGE, "--from-records and --replay-given are two sources of one time");
     if (o->fit_costs && (!o->ask.graph.n || o->ask.replay_given))
         return CD_FAIL(err, EUSAGE, "--fit-network-cost: expected measured networks of --graph whose tasks are predicted or of --from-records");
+    if (o->ask.cpu_time && !o->ask.run) return CD_FAIL(err, EUSAGE, "--cpu-time is about --run");
     if (o->deadline_ms && !o->prices && !o->energy) return CD_FAIL(err, EUSAGE, "--deadline-ms goes with --prices or --energy");
     CD_TRY(numbers(o, err));
     CD_TRY(cd_network_estimate_check(&o->ask, err));

@@ -121,6 +121,14 @@ static cdmpp_status check_templates(options *o, cdmpp_err *err) {
     return cd_tune_tuner_needs_model(o->session.fallback) && !o->model ? CD_FAIL(err, EUSAGE, "--fallback %s needs --cost-model", o->session.fallback->name) : CDMPP_OK;
 }
 
+/* A model that nobody reads was meant for another tuner. */
+static cdmpp_status check_model(const options *o, cdmpp_err *err) {
+    if (!o->model || o->default_model || (o->session.fallback && cd_tune_tuner_needs_model(o->session.fallback))) return CDMPP_OK;
+    for (size_t k = 0; k < o->plan.n_tuner; k++)
+        if (cd_tune_tuner_needs_model(o->plan.tuner[k])) return CDMPP_OK;
+    return CD_FAIL(err, EUSAGE, "--cost-model: %s%s reads none (--list-tuners tells which do)", o->plan.tuner[0]->name, o->plan.n_tuner > 1 ? ", nor the others," : "");
+}
+
 static cdmpp_status check_search(options *o, cdmpp_err *err) {
     if (!o->compare) CD_TRY(check_tuner(o, o->model ? "cdmpp" : "ansor", err));
     if (!o->model && (o->session.device || o->session.nearest || o->session.frozen)) return CD_FAIL(err, EUSAGE, "--device, --nearest and --frozen are about --cost-model");
@@ -130,11 +138,15 @@ static cdmpp_status check_search(options *o, cdmpp_err *err) {
     if (!o->tune && (o->tuner >= 0 || o->compare || o->session.trials || o->session.trials_per_task || o->session.warm.n || o->curves))
         return CD_FAIL(err, EUSAGE, "--tune=false leaves nothing for --tuner, --compare, --trials, --trials-per-task, --warm and --curves");
     if (o->at && !o->compare) return CD_FAIL(err, EUSAGE, "--at goes with --compare or --replay");
-    if (!o->compare) return check_templates(o, err);
+    if (!o->compare) {
+        CD_TRY(check_templates(o, err));
+        return check_model(o, err);
+    }
     if (o->tuner >= 0) return CD_FAIL(err, EUSAGE, "--compare and --tuner do not go together");
     if (o->best || o->emit >= 0) return CD_FAIL(err, EUSAGE, "--best and --emit are for a single tuner, not for --compare");
     CD_TRY(check_tuner(o, "", err));
-    return check_templates(o, err);
+    CD_TRY(check_templates(o, err));
+    return check_model(o, err);
 }
 
 static cdmpp_status check_emit(const options *o, cdmpp_err *err) {

@@ -34,6 +34,7 @@ void cd_cotune_free(cd_cotune *c);
  *   a,1,8e-3,4e6
  *   a,2,4.2e-3,4e6
  *   b,1,9e-3,1e6
+ * A file with columns factor, value, median_s, error_no is a sweep of one operator (cdmpp-profile sweep --factor threads --out): the file's name is the operator's.
  * With a number of threads that was not measured an operator takes the least time of those below: it can leave threads idle. */
 enum { CD_COTUNE_OPS = 64, CD_COTUNE_THREADS = 4096 };
 typedef struct cd_cotune_table {
@@ -45,10 +46,10 @@ typedef struct cd_cotune_table {
     cd_contention contention;   /* zeroed: operators do not slow each other */
 } cd_cotune_table;
 
-/* Into a zeroed one. threads 0: the most in the table. machine (NULL: none): file that says what running at the same time costs; the table needs the
+/* n files into a zeroed one. threads 0: the most in the tables. machine (NULL: none): file that says what running at the same time costs; the table needs the
  * column bytes then. Errors, with path and line: those of cd_csv_table_read; ERANGE, ESCHEMA (an operator without a time for one thread), ENODATA (a machine
  * without contention), those of cd_machine_read. Free `t` after an error too. */
-cdmpp_status cd_cotune_read(const char *path, uint32_t threads, const char *machine, cd_cotune_table *t, cdmpp_err *err);
+cdmpp_status cd_cotune_read(const char *const *path, size_t n, uint32_t threads, const char *machine, cd_cotune_table *t, cdmpp_err *err);
 /* Seconds of one operator while the others have their threads: a cd_cotune_time; ctx is the table. */
 double cd_cotune_table_time(uint32_t op, const uint32_t *threads, uint32_t n_op, void *table);
 

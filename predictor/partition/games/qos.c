@@ -113,6 +113,7 @@ static query draw(sim *s) {
     query q = {.arrived_s = s->next_s, .slow = 1};
     double w = unit(s, KIND) * s->sum_weight;
     while (q.kind + 1 < s->n && w >= s->kind[q.kind].weight) w -= s->kind[q.kind++].weight;
+    if (s->o->arrival) q.kind = s->o->arrival[s->drawn].kind;
     const double u = s->o->draw == CD_QOS_DRAW_QUERY ? unit(s, TIME) : cd_rng_unit(cd_rng_at(s->o->seed, s->run), q.kind);
     q.left_s = cd_qos_quantile(&s->kind[q.kind], s->o->level, fmin(fmax(u, 1e-16), 1 - 1e-16));
     q.deadline_s = q.arrived_s + s->kind[q.kind].deadline_s;
@@ -120,7 +121,10 @@ static query draw(sim *s) {
 }
 
 /* The time of the next arrival; infinite behind the last one. */
-static void next_arrival(sim *s) { s->next_s = s->drawn < s->o->queries ? s->next_s - log1p(-unit(s, GAP)) / s->rate : (double)INFINITY; }
+static void next_arrival(sim *s) {
+    if (s->drawn >= s->o->queries) s->next_s = (double)INFINITY;
+    else s->next_s = s->o->arrival ? s->o->arrival[s->drawn].at_s : s->next_s - log1p(-unit(s, GAP)) / s->rate;
+}
 
 /* ---- admission ---- */
 

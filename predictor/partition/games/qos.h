@@ -43,10 +43,16 @@ typedef struct cd_qos_file {
     bool bytes;                 /* it has bytes */
 } cd_qos_file;
 
+typedef struct cd_qos_arrival {
+    double at_s;                /* from the beginning of a run; they do not fall */
+    uint32_t kind;
+} cd_qos_arrival;
+
 typedef struct cd_qos_options {
     uint32_t places;            /* queries at a time: 1 to CD_QOS_PLACES */
     double load;                /* arrivals per second times mean time alone, over places */
     uint32_t queries, runs;     /* arrivals of a run */
+    const cd_qos_arrival *arrival; /* (queries) the same in each run; NULL: drawn, by load */
     uint64_t seed;
     double level;               /* of low_s and high_s */
     double risk;                /* of BOUND, for a run */
@@ -70,6 +76,9 @@ typedef struct cd_qos_result {  /* of a policy, over all runs */
  * estimate without an interval). Free `f` after an error too. */
 cdmpp_status cd_qos_read(const char *path, const char *device, double deadline_s, cd_qos_file *f, cdmpp_err *err);
 void cd_qos_free(cd_qos_file *f);
+/* Arrivals out of CSV: at_s, query (the name of a kind); into f's arena. Errors, with path and line: those of cd_csv_table_read; ERANGE (a time that falls), ESCHEMA (no such
+ * query), ENODATA (no row), ENOMEM. */
+cdmpp_status cd_qos_read_arrivals(const char *path, cd_qos_file *f, CD_KEEP const cd_qos_arrival **out, uint32_t *n, cdmpp_err *err);
 /* Each kind's operator in the pairs, by its name. Errors: ENODATA (it is not there). */
 cdmpp_status cd_qos_pairs(cd_qos_file *f, const cd_corun_table *t, cdmpp_err *err);
 

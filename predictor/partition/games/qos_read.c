@@ -139,3 +139,33 @@ cdmpp_status cd_qos_pairs(cd_qos_file *f, const cd_corun_table *t, cdmpp_err *er
     }
     return CDMPP_OK;
 }
+
+/* ---- arrivals ---- */
+static cdmpp_status arrival_of(const cd_qos_file *f, const cd_csv_table *t, size_t row, size_t at, size_t name, double before, cd_qos_arrival *a, cdmpp_err *err) {
+    CD_TRY(cd_csv_table_number(t, row, at, &a->at_s, err));
+    if (!(a->at_s >= before)) return CD_FAIL(err, ERANGE, "at_s: expected %g or more, found %g: arrivals are in the order of time", before, a->at_s);
+    while (a->kind < f->n && strcmp(f->kind[a->kind].name, t->cell[row][name]) != 0) a->kind++;
+    return a->kind < f->n ? CDMPP_OK : CD_FAIL(err, ESCHEMA, "no query is called '%.60s'", t->cell[row][name]);
+}
+
+static cdmpp_status of_arrivals(cd_qos_file *f, const cd_csv_table *t, const cd_qos_arrival **out, cdmpp_err *err) {
+    size_t at, name;
+    double before = 0;
+    CD_TRY(cd_csv_table_need(t, "at_s", &at, err));
+    CD_TRY(cd_csv_table_need(t, "query", &name, err));
+    if (!t->n_row || t->n_row > UINT32_MAX) return CD_FAIL(err, ENODATA, "%zu arrivals", t->n_row);
+    cd_qos_arrival *a = cd_arena_zalloc(&f->arena, t->n_row, sizeof *a);
+    if (!a) return CD_FAIL(err, ENOMEM, "%zu arrivals", t->n_row);
+    for (size_t i = 0; i < t->n_row; before = a[i++].at_s) CD_TRY(cd_err_at(err, arrival_of(f, t, i, at, name, before, &a[i], err), t->path, t->line[i]));
+    *out = a;
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_qos_read_arrivals(const char *path, cd_qos_file *f, const cd_qos_arrival **out, uint32_t *n, cdmpp_err *err) {
+    cd_csv_table t;
+    cdmpp_status st = cd_csv_table_read(&t, path, err);
+    if (!st) st = of_arrivals(f, &t, out, err);
+    *n = st ? 0 : (uint32_t)t.n_row;
+    cd_csv_table_free(&t);
+    return st;
+}

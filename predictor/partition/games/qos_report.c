@@ -18,7 +18,10 @@ void cd_qos_print(const cd_qos_file *f, const cd_qos_options *o, const cd_qos_re
         }
         cd_buf_puts(b, "\n");
     }
-    cd_buf_putf(b, "\n%u runs of %u queries on %u places, load %g%s\n\n", o->runs, o->queries, o->places, o->load, f->exact ? "; no intervals: times are taken as exact" : "");
+    cd_buf_putf(b, "\n%u runs of %u queries on %u places, ", o->runs, o->queries, o->places);
+    if (o->arrival) cd_buf_puts(b, "the same arrivals in each");
+    else cd_buf_putf(b, "load %g", o->load);
+    cd_buf_putf(b, "%s\n\n", f->exact ? "; no intervals: times are taken as exact" : "");
     cd_buf_puts(b, "policy  admitted        late  late runs   in time/s       wait        p50        p95        p99   busy\n");
     for (int p = 0; p < CD_QOS_N_POLICY; p++) {
         const cd_qos_result *r = &result[p];
@@ -69,7 +72,7 @@ void cd_qos_print_json(const cd_qos_file *f, const cd_qos_options *o, const cd_q
     cd_json_writer w = {.out = out};
     cd_json_write_open(&w, '{');
     cd_json_write_member_int(&w, "places", o->places);
-    cd_json_write_member_real(&w, "load", o->load);
+    cd_json_write_member_real(&w, "load", o->arrival ? (double)NAN : o->load);
     cd_json_write_member_int(&w, "runs", o->runs);
     cd_json_write_member_int(&w, "queries_per_run", o->queries);
     cd_json_write_member_real(&w, "level", o->level);

@@ -10,6 +10,8 @@ $P --target seconds --strong 0.999 s.csv | awk '{ print $1, $NF }'
 echo "--- four values: where it turns is known no better than between two of them"
 printf 'n,seconds\n2,1\n4,1\n8,1.14\n16,5.14\n' >f.csv; $P --target seconds f.csv
 $P --target seconds --json f.csv | grep -o '"turns_[a-z]*":[a-z0-9]*'
+echo "--- two values: it rises, nothing tells how"
+printf 'n,m,seconds\n1,1,12\n1,2,24\n2,1,6\n2,2,12\n3,1,4\n3,2,8\n4,1,3\n4,2,6\n' >f.csv; $P --target seconds --axes m f.csv; $P --target seconds --axes m --json f.csv | grep -o '"form":[a-z"]*'
 echo "--- bad"
 try $P s.csv
 try $P --target seconds

@@ -54,6 +54,8 @@ $P together --contention m.json t.csv
 echo "--- refused"
 sed 's/"beside": 1.1/"beside": 1.4/' m.json >h.json; $P together --contention h.json t.csv | tail -1
 $P together --contention h.json t.csv --json | grep -o '"accepted":[a-z]*'
+printf 'factor,value,median_s,error_no\nbase,base,8,0\nthreads,1,8e-3,0\nthreads,2,4.2e-3,0\n' >conv.csv
+printf 'factor,value,median_s,error_no\nbase,base,8,0\nthreads,1,9e-3,0\nthreads,2,5.5e-3,0\n' >dense.csv; $P together conv.csv dense.csv
 echo "--- bad"
 try $P together
 try $P together --threads 0 t.csv

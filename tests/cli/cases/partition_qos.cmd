@@ -17,6 +17,10 @@ X() { printf '{"network":"%s","device":"%s","batch":1,"latency_s":%s,"low_s":%s,
 printf '{"schema":"cdmpp.replay","command":"cdmpp-replay","result":{"estimates":[%s,%s,%s]}}' "$(X a v100 1e-3 9e-4 2e-3)" "$(X b v100 2e-3 1e-3 3e-3)" "$(X a k80 1e-2 9e-3 2e-2)" >r.json
 cdmpp-partition qos --deadline 0.01 --device v100 --runs 5 r.json | head -n 5
 cdmpp-partition qos --deadline 0.01 --device v100 --runs 5 --json r.json | grep -o '"level":0.8[0-9]*,"risk":[0-9.e-]*,"exact":false,"queries":\[{"name":"a/1","weight":1,"seconds":0.001,"low_s":0.000[0-9]*,"high_s":0.002,"deadline_s":0.01}' | sed "s,:[0-9][0-9.e-]*,:N,g"
+echo "--- arrivals of a file: three at once, exact times, one place"
+printf 'at_s,query\n0,a\n0,a\n0,a\n100,b\n' >a.csv
+cdmpp-partition qos --deadline 2.5 --arrivals a.csv --runs 3 e.csv
+cdmpp-partition qos --deadline 2.5 --arrivals a.csv --runs 3 --json e.csv | grep -o '"load":[a-z0-9.]*,"runs":3,"queries_per_run":4'
 echo "--- refused"
 bad() { cdmpp-partition qos "$@"; echo "status $?"; }
 bad --deadline 0.01 r.json
@@ -25,6 +29,10 @@ bad r.json --device v100
 bad
 bad --contention m.json --pairs p.csv q.csv
 bad --contention m.json --deadline 1 e.csv
+bad --load 1 --arrivals a.csv q.csv
+bad --deadline 1 --arrivals e.csv e.csv
+printf 'at_s,query\n1,a\n0,a\n' >late.csv; bad --deadline 1 --arrivals late.csv e.csv
+printf 'at_s,query\n1,c\n' >who.csv; bad --deadline 1 --arrivals who.csv e.csv
 bad --load 0 q.csv
 bad --level 1 q.csv
 bad --places 65 q.csv

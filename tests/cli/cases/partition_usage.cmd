@@ -11,6 +11,7 @@ no net.onnx
 no --model resnet-18 --split --no-split
 no --model resnet-18 --no-split --dims H
 no --model resnet-18 --plan p.json --compare
+no --model resnet-18 --stage-length 2
 no --model resnet-18 --margin 1.5
 no --model resnet-18 --cover nan
 no --model resnet-18 --fixed-share=-0.1

@@ -11,12 +11,14 @@ cut -d'"' -f4 kernels.jsonl | head -n 6
 head -n 6 kernels.jsonl >six; printf '{"type":"Conv+Re' >>kernels.jsonl
 n=$(($(wc -l <kernels.jsonl) + 4))
 $sample --limit $n --quiet >out.txt; echo "status $?"
-sed 's/^[0-9]* samples, [0-9]* rounds/N samples, R rounds/; s/[0-9]* of [0-9]* within/K of N within/; s/([0-9]* without/(U without/; s/error .*/error E/' out.txt
+sed 's/^[0-9]* samples, [0-9]* rounds/N samples, R rounds/; s/[0-9]* of [0-9]* within/K of N within/; s/([0-9]* without/(U without/; s/, mean error .*//' out.txt
 head -n 6 kernels.jsonl | cmp - six
 [ "$(wc -l <kernels.jsonl)" -ge "$n" ] && echo "it went on"
 cut -d: -f1-3 kernels.jsonl | sort | uniq -d | wc -l
 echo "--- the same file is enough; nothing is measured"
 $sample --limit $n --json --quiet | sed 's/.*"end":"\([a-z]*\)".*/ended by: \1/'
+echo "--- few samples: nothing has an answer, so there is no error"
+cdmpp-profile kernels sample $net --out few.jsonl --first 3 --limit 3 2>&1 | grep -o 'without an answer.*\|nan'
 echo "--- a network by the sum of its kernels; a type without samples is no answer"
 law() { awk 'BEGIN { for (i = 0; i < 300; i++) { f = 1000 * 1.03 ^ i; r = 500 * 1.02 ^ (i * 7 % 300); printf "{\"type\":\"Conv+Relu\",\"x\":[%d,%d,%d,%d,1,8,8,8,8,1,1,1,3],\"seconds\":%.9g,\"draw\":%d,\"root\":%d,\"round\":0,\"held\":false}\n", f, r, r, r, f * 1e-10 + r * 3e-10, i, i } }'; }
 law >law.jsonl

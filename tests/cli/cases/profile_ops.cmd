@@ -11,3 +11,10 @@ cdmpp-profile --ops --network squeezenet-1.1 --input-size 32 --threads 1 --budge
 cdmpp-profile --ops --network squeezenet-1.1 --csv weird; echo "status $?"
 cdmpp-profile --ops --network squeezenet-1.1 --target cuda; echo "status $?"
 cdmpp-profile --ops --network nosuchnet; echo "status $?"
+echo "--- more threads than there are processors: said"
+cdmpp-profile --ops --network matmul --input-size 8 --trials 1 --threads "$(($(nproc) + 1))" --budget-ms 1 --passes 1 --cache '' 2>&1 >/dev/null | sed -n 's/.*warning: [0-9]* \(threads share\) [0-9]* \(processors.*\)/N \1 N \2/p'
+echo "--- somebody else at work on the processor of the run: said"
+hog=$(sh -c 'while :; do :; done' >/dev/null 2>&1 & echo $!)
+taskset -cp "$(taskset -cp $$ | sed 's/.*[-, ]//')" "$hog" >/dev/null
+cdmpp-profile --ops --network squeezenet-1.1 --input-size 32 --threads 1 --budget-ms 2 --passes 2 best.json 2>&1 >/dev/null | grep -o 'others use the processors of the run: .*' | sed 's/[0-9][0-9]* %/N %/'
+kill "$hog"

@@ -20,3 +20,7 @@ cdmpp-profile store export --store s.db | cmp - o.json && echo "the same in the 
 $R --host works --transport "$way" --rounds 2 --stats s.jsonl --store r.db --quiet log.json 2>/dev/null
 grep -c '"host":"works".*"error_no":0,"n":[1-9].*"quiet_before":1' s.jsonl
 cdmpp-profile store stats --store r.db | head -n 1
+echo "--- a product's weights are packed: the host knows their shape"
+cdmpp-profile --list-tasks --network matmul --input-size 16 --out-tasks mm.tasks.json >/dev/null
+cdmpp-profile draw --quiet --tasks mm.tasks.json --trials 1 --out drawn.json
+cdmpp-profile records --quiet --tasks mm.tasks.json --host works --transport "$way" --budget-ms 5 --out packed.json drawn.json; echo "status $?"

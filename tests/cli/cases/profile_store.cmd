@@ -12,6 +12,9 @@ K=$($P list --store s.db --limit 1 --json | sed 's/.*"workload_key":"\([^}]*\)",
 $P best --store s.db --workload "$K" --device zen5 --limit 2 --json | grep -o '"rank"\|"median_s"' | wc -l
 $P near --store s.db --workload "$K" --limit 2 | head -n 1
 $P near --store s.db --operator none --shape '[[1]]'; echo "status $?"
+$P best --store s.db --operator none; echo "status $?"
+$P export --store s.db --device zen6; echo "status $?"
+$P list --store s.db --device zen5 --dtype float16; echo "status $?"
 $P sell --store s.db; echo "status $?"
 $P best --store none.db --operator x; echo "status $?"
 $P import --store log.json log.json; echo "status $?"

@@ -12,6 +12,7 @@ cdmpp-replay --graph net.json --replay-given --save-graph out.json; echo "exit $
 cat out.json
 cdmpp-replay --graph out.json --replay-given --save-graph again.json >two.txt; cmp out.json again.json && echo same
 cdmpp-replay --graph out.json --replay-given --save-graph /dev/full; echo "exit $?"
+cdmpp-replay --graph net.json --replay-given --save-graph out.dot >/dev/null; cat out.dot
 echo "--- of the zoo, two batches"
 cdmpp-replay --network squeezenet-1.1 --device v100 --batch 1,2 --replay-given --save-graph zoo.json; echo "exit $?"
 grep -c '"kind": "task"' zoo.json; grep -o '^ {"name": "[^"]*", "batch": [0-9]*' zoo.json

@@ -49,7 +49,7 @@ static void seconds_add_up(void **s) { /* head sum on labels that are sums */
     const cd_fit_run run = {0};
     spec.transform = CD_TRANSFORM_BOX_COX;
     assert_status(cd_fit(&spec, &parts, NULL, &run, &f, &err), CDMPP_ERANGE);
-    assert_string_equal(err.key, "transform");
+    assert_string_equal(err.key, "fit.label");
 }
 
 /* A network that is given iterations is about seconds, whatever its head. */
@@ -63,7 +63,7 @@ static void iterations(void **s) {
     cd_fit_result_free(&f);
     spec.transform = CD_TRANSFORM_BOX_COX;
     assert_status(cd_fit(&spec, &parts, NULL, &(cd_fit_run){0}, &f, &err), CDMPP_ERANGE);
-    assert_string_equal(err.key, "transform");
+    assert_string_equal(err.key, "fit.label");
     spec.net.trips = false;
     f = made_run(&spec, &parts, NULL, NULL);
     cd_fit_result_free(&f);
@@ -125,7 +125,7 @@ static void order_alone(void **s) {
         spec.figure = CD_FIT_LOSS;
         spec.transform = CD_TRANSFORM_BOX_COX;
         assert_status(cd_fit(&spec, &parts, NULL, &(cd_fit_run){0}, &f, &err), CDMPP_ERANGE);
-        assert_string_equal(err.key, "transform");
+        assert_string_equal(err.key, "fit.label");
     }
 }
 

@@ -475,12 +475,30 @@ static void test_memory(void **state) {
             f.st = cd_network_graph_read(paths[p], &g, &n, &f.err);
             if (!f.st) {
                 f.st = cd_network_graph_write(&b, g, n, &f.err);
+                if (!f.st) f.st = cd_network_graph_write_dot(&b, g, n, &f.err);
                 cd_network_graph_free_all(g, n);
             }
             cd_buf_free(&b);
         }
 }
 
-TESTS(NULL, NULL, test_own, test_unknown_library_operator, test_measured, test_tvm, test_network_of_tasks, test_there_and_back,
+/* Names are quoted; an edge leads from what a node waits for to the node. */
+static void test_dot(void **state) {
+    (void)state;
+    cdmpp_err err = {0};
+    cd_network_graph **g;
+    cd_buf b = {0};
+    size_t n, edges = 0;
+    assert_ok(cd_network_graph_read("tests/fuzz/seeds/netgraph/own.json", &g, &n, &err));
+    assert_ok(cd_network_graph_write_dot(&b, g, n, &err));
+    assert_non_null(strstr(b.p, "digraph cdmpp {\n node [shape=box];\n subgraph cluster_0 {\n  label=\"two_branches\";\n  n0_0 [label=\""));
+    assert_non_null(strstr(b.p, "[label=\"\xc3\xbc" "ber \\\"quoted\\\" "));
+    for (const char *p = b.p; (p = strstr(p, " -> ")) != NULL; p++) edges++;
+    assert_int_equal(edges, g[0]->n_after + g[1]->n_after);
+    cd_network_graph_free_all(g, n);
+    cd_buf_free(&b);
+}
+
+TESTS(NULL, NULL, test_dot, test_own, test_unknown_library_operator, test_measured, test_tvm, test_network_of_tasks, test_there_and_back,
       test_golden, test_random_there_and_back, test_wrong_files, test_cut_files, test_deep_nesting, test_good_ones_are_given,
       test_files, test_large, test_memory)

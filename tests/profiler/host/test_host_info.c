@@ -2,6 +2,7 @@
 #include "check.h"
 #include "tmp.h"
 
+#include <math.h>
 #include <sys/stat.h>
 
 #include "base/text/text.h"
@@ -96,4 +97,24 @@ TEST(test_here) {
     assert_true(b.total >= a.total && a.total > 0);
 }
 
-TESTS(NULL, NULL, test_made_up, test_nothing, test_here)
+/* Two packages, of which one passed the end of its counter. */
+TEST(test_energy) {
+    tmp_dir d = tmp_make();
+    cd_host_energy m;
+    cd_host_energy_begin(d.path, &m);
+    assert_int_equal(m.n, 0);
+    assert_true(isnan(cd_host_energy_since(d.path, &m)));
+    put(&d, "sys/class/powercap/intel-rapl:0/energy_uj", "1000000\n");
+    put(&d, "sys/class/powercap/intel-rapl:1/energy_uj", "9000000\n");
+    put(&d, "sys/class/powercap/intel-rapl:1/max_energy_range_uj", "10000000\n");
+    cd_host_energy_begin(d.path, &m);
+    assert_int_equal(m.n, 2);
+    put(&d, "sys/class/powercap/intel-rapl:0/energy_uj", "3500000\n");
+    put(&d, "sys/class/powercap/intel-rapl:1/energy_uj", "500000\n");
+    assert_close(cd_host_energy_since(d.path, &m), 4, 1e-12, 0); /* 2.5 and 1 to the end and 0.5 */
+    put(&d, "sys/class/powercap/intel-rapl:1/max_energy_range_uj", "\n");
+    assert_true(isnan(cd_host_energy_since(d.path, &m)));
+    tmp_remove(&d);
+}
+
+TESTS(NULL, NULL, test_made_up, test_nothing, test_here, test_energy)

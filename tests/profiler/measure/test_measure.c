@@ -224,6 +224,25 @@ TEST(test_parallel) {
     made_code_free(&made);
 }
 
+/* Others' data between two runs: a repeat is one run, and data that there is no memory for are an error. */
+TEST(test_data_of_others) {
+    static const size_t bytes[] = {0, 1 << 20, (size_t)1 << 60};
+    made_code made;
+    cdmpp_err err = {0};
+    const cd_measure_options o = options();
+    cd_measure *m = open_ok(&o);
+    made_code_set(&made, "others", 64, MADE_ADD);
+    for (int i = 0; i < 3; i++) {
+        cd_measure_item item = {.code = &made.code, .target = "llvm", .others_bytes = bytes[i]};
+        assert_ok(cd_measure_one(m, &item, &err));
+        assert_int_equal(item.out.error_no, i < 2 ? 0 : 4);
+        if (i < 2) assert_true((item.out.time.number == 1) == (i == 1));
+        else assert_non_null(strstr(item.out.err.msg, "to flush the caches"));
+    }
+    cd_measure_close(m);
+    made_code_free(&made);
+}
+
 TEST(test_targets) {
     made_code made;
     cdmpp_err err = {0};
@@ -271,4 +290,4 @@ TEST(test_stopped) {
     made_code_free(&made);
 }
 
-TESTS(NULL, NULL, test_programs, test_late, test_memory, test_check, test_reference_runs_once, test_reference_late, test_parallel, test_targets, test_stopped)
+TESTS(NULL, NULL, test_programs, test_late, test_memory, test_check, test_reference_runs_once, test_reference_late, test_parallel, test_data_of_others, test_targets, test_stopped)

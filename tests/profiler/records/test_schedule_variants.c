@@ -76,8 +76,10 @@ static void test_one_step(void **state) {
     assert_int_equal(count(v, n, CD_VARY_VECTORIZE), 1);
     assert_int_equal(count(v, n, CD_VARY_PARALLEL), 1);
     assert_int_equal(count(v, n, CD_VARY_THREADS), 3);
-    assert_int_equal(count(v, n, CD_VARY_CACHE), 1);
-    assert_true(v[n - 1].cold && v[n - 2].threads == 3);
+    assert_int_equal(count(v, n, CD_VARY_CACHE), 9);
+    assert_true(v[n - 1].cold && !v[n - 1].others_bytes && v[n - 2].others_bytes == 128 << 20 && !v[n - 2].cold && v[n - 9].others_bytes == 1 << 20);
+    assert_string_equal(v[n - 2].value, "128 MB");
+    assert_true(v[n - 10].threads == 3 && !v[n - 10].others_bytes);
 }
 
 static void test_mask(void **state) {

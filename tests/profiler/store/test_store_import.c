@@ -1,6 +1,7 @@
 /* store imports: tables of operators, curves, Nsight's export, traces of PyTorch, and what is broken in them. */
 #include "profiler/store/store.h"
 #include "check.h"
+#include "fault.h"
 #include "tmp.h"
 
 #include <sqlite3.h>
@@ -214,6 +215,61 @@ TEST(tables_of_profilers) {
     end(f);
 }
 
+#define AUTOTVM(costs, error) \
+    "{\"input\": [\"llvm -model=e5\", \"dense.x86\", [[\"TENSOR\", [1, 512], \"float32\"], [\"TENSOR\", [10, 512], \"float32\"], null, 2], {}], " \
+    "\"config\": {\"index\": 30, \"entity\": [[\"tile\", \"sp\", [-1, 8]]]}, \"result\": [[" costs "], " error ", 0.5, 1650000000.25], \"version\": 0.2}\n"
+
+TEST(opbench) {
+    fixture *f = begin();
+    assert_ok(read_file(f, PUT(f, "r18.csv", "op_name,op_time,op_proportion\nnn.conv2d,2000,66\nnn.relu,1000,33\nnn.add,slow,1\n,5,0\nnn.add\n")));
+    assert_int_equal(f->t.lines, 5);
+    assert_int_equal(f->t.added, 2);
+    assert_int_equal(f->bad, 3);
+    assert_non_null(strstr(f->last_bad, "r18.csv:6: expected 3 fields, found 1"));
+    HAS(f, ",tvm,nn.conv2d,\"[\"\"nn.conv2d\"\",\"\"");
+    HAS(f, "/r18\"\"]\",[],,,,0,2e-06,2e-06,2e-06,0,0,1,summary,");
+    assert_ok(read_file(f, PUT(f, "i.csv", "a_name,forward_fw_inputsize,forward_fw_mean_time,forward_fw_stdvar_time\nnn.relu-3,602112,4000,400\n")));
+    HAS(f, ",4e-06,4e-06,4e-06,4e-07,0.1");
+    assert_ok(read_file(f, PUT(f, "0.csv", "task_name,trial,costs,all_cost\n\"[\"\"ab\"\", [4, 8]]\",1,0.5,2\nconv2d,2,1e10,3\n")));
+    HAS(f, ",tvm,dag:ab,\"[\"\"ab\"\", [4, 8]]\",\"[[4,8]]\",,,,0,0.5,");
+    assert_int_equal(f->t.added, 5); /* the failed one, too */
+    assert_status(read_file(f, PUT(f, "n.csv", "op_name,seconds\na,1\n")), CDMPP_ESCHEMA);
+    assert_non_null(strstr(err.msg, "expected the columns op_name and op_time"));
+    end(f);
+}
+
+TEST(autotvm) {
+    fixture *f = begin();
+    assert_ok(read_file(f, PUT(f, "a.json", AUTOTVM("2e-3, 1e-3", "0") AUTOTVM("\"timeout\"", "7") "{\"input\": [\"llvm\"], \"result\": [[1], 0]}\n" AUTOTVM("", "0")
+                                            "{\"input\": [\"llvm\", \"t\", []], \"result\": [[1e-3], 0]}\n")));
+    assert_int_equal(f->t.added, 3);
+    assert_int_equal(f->bad, 2);
+    assert_non_null(strstr(f->last_bad, "a.json:4: expected seconds, found none"));
+    HAS(f, ",e5,llvm -model=e5,dense.x86,\"[\"\"dense.x86\"\",[[\"\"TENSOR\"\",[1,512],\"\"float32\"\"],[\"\"TENSOR\"\",[10,512],\"\"float32\"\"],null,2]]\",\"[[1,512],[10,512]]\",float32,,,0,0.001,0.0015,0.0015,");
+    HAS(f, ",0.5,1650000000,");
+    HAS(f, ",\"[\"\"t\"\",[]]\",[],,,,0,0.001,");
+    end(f);
+}
+
+/* Any allocation may fail: an error, nothing lost. */
+TEST(failing_at_every_allocation) {
+    fixture *f = begin();
+    char csv[256], json[256];
+    snprintf(csv, sizeof csv, "%s", PUT(f, "a.csv", "op_name,op_time\nnn.relu,1000\n"));
+    snprintf(json, sizeof json, "%s", PUT(f, "a.json", AUTOTVM("1e-3", "0")));
+    FAULT_SWEEP(x, 1) {
+        const cd_store_import how = {.form = CD_STORE_AUTO};
+        cd_store_tally t = {0};
+        cd_store *s = NULL;
+        x.st = cd_store_open(":memory:", true, &s, &err);
+        if (!x.st) x.st = cd_store_import_path(s, csv, &how, &t, &err);
+        if (!x.st) x.st = cd_store_import_path(s, json, &how, &t, &err);
+        cd_store_close(s);
+        fault_off();
+    }
+    end(f);
+}
+
 TEST(folders) {
     fixture *f = begin();
     PUT(f, "a.csv", "OPName,Latency,Device,B,H\nrelu,0.5,T4,4,128\n");
@@ -226,4 +282,5 @@ TEST(folders) {
     end(f);
 }
 
-TESTS(NULL, NULL, tables, curves, nsight, traces, many_launches, cut_traces, unknown_forms, tables_of_profilers, folders)
+TESTS(NULL, NULL, tables, curves, nsight, traces, many_launches, cut_traces, unknown_forms, tables_of_profilers, opbench, autotvm,
+      failing_at_every_allocation, folders)

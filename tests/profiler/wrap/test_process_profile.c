@@ -296,6 +296,14 @@ static void text_of_a_report(void **state) {
                                    .span = &conv, .n_span = 3, .n_span_lost = 2, .why_no_heap = ""};
     cd_buf b = {0};
     cd_process_profile_put_text(&b, &r);
+    assert_null(strstr(b.p, "packages"));
+    cd_buf_clear(&b);
+    r.energy_j = 30;
+    cd_process_profile_put_text(&b, &r);
+    assert_non_null(strstr(b.p, "preempted\npackages of the processors: 30.000 J, 20.0 W, other programs included\nheap"));
+    cd_buf_clear(&b);
+    r.energy_j = 0;
+    cd_process_profile_put_text(&b, &r);
     assert_string_equal(b.p, "exit status 3, wall 1.500000 s, user 0.250000 s, system 0.125000 s\n"
                              "resident peak 1.024 MB; faults 21 minor, 22 major; switches 23 waiting, 24 preempted\n"
                              "heap peak 4.000 MB, live at the end 3.000 MB; 700 allocations of 7.000 MB, 300 reallocations, 500 freed\n"
@@ -323,7 +331,7 @@ static void json_of_a_report(void **state) {
 #define OWN "{\"pid\":11,\"parent\":10,\"name\":\"a \\\"b\\\"\",\"peak_bytes\":4000000,\"live_bytes\":3000000,\"total_bytes\":7000000,\"malloc\":100," \
             "\"calloc\":200,\"realloc\":300,\"aligned\":400,\"free\":500,\"max_rss_kb\":777}"
     cd_process_profile_put_json(&b, &r);
-    assert_string_equal(b.p, "{\"exit\":3,\"wall_s\":1.5,\"user_s\":0.25,\"sys_s\":0.125,\"max_rss_kb\":1000,\"max_rss_of\":\"program\",\"minor_faults\":21,"
+    assert_string_equal(b.p, "{\"exit\":3,\"wall_s\":1.5,\"user_s\":0.25,\"sys_s\":0.125,\"package_energy_j\":null,\"max_rss_kb\":1000,\"max_rss_of\":\"program\",\"minor_faults\":21,"
                              "\"major_faults\":22,\"voluntary_switches\":23,\"involuntary_switches\":24,\"heap\":" OWN ",\"why_no_heap\":\"\",\"processes\":[" OWN
                              ",{\"pid\":12,\"parent\":11,\"name\":\"child\",\"peak_bytes\":2250000,\"live_bytes\":1500000,\"total_bytes\":5000000,\"malloc\":1,"
                              "\"calloc\":2,\"realloc\":4,\"aligned\":8,\"free\":16,\"max_rss_kb\":null}],\"processes_lost\":3,\"spans\":[{\"name\":\"conv\",\"pid\":11,"
@@ -332,7 +340,7 @@ static void json_of_a_report(void **state) {
     cd_buf_clear(&b);
     r.signaled = true, r.rss_own = r.has_heap = false, r.n_image = r.n_lost = r.n_span = r.n_span_lost = 0, r.why_no_heap = "it is static";
     cd_process_profile_put_json(&b, &r);
-    assert_string_equal(b.p, "{\"signal\":3,\"wall_s\":1.5,\"user_s\":0.25,\"sys_s\":0.125,\"max_rss_kb\":1000,\"max_rss_of\":\"tree\",\"minor_faults\":21,"
+    assert_string_equal(b.p, "{\"signal\":3,\"wall_s\":1.5,\"user_s\":0.25,\"sys_s\":0.125,\"package_energy_j\":null,\"max_rss_kb\":1000,\"max_rss_of\":\"tree\",\"minor_faults\":21,"
                              "\"major_faults\":22,\"voluntary_switches\":23,\"involuntary_switches\":24,\"heap\":null,\"why_no_heap\":\"it is static\","
                              "\"processes\":[],\"processes_lost\":0,\"spans\":[],\"spans_lost\":0}");
     cd_buf_free(&b);

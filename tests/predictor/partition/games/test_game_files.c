@@ -4,6 +4,7 @@
 
 #include "base/text/text.h"
 #include "check.h"
+#include "fault.h"
 #include "predictor/partition/games/cotune.h"
 #include "predictor/partition/games/game.h"
 #include "predictor/partition/games/pack.h"
@@ -168,7 +169,8 @@ static void test_packings(void **state) {
 static cdmpp_status read_cotune(const char *text, uint32_t threads, cd_cotune_table *t) {
     *t = (cd_cotune_table){0};
     memset(&err, 0, sizeof err);
-    return cd_cotune_read(tmp_put(&dir, "cotune.csv", text, strlen(text)), threads, NULL, t, &err);
+    const char *const path = tmp_put(&dir, "cotune.csv", text, strlen(text));
+    return cd_cotune_read(&path, 1, threads, NULL, t, &err);
 }
 
 /* More threads than were measured may stay idle; a slower time with more threads does not count. */
@@ -201,6 +203,41 @@ static void test_times_by_threads(void **state) {
     }
 }
 
+/* Sweeps: an operator a file; other factors and failures do not count. */
+#define SWEEP(rows) "factor,value,median_s,ci,ratio,error_no\nbase,base,9,0,1,0\ntile,x=2,1,0,1,0\n" rows
+static void test_times_by_sweeps(void **state) {
+    static const char two[] = SWEEP("threads,1,8,0,1,0\nthreads,2,4,0,1,0\nthreads,3,0,0,0,4\n"), one[] = SWEEP("threads,1,6,0,1,0\n"), none[] = SWEEP("threads,1,6,0,1,7\n");
+    char path[3][256];
+    (void)state;
+    memset(&err, 0, sizeof err);
+    snprintf(path[0], sizeof path[0], "%s", tmp_put(&dir, "conv.csv", two, sizeof two - 1));
+    snprintf(path[1], sizeof path[1], "%s", tmp_put(&dir, "dense", one, sizeof one - 1));
+    snprintf(path[2], sizeof path[2], "%s", tmp_put(&dir, "none.csv", none, sizeof none - 1));
+    const char *const file[] = {path[0], path[1], path[2]}, *const twice[] = {path[0], path[0]};
+    FAULT_SWEEP(f, 1) {
+        cd_cotune_table t = {0};
+        f.st = cd_cotune_read(file, 2, 0, NULL, &t, &err);
+        fault_off();
+        if (!f.st) {
+            assert_true(t.n_op == 2 && t.threads == 2);
+            assert_string_equal(t.name[0], "conv");
+            assert_string_equal(t.name[1], "dense");
+            assert_true(t.seconds[0][1] == 8 && t.seconds[0][2] == 4 && t.seconds[1][2] == 6);
+        }
+        cd_arena_free(&t.arena);
+    }
+    const struct { const char *const *path; size_t n; const char *machine, *has; } bad[] = {
+        {file, 3, NULL, "none.csv: expected times of factor 'threads'"}, {twice, 2, NULL, "of an operator of its own"}, {file, 1, "m.json", "conv.csv: a sweep has no bytes"}};
+    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
+        cd_cotune_table t = {0};
+        char text[600];
+        memset(&err, 0, sizeof err);
+        assert_true(cd_cotune_read(bad[k].path, bad[k].n, 0, bad[k].machine, &t, &err) != CDMPP_OK);
+        if (!strstr(cdmpp_err_format(&err, text, sizeof text), bad[k].has)) fail_msg("%s", text);
+        cd_arena_free(&t.arena);
+    }
+}
+
 static void test_cotune_printed(void **state) {
     static uint32_t threads[] = {2, 1};
     cd_cotune_table t;
@@ -227,4 +264,4 @@ static void test_cotune_printed(void **state) {
     cd_arena_free(&t.arena);
 }
 
-TESTS(set_up, tear_down, test_forms_of_games, test_game_printed, test_packings, test_times_by_threads, test_cotune_printed)
+TESTS(set_up, tear_down, test_forms_of_games, test_game_printed, test_packings, test_times_by_threads, test_times_by_sweeps, test_cotune_printed)

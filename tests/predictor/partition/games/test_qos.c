@@ -3,6 +3,7 @@
 
 #include "base/io/io.h"
 #include "check.h"
+#include "fault.h"
 #include "predictor/partition/games/qos.h"
 #include "tmp.h"
 
@@ -203,4 +204,25 @@ TEST(refused) {
     assert_status(cd_qos_run(&good, 1, &o, CD_QOS_EDF, &r, &err), CDMPP_EINTERRUPTED);
 }
 
-TESTS(set_up, tear_down, closed_forms, beside, never_late, promise, draws, tables, estimates, refused)
+/* Arrivals of a file: each in its time, any allocation may fail. */
+TEST(arrivals) {
+    static const char csv[] = "query,at_s\nb,0.5\na,0.5\nb,3\n";
+    char file[256];
+    cd_qos_file k;
+    cd_qos_result r;
+    snprintf(file, sizeof file, "%s", tmp_put(&dir, "arrivals.csv", csv, sizeof csv - 1));
+    assert_ok(read_text("query,seconds,deadline_s\na,1,9\nb,2,9\n", NULL, 0, &k));
+    FAULT_SWEEP(f, 1) {
+        cd_qos_options o = usual;
+        f.st = cd_qos_read_arrivals(file, &k, &o.arrival, &o.queries, &err);
+        o.runs = 2;
+        if (!f.st) f.st = cd_qos_run(k.kind, k.n, &o, CD_QOS_FIFO, &r, &err);
+        fault_off();
+    }
+    assert_int_equal(r.arrived, 6);
+    assert_close(r.mean_wait_s, 2.5 / 3, 1e-12, 0); /* a waits for the first b, 2 s, the second b for a, until 3.5 */
+    assert_close(r.busy, 5 / 5.5, 1e-12, 0);
+    cd_qos_free(&k);
+}
+
+TESTS(set_up, tear_down, closed_forms, beside, never_late, promise, draws, tables, estimates, refused, arrivals)
