@@ -40,7 +40,8 @@ typedef struct cd_quantize_form {
     uint32_t n_layer, n_int8;   /* convolutions and products; of them in 8 bits */
     double flop, flop_int8;     /* of these */
     const cd_quantize_layer *layer; /* (n_layer) of the graph below */
-    uint32_t agree;             /* of the rows */
+    uint32_t agree;             /* of the rows: where the maximum is */
+    uint32_t agree_centred;     /* the same after float's mean over the inputs is taken from each element: what an input changes */
     double error_rms;           /* root of the sum of squared differences over that of squared values */
     double error_most;          /* the largest difference over the largest value */
     double pass_s;              /* median; NaN: not run */
@@ -53,6 +54,7 @@ typedef struct cd_quantize_result {
     cd_graph *graph;
     uint32_t inputs, calibrate, observed, n_form, turns;
     uint32_t rows, classes;     /* last dimensions of the first result, of all inputs; different places of their maximum in float */
+    uint32_t classes_centred;
     double float_s;             /* NaN: not run */
     double left;                /* what others leave of the processor; NaN: not asked */
     cd_quantize_form form[2];   /* (n_form) */

@@ -5,6 +5,7 @@
 #include "predictor/quantize/quantize_internal.h"
 #include "profiler/host/host.h"
 
+#define LONGEST_BUILD_S 300 /* of many programs at a time, on a machine that others use */
 enum { FIRST = 1000000 }; /* draws of the inputs that are compared: calibration's are below */
 
 typedef struct {
@@ -13,8 +14,10 @@ typedef struct {
     cd_measure *measure;
     cd_quantize_net net[3];     /* float, then the forms */
     float *low, *high;
-    bool *seen;                 /* (last dimension) places of a maximum */
-    double square[2], difference[2], most, apart[2];
+    uint32_t *mean;             /* (observed) constants of the graph */
+    double **sum;               /* (observed) of each channel */
+    float *all[3];              /* (inputs, elements of the first result) of each network */
+    int64_t n, width;           /* elements of a first result, of its last dimension */
 } comparison;
 
 void cd_quantize_result_free(cd_quantize_result *r) {
@@ -35,26 +38,57 @@ static cdmpp_status open_net(comparison *c, cd_quantize_net *n, cdmpp_err *err) 
     CD_TRY(cd_network_live_open(&n->o, &n->live, err));
     const cd_workload_buffer *b = cd_network_live_result(n->live, 0);
     if (b->dtype != CD_F32 || !b->shape.rank) return CD_FAIL(err, EUNSUPPORTED, "the first result is no float32 tensor: there is nothing to compare");
-    n->row = cd_mem_zalloc((size_t)cd_graph_shape_elements(&b->shape) + 1, sizeof *n->row);
-    return n->row ? CDMPP_OK : CD_FAIL(err, ENOMEM, "a result");
+    return CDMPP_OK;
 }
 
 static void close_net(cd_quantize_net *n) {
     cd_network_live_close(n->live);
-    cd_mem_free(n->row);
     *n = (cd_quantize_net){0};
 }
 
 /* ---- calibration ---- */
 
+/* The dimension that channels lie along: of images the second, else the last. */
+static uint32_t axis_of(const cd_graph_shape *s) { return s->rank > 3 ? 1 : s->rank ? s->rank - 1 : 0; }
+
 static cdmpp_status widen(comparison *c, const cd_network_live *v, uint32_t k, float *to, cdmpp_err *err) {
     const uint32_t at = c->r->graph->n_output + k;
-    const int64_t n = cd_graph_shape_elements(&cd_network_live_result(v, at)->shape);
+    const cd_graph_shape *s = &cd_network_live_result(v, at)->shape;
+    const int64_t n = cd_graph_shape_elements(s), channels = s->rank ? s->dim[axis_of(s)] : 1;
+    int64_t below = 1;
+    for (uint32_t d = axis_of(s) + 1; d < s->rank; d++) below *= s->dim[d];
     CD_TRY(cd_network_live_read(v, at, to, err));
     for (int64_t i = 0; i < n; i++) {
         if (!isfinite(to[i])) return CD_FAIL(err, ENUMERIC, "a tensor of the network holds a value that is no number: it has no range");
         c->low[k] = fminf(c->low[k], to[i]);
         c->high[k] = fmaxf(c->high[k], to[i]);
+        c->sum[k][i / below % channels] += (double)to[i];
+    }
+    return CDMPP_OK;
+}
+
+/* The means become constants of the graph, which the pass into 8 bits reads. */
+static cdmpp_status keep_means(comparison *c, const cd_network_live *v, cdmpp_err *err) {
+    for (uint32_t k = 0; k < c->r->observed; k++) {
+        const cd_graph_shape *s = &cd_network_live_result(v, c->r->graph->n_output + k)->shape;
+        const cd_graph_shape one = {1, {s->rank ? s->dim[axis_of(s)] : 1}};
+        const double each = (double)(cd_graph_shape_elements(s) / (one.dim[0] ? one.dim[0] : 1)) * c->r->calibrate;
+        for (int64_t i = 0; i < one.dim[0]; i++) c->sum[k][i] /= each;
+        CD_TRY(cd_graph_constant(c->r->graph, "mean", CD_F32, &one, NULL, c->sum[k], &c->mean[k], err));
+    }
+    return CDMPP_OK;
+}
+
+static cdmpp_status make_ranges(comparison *c, const cd_network_live *v, cdmpp_err *err) {
+    const uint32_t n = c->r->observed = cd_network_live_workload(v)->n_observed;
+    c->low = CD_NEWN(&c->r->arena, float, n + 1);
+    c->high = CD_NEWN(&c->r->arena, float, n + 1);
+    c->mean = CD_NEWN(&c->r->arena, uint32_t, n + 1);
+    c->sum = CD_NEWN(&c->r->arena, double *, n + 1);
+    if (!c->low || !c->high || !c->mean || !c->sum) return CD_FAIL(err, ENOMEM, "ranges");
+    for (uint32_t k = 0; k < n; k++) {
+        const cd_graph_shape *s = &cd_network_live_result(v, c->r->graph->n_output + k)->shape;
+        if (!(c->sum[k] = CD_NEWN(&c->r->arena, double, (size_t)(s->rank ? s->dim[axis_of(s)] : 1) + 1))) return CD_FAIL(err, ENOMEM, "ranges");
     }
     return CDMPP_OK;
 }
@@ -81,11 +115,9 @@ static cdmpp_status observe_all(comparison *c, cd_network_live *v, cdmpp_err *er
 static cdmpp_status calibrate(comparison *c, cdmpp_err *err) {
     cd_quantize_net n = {.how = {.mode = CD_QUANTIZE_OBSERVE}};
     cdmpp_status st = open_net(c, &n, err);
-    c->r->observed = st ? 0 : cd_network_live_workload(n.live)->n_observed;
-    c->low = CD_NEWN(&c->r->arena, float, c->r->observed + 1);
-    c->high = CD_NEWN(&c->r->arena, float, c->r->observed + 1);
-    if (!st && (!c->low || !c->high)) st = CD_FAIL(err, ENOMEM, "ranges");
+    if (!st) st = make_ranges(c, n.live, err);
     if (!st) st = observe_all(c, n.live, err);
+    if (!st) st = keep_means(c, n.live, err);
     close_net(&n);
     return st;
 }
@@ -128,56 +160,78 @@ static bool is_quantised(const cd_graph *g) {
 
 /* ---- values ---- */
 
-static int64_t place_of_most(const float *v, int64_t n) {
+static int64_t place_of_most(const float *v, const double *mean, int64_t n) {
     int64_t at = 0;
     for (int64_t i = 1; i < n; i++)
-        if (v[i] > v[at]) at = i;
+        if ((double)v[i] - mean[i] > (double)v[at] - mean[at]) at = i;
     return at;
 }
 
-/* The result of a form beside float's, both in net[].row. */
-static cdmpp_status compare_rows(comparison *c, uint32_t k, int64_t n, int64_t width, cdmpp_err *err) {
-    const float *want = c->net[0].row, *got = c->net[k + 1].row;
-    for (int64_t i = 0; i < n; i++) {
-        if (!isfinite(want[i]) || !isfinite(got[i])) return CD_FAIL(err, ENUMERIC, "a result holds a value that is no number");
-        const double d = (double)got[i] - (double)want[i];
-        c->difference[k] += d * d;
-        c->square[k] += (double)want[i] * (double)want[i];
-        c->apart[k] = fmax(c->apart[k], fabs(d));
-        c->most = fmax(c->most, fabs((double)want[i]));
-    }
-    for (int64_t i = 0; i < n; i += width) c->r->form[k].agree += place_of_most(want + i, width) == place_of_most(got + i, width);
+/* Rows of all inputs less `mean`: how many agree with float, of each form; returns at how many different places float's maximum is. */
+static uint32_t count_agreeing(const comparison *c, const double *mean, bool *seen, uint32_t *agree) {
+    const int64_t n = c->n, width = c->width;
+    uint32_t classes = 0;
+    memset(seen, 0, (size_t)width * sizeof *seen);
+    for (uint32_t d = 0; d < c->r->inputs; d++)
+        for (int64_t i = 0; i < n; i += width) {
+            const int64_t at = place_of_most(c->all[0] + d * n + i, mean + i, width);
+            seen[at] = true;
+            for (uint32_t k = 0; k < c->r->n_form; k++) agree[k] += place_of_most(c->all[k + 1] + d * n + i, mean + i, width) == at;
+        }
+    for (int64_t i = 0; i < width; i++) classes += seen[i];
+    return classes;
+}
+
+static cdmpp_status compare_places(comparison *c, cdmpp_err *err) {
+    double *mean = CD_NEWN(&c->r->arena, double, (size_t)c->n);
+    bool *seen = CD_NEWN(&c->r->arena, bool, (size_t)c->width);
+    uint32_t plain[2] = {0, 0}, centred[2] = {0, 0};
+    if (!mean || !seen) return CD_FAIL(err, ENOMEM, "classes");
+    c->r->rows = (uint32_t)(c->r->inputs * (c->n / c->width));
+    c->r->classes = count_agreeing(c, mean, seen, plain);
+    for (uint32_t d = 0; d < c->r->inputs; d++)
+        for (int64_t i = 0; i < c->n; i++) mean[i] += (double)c->all[0][d * c->n + i] / c->r->inputs;
+    c->r->classes_centred = count_agreeing(c, mean, seen, centred);
+    for (uint32_t k = 0; k < c->r->n_form; k++) c->r->form[k].agree = plain[k], c->r->form[k].agree_centred = centred[k];
     return CDMPP_OK;
 }
 
-static cdmpp_status one_input(comparison *c, uint32_t draw, int64_t n, int64_t width, cdmpp_err *err) {
+static cdmpp_status compare_values(comparison *c, uint32_t k, cdmpp_err *err) {
+    const float *want = c->all[0], *got = c->all[k + 1];
+    double difference = 0, square = 0, most = 0, apart = 0;
+    for (int64_t i = 0; i < c->n * c->r->inputs; i++) {
+        if (!isfinite(want[i]) || !isfinite(got[i])) return CD_FAIL(err, ENUMERIC, "a result holds a value that is no number");
+        const double d = (double)got[i] - (double)want[i];
+        difference += d * d;
+        square += (double)want[i] * (double)want[i];
+        apart = fmax(apart, fabs(d));
+        most = fmax(most, fabs((double)want[i]));
+    }
+    c->r->form[k].error_rms = square > 0 ? sqrt(difference / square) : difference > 0 ? (double)INFINITY : 0;
+    c->r->form[k].error_most = most > 0 ? apart / most : apart > 0 ? (double)INFINITY : 0;
+    return CDMPP_OK;
+}
+
+static cdmpp_status run_input(comparison *c, uint32_t d, cdmpp_err *err) {
     double s;
     for (uint32_t k = 0; k <= c->r->n_form; k++) {
-        CD_TRY(cd_network_live_input(c->net[k].live, draw, err));
+        CD_TRY(cd_network_live_input(c->net[k].live, FIRST + d, err));
         cd_network_live_pass(c->net[k].live, &s);
-        CD_TRY(cd_network_live_read(c->net[k].live, 0, c->net[k].row, err));
+        CD_TRY(cd_network_live_read(c->net[k].live, 0, c->all[k] + d * c->n, err));
     }
-    for (uint32_t k = 0; k < c->r->n_form; k++) CD_TRY(compare_rows(c, k, n, width, err));
-    for (int64_t i = 0; i < n; i += width) c->seen[place_of_most(c->net[0].row + i, width)] = true;
-    c->r->rows += (uint32_t)(n / width);
-    return CDMPP_OK;
+    return c->o->stop && *c->o->stop ? CD_FAIL(err, EINTERRUPTED, "while values were compared") : CDMPP_OK;
 }
 
 static cdmpp_status values(comparison *c, cdmpp_err *err) {
     const cd_graph_shape *s = &cd_network_live_result(c->net[0].live, 0)->shape;
-    const int64_t n = cd_graph_shape_elements(s), width = s->dim[s->rank - 1];
-    if (n < 1) return CD_FAIL(err, EUNSUPPORTED, "the first result has no elements");
-    if (!(c->seen = CD_NEWN(&c->r->arena, bool, (size_t)width))) return CD_FAIL(err, ENOMEM, "classes");
-    for (uint32_t d = 0; d < c->r->inputs; d++) {
-        CD_TRY(one_input(c, FIRST + d, n, width, err));
-        if (c->o->stop && *c->o->stop) return CD_FAIL(err, EINTERRUPTED, "while values were compared");
-    }
-    for (int64_t i = 0; i < width; i++) c->r->classes += c->seen[i];
-    for (uint32_t k = 0; k < c->r->n_form; k++) {
-        c->r->form[k].error_rms = c->square[k] > 0 ? sqrt(c->difference[k] / c->square[k]) : c->difference[k] > 0 ? (double)INFINITY : 0;
-        c->r->form[k].error_most = c->most > 0 ? c->apart[k] / c->most : 0;
-    }
-    return CDMPP_OK;
+    c->n = cd_graph_shape_elements(s);
+    c->width = s->dim[s->rank - 1];
+    if (c->n < 1) return CD_FAIL(err, EUNSUPPORTED, "the first result has no elements");
+    for (uint32_t k = 0; k <= c->r->n_form; k++)
+        if (!(c->all[k] = CD_NEWN(&c->r->arena, float, (size_t)c->n * c->r->inputs))) return CD_FAIL(err, ENOMEM, "results of %u inputs", c->r->inputs);
+    for (uint32_t d = 0; d < c->r->inputs; d++) CD_TRY(run_input(c, d, err));
+    for (uint32_t k = 0; k < c->r->n_form; k++) CD_TRY(compare_values(c, k, err));
+    return compare_places(c, err);
 }
 
 /* ---- all ---- */
@@ -193,13 +247,13 @@ static cdmpp_status read_network(comparison *c, cdmpp_err *err) {
 }
 
 static cdmpp_status compare(comparison *c, cdmpp_err *err) {
-    const cd_measure_options m = {.jobs = c->o->jobs, .pin = true, .stop = c->o->stop};
+    const cd_measure_options m = {.jobs = c->o->jobs, .pin = true, .build_limit_s = LONGEST_BUILD_S, .stop = c->o->stop};
     CD_TRY(read_network(c, err));
     CD_TRY(cd_measure_open(&m, &c->measure, err));
     CD_TRY(calibrate(c, err));
     c->net[0].how.mode = CD_QUANTIZE_FLOAT;
     CD_TRY(open_net(c, &c->net[0], err));
-    CD_TRY(add_form(c, "calibrated", (cd_quantize){CD_QUANTIZE_RANGES, c->r->observed, c->low, c->high}, err));
+    CD_TRY(add_form(c, "calibrated", (cd_quantize){CD_QUANTIZE_RANGES, c->r->observed, c->low, c->high, c->mean}, err));
     if (is_quantised(c->r->graph)) CD_TRY(add_form(c, "file", (cd_quantize){.mode = CD_QUANTIZE_FILE}, err));
     CD_TRY(values(c, err));
     return c->o->run ? cd_quantize_time(c->o, c->net, c->r, err) : CDMPP_OK;

@@ -8,7 +8,6 @@ typedef struct cd_quantize_net {
     cd_network_values_options o;
     cd_quantize how;
     cd_network_live *live;
-    float *row;                 /* its first result */
 } cd_quantize_net;
 
 /* Schedules for the tasks of a workload: of sums of products the first of templates; of what works on weights once none. `ctx`: cd_network_values_options. */

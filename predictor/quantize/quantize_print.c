@@ -47,13 +47,14 @@ static void put_reasons(cd_buf *b, const cd_quantize_result *r, const cd_quantiz
 
 void cd_quantize_text(cd_buf *b, const cd_quantize_result *r) {
     const bool ran = !isnan(r->float_s);
-    cd_buf_putf(b, "%s: %u inputs compared, ranges of %u tensors from %u others; %u rows, %u classes\n", r->graph->name, r->inputs, r->observed, r->calibrate, r->rows, r->classes);
-    cd_buf_putf(b, "%-10s %9s %9s %9s %10s %10s%s\n", "form", "layers", "ops in 8", "top-1", "error rms", "error most", ran ? "       time  float/int8" : "");
-    if (ran) cd_buf_putf(b, "%-10s %9s %9s %9s %10s %10s %8.3f ms\n", "float", "", "", "", "", "", 1e3 * r->float_s);
+    cd_buf_putf(b, "%s: %u inputs compared, ranges of %u tensors from %u others; %u rows; %u classes, %u centred\n", r->graph->name, r->inputs, r->observed, r->calibrate, r->rows,
+                r->classes, r->classes_centred);
+    cd_buf_putf(b, "%-10s %9s %9s %9s %9s %10s %10s%s\n", "form", "layers", "ops in 8", "top-1", "centred", "error rms", "error most", ran ? "       time  float/int8" : "");
+    if (ran) cd_buf_putf(b, "%-10s %9s %9s %9s %9s %10s %10s %8.3f ms\n", "float", "", "", "", "", "", "", 1e3 * r->float_s);
     for (uint32_t k = 0; k < r->n_form; k++) {
         const cd_quantize_form *f = &r->form[k];
-        cd_buf_putf(b, "%-10s %4u/%-4u %7.1f %% %7.2f %% %10.2e %10.2e", f->name, f->n_int8, f->n_layer, 100 * part(f->flop_int8, f->flop), 100 * part(f->agree, r->rows),
-                    f->error_rms, f->error_most);
+        cd_buf_putf(b, "%-10s %4u/%-4u %7.1f %% %7.2f %% %7.2f %% %10.2e %10.2e", f->name, f->n_int8, f->n_layer, 100 * part(f->flop_int8, f->flop), 100 * part(f->agree, r->rows),
+                    100 * part(f->agree_centred, r->rows), f->error_rms, f->error_most);
         if (ran) cd_buf_putf(b, " %8.3f ms  %.2f (%.2f .. %.2f)", 1e3 * f->pass_s, f->ratio, f->low, f->high);
         cd_buf_puts(b, "\n");
     }
@@ -68,6 +69,7 @@ static void put_form(cd_json_writer w, const cd_quantize_result *r, const cd_qua
     cd_json_write_member_int(&w, "int8_layers", f->n_int8);
     cd_json_write_member_real(&w, "int8_flop_share", part(f->flop_int8, f->flop));
     cd_json_write_member_real(&w, "top1", part(f->agree, r->rows));
+    cd_json_write_member_real(&w, "top1_centred", part(f->agree_centred, r->rows));
     cd_json_write_member_real(&w, "error_rms", f->error_rms);
     cd_json_write_member_real(&w, "error_most", f->error_most);
     if (!isnan(f->pass_s)) {
@@ -98,6 +100,7 @@ void cd_quantize_json(cd_buf *b, const cd_quantize_result *r) {
     cd_json_write_member_int(&w, "ranges", r->observed);
     cd_json_write_member_int(&w, "rows", r->rows);
     cd_json_write_member_int(&w, "classes", r->classes);
+    cd_json_write_member_int(&w, "classes_centred", r->classes_centred);
     if (!isnan(r->float_s)) {
         cd_json_write_member_real(&w, "float_s", r->float_s);
         cd_json_write_member_int(&w, "turns", r->turns);

@@ -16,12 +16,22 @@ static bool is_data_dequantize(const cd_fuse_node *n) { return n->op == CD_FUSE_
 
 /* ---- what reads what ---- */
 
+/* What a result or an unsupported operator needs: folding leaves nodes behind that nobody reads. */
+static void mark_live(cd_quantize_walk *w) {
+    const cd_fuse_graph *g = w->from;
+    for (uint32_t k = 0; k < g->n_out; k++) w->live[g->out[k]] = true;
+    for (uint32_t i = g->n; i-- > 1;) {
+        w->live[i] = w->live[i] || g->node[i].op == CD_FUSE_OP_EXTERN;
+        for (uint32_t k = 0; w->live[i] && k < g->node[i].n_in; k++) w->live[g->node[i].in[k]] = true;
+    }
+}
+
 /* How many operators and results read each node, and the last of them; whether all undo a quantisation. */
 static void count_readers(cd_quantize_walk *w) {
     const cd_fuse_graph *g = w->from;
     for (uint32_t i = 0; i < g->n; i++) w->undone[i] = true;
     for (uint32_t i = 1; i < g->n; i++)
-        for (uint32_t k = 0; k < g->node[i].n_in; k++) {
+        for (uint32_t k = 0; w->live[i] && k < g->node[i].n_in; k++) {
             const uint32_t x = g->node[i].in[k];
             w->readers[x]++;
             w->reader[x] = i;
@@ -45,7 +55,7 @@ static void find_observed(cd_quantize_walk *w) {
     for (uint32_t i = 0; i < g->n; i++) w->observed[i] = CD_GRAPH_NONE;
     w->n_observed = 0;
     for (uint32_t i = 1; i < g->n; i++) {
-        if (!cd_quantize_is_layer(&g->node[i]) || cd_quantize_refuse(g, &g->node[i])) continue;
+        if (!w->live[i] || !cd_quantize_is_layer(&g->node[i]) || cd_quantize_refuse(g, &g->node[i])) continue;
         const uint32_t x = base_of(g, g->node[i].in[0]);
         if (w->observed[x] == CD_GRAPH_NONE) w->observed[x] = w->n_observed++;
     }
@@ -142,7 +152,7 @@ static bool layer(cd_quantize_walk *w, uint32_t i) {
 
 static void one(cd_quantize_walk *w, uint32_t i) {
     w->f->origin = w->from->node[i].origin;
-    if (w->to[i] || skip(w, i) || layer(w, i)) return;
+    if (!w->live[i] || w->to[i] || skip(w, i) || layer(w, i)) return;
     copy(w, i);
 }
 
@@ -155,7 +165,9 @@ static cdmpp_status set_up(cd_quantize_walk *w, cdmpp_err *err) {
     w->reader = CD_NEWN(a, uint32_t, n);
     w->observed = CD_NEWN(a, uint32_t, n);
     w->undone = CD_NEWN(a, bool, n);
-    if (!w->to || !w->code || !w->readers || !w->reader || !w->observed || !w->undone) return CD_FAIL(err, ENOMEM, "out of memory for a graph");
+    w->live = CD_NEWN(a, bool, n);
+    if (!w->live || !w->to || !w->code || !w->readers || !w->reader || !w->observed || !w->undone) return CD_FAIL(err, ENOMEM, "out of memory for a graph");
+    mark_live(w);
     count_readers(w);
     find_observed(w);
     if (w->q->mode == CD_QUANTIZE_RANGES && w->q->n != w->n_observed)
@@ -194,7 +206,7 @@ static cdmpp_status walk(const cd_fuse_graph *from, const cd_quantize *q, cd_fus
 
 /* Ranges are of the network in float: what the file quantises is left out first. */
 cdmpp_status cd_fuse_quantize(const cd_fuse_graph *from, const cd_quantize *q, cd_fuse_graph **out, cdmpp_err *err) {
-    static const cd_quantize file = {CD_QUANTIZE_FILE, 0, NULL, NULL}, plain = {CD_QUANTIZE_FLOAT, 0, NULL, NULL};
+    static const cd_quantize file = {.mode = CD_QUANTIZE_FILE}, plain = {.mode = CD_QUANTIZE_FLOAT};
     cd_fuse_graph *float_net = NULL;
     if (!q) q = &file;
     if (q->mode == CD_QUANTIZE_FILE || q->mode == CD_QUANTIZE_FLOAT) return walk(from, q, out, err);

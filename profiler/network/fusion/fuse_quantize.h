@@ -12,9 +12,11 @@
  *       is dot4 (features/expr): one instruction for each vector where the processor has VNNI;
  *   (3) what padding of a window puts around data is the zero point. So sum of (q - zero) w = sum of q w - zero * sum of w, and the second part is
  *       part of the bias, made once;
- *   (4) a tensor that a layer reads in 8 bits is stored so; its other readers undo it, each in its own program. A chain of such layers stays in 8
+ *   (4) rounded weights times the mean of the data are a shift of the result that every input has: where means are known, the bias takes it back
+ *       (bias correction: Nagel et al., Data-Free Quantization, ICCV 2019);
+ *   (5) a tensor that a layer reads in 8 bits is stored so; its other readers undo it, each in its own program. A chain of such layers stays in 8
  *       bits;
- *   (5) layers that cannot (groups, transposed convolutions, products of two tensors of data, one dimension) stay in float and say why.
+ *   (6) layers that cannot (groups, transposed convolutions, products of two tensors of data, one dimension) stay in float and say why.
  * A file with QuantizeLinear and DequantizeLinear says itself what is quantised, by the same nodes; int8 data become uint8, 128 higher.
  * Reached through fusion.h. One thread. */
 #ifndef CD_FUSE_QUANTIZE_H
@@ -32,6 +34,7 @@ typedef struct cd_quantize {
     cd_quantize_mode mode;
     uint32_t n;                 /* RANGES: as many as there are observed tensors, in their order */
     const float *low, *high;    /* (n) */
+    const uint32_t *mean;       /* (n) tensors of the graph: the mean of each channel of it, or of each place in its last dimension; NULL: not known */
 } cd_quantize;
 
 /* A convolution or product of the network. */

@@ -15,6 +15,7 @@ typedef struct cd_quantize_walk {
     uint32_t *readers, *reader; /* (from->n) how many, and the last; a result counts twice */
     uint32_t *observed;         /* (from->n) its number among the tensors with a range; CD_GRAPH_NONE */
     uint32_t n_observed;
+    bool *live;                 /* (from->n) a result needs it */
     bool *undone;               /* (from->n) all readers are DEQUANTIZE */
 } cd_quantize_walk;
 

@@ -96,6 +96,7 @@ static cd_quantize_code file_code(cd_quantize_walk *w, const cd_fuse_node *n) {
 typedef struct weight {
     uint32_t node;              /* int32, within int8 */
     uint32_t scale;             /* (channels), or one */
+    uint32_t lost;              /* (channels) what rounding takes from the result of mean data; 0: not known */
 } weight;
 
 /* All dimensions but the first. */
@@ -109,14 +110,28 @@ static uint32_t flat(cd_fuse_graph *f, uint32_t x) {
     return cd_fuse_reshape(f, x, &one);
 }
 
+/* Sum of (x - rounded) times the mean of the data, of each channel of the result. 0: the mean is not known, or of something else than the channels. */
+static uint32_t lost_of(cd_quantize_walk *w, uint32_t base, uint32_t x, uint32_t rounded, uint32_t scale) {
+    cd_fuse_graph *f = w->f;
+    int64_t axis[CD_GRAPH_MAX_RANK];
+    const cd_graph_shape s = f->node[x].shape;
+    if (!w->q->mean) return 0;
+    const uint32_t mean = cd_fuse_leaf(f, w->q->mean[w->observed[base]], true), n = rest(axis, s.rank);
+    cd_graph_shape along = {s.rank, {1, s.dim[1], 1, 1, 1, 1, 1, 1}};
+    if (cd_graph_shape_elements(&f->node[mean].shape) != s.dim[1]) return 0;
+    const uint32_t off = cd_fuse_binary(f, CD_FUSE_OP_SUB, x, cd_fuse_binary(f, CD_FUSE_OP_MUL, cd_fuse_cast(f, rounded, CD_F32), scale));
+    return cd_fuse_reduce(f, CD_FUSE_REDUCE_SUM, cd_fuse_binary(f, CD_FUSE_OP_MUL, off, cd_fuse_reshape(f, mean, &along)), axis, n, false);
+}
+
 /* By the largest of each channel. */
-static weight own_weight(cd_quantize_walk *w, uint32_t x) {
+static weight own_weight(cd_quantize_walk *w, uint32_t base, uint32_t x) {
     cd_fuse_graph *f = w->f;
     int64_t axis[CD_GRAPH_MAX_RANK];
     const cd_graph_shape s = f->node[x].shape;
     const uint32_t n = rest(axis, s.rank), most = cd_fuse_reduce(f, CD_FUSE_REDUCE_MAX, cd_fuse_unary(f, CD_FUSE_OP_ABS, x, 0, 0), axis, n, true);
     const uint32_t in[2] = {x, cd_fuse_unary(f, CD_FUSE_OP_QSCALE, most, 1.0 / 127, 0)};
-    return (weight){cd_fuse_add_node(f, CD_FUSE_OP_QUANTIZE, CD_I32, &s, in, 2, &(cd_fuse_attr){.p = -127, .q = 127}), flat(f, in[1])};
+    const uint32_t rounded = cd_fuse_add_node(f, CD_FUSE_OP_QUANTIZE, CD_I32, &s, in, 2, &(cd_fuse_attr){.p = -127, .q = 127});
+    return (weight){rounded, flat(f, in[1]), lost_of(w, base, x, rounded, in[1])};
 }
 
 static weight file_weight(cd_quantize_walk *w, const cd_fuse_node *n) {
@@ -126,7 +141,7 @@ static weight file_weight(cd_quantize_walk *w, const cd_fuse_node *n) {
     const cd_fuse_node *x = weight_of(w->from, n, &turned);
     uint32_t y = cd_fuse_cast(f, w->to[x->in[0]], CD_I32);
     if (x->a.s != 0) y = cd_fuse_binary(f, CD_FUSE_OP_SUB, y, cd_fuse_const(f, CD_I32, x->a.s));
-    return (weight){turned ? cd_fuse_transpose(f, y, two) : y, flat(f, w->to[x->in[1]])};
+    return (weight){turned ? cd_fuse_transpose(f, y, two) : y, flat(f, w->to[x->in[1]]), 0};
 }
 
 /* Dimension 1 in words; `fill` makes it a multiple of 4. */
@@ -171,8 +186,9 @@ static uint32_t shift_of(cd_quantize_walk *w, const weight *k, uint32_t scale, i
         const uint32_t n = rest(axis, f->node[k->node].shape.rank), all = cd_fuse_reduce(f, CD_FUSE_REDUCE_SUM, k->node, axis, n, false);
         sum = cd_fuse_binary(f, CD_FUSE_OP_MUL, all, cd_fuse_const(f, CD_I32, -zero));
     }
-    if (bias) {
-        const uint32_t in[2] = {flat(f, cd_quantize_constant(w, w->from->node[bias].in[1])), scale};
+    if (bias || k->lost) {
+        const uint32_t own = bias ? flat(f, cd_quantize_constant(w, w->from->node[bias].in[1])) : k->lost;
+        const uint32_t in[2] = {bias && k->lost ? cd_fuse_binary(f, CD_FUSE_OP_ADD, own, k->lost) : own, scale};
         const cd_graph_shape s = f->node[in[0]].shape;
         b = cd_fuse_add_node(f, CD_FUSE_OP_QUANTIZE, CD_I32, &s, in, 2, &(cd_fuse_attr){.p = -MOST_BIAS, .q = MOST_BIAS});
     }
@@ -183,8 +199,9 @@ void cd_quantize_emit(cd_quantize_walk *w, uint32_t i) {
     const cd_fuse_node *n = &w->from->node[i];
     const bool file = w->q->mode == CD_QUANTIZE_FILE;
     cd_fuse_graph *f = w->f;
-    const cd_quantize_code c = file ? file_code(w, n) : cd_quantize_code_of(w, behind_views(w->from, n->in[0]));
-    const weight k = file ? file_weight(w, n) : own_weight(w, w->to[n->in[1]]);
+    const uint32_t base = behind_views(w->from, n->in[0]);
+    const cd_quantize_code c = file ? file_code(w, n) : cd_quantize_code_of(w, base);
+    const weight k = file ? file_weight(w, n) : own_weight(w, base, w->to[n->in[1]]);
     const uint32_t bias = bias_of(w, i), scale = cd_fuse_binary(f, CD_FUSE_OP_MUL, k.scale, cd_fuse_const(f, CD_F32, (double)c.scale));
     const uint32_t shift = shift_of(w, &k, scale, c.zero, bias);
     const uint32_t in[2] = {words(f, cd_fuse_reshape(f, c.node, &w->from->node[n->in[0]].shape), c.zero), words(f, k.node, 0)};

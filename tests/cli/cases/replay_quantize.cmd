@@ -8,7 +8,7 @@ sed 's/,"left":.*//' a.json | grep -o '"schema":"[^"]*"\|"inputs":[0-9]*\|"calib
 awk 'match($0, /"error_rms":[0-9.e-]*/) { v = substr($0, RSTART + 12, RLENGTH - 12) + 0; print "error rms in range:", (v > 1e-4 && v < 0.1) }' a.json
 grep -c '"pass_s"' a.json
 echo "--- times, in text"
-q --trials 1 --run | sed -E 's/ +[0-9.]+ ms/ T/g; s/ +[0-9.]+ \([0-9.]+ \.\. [0-9.]+\)/ R/; s/[0-9]+ classes/N classes/; s/ +[0-9.]+ % +[0-9.e-]+ +[0-9.e-]+ T/ P E E T/; s/^[0-9]+ turns; others leave [0-9]+ %/N turns; others leave P/'
+q --trials 1 --run | sed -E 's/ +[0-9.]+ ms/ T/g; s/ +[0-9.]+ \([0-9.]+ \.\. [0-9.]+\)/ R/; s/[0-9]+ classes, [0-9]+ centred/N classes, N centred/; s/ +[0-9.]+ % +[0-9.]+ % +[0-9.e-]+ +[0-9.e-]+ T/ P P E E T/; s/^[0-9]+ turns; others leave [0-9]+ %/N turns; others leave P/'
 echo "--- what does not go"
 cdmpp-replay --network resnet-18 --quantize int4; echo "exit $?"
 cdmpp-replay --network resnet-18 --network vgg-16 --quantize int8; echo "exit $?"

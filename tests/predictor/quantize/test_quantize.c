@@ -81,7 +81,8 @@ static cd_quantize_options options(const char *path) {
 static void check_form(const cd_quantize_result *r, const cd_quantize_form *f, uint32_t n_int8) {
     assert_int_equal(f->n_layer, 3);
     assert_int_equal(f->n_int8, n_int8);
-    assert_true(f->agree >= r->rows * 9 / 10);
+    assert_true(f->agree >= r->rows * 9 / 10 && f->agree <= r->rows);
+    assert_true(f->agree_centred >= r->rows * 7 / 10 && f->agree_centred <= r->rows);
     assert_true(f->error_rms < 0.05 && f->error_rms > 1e-4); /* some rounding there is */
     assert_true(f->error_most < 0.1 && f->error_most > 1e-4);
 }
@@ -98,7 +99,7 @@ TEST(test_file) {
     assert_int_equal(r->n_form, 2);
     assert_int_equal(r->rows, 20);
     assert_int_equal(r->observed, 3);
-    assert_true(r->classes > 1 && r->classes <= 10);
+    assert_true(r->classes >= 1 && r->classes <= r->classes_centred && r->classes_centred <= 10);
     assert_string_equal(r->form[0].name, "calibrated");
     assert_string_equal(r->form[1].name, "file");
     check_form(r, &r->form[0], 3);

@@ -79,7 +79,7 @@ TEST(test_layers) {
     assert_int_equal(w->n_observed, 3); /* x, a, d */
     assert_int_equal(count(w, CD_DTYPE(CD_T_UINT, 8)), 0);
     cd_workload_free(w);
-    w = built(g, &(cd_quantize){CD_QUANTIZE_RANGES, 3, low, high});
+    w = built(g, &(cd_quantize){CD_QUANTIZE_RANGES, 3, low, high, NULL});
     assert_int_equal(w->n_layer, 5);
     assert_null(w->layer[0].why);
     assert_null(w->layer[1].why);
@@ -90,7 +90,7 @@ TEST(test_layers) {
     assert_true(count(w, CD_DTYPE(CD_T_UINT, 8)) >= 3);
     assert_true(w->n_group <= groups + 2); /* x alone gets programs of its own: the rest is part of what there is */
     cd_workload_free(w);
-    assert_int_equal(cd_workload_build(g, &(cd_workload_options){.quantize = &(cd_quantize){CD_QUANTIZE_RANGES, 2, low, high}}, &w, &err), CDMPP_EINVALID);
+    assert_int_equal(cd_workload_build(g, &(cd_workload_options){.quantize = &(cd_quantize){CD_QUANTIZE_RANGES, 2, low, high, NULL}}, &w, &err), CDMPP_EINVALID);
     cd_graph_free(g);
 }
 
@@ -195,7 +195,7 @@ TEST(test_no_memory) {
     FAULT_SWEEP(f, 1) {
         cd_workload *w = NULL;
         f.step = 7;
-        f.st = cd_workload_build(g, &(cd_workload_options){.quantize = &(cd_quantize){CD_QUANTIZE_RANGES, 3, low, high}, .weights = true}, &w, &f.err);
+        f.st = cd_workload_build(g, &(cd_workload_options){.quantize = &(cd_quantize){CD_QUANTIZE_RANGES, 3, low, high, NULL}, .weights = true}, &w, &f.err);
         cd_workload_free(w);
     }
     cd_graph_free(g);
