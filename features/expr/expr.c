@@ -292,6 +292,8 @@ const cd_expr *cd_expr_new_call(cd_expr_pool *p, cd_dtype t, const char *name, c
     return intern(p, &e, a);
 }
 
+bool cd_expr_is_dot4(const cd_expr *e) { return e->op == CD_CALL && e->n == 2 && e->type == CD_I32 && !strcmp(e->u.name, "dot4"); }
+
 const cd_expr *cd_expr_new_load(cd_expr_pool *p, cd_dtype t, uint32_t tensor, const cd_expr *const *a, uint32_t n) {
     cd_expr e = {.op = CD_LOAD, .type = t, .n = n, .u.i = tensor};
     return intern(p, &e, a);

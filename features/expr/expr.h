@@ -142,6 +142,9 @@ const cd_expr *cd_expr_new_select(cd_expr_pool *p, const cd_expr *c, const cd_ex
 const cd_expr *cd_expr_new_cast(cd_expr_pool *p, cd_dtype t, const cd_expr *a);
 /* `name` without "tir."; purity comes from a table of TVM's operators; call_extern, tvm_thread_allreduce ... are not. */
 const cd_expr *cd_expr_new_call(cd_expr_pool *p, cd_dtype t, const char *name, const cd_expr *const *a, uint32_t n);
+/* Is it "dot4"(x, y)? Both are words of four numbers of 8 bits, of x without and of y with a sign; the value, int32, is the sum of the four products.
+ * This intrinsic is ours; it counts as four products and three sums. */
+bool cd_expr_is_dot4(const cd_expr *e);
 const cd_expr *cd_expr_new_load(cd_expr_pool *p, cd_dtype t, uint32_t tensor, const cd_expr *const *a, uint32_t n);
 /* The node `e` with other operands (same count). Returns `e` when they are equal. */
 const cd_expr *cd_expr_new_like(cd_expr_pool *p, const cd_expr *e, const cd_expr *const *a);

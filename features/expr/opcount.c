@@ -26,7 +26,8 @@ static int slot_of(const cd_expr *e) {
 bool cd_opcount_add(cd_opcount *c, const cd_expr *e) {
     if (++c->nodes > CD_OPCOUNT_MAX) return false;
     const int k = slot_of(e);
-    if (k >= 0) c->n[k]++;
+    if (cd_expr_is_dot4(e)) c->n[CD_CNT_I_MUL] += 4, c->n[CD_CNT_I_ADDSUB] += 3;
+    else if (k >= 0) c->n[k]++;
     for (uint32_t i = 0; i < e->n; i++)
         if (e->a[i]->n && !cd_opcount_add(c, e->a[i])) return false;
     return true;

@@ -80,7 +80,7 @@ static double node_flop(const checker *c, const cd_expr *e) {
     }
     case CD_CALL:
         for (uint32_t i = 0; i < e->n; i++) sum += f[e->a[i]->id];
-        return sum;
+        return sum + (cd_expr_is_dot4(e) ? 7 : 0);
     case CD_NOT: return f[e->a[0]->id] + (cd_expr_dtype_kind(e->type) == t);
     default:
         return f[e->a[0]->id] + f[e->a[1]->id] +

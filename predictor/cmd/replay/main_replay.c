@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "predictor/network_report/network_report.h"
+#include "predictor/quantize/quantize.h"
 #include "profiler/network/zoo/zoo.h"
 
 typedef struct options {
@@ -11,6 +12,8 @@ typedef struct options {
     const char *gap_us, *issue_us, *link_gbs, *link_us, *level, *shared, *refill_gbs, *deadline_ms; /* numbers of `ask` as text */
     double deadline_s;
     const char *save_graph, *save_schedules, *fit_costs, *trace, *html, *prices;
+    const char *quantize;
+    int calibrate, compare;
     bool ops, csv, measured, energy, verbose, list_networks, list_devices;
 } options;
 
@@ -63,6 +66,9 @@ static const cd_option table[] = {
     {"measured", 0, NULL, CD_OPTION_FLAG, AT(measured), NULL, OUTPUT, "Compare with the measured times in the graph: error of each network, mean, most"},
     {"run", 0, NULL, CD_OPTION_FLAG, AT(ask.run), NULL, OUTPUT, "Also run the network here with the same schedules and compare"},
     {"cpu-time", 0, NULL, CD_OPTION_FLAG, AT(ask.cpu_time), NULL, OUTPUT, "With --run: processor time in place of the clock's, for a machine that others use too"},
+    {"quantize", 0, "TYPE", CD_OPTION_TEXT, AT(quantize), NULL, OUTPUT, "int8. No estimate: make one network of --network 8 bits long here and compare with float: values on other inputs than those of --calibrate, with --run also times in turns. A file with QuantizeLinear is compared as it is, too"},
+    {"calibrate", 0, "N", CD_OPTION_INT, AT(calibrate), "1..1000000", OUTPUT, "With --quantize: inputs that ranges are taken from (default: 16)"},
+    {"compare", 0, "N", CD_OPTION_INT, AT(compare), "1..1000000", OUTPUT, "With --quantize: inputs whose results are compared (default: 100)"},
     {"csv", 0, NULL, CD_OPTION_FLAG, AT(csv), NULL, OUTPUT, "The table as comma-separated values; with --ops that of operators"},
     {"trace", 0, "FILE", CD_OPTION_OUTPUT, AT(trace), "*.json", OUTPUT, "Write a trace for Perfetto or chrome://tracing; of several networks or devices, a file each"},
     {"html", 0, "FILE", CD_OPTION_OUTPUT, AT(html), "*.html", OUTPUT, "Write a page with the timeline and the tables; it needs nothing from outside"},
@@ -124,10 +130,28 @@ static cdmpp_status graph_apart(const options *o, const cd_cli_args *said, cdmpp
     return cd_option_outputs_apart(&c, o, said, err);
 }
 
+/* It needs no model and no device, and takes one network. */
+static cdmpp_status check_quantize(const options *o, cdmpp_err *err) {
+    double batch;
+    if (strcmp(o->quantize, CD_QUANTIZE_TYPES) != 0) return CD_FAIL(err, EUSAGE, "--quantize: expected %s, found \"%.40s\"", CD_QUANTIZE_TYPES, o->quantize);
+    CD_TRY(cd_option_number("batch", o->ask.batch, 1, 1e6, &batch, err));
+    if (o->ask.network.n != 1 || o->ask.graph.n) return CD_FAIL(err, EUSAGE, "--quantize: expected one --network, and no --graph");
+    if (o->csv || o->html || o->trace || o->save_graph || o->save_schedules || o->fit_costs || o->ask.training)
+        return CD_FAIL(err, EUSAGE, "--quantize gives no estimate: --csv, --html, --trace, --save-graph, --save-schedules, --fit-network-cost and --training do not go with it");
+    if (o->ask.cpu_time && !o->ask.run) return CD_FAIL(err, EUSAGE, "--cpu-time goes with --run");
+    if (o->ask.layout) {
+        cd_workload_layout layout;
+        if (!cd_workload_layout_parse(o->ask.layout, &layout)) return CD_FAIL(err, EUSAGE, "--layout: expected auto, nchw or nhwc, found \"%.40s\"", o->ask.layout);
+    }
+    return CDMPP_OK;
+}
+
 static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
     options *o = to;
     if (said->operand.n) return cd_network_load_unexpected(said->operand.v[0], err);
     if (o->list_networks || o->list_devices) return CDMPP_OK;
+    if (o->quantize) return check_quantize(o, err);
+    if (o->calibrate || o->compare) return CD_FAIL(err, EUSAGE, "--calibrate and --compare go with --quantize");
     if (o->csv && said->json) return CD_FAIL(err, EUSAGE, "--csv and --json are two forms of one output");
     if (o->ask.from_records && o->ask.replay_given)
         return CD_FAIL(err, EUSAGE, "--from-records and --replay-given are two sources of one time");
@@ -164,6 +188,23 @@ static cdmpp_status estimate(const options *o, bool json, cd_network_estimate *e
     return print(&r, o, json, err);
 }
 
+static cdmpp_status quantize(const options *o, const cd_command_run *r, cdmpp_err *err) {
+    const cd_network_estimate_options *k = &o->ask;
+    const char *name = k->network.v[0];
+    double batch = 0;
+    CD_TRY(cd_option_number("batch", k->batch, 1, 1e6, &batch, err));
+    const cd_quantize_options q = {.network = {.kind = cd_network_source_is_file(name) ? CD_NETWORK_SOURCE_ONNX : CD_NETWORK_SOURCE_ZOO, .name = name, .batch = (int64_t)batch,
+                                               .size = k->input_size, .dim = k->dim.v, .n_dim = (uint32_t)k->dim.n, .input = k->input.v, .n_input = (uint32_t)k->input.n},
+                                   .layout = k->layout, .target = k->target.n ? k->target.v[0] : NULL, .calibrate = (uint32_t)o->calibrate, .inputs = (uint32_t)o->compare,
+                                   .trials = (uint32_t)k->trials, .seed = (uint64_t)k->seed, .jobs = (int)k->jobs, .run = k->run, .cpu_time = k->cpu_time, .log = &r->log, .stop = r->stop};
+    cd_quantize_result *got = NULL;
+    cd_buf b = {0};
+    CD_TRY(cd_quantize_compare(&q, &got, err));
+    (r->said.json ? cd_quantize_json : cd_quantize_text)(&b, got);
+    cd_quantize_result_free(got);
+    return cd_command_result(r->said.json, "cdmpp.quantize", "cdmpp-replay", &r->log, &b, err);
+}
+
 static cdmpp_status list_networks(bool json, cdmpp_err *err) {
     cd_buf b = {0};
     (json ? cd_zoo_print_json : cd_zoo_print_text)(&b);
@@ -189,6 +230,7 @@ static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err) {
     o->ask.log = &r->log;
     o->ask.stop = r->stop;
     o->ask.run_ops = o->ops;
+    if (o->quantize && !o->list_networks && !o->list_devices) return quantize(o, r, err);
     const cdmpp_status st = o->list_networks ? list_networks(r->said.json, err) : o->list_devices ? list_devices(o, r->said.json, err) : estimate(o, r->said.json, &e, &prices, err);
     if (e.n_failed || e.n_not_run || e.bad_lines) r->exit_code = 3;
     cd_network_prices_free(&prices);

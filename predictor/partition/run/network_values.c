@@ -1,22 +1,25 @@
-/* A network computed once from contents by name: first what is computed from weights alone, then the network with these results as its weights. */
+/* A network computed from contents by name: first what is computed from weights alone, then the network with these results as its weights. */
 #include "predictor/partition/run/network_values.h"
 
 #include <math.h>
 #include <string.h>
 
 typedef struct {
+    cd_executor_net net;
+    cd_executor_net_tensor *tensor;
+    cd_executor_net_step *step;
+} part;
+
+struct cd_network_live {
     const cd_network_values_options *o;
     cd_workload *w;
     cd_program_select *pick;
     cd_arena arena;
     void **made;                /* (buffers) weights that operators computed; NULL: none */
-} values;
-
-typedef struct {
-    cd_executor_net net;
-    cd_executor_net_tensor *tensor;
-    cd_executor_net_step *step;
-} part;
+    part main;
+    cd_executor *run;
+};
+typedef struct cd_network_live values;
 
 /* ---- contents ---- */
 
@@ -28,7 +31,7 @@ static uint32_t number_of(const char *name) {
     return (uint32_t)h.a;
 }
 
-/* Known numbers are themselves; all others follow from the name. */
+/* Known numbers are themselves; all others follow from the name, those of data also from the number of the draw. */
 static cdmpp_status fill(void *ctx, const cd_graph *g, uint32_t tensor, float *to, cdmpp_err *err) {
     const cd_graph_tensor *t = &g->tensor[tensor];
     const size_t n = (size_t)cd_graph_shape_elements(&t->shape);
@@ -42,15 +45,39 @@ static cdmpp_status fill(void *ctx, const cd_graph *g, uint32_t tensor, float *t
     return CDMPP_OK;
 }
 
-static cdmpp_status write_one(const values *v, cd_executor *r, uint32_t b, cdmpp_err *err) {
+/* The same of integers: known ones; else of 8 bits any, of data 0 or 1. */
+static cdmpp_status fill_integers(const cd_graph *g, uint32_t tensor, uint32_t draw, void *to, cdmpp_err *err) {
+    const cd_graph_tensor *t = &g->tensor[tensor];
+    const size_t n = (size_t)cd_graph_shape_elements(&t->shape), bytes = cd_expr_dtype_bytes(t->dtype);
+    const uint32_t k = number_of(t->name) + draw;
+    unsigned char *p = to;
+    for (size_t i = 0; t->value && i < n; i++) memcpy(p + i * bytes, &t->value[i], bytes); /* little endian */
+    for (size_t i = 0; !t->value && bytes == 1 && t->is_weight && i < n; i++) p[i] = (unsigned char)(cd_rng_at(k, i) >> 56);
+    if (t->value || (bytes == 1 && t->is_weight)) return CDMPP_OK;
+    return cd_tensor_fill(t->dtype, k, 0, n, to) ? CDMPP_OK : CD_FAIL(err, EUNSUPPORTED, "%.80s: numbers of its type are not made", t->name);
+}
+
+/* A known scalar, of the buffer's type. */
+static cdmpp_status write_scalar(const values *v, cd_executor *r, uint32_t b, cdmpp_err *err) {
     const cd_workload_buffer *x = &v->w->buffer[b];
-    const float known = (float)x->value;
+    const float real = (float)x->value;
+    const int64_t whole = (int64_t)x->value;
+    if (x->dtype == CD_F32) return cd_executor_write(r, b, &real, err);
+    return cd_expr_dtype_is_float(x->dtype) ? CDMPP_OK : cd_executor_write(r, b, &whole, err);
+}
+
+static cdmpp_status write_one(const values *v, cd_executor *r, uint32_t b, uint32_t draw, cdmpp_err *err) {
+    const cd_workload_buffer *x = &v->w->buffer[b];
     if (v->made[b]) return cd_executor_write(r, b, v->made[b], err);
-    if (!isnan(x->value)) return x->dtype == CD_F32 ? cd_executor_write(r, b, &known, err) : CDMPP_OK;
+    if (!isnan(x->value)) return write_scalar(v, r, b, err);
     if (x->tensor == CD_GRAPH_NONE) return CD_FAIL(err, EUNSUPPORTED, "a tensor that nobody makes");
+    const cd_graph_tensor *t = &v->w->graph->tensor[x->tensor];
     float *to = cd_mem_zalloc((size_t)bytes_of(x) + sizeof *to, 1);
     if (!to) return CD_FAIL(err, ENOMEM, "a tensor");
-    cdmpp_status st = cd_merge_weight(v->w->graph, x->tensor, fill, NULL, to, err);
+    cdmpp_status st = CDMPP_OK;
+    if (draw && v->o->input && !x->is_const) st = v->o->input(v->o->ctx, t, draw, to, err);
+    else if (!cd_expr_dtype_is_float(t->dtype)) st = fill_integers(v->w->graph, x->tensor, draw, to, err);
+    else st = cd_merge_weight(v->w->graph, x->tensor, fill, NULL, to, err);
     if (!st) st = cd_executor_write(r, b, to, err);
     cd_mem_free(to);
     return st;
@@ -85,7 +112,7 @@ static cdmpp_status make(values *v, bool weights, part *p, cdmpp_err *err) {
     if (!p->tensor || !p->step) return CD_FAIL(err, ENOMEM, "a network");
     for (uint32_t g = 0; g < v->w->n_group; g++)
         if (v->w->group[g].weights == weights) CD_TRY(add_step(v, p, g, err));
-    for (uint32_t k = 0; k < v->w->graph->n_output && !weights; k++) {
+    for (uint32_t k = 0; k < v->w->graph->n_output + v->w->n_observed && !weights; k++) {
         cd_executor_net_tensor *x = &p->tensor[v->w->output[k]];
         if (x->role == CD_TENSOR_INNER) x->role = CD_TENSOR_RESULT;
     }
@@ -93,21 +120,22 @@ static cdmpp_status make(values *v, bool weights, part *p, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status pass(values *v, const part *p, cd_executor **out, cdmpp_err *err) {
-    double total;
+static cdmpp_status open_part(values *v, const part *p, cd_executor **out, cdmpp_err *err) {
     CD_TRY(cd_executor_open(&p->net, &(cd_executor_options){.threads = 1}, out, err));
     for (uint32_t b = 0; b < p->net.n_tensor; b++)
-        if (p->tensor[b].bytes && (p->tensor[b].role == CD_TENSOR_INPUT || p->tensor[b].role == CD_TENSOR_WEIGHT)) CD_TRY(write_one(v, *out, b, err));
-    cd_executor_pass(*out, NULL, &total);
+        if (p->tensor[b].bytes && (p->tensor[b].role == CD_TENSOR_INPUT || p->tensor[b].role == CD_TENSOR_WEIGHT)) CD_TRY(write_one(v, *out, b, 0, err));
     return CDMPP_OK;
 }
 
+/* What is computed from weights, once. */
 static cdmpp_status weights(values *v, cdmpp_err *err) {
     part p;
+    double total;
     cd_executor *r = NULL;
     CD_TRY(make(v, true, &p, err));
     if (!p.net.n_step) return CDMPP_OK;
-    cdmpp_status st = pass(v, &p, &r, err);
+    cdmpp_status st = open_part(v, &p, &r, err);
+    if (!st) cd_executor_pass(r, NULL, &total);
     for (uint32_t b = 0; b < p.net.n_tensor && !st; b++) {
         if (!p.tensor[b].bytes || p.tensor[b].role != CD_TENSOR_RESULT) continue;
         if (!(v->made[b] = cd_mem_alloc((size_t)p.tensor[b].bytes))) st = CD_FAIL(err, ENOMEM, "a weight");
@@ -117,47 +145,86 @@ static cdmpp_status weights(values *v, cdmpp_err *err) {
     return st;
 }
 
-static cdmpp_status results(values *v, float **out, size_t *n, cdmpp_err *err) {
-    const cd_workload *w = v->w;
-    part p;
-    cd_executor *r = NULL;
-    *n = 0;
-    for (uint32_t k = 0; k < w->graph->n_output; k++) {
-        if (w->buffer[w->output[k]].dtype != CD_F32) return CD_FAIL(err, EUNSUPPORTED, "result %u is not float32: values are not compared", k);
-        *n += (size_t)cd_graph_shape_elements(&w->buffer[w->output[k]].shape);
-    }
-    CD_TRY(make(v, false, &p, err));
-    if (!(*out = cd_mem_alloc(*n * sizeof **out + 1))) return CD_FAIL(err, ENOMEM, "results");
-    cdmpp_status st = pass(v, &p, &r, err);
-    float *to = *out;
-    for (uint32_t k = 0; k < w->graph->n_output && !st; k++) {
-        st = cd_executor_read(r, w->output[k], to, err);
-        to += cd_graph_shape_elements(&w->buffer[w->output[k]].shape);
-    }
-    cd_executor_close(r);
+/* The caller's records win; else the first program of templates, where they have one, or one sampled schedule. */
+static cdmpp_status choose(values *v, cdmpp_err *err) {
+    const cd_network_values_options *o = v->o;
+    cd_program_select_options s = {.line = o->line, .n_line = o->n_line, .trials = o->trials ? o->trials : 1, .seed = o->seed, .target = o->target, .hardware = o->hardware, .threads = 1, .measure = o->measure, .stop = o->stop};
+    if (o->schedule) CD_TRY(o->schedule(o->ctx, v->w, &v->arena, &s.line, &s.n_line, err));
+    return cd_program_select_run(v->w, &s, &v->pick, err);
+}
+
+static cdmpp_status open_all(values *v, cdmpp_err *err) {
+    const cd_network_values_options *o = v->o;
+    const cd_workload_options a = {.layout = o->layout, .target = o->target, .hardware = &o->hardware, .quantize = o->quantize, .weights = true};
+    CD_TRY(cd_workload_build(o->graph, &a, &v->w, err));
+    CD_TRY(choose(v, err));
+    if (!(v->made = cd_mem_zalloc((size_t)v->w->n_buffer + 1, sizeof *v->made))) return CD_FAIL(err, ENOMEM, "weights");
+    CD_TRY(weights(v, err));
+    CD_TRY(make(v, false, &v->main, err));
+    return open_part(v, &v->main, &v->run, err);
+}
+
+cdmpp_status cd_network_live_open(const cd_network_values_options *o, cd_network_live **out, cdmpp_err *err) {
+    values *v = cd_mem_zalloc(1, sizeof *v);
+    *out = NULL;
+    if (!v) return CD_FAIL(err, ENOMEM, "a network");
+    v->o = o;
+    const cdmpp_status st = open_all(v, err);
+    if (st) cd_network_live_close(v);
+    else *out = v;
     return st;
 }
 
-static cdmpp_status all(values *v, float **out, size_t *n, cdmpp_err *err) {
-    const cd_network_values_options *o = v->o;
-    const cd_workload_options a = {.layout = o->layout, .target = o->target, .hardware = &o->hardware, .weights = true};
-    const cd_program_select_options s = {.line = o->line, .n_line = o->n_line, .trials = 1, .target = o->target, .hardware = o->hardware, .threads = 1, .measure = o->measure, .stop = o->stop};
-    CD_TRY(cd_workload_build(o->graph, &a, &v->w, err));
-    CD_TRY(cd_program_select_run(v->w, &s, &v->pick, err));
-    if (!(v->made = cd_mem_zalloc((size_t)v->w->n_buffer + 1, sizeof *v->made))) return CD_FAIL(err, ENOMEM, "weights");
-    CD_TRY(weights(v, err));
-    return results(v, out, n, err);
+void cd_network_live_close(cd_network_live *v) {
+    if (!v) return;
+    cd_executor_close(v->run);
+    for (uint32_t b = 0; v->made && b < v->w->n_buffer; b++) cd_mem_free(v->made[b]);
+    cd_mem_free(v->made);
+    cd_program_select_free(v->pick);
+    cd_workload_free(v->w);
+    cd_arena_free(&v->arena);
+    cd_mem_free(v);
+}
+
+const cd_workload *cd_network_live_workload(const cd_network_live *v) { return v->w; }
+
+cdmpp_status cd_network_live_input(cd_network_live *v, uint32_t draw, cdmpp_err *err) {
+    for (uint32_t b = 0; b < v->main.net.n_tensor; b++)
+        if (v->main.tensor[b].bytes && v->main.tensor[b].role == CD_TENSOR_INPUT) CD_TRY(write_one(v, v->run, b, draw, err));
+    return CDMPP_OK;
+}
+
+void cd_network_live_pass(cd_network_live *v, double *seconds) { cd_executor_pass(v->run, NULL, seconds); }
+
+uint32_t cd_network_live_results(const cd_network_live *v) { return v->w->graph->n_output + v->w->n_observed; }
+
+const cd_workload_buffer *cd_network_live_result(const cd_network_live *v, uint32_t k) { return &v->w->buffer[v->w->output[k]]; }
+
+cdmpp_status cd_network_live_read(const cd_network_live *v, uint32_t k, void *to, cdmpp_err *err) { return cd_executor_read(v->run, v->w->output[k], to, err); }
+
+static cdmpp_status results(values *v, float **out, size_t *n, cdmpp_err *err) {
+    double total;
+    *n = 0;
+    for (uint32_t k = 0; k < v->w->graph->n_output; k++) {
+        if (cd_network_live_result(v, k)->dtype != CD_F32) return CD_FAIL(err, EUNSUPPORTED, "result %u is not float32: values are not compared", k);
+        *n += (size_t)cd_graph_shape_elements(&cd_network_live_result(v, k)->shape);
+    }
+    if (!(*out = cd_mem_alloc(*n * sizeof **out + 1))) return CD_FAIL(err, ENOMEM, "results");
+    cd_network_live_pass(v, &total);
+    float *to = *out;
+    for (uint32_t k = 0; k < v->w->graph->n_output; k++) {
+        CD_TRY(cd_network_live_read(v, k, to, err));
+        to += cd_graph_shape_elements(&cd_network_live_result(v, k)->shape);
+    }
+    return CDMPP_OK;
 }
 
 cdmpp_status cd_network_values(const cd_network_values_options *o, float **out, size_t *n, cdmpp_err *err) {
-    values v = {.o = o};
+    cd_network_live *v = NULL;
     *out = NULL;
-    const cdmpp_status st = all(&v, out, n, err);
-    for (uint32_t b = 0; v.made && b < v.w->n_buffer; b++) cd_mem_free(v.made[b]);
-    cd_mem_free(v.made);
-    cd_program_select_free(v.pick);
-    cd_workload_free(v.w);
-    cd_arena_free(&v.arena);
+    cdmpp_status st = cd_network_live_open(o, &v, err);
+    if (!st) st = results(v, out, n, err);
+    cd_network_live_close(v);
     if (st) cd_mem_free(*out), *out = NULL;
     return st;
 }

@@ -57,7 +57,8 @@ typedef struct cd_template_nest {
 
 /* Does the index of any dimension depend on the axis? */
 bool cd_template_touches(const cd_template_operand *o, uint32_t axis);
-/* Recognised by its loops, not by names: the task's only sum is of products of two float32 elements with linear indices, each axis of the
+/* Recognised by its loops, not by names: the task's only sum is of products of two float32 elements (or of dot4 of
+ * two words, which a processor computes like one) with linear indices, each axis of the
  * result is in some operand, each operand has one of its own, and the axes of the sum are in both. Errors: EUNSUPPORTED, which says what is missing; ENOTASK (no DAG). */
 cdmpp_status cd_template_nest_read(const cd_task *t, bool gpu, cd_template_nest *out, cdmpp_err *err);
 

@@ -29,7 +29,8 @@ static cdmpp_status find_sum(const cd_te_dag *dag, uint32_t *at, cdmpp_err *err)
     if (n != 1) return CD_FAIL(err, EUNSUPPORTED, "it has %u reductions, a template has one", n);
     const cd_te_op *op = &dag->op[*at];
     if (!is_sum(op->red) || op->cond || op->init) return CD_FAIL(err, EUNSUPPORTED, "its reduction is no plain sum");
-    if (op->body[0]->op != CD_MUL || op->body[0]->a[0]->op != CD_LOAD || op->body[0]->a[1]->op != CD_LOAD || op->body[0]->type != CD_F32)
+    const cd_expr *e = op->body[0];
+    if (((e->op != CD_MUL || e->type != CD_F32) && !cd_expr_is_dot4(e)) || e->a[0]->op != CD_LOAD || e->a[1]->op != CD_LOAD)
         return CD_FAIL(err, EUNSUPPORTED, "what it sums is no product of two float32 elements");
     return CDMPP_OK;
 }
@@ -90,7 +91,7 @@ static cdmpp_status read_operand(const cd_te_dag *dag, const cd_te_op *op, const
     o->rank = load->n;
     o->packed = from->is_placeholder && from->layout_free;
     if (!from->is_placeholder) cd_expr_visit(from->body[0], is_condition, &o->guarded);
-    if (load->n > CD_TEMPLATE_RANK || load->type != CD_F32)
+    if (load->n > CD_TEMPLATE_RANK || load->type != op->body[0]->type)
         return CD_FAIL(err, EUNSUPPORTED, "it multiplies no float32 tensor of at most %d dimensions", CD_TEMPLATE_RANK);
     for (uint32_t d = 0; d < load->n; d++) {
         o->extent[d] = from->shape[d];

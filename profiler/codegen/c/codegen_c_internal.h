@@ -124,6 +124,12 @@ void cd_c_flat_index(cd_c_writer *g, uint32_t tensor, const cd_expr *const *x, u
 cdmpp_status cd_c_write_value(cd_c_writer *g, cd_buf *out, const cd_expr *e, cdmpp_err *err);
 cdmpp_status cd_c_write_vector(cd_c_writer *g, cd_buf *out, const cd_expr *e, cdmpp_err *err);
 
+/* Has the type vectors? What its vectors are called, without the number of lanes: "f32x", "u8x". */
+static inline bool cd_c_has_vector(cd_dtype t) { return t == CD_F32 || t == CD_I32 || t == CD_DTYPE(CD_T_UINT, 8) || t == CD_DTYPE(CD_T_INT, 8); }
+static inline const char *cd_c_vector(cd_dtype t) {
+    return cd_expr_dtype_is_float(t) ? "f32x" : cd_expr_dtype_bits(t) != 8 ? "i32x" : cd_expr_dtype_kind(t) == CD_T_UINT ? "u8x" : "i8x";
+}
+
 /* ---- codegen_c_vectorize.c: decides g->vec, after loops to unroll are known ---- */
 void cd_c_vectorize(cd_c_writer *g);
 

@@ -253,7 +253,7 @@ static void examine(const cd_c_writer *g, const cd_c_scope *s, kept *k) {
 
 static void put_type(const cd_c_writer *g, cd_buf *out, const cd_c_token *t) {
     const cd_dtype d = g->plan.slot[t->tensor].dtype;
-    if (t->lanes) cd_buf_putf(out, "cd_%s32x%u ", cd_expr_dtype_is_float(d) ? "f" : "i", t->lanes);
+    if (t->lanes) cd_buf_putf(out, "cd_%s%u ", cd_c_vector(d), t->lanes);
     else cd_buf_putf(out, "%s ", cd_codegen_value_type(CD_DIALECT_C, d));
 }
 
@@ -338,9 +338,9 @@ void cd_c_scope_close_loop(cd_c_writer *g, const char *head) {
 /* ---- the end ---- */
 
 static void put_element(cd_c_writer *g, const cd_c_token *t, cd_buf *out) {
-    const char letter = cd_expr_dtype_is_float(g->plan.slot[t->tensor].dtype) ? 'f' : 'i';
-    if (t->lanes == 2) cd_buf_putf(out, "cd_%s_%c32x2(", t->store ? "store" : "load", letter);
-    else if (t->lanes) cd_buf_putf(out, "(*(%scd_%c32x%uu *)(", qualifier(g, t->tensor), letter, t->lanes);
+    const char *vector = cd_c_vector(g->plan.slot[t->tensor].dtype);
+    if (t->lanes == 2) cd_buf_putf(out, "cd_%s_%s2(", t->store ? "store" : "load", vector);
+    else if (t->lanes) cd_buf_putf(out, "(*(%scd_%s%uu *)(", qualifier(g, t->tensor), vector, t->lanes);
     put_ptr(g, out, t->tensor, t->instance, t->ptr);
     if (t->lanes == 2) cd_buf_putf(out, t->store ? " + %lld, " : " + %lld)", (long long)t->off);
     else cd_buf_putf(out, t->lanes ? " + %lld))" : "[%lld]", (long long)t->off);

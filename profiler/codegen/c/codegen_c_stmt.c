@@ -40,7 +40,7 @@ static void assign(cd_c_writer *g, const cd_ast_node *n, const cd_codegen_affine
 static cdmpp_status scatter(cd_c_writer *g, const cd_ast_node *n, const cd_codegen_affine *flat, const cd_buf *value) {
     const uint32_t lanes = g->lanes;
     const unsigned x = ++g->n_name;
-    cd_buf_putf(cd_c_body(g), "{ const cd_%s32x%u x%u = ", cd_expr_dtype_is_float(n->e->type) ? "f" : "i", lanes, x);
+    cd_buf_putf(cd_c_body(g), "{ const cd_%s%u x%u = ", cd_c_vector(n->e->type), lanes, x);
     cd_buf_put(cd_c_body(g), value->p, value->n);
     cd_buf_puts(cd_c_body(g), ";\n");
     g->lanes = 0;
@@ -63,7 +63,7 @@ static cdmpp_status scatter(cd_c_writer *g, const cd_ast_node *n, const cd_codeg
 static void pair_store(cd_c_writer *g, const cd_ast_node *n, const cd_codegen_affine *flat, const cd_buf *value) {
     const uint32_t reg = ++g->n_reg;
     cd_buf *out = cd_c_body(g);
-    cd_buf_putf(out, "const cd_%c32x2 r%u = ", cd_expr_dtype_is_float(n->e->type) ? 'f' : 'i', reg);
+    cd_buf_putf(out, "const cd_%s2 r%u = ", cd_c_vector(n->e->type), reg);
     cd_buf_put(out, value->p, value->n);
     cd_buf_puts(out, ";\n");
     cd_c_write_access(g, out, n->tensor, flat, 2, true);

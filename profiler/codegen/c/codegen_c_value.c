@@ -68,15 +68,11 @@ cdmpp_status cd_c_write_value(cd_c_writer *g, cd_buf *out, const cd_expr *e, cdm
 
 /* ---- vectors ---- */
 
-static bool vector_type(cd_dtype t) { return t == CD_F32 || t == CD_I32; }
-
-static char letter(cd_dtype t) { return cd_expr_dtype_is_float(t) ? 'f' : 'i'; }
-
 /* Every lane on its own: {a, b, c, d}. */
 static cdmpp_status lane_by_lane(cd_c_writer *g, cd_buf *out, const cd_expr *e, cdmpp_err *err) {
     const uint32_t lanes = g->lanes;
     cdmpp_status st = CDMPP_OK;
-    cd_buf_putf(out, "((cd_%c32x%u){", letter(e->type), lanes);
+    cd_buf_putf(out, "((cd_%s%u){", cd_c_vector(e->type), lanes);
     g->lanes = 0;
     for (uint32_t k = 0; k < lanes && !st; k++) {
         if (k) cd_buf_puts(out, ", ");
@@ -89,7 +85,7 @@ static cdmpp_status lane_by_lane(cd_c_writer *g, cd_buf *out, const cd_expr *e, 
 
 static cdmpp_status splat(cd_c_writer *g, cd_buf *out, const cd_expr *e, cdmpp_err *err) {
     const uint32_t lanes = g->lanes;
-    cd_buf_putf(out, "cd_splat_%c32x%u(", letter(e->type), lanes);
+    cd_buf_putf(out, "cd_splat_%s%u(", cd_c_vector(e->type), lanes);
     g->lanes = 0;
     CD_TRY(cd_c_write_value(g, out, e, err));
     g->lanes = lanes;
@@ -129,7 +125,7 @@ static cdmpp_status load(cd_c_writer *g, cd_buf *out, const cd_expr *e, cdmpp_er
     drop_lane(g, &flat);
     if (k < 0) {
         flat.c -= g->lanes - 1;
-        cd_buf_putf(out, "cd_reverse_%c32x%u(", letter(e->type), g->lanes);
+        cd_buf_putf(out, "cd_reverse_%s%u(", cd_c_vector(e->type), g->lanes);
     }
     cd_c_write_access(g, out, (uint32_t)e->u.i, &flat, g->lanes, false);
     if (k < 0) cd_buf_puts(out, ")");
@@ -143,9 +139,9 @@ static cdmpp_status choice(cd_c_writer *g, cd_buf *out, const cd_expr *e, cdmpp_
     g->lanes = 0;
     CD_TRY(cd_c_write_value(g, out, e->a[0], err));
     g->lanes = lanes;
-    cd_buf_putf(out, " ? (cd_%c32x%u)", letter(e->type), lanes);
+    cd_buf_putf(out, " ? (cd_%s%u)", cd_c_vector(e->type), lanes);
     CD_TRY(cd_c_write_vector(g, out, e->a[1], err));
-    cd_buf_putf(out, " : (cd_%c32x%u)", letter(e->type), lanes);
+    cd_buf_putf(out, " : (cd_%s%u)", cd_c_vector(e->type), lanes);
     CD_TRY(cd_c_write_vector(g, out, e->a[2], err));
     cd_buf_puts(out, ")");
     return CDMPP_OK;
@@ -158,8 +154,18 @@ static cdmpp_status around(cd_c_writer *g, cd_buf *out, const char *before, cons
     return CDMPP_OK;
 }
 
+/* acc + dot4(x, y); acc NULL: 0. */
+static cdmpp_status dot4(cd_c_writer *g, cd_buf *out, const cd_expr *acc, const cd_expr *e, cdmpp_err *err) {
+    cd_buf_putf(out, "cd_dot4_i32x%u(", g->lanes);
+    if (acc) CD_TRY(cd_c_write_vector(g, out, acc, err));
+    else cd_buf_putf(out, "(cd_i32x%u){0}", g->lanes);
+    CD_TRY(around(g, out, ", ", e->a[0], ", ", err));
+    return around(g, out, "", e->a[1], ")", err);
+}
+
 static cdmpp_status call(cd_c_writer *g, cd_buf *out, const cd_expr *e, cdmpp_err *err) {
     if (!strcmp(e->u.name, "if_then_else") && e->n == 3) return choice(g, out, e, err);
+    if (cd_expr_is_dot4(e)) return dot4(g, out, NULL, e, err);
     if (e->type != CD_F32 || e->n != 1) return lane_by_lane(g, out, e, err);
     const char *f = cd_codegen_expr_function(CD_DIALECT_C, e->u.name, CD_F32);
     if (!f) return lane_by_lane(g, out, e, err);
@@ -169,17 +175,33 @@ static cdmpp_status call(cd_c_writer *g, cd_buf *out, const cd_expr *e, cdmpp_er
     }
     if (!strcmp(e->u.name, "sqrt")) cd_buf_putf(out, "cd_sqrt_f32x%u(", g->lanes);
     else if (!strcmp(e->u.name, "rsqrt")) cd_buf_putf(out, "(1.0f / cd_sqrt_f32x%u(", g->lanes);
+    else if (!strcmp(e->u.name, "nearbyint")) cd_buf_putf(out, "cd_round_f32x%u(", g->lanes);
     else cd_buf_putf(out, "cd_map_f32x%u(%s, ", g->lanes, f);
     return around(g, out, "", e->a[0], strcmp(e->u.name, "rsqrt") ? ")" : "))", err);
 }
 
 static cdmpp_status binary(cd_c_writer *g, cd_buf *out, const cd_expr *e, cdmpp_err *err) {
+    if (e->op == CD_ADD && cd_expr_is_dot4(e->a[1])) return dot4(g, out, e->a[0], e->a[1], err);
     const bool order = e->op == CD_MIN || e->op == CD_MAX;
     const char *text = e->op == CD_ADD ? " + " : e->op == CD_SUB ? " - " : e->op == CD_MUL ? " * " : e->op == CD_DIV ? " / " : NULL;
     if (!order && (!text || (e->op == CD_DIV && e->type != CD_F32))) return lane_by_lane(g, out, e, err);
-    if (order) cd_buf_putf(out, "cd_%s_%c32x%u", e->op == CD_MIN ? "min" : "max", letter(e->type), g->lanes);
+    if (order) cd_buf_putf(out, "cd_%s_%s%u", e->op == CD_MIN ? "min" : "max", cd_c_vector(e->type), g->lanes);
     CD_TRY(around(g, out, "(", e->a[0], order ? ", " : text, err));
     return around(g, out, "", e->a[1], ")", err);
+}
+
+static bool is_byte(cd_dtype t) { return cd_expr_dtype_bits(t) == 8; }
+
+/* Bytes by way of 32 bits: for that the compilers have instructions. */
+static cdmpp_status cast(cd_c_writer *g, cd_buf *out, const cd_expr *e, cdmpp_err *err) {
+    const cd_dtype from = e->a[0]->type;
+    if (!cd_c_has_vector(from) || !cd_c_has_vector(e->type)) return lane_by_lane(g, out, e, err);
+    if (is_byte(e->type)) cd_buf_putf(out, "cd_narrow_%s%u(", cd_c_vector(e->type), g->lanes);
+    cd_buf_puts(out, "__builtin_convertvector(");
+    if (is_byte(from)) cd_buf_putf(out, "cd_wide_%s%u(", cd_c_vector(from), g->lanes);
+    CD_TRY(cd_c_write_vector(g, out, e->a[0], err));
+    cd_buf_putf(out, "%s, cd_%s%u)%s", is_byte(from) ? ")" : "", is_byte(e->type) ? "i32x" : cd_c_vector(e->type), g->lanes, is_byte(e->type) ? ")" : "");
+    return CDMPP_OK;
 }
 
 /* A value that does not depend on the lane is a scalar, spread. An operator without a vector form is computed lane by lane. */
@@ -189,12 +211,7 @@ cdmpp_status cd_c_write_vector(cd_c_writer *g, cd_buf *out, const cd_expr *e, cd
     case CD_LOAD:   return load(g, out, e, err);
     case CD_SELECT: return choice(g, out, e, err);
     case CD_CALL:   return call(g, out, e, err);
-    case CD_CAST:
-        if (!vector_type(e->a[0]->type)) return lane_by_lane(g, out, e, err);
-        cd_buf_puts(out, "__builtin_convertvector(");
-        CD_TRY(cd_c_write_vector(g, out, e->a[0], err));
-        cd_buf_putf(out, ", cd_%c32x%u)", letter(e->type), g->lanes);
-        return CDMPP_OK;
-    default: return cd_expr_op_is_arith((cd_expr_op)e->op) ? binary(g, out, e, err) : lane_by_lane(g, out, e, err);
+    case CD_CAST:   return cast(g, out, e, err);
+    default: return cd_expr_op_is_arith((cd_expr_op)e->op) && !is_byte(e->type) ? binary(g, out, e, err) : lane_by_lane(g, out, e, err);
     }
 }

@@ -14,11 +14,9 @@ typedef struct {
     bool strict;          /* not asked for by the schedule: only where it surely pays */
 } candidate;
 
-static bool vector_type(cd_dtype t) { return t == CD_F32 || t == CD_I32; }
-
 static bool types_fit(void *ctx, const cd_expr *e) {
     (void)ctx;
-    return e->op == CD_STR || e->type == CD_BOOL || vector_type(e->type);
+    return e->op == CD_STR || e->type == CD_BOOL || cd_c_has_vector(e->type);
 }
 
 /* Factor of the lane; 0 where it occurs in no linear way or not at all, *linear false in the first case. */
@@ -82,7 +80,8 @@ static bool clean_load(candidate *j, const cd_expr *e) {
 static bool clean_call(candidate *j, const cd_expr *e) {
     if (!strcmp(e->u.name, "if_then_else") && e->n == 3)
         return !cd_expr_uses(e->a[0], j->loop->var) && clean(j, e->a[0]) && clean(j, e->a[1]) && clean(j, e->a[2]);
-    return e->n == 1 && e->type == CD_F32 && (!strcmp(e->u.name, "sqrt") || !strcmp(e->u.name, "rsqrt")) && clean(j, e->a[0]);
+    if (cd_expr_is_dot4(e)) return clean(j, e->a[0]) && clean(j, e->a[1]);
+    return e->n == 1 && e->type == CD_F32 && (!strcmp(e->u.name, "nearbyint") || !strcmp(e->u.name, "sqrt") || !strcmp(e->u.name, "rsqrt")) && clean(j, e->a[0]);
 }
 
 /* Can e be computed as a vector, without lanes that must be handled one by one? */
@@ -95,6 +94,7 @@ static bool clean(candidate *j, const cd_expr *e) {
         return !cd_expr_uses(e->a[0], j->loop->var) && clean(j, e->a[0]) && clean(j, e->a[1]) && clean(j, e->a[2]);
     case CD_ADD: case CD_SUB: case CD_MUL: case CD_MIN: case CD_MAX: break;
     case CD_DIV: if (e->type != CD_F32) return false; break;
+    case CD_CAST: if (!cd_c_has_vector(e->type) || !cd_c_has_vector(e->a[0]->type)) return false; break;
     default:
         if (cd_expr_uses(e, j->loop->var)) return false;
     }
@@ -115,7 +115,7 @@ static bool store_fits(candidate *j, const cd_ast_node *n, int32_t k) {
     bool linear, own = false;
     j->store = n;
     for (uint32_t d = 0; d < n->n; d++) own |= cd_expr_uses(n->x[d], j->loop->var);
-    if (!own || !vector_type(n->e->type) || n->e->type != g->plan.slot[n->tensor].dtype || !cd_expr_visit(n->e, types_fit, NULL))
+    if (!own || !cd_c_has_vector(n->e->type) || n->e->type != g->plan.slot[n->tensor].dtype || !cd_expr_visit(n->e, types_fit, NULL))
         return false;
     if (cd_c_tuple_end(g->nest, k, j->loop->end) > k + 1) return false;
     const bool known = flat_of(g, n->tensor, n->x, n->n, &flat);

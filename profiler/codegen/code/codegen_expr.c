@@ -222,6 +222,7 @@ static cdmpp_status call(cd_codegen_expr *w, const cd_expr *e, cdmpp_err *err) {
     if (is(e, "if_then_else", 3)) return choice(w, e, err);
     if (is(e, "likely", 1)) return cd_codegen_expr_write(w, e->a[0], err);
     if (is(e, "abs", 1)) return by_suffix(w, "abs", e, e->type, err);
+    if (cd_expr_is_dot4(e)) return function(w, e, "cd_dot4", 0, err);
     if (is(e, "reinterpret", 1)) return by_suffix(w, "as", e, e->type, err);
     if (!strcmp(e->u.name, "call_pure_extern") || !strcmp(e->u.name, "call_extern")) return call_by_name(w, e, err);
     CD_TRY(bits(w, e, &done, err));

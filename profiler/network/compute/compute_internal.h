@@ -84,5 +84,6 @@ uint32_t cd_te_compute_tile(cd_te_compute *c, const cd_fuse_node *n);
 uint32_t cd_te_compute_take(cd_te_compute *c, const cd_fuse_node *n);
 uint32_t cd_te_compute_gather(cd_te_compute *c, const cd_fuse_node *n);
 uint32_t cd_te_compute_resize(cd_te_compute *c, const cd_fuse_node *n);
+uint32_t cd_te_compute_pack4(cd_te_compute *c, const cd_fuse_node *n);
 uint32_t cd_te_compute_expr(cd_te_compute *c, const cd_fuse_node *n);
 #endif

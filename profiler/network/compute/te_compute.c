@@ -233,7 +233,7 @@ static uint32_t write(cd_te_compute *c, const cd_fuse_node *n) {
         [CD_FUSE_OP_ARG] = cd_te_compute_arg, [CD_FUSE_OP_CONCAT] = cd_te_compute_concat, [CD_FUSE_OP_RESHAPE] = cd_te_compute_reshape,
         [CD_FUSE_OP_TRANSPOSE] = cd_te_compute_transpose, [CD_FUSE_OP_SLICE] = cd_te_compute_slice, [CD_FUSE_OP_PAD] = cd_te_compute_padding,
         [CD_FUSE_OP_EXPAND] = cd_te_compute_expand, [CD_FUSE_OP_TILE] = cd_te_compute_tile, [CD_FUSE_OP_TAKE] = cd_te_compute_take,
-        [CD_FUSE_OP_GATHER] = cd_te_compute_gather, [CD_FUSE_OP_RESIZE] = cd_te_compute_resize,
+        [CD_FUSE_OP_GATHER] = cd_te_compute_gather, [CD_FUSE_OP_RESIZE] = cd_te_compute_resize, [CD_FUSE_OP_PACK4] = cd_te_compute_pack4,
     };
     if (cd_fuse_op_is_expr(n->op)) return cd_te_compute_expr(c, n);
     return table[n->op] ? table[n->op](c, n) : cd_compute_fail(c, "no compute definition for this operator");
@@ -254,7 +254,7 @@ static void remember(cd_te_compute *c, uint32_t node, uint32_t stage) {
 static bool is_argument(const cd_te_compute *c, uint32_t node) {
     const cd_fuse_node *n = &c->f->node[node];
     if (!member(c, node)) return true;
-    return n->op == CD_FUSE_OP_RESHAPE && is_argument(c, n->in[0]);
+    return cd_fuse_is_view(n) && is_argument(c, n->in[0]);
 }
 
 /* The stage of a node, written at its first use: the depth-first order of TVM's stages follows from that. */

@@ -1,5 +1,5 @@
 /* Operators that are one expression of their operands at the same position. They need no function: the list CD_FUSE_OPS_EXPR
- * (fusion.h) holds stage name, axis prefix and expression, in which $0, $1, $2 are operands, $p and $q parameters, $t the result's
+ * (fusion.h) holds stage name, axis prefix and expression, in which $0, $1, $2 are operands, $p, $q and $s parameters, $t the result's
  * type. */
 
 #include "profiler/network/compute/compute_internal.h"
@@ -18,10 +18,11 @@ static const row rows[] = {
 /* One $x of the expression. */
 static void put_part(cd_te_compute *c, const cd_fuse_node *n, const row *r, char what, const uint32_t *in) {
     char type[16];
-    const cd_dtype own = c->f->node[n->in[0]].dtype;
+    const cd_dtype own = n->op == CD_FUSE_OP_DEQUANTIZE ? n->dtype : c->f->node[n->in[0]].dtype;
     switch (what) {
     case 'p': cd_compute_put_literal(c, n->a.p, own); break;
     case 'q': cd_compute_put_literal(c, n->a.q, own); break;
+    case 's': cd_compute_put_literal(c, n->a.s, own); break;
     case 't': cd_compute_put(c, "%s", cd_expr_dtype_format(n->dtype, type, sizeof type)); break;
     default: cd_compute_load_at(c, in[what - '0'], r->axes, &n->shape); break;
     }

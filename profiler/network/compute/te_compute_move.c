@@ -156,6 +156,23 @@ uint32_t cd_te_compute_padding(cd_te_compute *c, const cd_fuse_node *n) {
     return moved(c, n, x, ix, n->a.mode == 1 ? "MirrorPadInput" : "EdgePadInput");
 }
 
+/* Four numbers of 8 bits along the axis as one word, the first in its lowest bits. Negative ones stand in two's complement, which of the
+ * fourth is the sign of the word. */
+uint32_t cd_te_compute_pack4(cd_te_compute *c, const cd_fuse_node *n) {
+    char ix[CD_GRAPH_MAX_RANK][CD_COMPUTE_INDEX_SIZE];
+    const uint32_t x = cd_compute_operand(c, n, 0), axis = (uint32_t)n->a.axis;
+    cd_compute_begin_axes(c, "ax", &n->shape);
+    for (uint32_t d = 0; d < n->shape.rank; d++) cd_compute_index_format(ix[d], "ax%u", d);
+    for (int64_t k = 0; k < 4; k++) {
+        cd_compute_index_format(ix[axis], "ax%u*4 + %lld", axis, (long long)k);
+        cd_compute_put(c, k < 3 ? "int32(" : "((int32(");
+        cd_compute_load(c, x, ix);
+        if (k < 3) cd_compute_put(c, ") %% 256*%d + ", 1 << 8 * k);
+        else cd_compute_put(c, ") + 128) %% 256 - 128)*16777216");
+    }
+    return cd_compute_end(c, "pack4", "injective", NULL);
+}
+
 /* ---- the same again ---- */
 
 uint32_t cd_te_compute_expand(cd_te_compute *c, const cd_fuse_node *n) {

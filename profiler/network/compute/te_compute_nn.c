@@ -26,7 +26,16 @@ static uint32_t padded(cd_te_compute *c, const conv *v, uint32_t x, const char *
         before[d + (v->last ? 1 : 2)] = v->a->before[d];
         after[d + (v->last ? 1 : 2)] = v->a->after[d];
     }
-    return cd_compute_pad(c, x, name, true, before, after, 0, v->n->dtype);
+    return cd_compute_pad(c, x, name, true, before, after, v->a->dot4 ? v->a->p : 0, v->n->dtype);
+}
+
+/* x*y, or of four pairs of 8 bits each, unsigned times signed: their sum. */
+static void multiply(cd_te_compute *c, bool dot4, uint32_t x, char (*ix)[CD_COMPUTE_INDEX_SIZE], uint32_t y, char (*iy)[CD_COMPUTE_INDEX_SIZE]) {
+    if (dot4) cd_compute_put(c, "dot4:int32(");
+    cd_compute_load(c, x, ix);
+    cd_compute_put(c, dot4 ? ", " : "*");
+    cd_compute_load(c, y, iy);
+    if (dot4) cd_compute_put(c, ")");
 }
 
 /* y*stride + r*dilation */
@@ -75,9 +84,7 @@ static uint32_t plain_conv(cd_te_compute *c, const conv *v, uint32_t x, uint32_t
     }
     cd_compute_index_format(iw[v->last ? n + 1 : 0], "ff");
     cd_compute_index_format(iw[v->last ? n : 1], "rc");
-    cd_compute_load(c, pad, ix);
-    cd_compute_put(c, "*");
-    cd_compute_load(c, w, iw);
+    multiply(c, v->a->dot4, pad, ix, w, iw);
     if (v->last && n == 2 && v->a->groups == 1) cd_compute_mark_layout_free(c, w);
     cd_compute_index_format(name, "%sconv%ud_%s", v->a->groups > 1 ? "group_" : "", n, orders[v->last][n - 1]);
     return cd_compute_end(c, name, name, "\"sum\"");
@@ -238,9 +245,7 @@ static uint32_t product(cd_te_compute *c, const cd_fuse_node *n, bool batch) {
     cd_compute_add_axis(c, "i", n->shape.dim[batch]);
     cd_compute_add_axis(c, "j", n->shape.dim[1 + batch]);
     cd_compute_add_reduce_axis(c, "k", a->dim[batch + !tx]);
-    cd_compute_load(c, x, ix + !batch);
-    cd_compute_put(c, "*");
-    cd_compute_load(c, y, iy + !batch);
+    multiply(c, n->a.dot4, x, ix + !batch, y, iy + !batch);
     if (!n->a.mode) cd_compute_mark_layout_free(c, y);
     return cd_compute_end(c, name, batch ? "batch_matmul" : n->a.mode ? "matmul" : "dense", "\"sum\"");
 }

@@ -128,7 +128,7 @@ uint32_t cd_fuse_import_shift(cd_fuse_importer *m, uint32_t x, uint32_t c) {
 /* ---- the walk ---- */
 
 static const cd_fuse_import_rule *rule_of(const char *op) {
-    const cd_fuse_import_rule *const table[] = {cd_fuse_import_rules_elementwise, cd_fuse_import_rules_nn, cd_fuse_import_rules_move, cd_fuse_import_rules_rnn};
+    const cd_fuse_import_rule *const table[] = {cd_fuse_import_rules_elementwise, cd_fuse_import_rules_nn, cd_fuse_import_rules_move, cd_fuse_import_rules_rnn, cd_fuse_import_rules_quantize};
     for (size_t t = 0; t < sizeof table / sizeof *table; t++)
         for (const cd_fuse_import_rule *r = table[t]; r->op; r++)
             if (!strcmp(r->op, op)) return r;
@@ -163,16 +163,16 @@ static void external(cd_fuse_importer *m, uint32_t node) {
 static const char *why_not(const cd_graph_node *n) {
     if (!strcmp(n->domain, "cdmpp.gradient")) return "this operator has no gradient";
     if (strstr(n->op, "QuantizeLinear") || !strncmp(n->op, "QLinear", 7) || strstr(n->op, "Integer"))
-        return "no compute definition for this operator: those of quantised networks have none, export the network in float32";
+        return "no compute definition for this operator: of those of quantised networks QuantizeLinear, DequantizeLinear, QLinearConv and QLinearMatMul have one";
     return "no compute definition for this operator";
 }
 
-/* Folded nodes need nothing: their tensors are leaves. A rule that gives no node for a result that is read has failed. */
+/* Folded nodes need nothing: their tensors are leaves. But of a quantised weight the numbers of 8 bits are wanted. A rule that gives no node for a result that is read has failed. */
 static void one(cd_fuse_importer *m, uint32_t node) {
     m->n = &m->g->node[node];
     m->f->origin = node;
     m->why = NULL;
-    if (m->n->folded) return;
+    if (m->n->folded && strcmp(m->n->op, "DequantizeLinear") != 0) return;
     const cd_fuse_import_rule *r = m->n->opaque ? NULL : rule_of(m->n->op);
     if (r) r->fn(m);
     else if (m->n->opaque || !cd_fuse_import_elementwise(m)) m->why = why_not(m->n);

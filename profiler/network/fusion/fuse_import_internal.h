@@ -5,7 +5,7 @@
  *
  * A rule reads operands with cd_fuse_import_input, adds nodes (fusion.h) and gives results with cd_fuse_import_output. Where it
  * cannot, it sets m->why to a reason of static text: the operator becomes an EXTERN node and is listed as unsupported. A result
- * that nobody reads needs no node. To add an operator: a row in one of the four tables; one that is a single expression of its
+ * that nobody reads needs no node. To add an operator: a row in one of the tables; one that is a single expression of its
  * operands needs only a line of CD_FUSE_OPS_EXPR (fusion.h) and of `plain` (fuse_import_elementwise.c).
  * Private to the room. */
 #ifndef CD_FUSE_IMPORT_INTERNAL_H
@@ -59,5 +59,10 @@ bool cd_fuse_import_elementwise(cd_fuse_importer *m);
 bool cd_fuse_import_mark_shared(cd_fuse_importer *m, uint32_t node);
 bool cd_fuse_import_is_shared(const cd_fuse_importer *m, uint32_t node);
 
-extern const cd_fuse_import_rule cd_fuse_import_rules_elementwise[], cd_fuse_import_rules_nn[], cd_fuse_import_rules_move[], cd_fuse_import_rules_rnn[]; /* end with op NULL */
+/* The window of m->n, a convolution, over nodes x and w, without its bias; the product of nodes a and b as MatMul defines it. 0 with m->why. */
+uint32_t cd_fuse_import_conv(cd_fuse_importer *m, cd_fuse_op op, uint32_t x, uint32_t w);
+uint32_t cd_fuse_import_matmul(cd_fuse_importer *m, uint32_t a, uint32_t b);
+
+extern const cd_fuse_import_rule cd_fuse_import_rules_elementwise[], cd_fuse_import_rules_nn[], cd_fuse_import_rules_move[], cd_fuse_import_rules_rnn[],
+    cd_fuse_import_rules_quantize[]; /* end with op NULL */
 #endif

@@ -48,15 +48,19 @@ static uint32_t biased(cd_fuse_importer *m, uint32_t x, uint32_t k) {
     return cd_fuse_binary(m->f, CD_FUSE_OP_ADD, x, cd_fuse_import_channels(m, cd_fuse_import_input(m, k), cd_fuse_import_shape(m, x)->rank));
 }
 
-static void convolution(cd_fuse_importer *m, cd_fuse_op op) {
-    uint32_t in[2] = {cd_fuse_import_input(m, 0), cd_fuse_import_input(m, 1)};
+uint32_t cd_fuse_import_conv(cd_fuse_importer *m, cd_fuse_op op, uint32_t x, uint32_t w) {
+    uint32_t in[2] = {x, w};
     cd_fuse_attr a = {.groups = cd_graph_node_int(m->n, "group", 1)};
-    if (!window(m, &a, cd_fuse_import_shape(m, in[0])->rank - 2)) return;
+    if (!window(m, &a, cd_fuse_import_shape(m, in[0])->rank - 2)) return 0;
     memcpy(a.kernel, cd_fuse_import_shape(m, in[1])->dim + 2, a.n * sizeof *a.kernel);
     if (op == CD_FUSE_OP_CONVT) ints(m, "output_padding", a.v, a.n, 0);
     else in[0] = take_padding(m, in[0], &a, false);
-    const cd_fuse_node *x = &m->f->node[in[0]];
-    cd_fuse_import_output(m, 0, biased(m, cd_fuse_add_node(m->f, op, x->dtype, cd_fuse_import_result_shape(m), in, 2, &a), 2));
+    return cd_fuse_add_node(m->f, op, m->f->node[in[0]].dtype, cd_fuse_import_result_shape(m), in, 2, &a);
+}
+
+static void convolution(cd_fuse_importer *m, cd_fuse_op op) {
+    const uint32_t y = cd_fuse_import_conv(m, op, cd_fuse_import_input(m, 0), cd_fuse_import_input(m, 1));
+    if (!m->why) cd_fuse_import_output(m, 0, biased(m, y, 2));
 }
 
 static void conv(cd_fuse_importer *m) { convolution(m, CD_FUSE_OP_CONV); }
@@ -279,11 +283,12 @@ static cd_graph_shape lead_of(const cd_graph_shape *a, const cd_graph_shape *b) 
 
 /* Operands of rank 1 get a dimension. A right operand with two dimensions is a weight for all rows: one dense product. Else leading
  * dimensions broadcast and become the batch. */
-static void matmul(cd_fuse_importer *m) {
-    uint32_t a = at_least_two(m, cd_fuse_import_input(m, 0), true), b = at_least_two(m, cd_fuse_import_input(m, 1), false), y;
+uint32_t cd_fuse_import_matmul(cd_fuse_importer *m, uint32_t a, uint32_t b) {
+    uint32_t y;
+    a = at_least_two(m, a, true), b = at_least_two(m, b, false);
     const cd_graph_shape sa = *cd_fuse_import_shape(m, a), sb = *cd_fuse_import_shape(m, b), *out = cd_fuse_import_result_shape(m);
     int how = CD_FUSE_TRANSPOSED_Y;
-    if (sa.rank < 2 || sb.rank < 2) return;
+    if (sa.rank < 2 || sb.rank < 2) return 0;
     if (sa.rank == 2 || sb.rank > 2) a = as_it_lies(m, a, CD_FUSE_TRANSPOSED_X, &how);
     b = as_it_lies(m, b, CD_FUSE_TRANSPOSED_Y, &how);
     if (sb.rank == 2) {
@@ -294,7 +299,12 @@ static void matmul(cd_fuse_importer *m) {
         const uint32_t left = batches(m, a, &lead), right = batches(m, b, &lead);
         y = m->g->training ? product(m, left, right, how) : cd_fuse_bmm(m->f, left, flip(m, right));
     }
-    cd_fuse_import_output(m, 0, cd_fuse_reshape(m->f, y, out));
+    return cd_fuse_reshape(m->f, y, out);
+}
+
+static void matmul(cd_fuse_importer *m) {
+    const uint32_t y = cd_fuse_import_matmul(m, cd_fuse_import_input(m, 0), cd_fuse_import_input(m, 1));
+    if (y) cd_fuse_import_output(m, 0, y);
 }
 
 const cd_fuse_import_rule cd_fuse_import_rules_nn[] = {

@@ -259,11 +259,26 @@ static void transpose(layout *l, uint32_t i) {
     else keep(l, i);
 }
 
+/* Channels in words: they lie in a row where they are last. */
+static void pack(layout *l, uint32_t i) {
+    const cd_fuse_node *n = old(l, i);
+    if (!l->last || n->shape.rank < 4) {
+        keep(l, i);
+        return;
+    }
+    const cd_graph_shape s = last_shape(&n->shape);
+    const cd_fuse_attr a = {.axis = moved(n->a.axis, n->shape.rank)};
+    const uint32_t in = last(l, n->in[0]);
+    l->node[i].to = same_as(l, n, &s, &in, &a);
+    l->node[i].form = LAST;
+}
+
 static void one(layout *l, uint32_t i) {
     const cd_fuse_node *n = old(l, i);
     l->f->origin = n->origin;
     if (n->is_const || n->op == CD_FUSE_OP_LEAF) keep(l, i);
     else if (n->op == CD_FUSE_OP_CONV) conv(l, i);
+    else if (n->op == CD_FUSE_OP_PACK4) pack(l, i);
     else if (n->op == CD_FUSE_OP_RESHAPE) view(l, i);
     else if (n->op == CD_FUSE_OP_TRANSPOSE) transpose(l, i);
     else if (n->op == CD_FUSE_OP_REDUCE) reduce(l, i);

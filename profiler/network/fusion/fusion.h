@@ -17,6 +17,7 @@
  * Failure is sticky: f->st is set, later calls add nothing and return 0. One thread. */
 #ifndef CD_FUSION_H
 #define CD_FUSION_H
+#include "profiler/network/fusion/fuse_quantize.h"
 #include "profiler/network/fusion/fusion_rules.h"
 #include "profiler/network/graph/graph.h"
 
@@ -31,8 +32,8 @@ typedef enum cd_fuse_pattern { CD_FUSE_PATTERN_ELEM, CD_FUSE_PATTERN_BROADCAST, 
     X(SOFTMAX, "softmax", OPAQUE) X(LOGSOFTMAX, "log_softmax", OPAQUE) X(REDUCE, "reduce", REDUCE) X(ARG, "arg_reduce", REDUCE) \
     X(TUPLE, "tuple", TUPLE) X(CONCAT, "concatenate", INJECTIVE) X(RESHAPE, "reshape", INJECTIVE) X(TRANSPOSE, "transpose", INJECTIVE) \
     X(SLICE, "strided_slice", INJECTIVE) X(PAD, "pad", INJECTIVE) X(EXPAND, "broadcast_to", BROADCAST) X(TAKE, "take", INJECTIVE) \
-    X(GATHER, "gather", INJECTIVE) X(RESIZE, "resize", INJECTIVE) X(TILE, "tile", INJECTIVE)
-/* ... and operators that are one expression of their operands $0, $1, $2 (broadcast), parameters $p, $q and
+    X(GATHER, "gather", INJECTIVE) X(RESIZE, "resize", INJECTIVE) X(TILE, "tile", INJECTIVE) X(PACK4, "pack4", OPAQUE)
+/* ... and operators that are one expression of their operands $0, $1, $2 (broadcast), parameters $p, $q, $s and
  * the result's type $t: X(id, name, pattern, operands, TVM's name of the stage, prefix of its axes, expression). Unary ones come before
  * ADD, comparisons and logic are EQ .. OR: fuse_node.c tests these ranges. */
 #define CD_FUSE_OPS_EXPR(X) \
@@ -64,6 +65,7 @@ typedef enum cd_fuse_pattern { CD_FUSE_PATTERN_ELEM, CD_FUSE_PATTERN_BROADCAST, 
     X(CAST, "cast", ELEM, 1, "T_cast", "ax", "$t($0)") \
     X(LEAKY, "leaky_relu", ELEM, 1, "T_leaky_relu", "ax", "select($0 > 0, $0, $0*$p)") \
     X(ELU, "elu", ELEM, 1, "T_elu", "ax", "select($0 > 0, $0*$q, (exp($0) - 1)*$p)") \
+    X(QSCALE, "quantisation_scale", ELEM, 1, "T_qscale", "ax", "select($0 > 0, $0*$p, 1.0)") \
     X(ADD, "add", BROADCAST, 2, "T_add", "ax", "$0 + $1") \
     X(SUB, "subtract", BROADCAST, 2, "T_subtract", "ax", "$0 - $1") \
     X(MUL, "multiply", BROADCAST, 2, "T_multiply", "ax", "$0*$1") \
@@ -76,6 +78,9 @@ typedef enum cd_fuse_pattern { CD_FUSE_PATTERN_ELEM, CD_FUSE_PATTERN_BROADCAST, 
     X(MAX, "maximum", BROADCAST, 2, "T_maximum", "ax", "max($0, $1)") \
     X(MIN, "minimum", BROADCAST, 2, "T_minimum", "ax", "min($0, $1)") \
     X(PRELU, "prelu", BROADCAST, 2, "T_prelu", "ax", "select($0 > 0, $0, $0*$1)") \
+    X(QUANTIZE, "quantize", BROADCAST, 2, "T_quantize", "ax", "$t(max(min(nearbyint($0/$1) + $s, $q), $p))") \
+    X(REQUANTIZE, "quantize", BROADCAST, 2, "T_quantize", "ax", "$t(max(min(nearbyint($0*$1) + $s, $q), $p))") \
+    X(DEQUANTIZE, "dequantize", BROADCAST, 2, "T_dequantize", "ax", "(float32($0) - $s)*$1") \
     X(EQ, "equal", BROADCAST, 2, "T_equal", "ax", "$0 == $1") \
     X(LT, "less", BROADCAST, 2, "T_less", "ax", "$0 < $1") \
     X(LE, "less_equal", BROADCAST, 2, "T_less_equal", "ax", "$0 <= $1") \
@@ -104,8 +109,9 @@ typedef struct cd_fuse_attr {
     bool last;                  /* channels are the last dimension */
     bool keepdims, ceil, include_pad, is_max;
     int mode;                   /* cd_fuse_reduction; of PAD, RESIZE */
-    double p, q;                /* parameters of an expression; of LRN alpha, beta */
-    double s;                   /* bias of LRN */
+    double p, q;                /* parameters of an expression; of LRN alpha, beta; p: of a dot4 convolution the word in its padding */
+    double s;                   /* bias of LRN; zero point of QUANTIZE, DEQUANTIZE */
+    bool dot4;                  /* CONV, DENSE: operands are words of four numbers of 8 bits (PACK4), results 32 bits: quantize.h */
 } cd_fuse_attr;
 
 typedef struct cd_fuse_node {
@@ -136,6 +142,8 @@ typedef struct cd_fuse_graph {
     uint32_t *group;            /* (n) after cd_fuse_groups */
     uint32_t n_bad, cap_bad;
     cd_fuse_unsupported *bad;       /* (n_bad) operators without a definition */
+    uint32_t n_layer, cap_layer, n_observed;
+    cd_quantize_layer *layer;   /* (n_layer) after cd_fuse_quantize; of its results the last n_observed are observed tensors */
     cd_fusion_rules open;       /* after cd_fuse_groups: rules that were asked for and are not known */
     uint32_t origin;            /* for nodes that are added */
     cdmpp_status st;
@@ -145,6 +153,8 @@ typedef struct cd_fuse_graph {
 /* TVM's name of an operator, and its pattern. */
 const char *cd_fuse_op_name(cd_fuse_op op);
 cd_fuse_pattern cd_fuse_op_pattern(cd_fuse_op op);
+/* The same bytes under another shape or type: nothing runs. */
+static inline bool cd_fuse_is_view(const cd_fuse_node *n) { return n->op == CD_FUSE_OP_RESHAPE || (n->op == CD_FUSE_OP_PACK4 && !n->is_const && n->a.axis + 1 == n->shape.rank); }
 static inline bool cd_fuse_op_is_expr(cd_fuse_op op) { return op >= CD_FUSE_OP_RELU; }
 
 /* ---- nodes (fuse_node.c): each appends a node and returns its number. Shapes are inferred; operands that do not fit set ESCHEMA ---- */
@@ -188,6 +198,8 @@ uint32_t cd_fuse_fail(cd_fuse_graph *f, cdmpp_status st, const char *fmt, ...) _
 /* Operators of f->g -> nodes, with batch norms folded into weights. Operators without a
  * definition become EXTERN nodes and are listed in f->bad. Errors: ENOMEM, ESCHEMA. */
 cdmpp_status cd_fuse_import(cd_fuse_graph *f, cdmpp_err *err);
+/* The same network with layers in 8 bits: fuse_quantize.h. q NULL: as the file says. Errors: EINVALID (not as many ranges as tensors), ENOMEM. */
+cdmpp_status cd_fuse_quantize(const cd_fuse_graph *from, const cd_quantize *q, CD_GIVE cd_fuse_graph **out, cdmpp_err *err);
 /* The same network with channels last around convolutions (if `last`), and with rows
  * of matrix products kept two-dimensional through element-wise operators. Errors: ENOMEM. */
 cdmpp_status cd_fuse_layout(const cd_fuse_graph *from, bool last, CD_GIVE cd_fuse_graph **out, cdmpp_err *err);

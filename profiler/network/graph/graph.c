@@ -101,7 +101,7 @@ cdmpp_status cd_graph_constant(cd_graph *g, const char *name, cd_dtype t, const 
     cd_graph_tensor x;
     CD_TRY(source(g, name, t, s, &x, err));
     const int64_t n = cd_graph_shape_elements(s);
-    if (n > CD_GRAPH_MAX_VALUE || n > CD_GRAPH_MAX_VALUES - g->n_value) {
+    if (n > (g->contents ? CD_GRAPH_MAX_VALUES : CD_GRAPH_MAX_VALUE) || n > CD_GRAPH_MAX_VALUES - g->n_value) {
         x.is_weight = true; /* too much to keep: a shape like any other weight */
         return cd_graph_publish(g, &x, tensor, err);
     }

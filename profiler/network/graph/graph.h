@@ -86,6 +86,7 @@ typedef struct cd_graph {
     uint32_t n_input, n_output; /* of the network, weights not among them */
     uint32_t *input, *output;
     int opset;                  /* 13 unless the maker changes it */
+    bool contents;              /* constants of any length are kept, up to CD_GRAPH_MAX_VALUES together */
     bool training;              /* an iteration (graph_grad.h): products read transposed operands as they lie */
     int64_t n_value;            /* folded elements so far, CD_GRAPH_MAX_VALUES at most: more stay unknown */
 } cd_graph;

@@ -60,7 +60,7 @@ static cdmpp_status read_graph(cd_onnx_reader *r, cdmpp_err *err) {
 
 static cdmpp_status parse(cd_onnx_reader *r, const void *data, size_t n, cdmpp_err *err) {
     cd_buf slim = {0};
-    cdmpp_status st = cd_onnx_strip(data, n, &slim, err);
+    cdmpp_status st = cd_onnx_strip(data, n, r->o->contents, &slim, err);
     if (!st) st = unpack(r->a, &slim, &r->model, err);
     cd_buf_free(&slim);
     if (!st) st = check_model(r->model, r->g, err);
@@ -76,6 +76,7 @@ cdmpp_status cd_onnx_parse(const void *data, size_t n, const char *name, const c
     *out = NULL;
     if (r.o->batch < 0 || r.o->batch > (int64_t)1 << 32) return CD_FAIL(err, EUSAGE, "a batch of %lld", (long long)r.o->batch);
     CD_TRY(cd_graph_new(name, &r.g, err));
+    r.g->contents = r.o->contents;
     const cdmpp_status st = parse(&r, data, n, err);
     cd_arena_free(&scratch);
     if (st) {

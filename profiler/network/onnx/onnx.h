@@ -50,6 +50,7 @@ typedef struct cd_onnx_options {
     uint32_t n_dim;
     const char *const *input;   /* (n_input) names of the data inputs */
     uint32_t n_input;
+    bool contents;              /* all contents of weights are kept, CD_GRAPH_MAX_VALUES numbers at most: to compute with them */
 } cd_onnx_options;
 
 typedef struct cd_onnx_miss {

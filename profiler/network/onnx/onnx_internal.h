@@ -11,6 +11,7 @@
 typedef struct cd_onnx_wire {
     const unsigned char *p;
     size_t at, end;
+    bool all;                   /* of cd_onnx_strip */
 } cd_onnx_wire;
 
 /* The number at w->at, which moves behind it. Errors: EPARSE. */
@@ -163,5 +164,5 @@ int64_t cd_onnx_opset(CdOnnx__OperatorSetIdProto *const *set, size_t n);
 #define CD_ONNX_MAX_STRIPPED ((size_t)256 << 20)
 
 /* The n bytes of a serialized ModelProto, without large contents, appended to *out. Errors: EPARSE (with the byte), ERANGE, ENOMEM. */
-cdmpp_status cd_onnx_strip(const void *data, size_t n, cd_buf *out, cdmpp_err *err);
+cdmpp_status cd_onnx_strip(const void *data, size_t n, bool all, cd_buf *out, cdmpp_err *err); /* all: large contents stay */
 #endif

@@ -17,7 +17,7 @@ typedef struct {
 } pair;
 
 static cdmpp_status read_pair(const unsigned char *p, size_t n, pair *out, cdmpp_err *err) {
-    cd_onnx_wire w = {p, 0, n};
+    cd_onnx_wire w = {p, 0, n, false};
     *out = (pair){0};
     while (w.at < w.end) {
         uint64_t tag;
@@ -34,7 +34,7 @@ static cdmpp_status read_pair(const unsigned char *p, size_t n, pair *out, cdmpp
 /* Calls for each top-level field: its bytes with the tag, and the pair if it is one of this key. Nothing is changed by fields of no length: a file that is
  * no model has a wrong tag or length somewhere. */
 static cdmpp_status walk(const char *data, size_t n, const char *key, cd_buf *others, pair *found, cdmpp_err *err) {
-    cd_onnx_wire w = {(const unsigned char *)data, 0, n};
+    cd_onnx_wire w = {(const unsigned char *)data, 0, n, false};
     while (w.at < w.end) {
         const size_t begin = w.at;
         uint64_t tag;

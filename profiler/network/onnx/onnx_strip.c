@@ -74,7 +74,7 @@ static cdmpp_status walk(cd_onnx_wire *w, int message, int depth, cd_buf *out, c
 
 /* A message in a message: its length comes first, so it is made beside. */
 static cdmpp_status inner(const cd_onnx_wire *w, size_t n, int message, int depth, cd_buf *out, cdmpp_err *err) {
-    cd_onnx_wire in = {w->p, w->at, w->at + n};
+    cd_onnx_wire in = {w->p, w->at, w->at + n, w->all};
     cd_buf b = {0};
     cdmpp_status st = walk(&in, message, depth + 1, &b, err);
     if (!st) {
@@ -94,7 +94,7 @@ static cdmpp_status field(cd_onnx_wire *w, int message, int depth, cd_buf *out, 
     const unsigned type = (unsigned)(tag & 7);
     const int to = fate(message, tag >> 3);
     CD_TRY(cd_onnx_wire_extent(w, type, &n, err));
-    if (to == DROP || (to == DROP_LARGE && n > LARGE)) {
+    if (to == DROP || (to == DROP_LARGE && n > LARGE && !w->all)) {
         w->at += n;
         return CDMPP_OK;
     }
@@ -120,7 +120,7 @@ static cdmpp_status walk(cd_onnx_wire *w, int message, int depth, cd_buf *out, c
     return CDMPP_OK;
 }
 
-cdmpp_status cd_onnx_strip(const void *data, size_t n, cd_buf *out, cdmpp_err *err) {
-    cd_onnx_wire w = {data, 0, n};
+cdmpp_status cd_onnx_strip(const void *data, size_t n, bool all, cd_buf *out, cdmpp_err *err) {
+    cd_onnx_wire w = {data, 0, n, all};
     return walk(&w, MODEL, 0, out, err);
 }

@@ -143,7 +143,7 @@ cdmpp_status cd_onnx_tensor(cd_onnx_reader *r, const CdOnnx__TensorProto *t, con
     CD_TRY(dims_of(t, &s, err));
     if (!cd_graph_dtype(t->data_type, &type)) return CD_FAIL(err, EUNSUPPORTED, "\"%s\": type %d", name, t->data_type);
     const int64_t n = cd_graph_shape_elements(&s);
-    if (n <= (weight && cd_expr_dtype_is_float(type) ? FEW : CD_GRAPH_MAX_VALUE)) CD_TRY(cd_onnx_content(r, t, n, &v, &f, err));
+    if (r->o->contents || n <= (weight && cd_expr_dtype_is_float(type) ? FEW : CD_GRAPH_MAX_VALUE)) CD_TRY(cd_onnx_content(r, t, n, &v, &f, err));
     if (!v && !f) return cd_graph_weight(r->g, name, type, &s, tensor, err);
     CD_TRY(cd_graph_constant(r->g, name, type, &s, v, f, tensor, err));
     if (weight && f) r->g->tensor[*tensor].is_weight = true;

@@ -72,7 +72,7 @@ const char *cd_onnx_writer_input(cd_onnx_writer *f, const char *name, cd_onnx_ty
 const char *cd_onnx_writer_constant(cd_onnx_writer *f, const char *name, cd_onnx_type type, const int64_t *dim, size_t n_dim, const void *value) {
     CdOnnx__TensorProto *t = NEW(f, CdOnnx__TensorProto, CD_ONNX__TENSOR_PROTO__INIT);
     if (!name) name = fresh(f);
-    size_t n = type == CD_ONNX_F32 ? 4 : 8;
+    size_t n = type == CD_ONNX_U8 || type == CD_ONNX_I8 ? 1 : type == CD_ONNX_F32 || type == CD_ONNX_I32 ? 4 : 8;
     for (size_t i = 0; i < n_dim; i++) n *= (size_t)dim[i];
     if (!t || !(t->dims = take(f, dim, n_dim, sizeof *t->dims)) || !(t->raw_data.data = take(f, value, n, 1))) return name;
     t->n_dims = n_dim;

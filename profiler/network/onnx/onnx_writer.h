@@ -15,7 +15,7 @@
 #include "base/core/core.h"
 
 enum { CD_ONNX_OPSET = 17, CD_ONNX_ML_OPSET = 1, CD_ONNX_IR = 8 };
-typedef enum { CD_ONNX_F32 = 1, CD_ONNX_I64 = 7, CD_ONNX_F64 = 11 } cd_onnx_type;
+typedef enum { CD_ONNX_F32 = 1, CD_ONNX_U8 = 2, CD_ONNX_I8 = 3, CD_ONNX_I32 = 6, CD_ONNX_I64 = 7, CD_ONNX_F64 = 11 } cd_onnx_type;
 
 typedef struct cd_onnx_writer_list {
     void **item; /* messages of protobuf-c */

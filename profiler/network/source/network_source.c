@@ -46,7 +46,7 @@ static cdmpp_status iteration(cd_graph **g, const cd_onnx_miss **miss, uint32_t 
 }
 
 static cdmpp_status read_graph(const cd_network_source *s, cd_graph **g, const cd_onnx_miss **miss, uint32_t *n_miss, cdmpp_err *err) {
-    const cd_onnx_options onnx = {.batch = s->batch, .dim = s->dim, .n_dim = s->n_dim, .input = s->input, .n_input = s->n_input};
+    const cd_onnx_options onnx = {.batch = s->batch, .dim = s->dim, .n_dim = s->n_dim, .input = s->input, .n_input = s->n_input, .contents = s->contents};
     const cd_zoo_options zoo = {.batch = s->batch, .size = s->size};
     *miss = NULL;
     *n_miss = 0;

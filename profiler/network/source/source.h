@@ -24,6 +24,7 @@ typedef struct cd_network_source {
     const char *const *dim;     /* (n_dim) ONNX: "NAME=N", as cd_onnx_options */
     const char *const *input;   /* (n_input) ONNX: inputs that are data */
     uint32_t n_dim, n_input;
+    bool contents;              /* ONNX: as cd_onnx_options */
     bool training;              /* forward, backward and update of one iteration */
 } cd_network_source;
 

@@ -32,7 +32,7 @@ void cd_workload_free(cd_workload *w) {
 }
 
 uint32_t cd_workload_base_node(const cd_fuse_graph *f, uint32_t node) {
-    while (f->node[node].op == CD_FUSE_OP_RESHAPE) node = f->node[node].in[0];
+    while (cd_fuse_is_view(&f->node[node])) node = f->node[node].in[0];
     return node;
 }
 
@@ -116,7 +116,7 @@ static cdmpp_status set_up(cd_workload_builder *b) {
     b->w->buffer = CD_NEWN(a, cd_workload_buffer, n);
     b->w->node = CD_NEWN(a, cd_workload_node, b->w->graph->n_node + 1);
     b->w->unsupported = CD_NEWN(a, cd_workload_unsupported, b->w->graph->n_node + b->f->n_bad + n + b->o->n_missing);
-    b->w->output = CD_NEWN(a, uint32_t, b->w->graph->n_output + 1);
+    b->w->output = CD_NEWN(a, uint32_t, b->f->n_out + 1);
     if (!b->group_of || !b->buffer_of || !b->def || !b->slot || !b->w->task || !b->w->group || !b->w->buffer || !b->w->node ||
         !b->w->unsupported || !b->w->output)
         return CD_FAIL(b->err, ENOMEM, "out of memory for a workload");
@@ -144,39 +144,63 @@ static cdmpp_status take_apart(cd_workload_builder *b) {
     return load(b);
 }
 
-/* Import, layout, groups: the nodes that remain. */
-static cdmpp_status fused(const cd_graph *g, const cd_workload_options *o, const cd_fuse_graph **bad, cd_fuse_graph **first, cd_fuse_graph **f, cdmpp_err *err) {
-    CD_TRY(cd_fuse_new(g, first, err));
-    *bad = *first;
-    CD_TRY(cd_fuse_import(*first, err));
-    CD_TRY(cd_fuse_layout(*first, channels_last(o), f, err));
-    (*f)->bad = (*first)->bad;
-    (*f)->n_bad = (*first)->n_bad;
-    return cd_fuse_groups(*f, o->max_depth ? o->max_depth : 256, o->rules, err);
+/* The fusion graphs on the way; they are needed only here. */
+typedef struct graphs {
+    cd_fuse_graph *first, *exact, *f;
+} graphs;
+
+/* Of networks without quantisation nothing changes, so that nothing is copied. */
+static bool is_quantised(const cd_fuse_graph *f, const cd_workload_options *o) {
+    if (o->quantize && o->quantize->mode != CD_QUANTIZE_FILE) return true;
+    for (uint32_t i = 1; i < f->n; i++)
+        if (f->node[i].op == CD_FUSE_OP_DEQUANTIZE) return true;
+    return false;
 }
 
-/* The fusion graphs are needed only here. `bad` lists what the import did not support. */
+/* Import, 8 bits, layout, groups: the nodes that remain. */
+static cdmpp_status fused(const cd_graph *g, const cd_workload_options *o, graphs *s, cdmpp_err *err) {
+    CD_TRY(cd_fuse_new(g, &s->first, err));
+    CD_TRY(cd_fuse_import(s->first, err));
+    if (is_quantised(s->first, o)) CD_TRY(cd_fuse_quantize(s->first, o->quantize, &s->exact, err));
+    CD_TRY(cd_fuse_layout(s->exact ? s->exact : s->first, channels_last(o), &s->f, err));
+    s->f->bad = s->first->bad;
+    s->f->n_bad = s->first->n_bad;
+    return cd_fuse_groups(s->f, o->max_depth ? o->max_depth : 256, o->rules, err);
+}
+
+static cdmpp_status keep_layers(cd_workload *w, const cd_fuse_graph *f, cdmpp_err *err) {
+    if (!f) return CDMPP_OK;
+    cd_quantize_layer *layer = CD_NEWN(&w->arena, cd_quantize_layer, f->n_layer + 1);
+    if (!layer) return CD_FAIL(err, ENOMEM, "out of memory for a workload");
+    if (f->n_layer) memcpy(layer, f->layer, f->n_layer * sizeof *layer);
+    w->layer = layer;
+    w->n_layer = f->n_layer;
+    w->n_observed = f->n_observed;
+    return CDMPP_OK;
+}
+
 cdmpp_status cd_workload_build(const cd_graph *g, const cd_workload_options *o, cd_workload **out, cdmpp_err *err) {
     static const cd_workload_options none = {0};
-    cd_fuse_graph *first = NULL, *f = NULL;
-    const cd_fuse_graph *bad = NULL;
+    graphs s = {0};
     cd_workload *w = cd_mem_zalloc(1, sizeof *w);
     *out = NULL;
     if (!w) return CD_FAIL(err, ENOMEM, "out of memory for a workload");
     w->graph = g;
     if (!o) o = &none;
-    cdmpp_status st = fused(g, o, &bad, &first, &f, err);
-    cd_workload_builder b = {.w = w, .o = o, .f = f, .err = err};
+    cdmpp_status st = fused(g, o, &s, err);
+    cd_workload_builder b = {.w = w, .o = o, .f = s.f, .err = err};
+    if (!st) st = keep_layers(w, s.exact, err);
     if (!st) st = take_apart(&b);
     if (!st) {
-        w->open = f->open;
-        f->open = (cd_fusion_rules){0};
+        w->open = s.f->open;
+        s.f->open = (cd_fusion_rules){0};
     }
     cd_te_compute_free(b.c);
     cd_task_registry_free(b.one);
     cd_arena_free(&b.scratch);
-    cd_fuse_free(f);
-    cd_fuse_free(first);
+    cd_fuse_free(s.f);
+    cd_fuse_free(s.exact);
+    cd_fuse_free(s.first);
     if (st) cd_workload_free(w);
     else *out = w;
     return st;

@@ -41,6 +41,7 @@ typedef struct cd_workload_options {
     const cd_fusion_rules *rules; /* of a back end: fusion.h; NULL: TVM's alone */
     const cd_workload_unsupported *missing; /* (n_missing) nodes that the graph's reader did not support: listed too, with the reader's reasons. Must live as long as the workload */
     uint32_t n_missing;
+    const cd_quantize *quantize; /* layers in 8 bits: fuse_quantize.h; NULL: as the file says */
     bool weights;               /* also tasks (weight 0) and groups for what is computed from weights: to check values */
 } cd_workload_options;
 
@@ -87,7 +88,9 @@ typedef struct cd_workload {
     cd_workload_buffer *buffer;         /* (n_buffer) */
     cd_workload_node *node;             /* (n_node) of the graph */
     cd_workload_unsupported *unsupported; /* (n_unsupported) */
-    uint32_t *output;           /* (graph->n_output) buffers of the network's results */
+    uint32_t *output;           /* (graph->n_output) buffers of the network's results, then (n_observed) those of tensors that were to be observed */
+    uint32_t n_observed, n_layer;
+    const cd_quantize_layer *layer; /* (n_layer) convolutions and products, and which are in 8 bits; of networks in float without a word of the file: none */
     cd_fusion_rules open;       /* rules that were asked for and that the options' do not know: these operators stay apart */
 } cd_workload;
 

@@ -77,7 +77,7 @@ static cdmpp_status define(cd_workload_builder *b, uint32_t root, uint32_t last)
 /* A group ends before the views at its end: they are names for its result. */
 static uint32_t last_of(const cd_fuse_graph *f, uint32_t root) {
     uint32_t last = root;
-    while (f->node[last].op == CD_FUSE_OP_RESHAPE && f->group[f->node[last].in[0]] == root) last = f->node[last].in[0];
+    while (cd_fuse_is_view(&f->node[last]) && f->group[f->node[last].in[0]] == root) last = f->node[last].in[0];
     return last;
 }
 
@@ -92,7 +92,7 @@ static cdmpp_status one(cd_workload_builder *b, uint32_t i) {
     if (n->op == CD_FUSE_OP_EXTERN) return external(b, i);
     if (b->f->group[i] != i) return CDMPP_OK;
     const uint32_t last = last_of(b->f, i);
-    if (b->f->node[last].op == CD_FUSE_OP_RESHAPE || b->f->node[last].op == CD_FUSE_OP_TUPLE || !cd_graph_shape_elements(&n->shape)) return CDMPP_OK;
+    if (cd_fuse_is_view(&b->f->node[last]) || b->f->node[last].op == CD_FUSE_OP_TUPLE || !cd_graph_shape_elements(&n->shape)) return CDMPP_OK;
     return define(b, i, last);
 }
 
@@ -124,7 +124,7 @@ static void find_homes(cd_workload_builder *b, uint32_t *home) {
     for (uint32_t i = 0; i < g->n_node; i++) home[i] = CD_GRAPH_NONE;
     for (uint32_t i = 1; i < b->f->n; i++) {
         const uint32_t o = b->f->node[i].origin, k = group_at(b, i);
-        if (o != CD_GRAPH_NONE && k != CD_GRAPH_NONE && b->w->group[k].task != CD_GRAPH_NONE && b->f->node[i].op != CD_FUSE_OP_RESHAPE) home[o] = k;
+        if (o != CD_GRAPH_NONE && k != CD_GRAPH_NONE && b->w->group[k].task != CD_GRAPH_NONE && !cd_fuse_is_view(&b->f->node[i])) home[o] = k;
     }
 }
 
@@ -184,7 +184,7 @@ static uint32_t collect(const cd_workload_builder *b, part *p) {
     for (uint32_t i = 1; i < b->f->n; i++) {
         const cd_fuse_node *f = &b->f->node[i];
         const uint32_t k = group_at(b, i);
-        if (k != CD_GRAPH_NONE && f->origin != CD_GRAPH_NONE && f->op != CD_FUSE_OP_RESHAPE) p[n++] = (part){k, f->origin};
+        if (k != CD_GRAPH_NONE && f->origin != CD_GRAPH_NONE && !cd_fuse_is_view(f)) p[n++] = (part){k, f->origin};
     }
     for (uint32_t i = 0; i < b->w->n_node; i++)
         if (b->w->node[i].state == CD_WORKLOAD_NODE_TASK) p[n++] = (part){b->w->node[i].group, i};

@@ -6,6 +6,7 @@
 #include "prog.h"
 
 #define T_IN(name, shape, more) "{\"name\": \"" name "\", \"shape\": " shape ", \"dtype\": \"float32\"" more "}"
+#define T_WORDS(name, shape, more) "{\"name\": \"" name "\", \"shape\": " shape ", \"dtype\": \"int32\"" more "}"
 #define T_OP(name, axis, more, body) "{\"name\": \"" name "\", \"axis\": " axis more ", \"body\": \"" body "\"}"
 #define T_SUM(axis) ", \"reduce_axis\": " axis ", \"reduce\": \"sum\""
 #define T_TASK(ops) "\"ops\": [" ops "]"
@@ -18,7 +19,7 @@
 #define T_PAD32 T_IN("X", "[14, 14, 32]", "") "," T_OP("P", "[[\"h\", 0, 16], [\"w\", 0, 16], [\"r\", 0, 32]]", "", "if_then_else(h >= 1 && h < 15 && w >= 1 && w < 15, X[h - 1, w - 1, r], 0.0)")
 #define T_KERNEL "[[\"y\", 0, 3], [\"x\", 0, 3]"
 
-enum { T_MM, T_GEMV, T_PRIME, T_CONV, T_BMM, T_FITS, T_DEPTHWISE = T_FITS, T_POOL, T_MAX, T_TWO, T_CROOKED, T_ADD, T_INTEGER, T_TASKS };
+enum { T_MM, T_GEMV, T_PRIME, T_CONV, T_BMM, T_DOT4, T_FITS, T_DEPTHWISE = T_FITS, T_POOL, T_MAX, T_TWO, T_CROOKED, T_ADD, T_INTEGER, T_TASKS };
 
 static const char *const made_templates[T_TASKS] = {
     T_DENSE(24, 40, 12),
@@ -28,6 +29,8 @@ static const char *const made_templates[T_TASKS] = {
            T_OP("C", T_HWC, T_SUM(T_KERNEL ", [\"r\", 0, 8]]"), "P[h + y, w + x, r]*W[y, x, r, c]") "," T_OP("D", T_HWC, "", "max(C[h, w, c], 0.0)")),
     T_TASK(T_IN("A", "[4, 16, 24]", "") "," T_IN("B", "[4, 32, 24]", "") ","
            T_OP("C", "[[\"b\", 0, 4], [\"i\", 0, 16], [\"j\", 0, 32]]", T_SUM("[[\"k\", 0, 24]]"), "A[b, i, k]*B[b, j, k]")),
+    T_TASK(T_WORDS("A", "[24, 12]", "") "," T_WORDS("W", "[12, 40]", ", \"layout_free\": true") ","
+           T_OP("C", "[[\"i\", 0, 24], [\"j\", 0, 40]]", T_SUM("[[\"k\", 0, 12]]"), "dot4:int32(A[i, k], W[k, j])") "," T_OP("D", "[[\"i\", 0, 24], [\"j\", 0, 40]]", "", "float32(C[i, j])")),
     T_TASK(T_PAD32 "," T_IN("W", "[3, 3, 32]", "") "," T_OP("C", T_HWC, T_SUM(T_KERNEL "]"), "P[h + y, w + x, c]*W[y, x, c]")),
     T_TASK(T_PAD32 "," T_OP("C", T_HWC, T_SUM(T_KERNEL "]"), "P[h + y, w + x, c]")),
     T_TASK(T_IN("A", "[8, 8]", "") "," T_OP("C", "[[\"i\", 0, 8], [\"j\", 0, 8]]", ", \"reduce_axis\": [[\"k\", 0, 8]], \"reduce\": \"max\"", "A[i, k]*A[k, j]")),

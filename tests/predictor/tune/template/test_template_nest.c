@@ -33,6 +33,15 @@ static void test_batch(void **state) {
     assert_false(n.in[1].packed);
 }
 
+/* Words of four bytes: a product like another, but of eight operations. */
+static void test_words(void **state) {
+    const cd_template_nest n = made_nest(*state, T_DOT4), m = made_nest(*state, T_MM);
+    assert_int_equal(n.n_axis, m.n_axis);
+    assert_memory_equal(n.extent, m.extent, sizeof n.extent);
+    assert_true(!n.in[0].packed && n.in[1].packed);
+    assert_true(cd_task_registry_at(*state, T_DOT4)->dag->flop == 8.0 * 24 * 40 * 12);
+}
+
 /* Every refusal says what is missing. */
 static void test_others_are_refused(void **state) {
     static const struct { size_t task; const char *why; } no[] = {
@@ -50,4 +59,4 @@ static void test_others_are_refused(void **state) {
     assert_int_equal(cd_template_nest_read(&(cd_task){.workload_key = "k"}, false, &n, &err), CDMPP_ENOTASK);
 }
 
-TESTS(up, down, test_dense, test_convolution, test_batch, test_others_are_refused)
+TESTS(up, down, test_dense, test_convolution, test_batch, test_words, test_others_are_refused)

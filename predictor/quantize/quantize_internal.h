@@ -1,0 +1,19 @@
+/* quantize_internal -- what the files of predictor/quantize share. Private to the room. */
+#ifndef CD_QUANTIZE_INTERNAL_H
+#define CD_QUANTIZE_INTERNAL_H
+#include "predictor/quantize/quantize.h"
+
+/* A network in one form, ready to run. */
+typedef struct cd_quantize_net {
+    cd_network_values_options o;
+    cd_quantize how;
+    cd_network_live *live;
+} cd_quantize_net;
+
+/* Schedules for the tasks of a workload: of sums of products the first of templates; of what works on weights once none. `ctx`: cd_network_values_options. */
+cdmpp_status cd_quantize_schedules(void *ctx, const cd_workload *w, cd_arena *a, const char *const **line, size_t *n_line, cdmpp_err *err);
+/* Input t of a draw. */
+cdmpp_status cd_quantize_input(void *ctx, const cd_graph_tensor *t, uint32_t draw, void *to, cdmpp_err *err);
+/* Passes in turns until the budget is over: times and ratios of the forms. net (1 + n_form): float first. */
+cdmpp_status cd_quantize_time(const cd_quantize_options *o, cd_quantize_net *net, cd_quantize_result *r, cdmpp_err *err);
+#endif

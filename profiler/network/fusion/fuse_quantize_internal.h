@@ -1,0 +1,39 @@
+/* fuse_quantize_internal -- the walk that puts layers into 8 bits, and what its two files share. Private to the room. */
+#ifndef CD_FUSE_QUANTIZE_INTERNAL_H
+#define CD_FUSE_QUANTIZE_INTERNAL_H
+#include "profiler/network/fusion/fusion.h"
+
+#define CD_QUANTIZE_U8 CD_DTYPE(CD_T_UINT, 8)
+#define CD_QUANTIZE_I8 CD_DTYPE(CD_T_INT, 8)
+
+typedef struct cd_quantize_walk {
+    const cd_fuse_graph *from;
+    cd_fuse_graph *f;
+    const cd_quantize *q;
+    uint32_t *to;               /* (from->n) new node; 0: not made */
+    uint32_t *code;             /* (from->n) new node of its value as uint8; 0: not made */
+    uint32_t *readers, *reader; /* (from->n) how many, and the last; a result counts twice */
+    uint32_t *observed;         /* (from->n) its number among the tensors with a range; CD_GRAPH_NONE */
+    uint32_t n_observed;
+    bool *live;                 /* (from->n) a result needs it */
+    bool *undone;               /* (from->n) all readers are DEQUANTIZE */
+} cd_quantize_walk;
+
+/* A value as uint8, in the new graph: (q - zero) * scale. */
+typedef struct cd_quantize_code {
+    uint32_t node;
+    float scale;
+    int zero;
+} cd_quantize_code;
+
+/* A convolution or product. Why it cannot be in 8 bits, whatever its operands hold; NULL: it can. Why not as the file has it. */
+bool cd_quantize_is_layer(const cd_fuse_node *n);
+const char *cd_quantize_refuse(const cd_fuse_graph *g, const cd_fuse_node *n);
+const char *cd_quantize_refuse_file(const cd_fuse_graph *g, const cd_fuse_node *n);
+/* Node i of the old graph, which has a range, as uint8. */
+cd_quantize_code cd_quantize_code_of(cd_quantize_walk *w, uint32_t i);
+/* A constant node in the new graph, made now if it is not yet. */
+uint32_t cd_quantize_constant(cd_quantize_walk *w, uint32_t i);
+/* Layer i in 8 bits, with its bias where nobody else reads the layer: sets w->to of the layer, or of the addition of its bias. */
+void cd_quantize_emit(cd_quantize_walk *w, uint32_t i);
+#endif
