@@ -151,8 +151,11 @@ double cd_library_op_spread_half(const cd_library_op_spread *s, double predicted
     return hypot(rest, between * cd_student_quantile((1 + level) / 2, freedom));
 }
 
+/* Of the interval of 0.9, in which few devices make the common part wider. */
 double cd_library_op_spread_shared(const cd_library_op_spread *s, double predicted_s, const cd_library_op_apart *a) {
     double between, rest;
+    if (!(s->freedom > 0)) return s->shared;
     parts_at(s, predicted_s, a, &between, &rest);
-    return s->freedom > 0 ? between * between / (between * between + rest * rest) : s->shared;
+    const double own = rest * times_at(s, 0.9) / cd_library_op_spread_half(s, predicted_s, a, 0.9);
+    return 1 - own * own;
 }

@@ -4,6 +4,10 @@
 
 #include "learner/operators/library_op_model_internal.h"
 
+/* Entries with shifts of devices have words of their own: programs before would read them as narrower ones. */
+#define HELD CD_LIBRARY_OP_HELD_NAMES "|large-shift|device-shift"
+enum { SHIFTS = 2 };
+
 /* ---- writing ---- */
 static void put_devices(cd_buf *b, const cd_library_op_spread *s) {
     cd_buf_puts(b, ",");
@@ -16,7 +20,7 @@ static void put_devices(cd_buf *b, const cd_library_op_spread *s) {
 }
 
 static void put_one(cd_buf *b, const cd_library_op_model *m, const cd_library_op_spread *s) {
-    const cd_str held = cd_enum_names_at(CD_LIBRARY_OP_HELD_NAMES, (int)s->held);
+    const cd_str held = cd_enum_names_at(HELD, (int)s->held + (s->freedom > 0 ? SHIFTS : 0));
     cd_buf_putf(b, "{\"held\":\"%.*s\",\"classes\":[", (int)held.n, held.p);
     for (size_t c = 0, n = 0; c < CD_N_LIBRARY_OP_CLASS; c++)
         if (s->classes >> c & 1) cd_buf_putf(b, "%s\"%s\"", n++ ? "," : "", cd_library_op_class_name((cd_library_op_class)c));
@@ -84,7 +88,6 @@ static cdmpp_status read_device(const cd_library_op_model *m, const cd_json *v, 
     return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected a device of the model"), "device");
 }
 
-/* Older files lack these: what a new device misses is then all in the scale. */
 static cdmpp_status read_devices(const cd_json *v, cd_json_order order, cd_library_op_spread *s, cdmpp_err *err) {
     size_t n;
     CD_TRY(cd_json_need_reals(v, "between", 1, CD_LIBRARY_OP_KNOTS, 1e-9, 100, order, s->between, &n, err));
@@ -101,8 +104,9 @@ static cdmpp_status read_one(const cd_library_op_model *m, const cd_json *v, cd_
     const cd_json *list;
     size_t n;
     int held;
-    CD_TRY(cd_json_need_word(v, "held", CD_LIBRARY_OP_HELD_NAMES, &held, err));
-    s->held = (cd_library_op_held)held;
+    CD_TRY(cd_json_need_word(v, "held", HELD, &held, err));
+    const bool shifts = held > CD_LIBRARY_OP_HELD_DEVICE;
+    s->held = (cd_library_op_held)(shifts ? held - SHIFTS : held);
     CD_TRY(cd_json_need(v, "classes", &list, err));
     CD_TRY(cd_err_key(err, read_names(list, class_name, CD_N_LIBRARY_OP_CLASS, class, err), "classes"));
     for (size_t c = 0; c < CD_N_LIBRARY_OP_CLASS; c++) s->classes |= (uint32_t)class[c] << c;
@@ -116,7 +120,7 @@ static cdmpp_status read_one(const cd_library_op_model *m, const cd_json *v, cd_
     CD_TRY(cd_json_need_reals(v, "times", 1, CD_LIBRARY_OP_LEVELS, 1e-9, 1e6, CD_JSON_NOT_FALLING, s->times, &n, err));
     if (n != CD_LIBRARY_OP_LEVELS) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected %d numbers", CD_LIBRARY_OP_LEVELS), "times");
     CD_TRY(cd_json_need_real(v, "shared", 0, 1, &s->shared, err));
-    return cd_json_get(v, "between") ? read_devices(v, order, s, err) : CDMPP_OK;
+    return shifts ? read_devices(v, order, s, err) : CDMPP_OK;
 }
 
 static cdmpp_status read_intervals(cd_library_op_model *m, const cd_json *list, cdmpp_err *err) {

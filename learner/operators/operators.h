@@ -163,13 +163,14 @@ cdmpp_status cd_library_op_spread_check(const cd_library_op_residual *r, size_t 
  *             "largest":[work of the largest training row of each class],
  *             "sizes":[[the largest b, m, n, k, ksize] of each class; 0: the class does not depend on it],
  *             "kinds":[names],"dtypes":[names],
- *             "intervals":[{"held":"row|large|device","classes":[names],"device":name or null,"rows","devices","at":[ln s; large: octaves],
- *                           "scale":[..],"times":[one for each level],"shared", and where devices differ: "between":[..],"freedom",
- *                           of devices: "far","other":[between, scale],"other_freedom"}],
+ *             "intervals":[{"held":"row|large|device|large-shift|device-shift","classes":[names],"device":name or null,"rows","devices","at":[ln s; large: octaves],
+ *                           "scale":[..],"times":[one for each level],"shared", of -shift: "between":[..],"freedom",
+ *                           of device-shift: "far","other":[between, scale],"other_freedom"}],
  *             "parts":[{"family","seen":bool,"bias","rounds","bytes"}]}, provenance}
  * and the parts' boosters (XGBoost's UBJ) as weights, in that order.
  *
- * Intervals of devices without "between" are of older programs: `scale` is of all that a new device misses, whatever its distance.
+ * Intervals "large", "device" of several devices are of older programs: `scale` is of all that a device misses, whatever its distance. Those programs refuse
+ * the -shift ones.
  * Files without kinds, dtypes and intervals: float32, every kind of a trained class, no intervals. Files without sizes: work alone tells
  * which rows are larger, and these have no interval.
  *

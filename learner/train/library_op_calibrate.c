@@ -93,7 +93,8 @@ static cdmpp_status residuals(calibrating *k, const cd_library_op_model *m, cd_l
         const size_t i = q->row[j];
         const cd_library_op_apart apart = cd_library_op_model_apart(m, &q->r[j], q->device[j]);
         const cd_library_op_residual one = {.held = held, .class = cd_library_op_kind_class(d->r[i].kind), .device = d->device[i],
-                                            .part = held == CD_LIBRARY_OP_HELD_LARGE ? large_part(k, i) : part, .stack = k->stack[d->device[i]], .predicted_s = q->s[j], .reach = apart.reach,
+                                            .part = held == CD_LIBRARY_OP_HELD_LARGE ? large_part(k, i) : part,
+                                            .stack = k->stack[d->device[i]], .predicted_s = q->s[j], .reach = apart.reach,
                                             .distance = fmax(apart.distance, 0), .log_ratio = log(d->r[i].latency_s / q->s[j])};
         CD_TRY(put(k, &one, err));
     }
