@@ -1,4 +1,4 @@
-/* The standard normal distribution. The C library has erfc but not its inverse. */
+/* The standard normal distribution, and Student's. The C library has erfc but not its inverse. */
 #include "learner/inputs/normal.h"
 
 #include <math.h>
@@ -24,4 +24,12 @@ double cd_normal_quantile(double p) {
     if (p <= 0) return -INFINITY;
     if (p >= 1) return INFINITY;
     return p <= 0.5 ? lower(p) : -lower(1 - p);
+}
+
+/* Closed forms for 1 and 2 degrees of freedom, above them Cornish and Fisher's terms (Abramowitz and Stegun 26.7.5). */
+double cd_student_quantile(double p, double freedom) {
+    if (freedom < 1.5) return tan(M_PI * (p - 0.5));
+    if (freedom < 2.5) return (2 * p - 1) / sqrt(2 * p * (1 - p));
+    const double z = cd_normal_quantile(p), z2 = z * z, f = 1 / freedom;
+    return z * (1 + f * ((z2 + 1) / 4 + f * (((5 * z2 + 16) * z2 + 3) / 96 + f * (((3 * z2 + 19) * z2 + 17) * z2 - 15) / 384)));
 }

@@ -97,22 +97,13 @@ static void share(const cd_calibration_set *s, const double *z, uint32_t *count,
     qsort(v, s->n, sizeof *v, by_z);
 }
 
-/* The quantile at p >= 0.5 of Student's t: closed forms for 1 and 2 degrees of freedom, above them Cornish and Fisher's terms
- * (Abramowitz and Stegun 26.7.5), within 0.3 % at 3. */
-static double student(double p, double freedom) {
-    if (freedom < 1.5) return tan(M_PI * (p - 0.5));
-    if (freedom < 2.5) return (2 * p - 1) / sqrt(2 * p * (1 - p));
-    const double z = cd_normal_quantile(p), z2 = z * z, f = 1 / freedom;
-    return z * (1 + f * ((z2 + 1) / 4 + f * (((5 * z2 + 16) * z2 + 3) / 96 + f * (((3 * z2 + 19) * z2 + 17) * z2 - 15) / 384)));
-}
-
 /* q widened to what e errors allow; q[3] is then their standard deviation. v as `share` left it. */
 static void widen_few(const weighted *v, size_t n, double total, double p, double e, double q[4]) {
     double mean = 0, square = 0;
     for (size_t i = 0; i < n; i++) mean += v[i].weight * v[i].z / total;
     for (size_t i = 0; i < n; i++) square += v[i].weight * (v[i].z - mean) * (v[i].z - mean) / total;
     q[3] = sqrt(square * e / (e - 1));
-    const double far = student(p, floor(e) - 1) * q[3] * sqrt(1 + 1 / e);
+    const double far = cd_student_quantile(p, floor(e) - 1) * q[3] * sqrt(1 + 1 / e);
     q[0] = fmin(q[0], mean - far);
     q[2] = fmax(q[2], mean + far);
 }

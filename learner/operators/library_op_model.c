@@ -59,6 +59,28 @@ bool cd_library_op_model_beyond(const cd_library_op_model *m, const cd_library_o
 }
 
 /* ---- intervals ---- */
+bool cd_library_op_same_stack(const cd_device *a, const cd_device *b) { return a->warp > 0 && fabs(a->warp - b->warp) < 0.5; }
+
+cd_library_op_apart cd_library_op_model_apart(const cd_library_op_model *m, const cd_library_op_record *r, const cd_device *d) {
+    const cd_library_op_class class = cd_library_op_kind_class(r->kind);
+    cd_library_op_apart a = {.reach = cd_library_op_record_reach(r, m->largest[class]), .distance = -1};
+    if (cd_library_op_model_seen(m, r->kind, d)) return a;
+    float want[CD_N_DEVICE_COL], has[CD_N_DEVICE_COL];
+    double nearest = INFINITY;
+    bool any = false, same = false;
+    for (size_t i = 0; i < m->n_device; i++) any |= m->device[i].class[class];
+    cd_device_vector(d, want);
+    for (size_t i = 0; i < m->n_device; i++) {
+        if (any && !m->device[i].class[class]) continue;
+        cd_device_vector(&m->device[i].is, has);
+        nearest = fmin(nearest, cd_device_distance(want, has));
+        same |= cd_library_op_same_stack(d, &m->device[i].is);
+    }
+    a.other = !same;
+    if (any && isfinite(nearest)) a.distance = nearest; /* else the class is what is new */
+    return a;
+}
+
 static unsigned unlike(const cd_library_op_model *m, const cd_library_op_record *r, const cd_device *d) {
     unsigned u = 0;
     if (!cd_library_op_model_seen(m, r->kind, d)) u |= CD_LIBRARY_OP_UNLIKE_DEVICE;
@@ -71,18 +93,18 @@ static unsigned unlike(const cd_library_op_model *m, const cd_library_op_record 
 /* The widest of those that apply, so that what is less known never looks surer. A row is larger or of a new device: without an entry for
  * that nothing is known. */
 static const cd_library_op_spread *spread_of(const cd_library_op_model *m, const cd_library_op_record *r, const cd_device *d, unsigned u,
-                                             double latency_s, double reach, double level) {
+                                             double latency_s, const cd_library_op_apart *apart, double level) {
     const cd_library_op_model_device *own = known(m, d);
     const uint32_t device = own ? (uint32_t)(own - m->device) : CD_LIBRARY_OP_ANY_DEVICE;
     const cd_library_op_class class = cd_library_op_kind_class(r->kind);
     const cd_library_op_spread *best = NULL;
-    const bool ask[CD_LIBRARY_OP_N_HELD] = {true, (u & CD_LIBRARY_OP_UNLIKE_BEYOND) != 0, (u & ~(unsigned)CD_LIBRARY_OP_UNLIKE_BEYOND) != 0};
+    const bool ask[CD_LIBRARY_OP_N_ENTRY] = {true, (u & CD_LIBRARY_OP_UNLIKE_BEYOND) != 0, (u & ~(unsigned)CD_LIBRARY_OP_UNLIKE_BEYOND) != 0};
     double widest = 0;
-    for (int h = 0; h < CD_LIBRARY_OP_N_HELD; h++) {
+    for (int h = 0; h < CD_LIBRARY_OP_N_ENTRY; h++) {
         if (!ask[h]) continue;
         const cd_library_op_spread *s = cd_library_op_spread_find(m->spread, m->n_spread, (cd_library_op_held)h, class, device);
         if (!s && h != CD_LIBRARY_OP_HELD_ROW) return NULL;
-        const double half = s ? cd_library_op_spread_half(s, latency_s, reach, level) : 0;
+        const double half = s ? cd_library_op_spread_half(s, latency_s, apart, level) : 0;
         if (half > widest) best = s;
         widest = fmax(widest, half);
     }
@@ -92,20 +114,20 @@ static const cd_library_op_spread *spread_of(const cd_library_op_model *m, const
 cd_library_op_range cd_library_op_model_range(const cd_library_op_model *m, const cd_library_op_record *r, const cd_device *d, double latency_s,
                                               double level) {
     static const double z = 1.6448536269514722; /* of the level 0.9 */
-    const double reach = cd_library_op_record_reach(r, m->largest[cd_library_op_kind_class(r->kind)]);
-    cd_library_op_range out = {.low_s = NAN, .high_s = NAN, .unlike = unlike(m, r, d)};
-    const cd_library_op_spread *s = spread_of(m, r, d, out.unlike, latency_s, reach, level);
+    const cd_library_op_apart apart = cd_library_op_model_apart(m, r, d);
+    cd_library_op_range out = {.low_s = NAN, .high_s = NAN, .unlike = unlike(m, r, d) | (apart.other ? CD_LIBRARY_OP_UNLIKE_STACK : 0)};
+    const cd_library_op_spread *s = spread_of(m, r, d, out.unlike, latency_s, &apart, level);
     if (!s) return out;
-    const double half = cd_library_op_spread_half(s, latency_s, reach, level);
+    const double half = cd_library_op_spread_half(s, latency_s, &apart, level);
     out.low_s = fmax(latency_s * exp(-half), fmin(cd_library_op_least_s(r, d), latency_s));
     out.high_s = latency_s * exp(half);
-    out.spread = cd_library_op_spread_half(s, latency_s, reach, 0.9) / z;
-    out.shared = s->shared;
+    out.spread = cd_library_op_spread_half(s, latency_s, &apart, 0.9) / z;
+    out.shared = cd_library_op_spread_shared(s, latency_s, &apart);
     return out;
 }
 
 void cd_library_op_unlike_text(unsigned u, char out[40]) {
-    static const char *const name[] = {"device", "dtype", "operator", "beyond"};
+    static const char *const name[] = {"device", "dtype", "operator", "beyond", "stack"};
     out[0] = 0;
     for (size_t i = 0; i < sizeof name / sizeof *name; i++)
         if (u >> i & 1) {

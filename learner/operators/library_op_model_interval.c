@@ -4,9 +4,23 @@
 
 #include "learner/operators/library_op_model_internal.h"
 
+/* Entries with shifts of devices have words of their own: programs before would read them as narrower ones. */
+#define HELD CD_LIBRARY_OP_HELD_NAMES "|large-shift|device-shift"
+enum { SHIFTS = 2 };
+
 /* ---- writing ---- */
+static void put_devices(cd_buf *b, const cd_library_op_spread *s) {
+    cd_buf_puts(b, ",");
+    cd_json_put_reals(b, "between", s->between, s->n_knot, 9);
+    cd_buf_putf(b, ",\"freedom\":%.9g", s->freedom);
+    if (s->held != CD_LIBRARY_OP_HELD_DEVICE) return;
+    cd_buf_putf(b, ",\"far\":%.9g,", s->far);
+    cd_json_put_reals(b, "other", s->other, 2, 9);
+    cd_buf_putf(b, ",\"other_freedom\":%.9g", s->other_freedom);
+}
+
 static void put_one(cd_buf *b, const cd_library_op_model *m, const cd_library_op_spread *s) {
-    const cd_str held = cd_enum_names_at(CD_LIBRARY_OP_HELD_NAMES, (int)s->held);
+    const cd_str held = cd_enum_names_at(HELD, (int)s->held + (s->freedom > 0 ? SHIFTS : 0));
     cd_buf_putf(b, "{\"held\":\"%.*s\",\"classes\":[", (int)held.n, held.p);
     for (size_t c = 0, n = 0; c < CD_N_LIBRARY_OP_CLASS; c++)
         if (s->classes >> c & 1) cd_buf_putf(b, "%s\"%s\"", n++ ? "," : "", cd_library_op_class_name((cd_library_op_class)c));
@@ -19,7 +33,9 @@ static void put_one(cd_buf *b, const cd_library_op_model *m, const cd_library_op
     cd_json_put_reals(b, "scale", s->scale, s->n_knot, 9);
     cd_buf_puts(b, ",");
     cd_json_put_reals(b, "times", s->times, CD_LIBRARY_OP_LEVELS, 9);
-    cd_buf_putf(b, ",\"shared\":%.9g}", s->shared);
+    cd_buf_putf(b, ",\"shared\":%.9g", s->shared);
+    if (s->freedom > 0) put_devices(b, s);
+    cd_buf_puts(b, "}");
 }
 
 void cd_library_op_spread_put(cd_buf *b, const cd_library_op_model *m) {
@@ -72,13 +88,25 @@ static cdmpp_status read_device(const cd_library_op_model *m, const cd_json *v, 
     return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected a device of the model"), "device");
 }
 
+static cdmpp_status read_devices(const cd_json *v, cd_json_order order, cd_library_op_spread *s, cdmpp_err *err) {
+    size_t n;
+    CD_TRY(cd_json_need_reals(v, "between", 1, CD_LIBRARY_OP_KNOTS, 1e-9, 100, order, s->between, &n, err));
+    if (n != s->n_knot) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected as many numbers as \"at\" has"), "between");
+    CD_TRY(cd_json_need_real(v, "freedom", 1, 1e9, &s->freedom, err));
+    if (s->held != CD_LIBRARY_OP_HELD_DEVICE) return CDMPP_OK;
+    CD_TRY(cd_json_need_real(v, "far", 0, 1e9, &s->far, err));
+    CD_TRY(cd_json_need_reals(v, "other", 2, 2, 1, 1e6, CD_JSON_ANY, s->other, &n, err));
+    return cd_json_need_real(v, "other_freedom", 1, 1e9, &s->other_freedom, err);
+}
+
 static cdmpp_status read_one(const cd_library_op_model *m, const cd_json *v, cd_library_op_spread *s, cdmpp_err *err) {
     bool class[CD_N_LIBRARY_OP_CLASS] = {false};
     const cd_json *list;
     size_t n;
     int held;
-    CD_TRY(cd_json_need_word(v, "held", CD_LIBRARY_OP_HELD_NAMES, &held, err));
-    s->held = (cd_library_op_held)held;
+    CD_TRY(cd_json_need_word(v, "held", HELD, &held, err));
+    const bool shifts = held > CD_LIBRARY_OP_HELD_DEVICE;
+    s->held = (cd_library_op_held)(shifts ? held - SHIFTS : held);
     CD_TRY(cd_json_need(v, "classes", &list, err));
     CD_TRY(cd_err_key(err, read_names(list, class_name, CD_N_LIBRARY_OP_CLASS, class, err), "classes"));
     for (size_t c = 0; c < CD_N_LIBRARY_OP_CLASS; c++) s->classes |= (uint32_t)class[c] << c;
@@ -91,7 +119,8 @@ static cdmpp_status read_one(const cd_library_op_model *m, const cd_json *v, cd_
     if (n != s->n_knot) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected as many numbers as \"at\" has"), "scale");
     CD_TRY(cd_json_need_reals(v, "times", 1, CD_LIBRARY_OP_LEVELS, 1e-9, 1e6, CD_JSON_NOT_FALLING, s->times, &n, err));
     if (n != CD_LIBRARY_OP_LEVELS) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected %d numbers", CD_LIBRARY_OP_LEVELS), "times");
-    return cd_json_need_real(v, "shared", 0, 1, &s->shared, err);
+    CD_TRY(cd_json_need_real(v, "shared", 0, 1, &s->shared, err));
+    return shifts ? read_devices(v, order, s, err) : CDMPP_OK;
 }
 
 static cdmpp_status read_intervals(cd_library_op_model *m, const cd_json *list, cdmpp_err *err) {

@@ -59,15 +59,24 @@ CD_KEEP const cd_library_op_record *cd_library_op_data_find(const cd_library_op_
 /* library_op_interval -- how far measured times are from predictions of what a training did not see.
  *
  *   residuals r = ln(measured / predicted) of rows held out -> for each kind of holding out, for classes and devices:
- *     scale(predicted seconds)   root of the mean of r^2 around a time, between knots; each class and device counts the same
- *     times[level]               quantile of |r| / scale, devices held out: times sqrt(1 + 1/devices)
- *   Of the largest rows held out the scale depends on how far beyond the training's sizes a row is, in octaves (factors of two), in
- *   place of its time. It never falls with that distance. Beyond the last knot it goes on with the slope of the knots.
- *   interval = predicted * exp(-/+ scale * times)
+ *     rows       scale(predicted seconds)    root of the mean of r^2 around a time, between knots; each class and device counts the same
+ *     larger     between(octaves)            what the rows of a device have in common: root of the mean over devices of (their mean r)^2
+ *     devices    between(predicted seconds)  the same around a time
+ *                scale                       what is left: r less the mean of the device around there
+ *     times[level]                           quantile of |r| / scale, or of what is left
+ *   interval = predicted * exp(-/+ half),  half = hypot(scale * times, between * sqrt(grow) * t)
+ *     t                                      Student's quantile: a device is one draw, however many rows it has
+ *     grow = (1 + distance / far) / 2        of a new device: its distance to the nearest that was trained on, over the mean of those held out
  *
- * sqrt(1 + 1/devices): few devices tell the spread of all devices badly. How it was chosen: docs/internals/learner-choices.md.
+ * Few devices tell the spread of all devices badly, so between^2 is a mean with the classes' median (weight of two devices), and t has
+ * as many degrees of freedom as devices and weights. Where no device of a stack (lockstep width) was trained on, between and scale are multiplied by what
+ * they were when one stack was held out; where there is one stack alone, by what they are of the device that errs most. Of one device alone nobody knows how
+ * devices differ: larger rows then have a scale alone. How it was chosen: docs/internals/learner-choices.md.
  *
- * (1) a wider level never gives a narrower interval; the width is above 0;
+ * Larger rows: the scales depend on how far beyond the training's sizes a row is, in octaves (factors of two), in place of its time. They never fall
+ * with that distance. Beyond the last knot they go on with the slope of the knots.
+ *
+ * (1) a wider level never gives a narrower interval; the width is above 0, and never below that of a device's own rows;
  * (2) devices held out need three devices, else there is no interval for a device that was not seen;
  * (3) entries stand from narrow to wide: one class of one device, one class, matrix products, all. */
 
@@ -79,17 +88,21 @@ typedef enum {
     CD_LIBRARY_OP_HELD_ROW,    /* rows of like sizes */
     CD_LIBRARY_OP_HELD_LARGE,  /* the rows with the largest sizes */
     CD_LIBRARY_OP_HELD_DEVICE, /* the device */
+    CD_LIBRARY_OP_HELD_STACK,  /* all devices of its lockstep width; no entries are of it, it widens those of devices */
     CD_LIBRARY_OP_N_HELD
 } cd_library_op_held;
+enum { CD_LIBRARY_OP_N_ENTRY = CD_LIBRARY_OP_HELD_STACK };
 #define CD_LIBRARY_OP_HELD_NAMES "row|large|device"
 
 typedef struct cd_library_op_residual {
     cd_library_op_held held;
     cd_library_op_class class;
     uint32_t device;           /* number of the device */
-    uint32_t part;             /* rows that were held out together: a fold, a device */
+    uint32_t part;             /* rows that were held out together: a fold, a device, a stack */
+    uint32_t stack;            /* number of the device's stack; used of CD_LIBRARY_OP_HELD_DEVICE and _STACK */
     double predicted_s, log_ratio;
     double reach;              /* octaves beyond the sizes of the training, >= 0; used of CD_LIBRARY_OP_HELD_LARGE */
+    double distance;           /* cd_device_distance to the nearest device of the training, >= 0; used as the stack is */
 } cd_library_op_residual;
 
 typedef struct cd_library_op_spread {
@@ -100,8 +113,18 @@ typedef struct cd_library_op_spread {
     size_t n_knot;
     double at[CD_LIBRARY_OP_KNOTS], scale[CD_LIBRARY_OP_KNOTS]; /* ln of predicted seconds or octaves, ascending; > 0 */
     double times[CD_LIBRARY_OP_LEVELS];                         /* at cd_library_op_level; > 0, never falling */
-    double shared;             /* part of the variance that the rows of a device have in common, 0..1 */
+    double between[CD_LIBRARY_OP_KNOTS], freedom;               /* at the knots; freedom 0: there is none */
+    double far;                                                 /* 0: distance does not count */
+    double other[2], other_freedom;                             /* factors, >= 1, of between and scale for another stack; 0: as for the same one */
+    double shared;             /* part of the variance that the rows of a device have in common, 0..1: of entries without `between` */
 } cd_library_op_spread;
+
+/* How far a question is from what was trained on. */
+typedef struct cd_library_op_apart {
+    double reach;      /* octaves beyond the sizes */
+    double distance;   /* to the nearest device; below 0: it does not count */
+    bool other;        /* no device of its stack */
+} cd_library_op_apart;
 
 /* Levels of `times`, ascending. */
 extern const double cd_library_op_level[CD_LIBRARY_OP_LEVELS];
@@ -112,8 +135,10 @@ cdmpp_status cd_library_op_spread_fit(const cd_library_op_residual *r, size_t n,
 /* The narrowest entry for a class and a device (CD_LIBRARY_OP_ANY_DEVICE: not one of them); NULL: none. */
 const cd_library_op_spread *cd_library_op_spread_find(const cd_library_op_spread *v, size_t n, cd_library_op_held held, cd_library_op_class c,
                                                       uint32_t device);
-/* Half the width of the interval as a logarithm, > 0. reach: octaves beyond the sizes of the training. level: 0..1, both open. */
-double cd_library_op_spread_half(const cd_library_op_spread *s, double predicted_s, double reach, double level);
+/* Half the width of the interval as a logarithm, > 0. level: 0..1, both open. */
+double cd_library_op_spread_half(const cd_library_op_spread *s, double predicted_s, const cd_library_op_apart *a, double level);
+/* Part of the variance that the rows of a device have in common there, 0..1. */
+double cd_library_op_spread_shared(const cd_library_op_spread *s, double predicted_s, const cd_library_op_apart *a);
 
 /* Residuals inside the interval of the level, of entries that were fitted without the residual's part. */
 typedef struct cd_library_op_coverage {
@@ -138,11 +163,14 @@ cdmpp_status cd_library_op_spread_check(const cd_library_op_residual *r, size_t 
  *             "largest":[work of the largest training row of each class],
  *             "sizes":[[the largest b, m, n, k, ksize] of each class; 0: the class does not depend on it],
  *             "kinds":[names],"dtypes":[names],
- *             "intervals":[{"held":"row|large|device","classes":[names],"device":name or null,"rows","devices","at":[ln s; large: octaves],
- *                           "scale":[..],"times":[one for each level],"shared"}],
+ *             "intervals":[{"held":"row|large|device|large-shift|device-shift","classes":[names],"device":name or null,"rows","devices","at":[ln s; large: octaves],
+ *                           "scale":[..],"times":[one for each level],"shared", of -shift: "between":[..],"freedom",
+ *                           of device-shift: "far","other":[between, scale],"other_freedom"}],
  *             "parts":[{"family","seen":bool,"bias","rounds","bytes"}]}, provenance}
  * and the parts' boosters (XGBoost's UBJ) as weights, in that order.
  *
+ * Intervals "large", "device" of several devices are of older programs: `scale` is of all that a device misses, whatever its distance. Those programs refuse
+ * the -shift ones.
  * Files without kinds, dtypes and intervals: float32, every kind of a trained class, no intervals. Files without sizes: work alone tells
  * which rows are larger, and these have no interval.
  *
@@ -178,7 +206,8 @@ enum {
     CD_LIBRARY_OP_UNLIKE_DEVICE = 1,   /* its class was not trained on the device */
     CD_LIBRARY_OP_UNLIKE_DTYPE = 2,    /* no row of its type */
     CD_LIBRARY_OP_UNLIKE_OPERATOR = 4, /* no row of it on any device */
-    CD_LIBRARY_OP_UNLIKE_BEYOND = 8    /* cd_library_op_model_beyond */
+    CD_LIBRARY_OP_UNLIKE_BEYOND = 8,   /* cd_library_op_model_beyond */
+    CD_LIBRARY_OP_UNLIKE_STACK = 16    /* with _DEVICE: nor on a device of its lockstep width */
 };
 typedef struct cd_library_op_range {
     double low_s, high_s;  /* interval of the level; NaN: the model has none, as files of older programs */
@@ -186,6 +215,10 @@ typedef struct cd_library_op_range {
                             * operators of the device have in common */
     unsigned unlike;       /* CD_LIBRARY_OP_UNLIKE_*: 0: in range */
 } cd_library_op_range;
+/* Threads in lockstep tell NVIDIA's GPUs from AMD's, and so whose libraries ran; two makers of one width are taken for one. Not described: no. */
+bool cd_library_op_same_stack(const cd_device *a, const cd_device *b);
+/* From the devices that the operator's class was trained on; where it was trained on none, the distance does not count. */
+cd_library_op_apart cd_library_op_model_apart(const cd_library_op_model *m, const cd_library_op_record *r, const cd_device *d);
 /* Of an answer `latency_s` of cd_library_op_model_predict. Devices, types and operators that were not trained on get the interval of
  * devices held out, larger sizes that of the largest rows held out, all never a narrower one than that of rows held out. None, where the model
  * lacks one of these. level: 0..1, both open. */

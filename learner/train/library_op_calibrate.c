@@ -1,4 +1,4 @@
-/* Intervals of an operator model: trainings without rows of like sizes, without the largest rows and without a device tell how far
+/* Intervals of an operator model: trainings without rows of like sizes, without the largest rows, without a device and without a maker's devices tell how far
  * measured times are from predictions of what a training did not see. Nothing of the model itself is chosen by them. */
 #include <math.h>
 #include <string.h>
@@ -38,6 +38,7 @@ static void fill_folds(const cd_library_op_fitting *a, const uint8_t *use, uint8
 typedef struct {
     const cd_library_op_fitting *a;
     const uint8_t *use;              /* (d->n) rows that may be trained on */
+    uint32_t *stack;                 /* (d->n_known) number of the device's stack: devices of one lockstep width */
     uint8_t *train, *ask, *fold, *large, *wide; /* (d->n) large: the tenth with the most work; wide: beyond a part of the sizes */
     cd_library_op_residual *r;       /* (n) */
     size_t n, room;
@@ -55,6 +56,8 @@ static cdmpp_status put(calibrating *k, const cd_library_op_residual *r, cdmpp_e
     return CDMPP_OK;
 }
 
+static bool is_new(cd_library_op_held h) { return h == CD_LIBRARY_OP_HELD_DEVICE || h == CD_LIBRARY_OP_HELD_STACK; }
+
 /* Rows that the trained trees answer: a device of which no row is trained on is asked as a new one, and only then. */
 static size_t answered(const calibrating *k, const cd_library_op_model *m, cd_library_op_held held, size_t *row) {
     const cd_library_op_data *d = k->a->d;
@@ -62,7 +65,7 @@ static size_t answered(const calibrating *k, const cd_library_op_model *m, cd_li
     for (size_t i = 0; i < d->n; i++) {
         const cd_library_op_kind kind = d->r[i].kind;
         const bool seen = k->ask[i] && cd_library_op_model_seen(m, kind, d->known[d->device[i]]);
-        if (k->ask[i] && seen == (held != CD_LIBRARY_OP_HELD_DEVICE) && m->part[cd_library_op_family_of(kind)][seen].gbt) row[n++] = i;
+        if (k->ask[i] && seen != is_new(held) && m->part[cd_library_op_family_of(kind)][seen].gbt) row[n++] = i;
     }
     return n;
 }
@@ -73,6 +76,9 @@ typedef struct {
     const cd_device **device;
     double *s;
 } asked;
+
+/* What a device's larger rows have in common is one draw, so they are held out together. */
+static uint32_t large_part(const calibrating *k, size_t i) { return k->a->d->n_known > 1 ? k->a->d->device[i] : k->fold[i]; }
 
 static cdmpp_status residuals(calibrating *k, const cd_library_op_model *m, cd_library_op_held held, uint32_t part, asked *q,
                               cdmpp_err *err) {
@@ -85,10 +91,11 @@ static cdmpp_status residuals(calibrating *k, const cd_library_op_model *m, cd_l
     CD_TRY(cd_library_op_model_predict(m, q->r, q->device, n, q->s, err));
     for (size_t j = 0; j < n; j++) {
         const size_t i = q->row[j];
+        const cd_library_op_apart apart = cd_library_op_model_apart(m, &q->r[j], q->device[j]);
         const cd_library_op_residual one = {.held = held, .class = cd_library_op_kind_class(d->r[i].kind), .device = d->device[i],
-                                            .part = held == CD_LIBRARY_OP_HELD_LARGE ? k->fold[i] : part, .predicted_s = q->s[j],
-                                            .reach = cd_library_op_record_reach(&d->r[i], m->largest[cd_library_op_kind_class(d->r[i].kind)]),
-                                            .log_ratio = log(d->r[i].latency_s / q->s[j])};
+                                            .part = held == CD_LIBRARY_OP_HELD_LARGE ? large_part(k, i) : part,
+                                            .stack = k->stack[d->device[i]], .predicted_s = q->s[j], .reach = apart.reach,
+                                            .distance = fmax(apart.distance, 0), .log_ratio = log(d->r[i].latency_s / q->s[j])};
         CD_TRY(put(k, &one, err));
     }
     return CDMPP_OK;
@@ -118,7 +125,7 @@ static cdmpp_status once(calibrating *k, cd_library_op_held held, uint32_t part,
         ask += k->ask[i];
     }
     if (!train || !ask) return CDMPP_OK;
-    const unsigned sets = held == CD_LIBRARY_OP_HELD_DEVICE ? CD_LIBRARY_OP_SET_UNSEEN : CD_LIBRARY_OP_SET_SEEN;
+    const unsigned sets = is_new(held) ? CD_LIBRARY_OP_SET_UNSEEN : CD_LIBRARY_OP_SET_SEEN;
     cdmpp_status st = cd_library_op_fit(k->a, k->train, sets, &m, err);
     if (!st) st = ask_all(k, m, held, part, err);
     cd_library_op_model_free(m);
@@ -184,6 +191,26 @@ static cdmpp_status without_devices(calibrating *k, const uint8_t *some, cdmpp_e
     return CDMPP_OK;
 }
 
+/* What another maker's devices are off by, as far as two makers tell. */
+static cdmpp_status without_stacks(calibrating *k, const uint8_t *some, cdmpp_err *err) {
+    const cd_library_op_data *d = k->a->d;
+    uint32_t n = 0;
+    for (size_t v = 0; v < d->n_known; v++) {
+        size_t u = 0;
+        while (u < v && !cd_library_op_same_stack(d->known[u], d->known[v])) u++;
+        k->stack[v] = u < v ? k->stack[u] : n++;
+    }
+    for (uint32_t s = 0; s < n && n > 1; s++) {
+        for (size_t i = 0; i < d->n; i++) {
+            const bool of = k->stack[d->device[i]] == s;
+            k->train[i] = some[i] && !of && !k->large[i];
+            k->ask[i] = some[i] && of;
+        }
+        CD_TRY(once(k, CD_LIBRARY_OP_HELD_STACK, s, err));
+    }
+    return CDMPP_OK;
+}
+
 /* ---- all ---- */
 static cdmpp_status run(calibrating *k, uint8_t *some, cdmpp_err *err) {
     const cd_library_op_data *d = k->a->d;
@@ -200,6 +227,7 @@ static cdmpp_status run(calibrating *k, uint8_t *some, cdmpp_err *err) {
     find_wide(d, k->use, k->wide);
     CD_TRY(without_rows(k, err));
     CD_TRY(without_large(k, err));
+    CD_TRY(without_stacks(k, some, err)); /* numbers the stacks */
     return without_devices(k, some, err);
 }
 
@@ -218,15 +246,20 @@ cdmpp_status cd_library_op_calibrate(const cd_library_op_fitting *a, const uint8
     const size_t n = a->d->n;
     if (!a->c->operators_calibration_rows) return CDMPP_OK;
     uint8_t *flags = cd_mem_zalloc(6 * n + 1, 1);
-    if (!flags) return CD_FAIL(err, ENOMEM, "%zu rows", n);
-    calibrating k = {.a = a, .use = use, .train = flags, .ask = flags + n, .fold = flags + 2 * n, .large = flags + 3 * n,
-                     .wide = flags + 4 * n};
-    cdmpp_status st = run(&k, flags + 5 * n, err);
+    uint32_t *stack = cd_mem_zalloc(a->d->n_known + 1, sizeof *stack);
+    calibrating k = {.a = a, .use = use, .stack = stack};
+    cdmpp_status st = flags && stack ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu rows", n);
+    if (!st) {
+        uint8_t **const part[] = {&k.train, &k.ask, &k.fold, &k.large, &k.wide};
+        for (size_t i = 0; i < 5; i++) *part[i] = flags + i * n;
+        st = run(&k, flags + 5 * n, err);
+    }
     if (!st) st = cd_library_op_spread_fit(k.r, k.n, &m->arena, &m->spread, &m->n_spread, err);
     if (!st) name_devices(a->d, m);
     for (int h = 0; !st && h < CD_LIBRARY_OP_N_HELD; h++)
         st = cd_library_op_spread_check(k.r, k.n, (cd_library_op_held)h, LEVEL, out[h], err);
     cd_mem_free(k.r);
     cd_mem_free(flags);
+    cd_mem_free(stack);
     return st;
 }

@@ -48,9 +48,15 @@ static const char *check_words(const cd_config *c) {
     return words[c->operators_check];
 }
 
+static bool of_devices(const cd_library_op_model *m) {
+    bool any = false;
+    for (size_t i = 0; i < m->n_spread; i++) any |= m->spread[i].held == CD_LIBRARY_OP_HELD_DEVICE;
+    return any;
+}
+
 /* Each row is asked of an interval that was fitted without its fold or device. */
 static void put_coverage(cd_buf *b, const cd_library_op_train_result *l) {
-    static const char *const words[] = {"sizes held out", "the largest, held out", "devices held out"};
+    static const char *const words[] = {"sizes held out", "the largest, held out", "devices held out", "makers held out"};
     bool any = false;
     for (int h = 0; h < CD_LIBRARY_OP_N_HELD; h++)
         for (size_t c = 0; c <= CD_N_LIBRARY_OP_CLASS; c++) {
@@ -65,7 +71,7 @@ static void put_coverage(cd_buf *b, const cd_library_op_train_result *l) {
         }
     if (any) cd_buf_puts(b, "\n");
     if (!l->model->n_spread) cd_buf_puts(b, "no intervals: too few rows, or operators.calibration_rows is 0\n");
-    else if (!l->coverage[CD_LIBRARY_OP_HELD_DEVICE][CD_N_LIBRARY_OP_CLASS].n)
+    else if (!of_devices(l->model))
         cd_buf_puts(b, "no interval for a device that was not trained on: that takes three devices\n");
 }
 

@@ -169,6 +169,12 @@ def neusight(b):
         x = f.figure("operators-llm", name)
         b.add("intervals", what, "85 to 95 %", bar=[(abs(x["value"] - 90), 5)], text="%.1f %%" % x["value"], n=x["n"], test_set="llm-products",
             again="`operators_llm`")
+    for name, of, what in (("batched", "llm-batched", "batched bfloat16 products, a class that was not trained on"),
+                           ("tvm-unseen", "curve-devices", "TVM's elementwise operators on three GPUs that were not trained on"),
+                           ("tvm-seen", "curve-devices", "the same on a GPU that was trained on, another host")):
+        x = f.figure("operators-other", name)
+        b.add("intervals", what, "85 to 95 %", bar=[(abs(x["value"] - 90), 5)], text="%.1f %%" % x["value"], n=x["n"], test_set=of,
+            again="`operators_llm`")
 
     for name, what in (("closed-pairs", "closed forms, programs of K80, V100 and MI50, mean of the six directions"),
                        ("probed-pairs", "the same by bandwidths that one operator reaches"),

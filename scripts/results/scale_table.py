@@ -5,6 +5,7 @@
     scale_table.py records FOLDER OUT         OUT/A-B.A.FOLD.json and .B.: the records whose program was measured on A and on B, of a third of
                                               their tasks; OUT/FOLD.names: these tasks as a YAML list
     scale_table.py curves TABLE OUT           OUT/DEVICE.csv: operators of op_curves.tsv at a few sizes
+    scale_table.py batches TABLE OUT          OUT/train.csv, OUT/test.csv: the same at small batches, hosts of three GPUs and hosts of AWS
     scale_table.py llm FOLDER OUT             OUT/train-DEVICE.csv: bfloat16 products of TensorRT-LLM, half of the matrices as operators_llm.sh
                                               divides them, three GPUs; OUT/DEVICE.csv: the other half by vLLM, four GPUs
     scale_table.py closed ANSWERS...          Markdown: errors of closed forms by pair of GPUs
@@ -48,20 +49,34 @@ def neusight(folder, part, out):
 
 HOST = {"dell04": "rtx2080ti", "dell01": "t4", "dellh01": "k40", "g3.4xlarge": "m60", "g4dn.4xlarge": "t4", "p2.8xlarge": "k80", "p3.2xlarge": "v100"}
 
-def curves(name, out):
-    """Elementwise operators of equal shapes. Nobody wrote down the stride of the convolutions, and the dense layers of two hosts differ."""
-    rows = collections.defaultdict(list)
+def curve_rows(name):
+    """Elementwise operators of equal shapes: host, n, row. Nobody wrote down the stride of the convolutions, and the dense layers of two hosts differ."""
     for c in csv.DictReader(lzma.open(name, "rt"), delimiter="\t"):
         shapes = ast.literal_eval(c["shape"])
         op = {"nn.relu": "relu", "add": "add", "multiply": "mul", "tanh": "tanh"}.get(c["operator"])
         if not op or any(s != shapes[0] for s in shapes):
             continue
         for n, ms in (p.split(":") for p in c[[k for k in c if k.startswith("points")][0]].split()):
-            if n in SIZES:
-                rows[c["host"]].append([op, ms, HOST[c["host"]], int(n) * math.prod(shapes[0][1:-1]), shapes[0][-1]])
-    for host, table in rows.items():
-        write("%s/%s.csv" % (out, host), ["OPName", "Latency", "Device", "B", "H"], table)
+            yield c["host"], n, [op, ms, HOST[c["host"]], int(n) * math.prod(shapes[0][1:-1]), shapes[0][-1]]
 
+def curves(name, out):
+    rows = collections.defaultdict(list)
+    for host, n, row in curve_rows(name):
+        if n in SIZES:
+            rows[host].append(row)
+    for host, table in rows.items():
+        write("%s/%s.csv" % (out, host), CURVE_HEAD, table)
+
+def batches(name, out):
+    """The first point of a curve may hold a warm-up: none is of batch 1. No batch is one of SIZES."""
+    rows = {"train": [], "test": []}
+    for host, n, row in curve_rows(name):
+        if n in (("2", "3", "4", "6", "8", "12", "16", "24") if host.startswith("dell") else ("4", "8", "16")):
+            rows["train" if host.startswith("dell") else "test"].append(row)
+    for part, table in rows.items():
+        write("%s/%s.csv" % (out, part), CURVE_HEAD, table)
+
+CURVE_HEAD = ["OPName", "Latency", "Device", "B", "H"]
 SIZES = ("25", "50", "100", "32", "64", "128") # of the two sets of curves
 GPUS = {"a100_sxm": "a100-sxm4-80gb", "h100_sxm": "h100", "l40s": "l40s", "rtx_pro_6000_server": "rtx-pro-6000-server"}
 
@@ -207,4 +222,4 @@ if __name__ == "__main__":
     elif what == "rows":
         rows(rest[0], rest[1:])
     else:
-        {"neusight": neusight, "records": records, "pairs": pairs, "curves": curves, "llm": llm, "probe": probe}[what](*rest)
+        {"neusight": neusight, "records": records, "pairs": pairs, "curves": curves, "batches": batches, "llm": llm, "probe": probe}[what](*rest)

@@ -17,6 +17,11 @@ static double normal(uint64_t seed, uint64_t i) {
     return sqrt(-2 * log(1 - cd_rng_unit(seed, 2 * i))) * cos(6.283185307179586 * cd_rng_unit(seed, 2 * i + 1));
 }
 
+static double half(const cd_library_op_spread *s, double predicted_s, double reach, double level) {
+    const cd_library_op_apart a = {.reach = reach, .distance = -1};
+    return cd_library_op_spread_half(s, predicted_s, &a, level);
+}
+
 /* `rows` residuals of each device: an error that the device has in all rows, and noise that is 0.2 below 0.1 ms and 0.05 above. */
 static made make(cd_library_op_held held, size_t devices, size_t rows, double of_device, double noise, uint64_t seed) {
     made m = {calloc(devices * rows, sizeof *m.r), devices * rows};
@@ -38,7 +43,7 @@ static double covered(const made *m, const cd_library_op_spread *v, size_t n, ui
         assert_non_null(s);
         if (r->predicted_s < from || r->predicted_s >= to) continue;
         all++;
-        inside += fabs(r->log_ratio) <= cd_library_op_spread_half(s, r->predicted_s, r->reach, level);
+        inside += fabs(r->log_ratio) <= half(s, r->predicted_s, r->reach, level);
     }
     return (double)inside / (double)all;
 }
@@ -64,26 +69,141 @@ TEST(rows_are_covered) {
     cd_arena_free(&a);
 }
 
-/* Many sets of seven devices: an eighth is inside about as often as the level says. */
-TEST(new_devices_are_covered) {
-    double sum = 0, seen = 0, shared = 0;
+/* Mean over many sets of devices, of one class and so without others to learn from: share of a further device's rows that are inside. */
+static double new_devices(size_t devices, size_t sets, double of_device, double *width, double *shared) {
+    double sum = 0;
     cdmpp_err err = {0};
-    for (uint64_t k = 0; k < 60; k++) {
-        made m = make(CD_LIBRARY_OP_HELD_DEVICE, 7, 100, 0.3, 0.05, 100 + 10 * k), fresh = make(CD_LIBRARY_OP_HELD_DEVICE, 1, 100, 0.3, 0.05, 9000 + 10 * k);
+    *width = *shared = 0;
+    for (uint64_t k = 0; k < sets; k++) {
+        made m = make(CD_LIBRARY_OP_HELD_DEVICE, devices, 60, of_device, 0.05, 100 + 10 * k);
+        made fresh = make(CD_LIBRARY_OP_HELD_DEVICE, 1, 60, of_device, 0.05, 900000 + 10 * k);
+        const cd_library_op_apart a = {.distance = -1};
+        cd_arena arena = {0};
+        cd_library_op_spread *v;
+        size_t n;
+        assert_ok(cd_library_op_spread_fit(m.r, m.n, &arena, &v, &n, &err));
+        sum += covered(&fresh, v, n, CD_LIBRARY_OP_ANY_DEVICE, 0.9, 0, 1);
+        *width += half(v, 1e-3, 0, 0.9) / (double)sets;
+        *shared += cd_library_op_spread_shared(v, 1e-3, &a) / (double)sets;
+        assert_true(v->n_device == devices && v->freedom >= (double)devices);
+        free(m.r), free(fresh.r);
+        cd_arena_free(&arena);
+    }
+    return sum / (double)sets;
+}
+
+/* A device more is inside about as often as the level says, also where three devices tell. A device's rows are in or out together, so
+ * the share has the noise of as many draws as sets: 0.3 / sqrt(300) = 0.017, three times that is allowed. */
+TEST(new_devices_are_covered) {
+    double width[3], shared[3];
+    assert_close(new_devices(7, 300, 0.3, &width[0], &shared[0]), 0.9, 0, 0.052);
+    assert_close(new_devices(3, 300, 0.3, &width[1], &shared[1]), 0.9, 0, 0.052);
+    assert_close(new_devices(7, 300, 0, &width[2], &shared[2]), 0.9, 0, 0.052); /* devices that are all alike */
+    assert_true(width[0] > 1.645 * 0.3 && width[1] > width[0]);                /* fewer devices tell less */
+    assert_close(width[2], 1.645 * 0.05, 0.2, 0);                              /* above 0.1 ms the noise alone */
+    assert_true(shared[0] > 0.9 && shared[2] < 0.1);
+}
+
+/* Never narrower than what the rows of one device differ by; wider the farther the device is, and where its stack is new. */
+TEST(farther_devices_are_wider) {
+    made m = make(CD_LIBRARY_OP_HELD_DEVICE, 6, ROWS, 0.2, 0.05, 31), near = make(CD_LIBRARY_OP_HELD_DEVICE, 6, ROWS, 0, 0.05, 31);
+    cd_arena a = {0};
+    cd_library_op_spread *v, *w;
+    size_t n, n_near;
+    cdmpp_err err = {0};
+    for (size_t i = 0; i < m.n; i++) m.r[i].distance = near.r[i].distance = 0.05 + 0.02 * m.r[i].device;
+    assert_ok(cd_library_op_spread_fit(m.r, m.n, &a, &v, &n, &err));
+    assert_ok(cd_library_op_spread_fit(near.r, near.n, &a, &w, &n_near, &err));
+    assert_close(v->far, 0.1, 1e-9, 0);
+    cd_library_op_spread own = *v;
+    own.freedom = 0;
+    for (double level = 0.1; level < 1; level += 0.2)
+        for (double s = 1e-5; s < 1e-3; s *= 2) {
+            double last = 0;
+            for (double distance = 0; distance < 1; distance += 0.05) {
+                const cd_library_op_apart at = {.distance = distance}, other = {.distance = distance, .other = true};
+                const double same = cd_library_op_spread_half(v, s, &at, level);
+                assert_true(same > last && same > cd_library_op_spread_half(&own, s, &at, level));
+                assert_true(cd_library_op_spread_half(v, s, &other, level) > same && cd_library_op_spread_half(w, s, &at, level) < same);
+                last = same;
+            }
+        }
+    free(m.r), free(near.r);
+    cd_arena_free(&a);
+}
+
+/* The devices of one stack were held out together once, and missed by three times as much: what a further stack gets. */
+TEST(another_stack_is_wider) {
+    made m = make(CD_LIBRARY_OP_HELD_DEVICE, 6, ROWS, 0.1, 0.05, 41), far = make(CD_LIBRARY_OP_HELD_STACK, 6, ROWS, 0.1, 0.05, 41);
+    cd_library_op_residual *r = calloc(m.n + far.n, sizeof *r);
+    cd_library_op_coverage c[CD_N_LIBRARY_OP_CLASS + 1];
+    cd_arena a = {0};
+    cd_library_op_spread *v;
+    size_t n;
+    cdmpp_err err = {0};
+    for (size_t i = 0; i < m.n; i++) {
+        r[i] = m.r[i];
+        r[m.n + i] = far.r[i];
+        r[i].stack = r[m.n + i].stack = r[m.n + i].part = m.r[i].device > 2;
+        r[m.n + i].log_ratio *= 3;
+    }
+    assert_ok(cd_library_op_spread_fit(r, m.n, &a, &v, &n, &err)); /* one stack: the device that errs most */
+    assert_true(v->other[0] > 1 && v->other[1] >= 1 && v->other_freedom < v->freedom);
+    assert_ok(cd_library_op_spread_fit(r, 2 * m.n, &a, &v, &n, &err));
+    assert_true(v->held == CD_LIBRARY_OP_HELD_DEVICE && n == 2); /* no entries of stacks */
+    assert_close(v->other[0], 3, 0.05, 0);
+    assert_close(v->other[1], 3, 0.05, 0);
+    assert_ok(cd_library_op_spread_check(r, 2 * m.n, CD_LIBRARY_OP_HELD_STACK, 0.9, c, &err));
+    assert_true(c[CD_N_LIBRARY_OP_CLASS].parts == 2 && c[CD_N_LIBRARY_OP_CLASS].n == m.n);
+    assert_in_range(c[CD_N_LIBRARY_OP_CLASS].inside, m.n * 3 / 4, m.n);
+    for (size_t i = 0; i < 2 * m.n; i++) /* a stack far off: who is asked for it knows nothing of its devices */
+        r[i].log_ratio = r[i].stack ? 0.05 * normal(43, i) : 3;
+    assert_ok(cd_library_op_spread_check(r, 2 * m.n, CD_LIBRARY_OP_HELD_STACK, 0.9, c, &err));
+    assert_int_equal(c[CD_N_LIBRARY_OP_CLASS].inside, m.n / 2);
+    free(m.r), free(far.r), free(r);
+    cd_arena_free(&a);
+}
+
+/* Three devices that agree by chance are not taken for all devices: other classes tell how far devices differ. */
+TEST(classes_tell_of_one_another) {
+    made m = make(CD_LIBRARY_OP_HELD_DEVICE, 3, 4 * ROWS, 0.3, 0.05, 51);
+    cd_arena a = {0};
+    cd_library_op_spread *v;
+    size_t n;
+    cdmpp_err err = {0};
+    double with[2];
+    for (size_t i = 0; i < m.n; i++) {
+        m.r[i].class = i % 4 ? (cd_library_op_class)(i % 4 - 1) : CD_LIBRARY_OP_CLASS_CONV;
+        if (!(i % 4)) m.r[i].log_ratio = 0.05 * normal(53, i);
+    }
+    for (int alone = 0; alone < 2; alone++) {
+        for (size_t i = 0; alone && i < m.n / 4; i++) m.r[i] = m.r[4 * i];
+        assert_ok(cd_library_op_spread_fit(m.r, alone ? m.n / 4 : m.n, &a, &v, &n, &err));
+        const cd_library_op_spread *s = cd_library_op_spread_find(v, n, CD_LIBRARY_OP_HELD_DEVICE, CD_LIBRARY_OP_CLASS_CONV, CD_LIBRARY_OP_ANY_DEVICE);
+        with[alone] = half(s, 1e-3, 0, 0.9);
+    }
+    assert_true(with[1] < 0.12 && with[0] > 2 * with[1]);
+    free(m.r);
+    cd_arena_free(&a);
+}
+
+/* What the larger rows of a device have in common is a draw, too: another device's are inside as often as the level says. */
+TEST(larger_rows_of_a_device_err_together) {
+    double sum = 0;
+    cdmpp_err err = {0};
+    for (uint64_t k = 0; k < 300; k++) {
+        made m = make(CD_LIBRARY_OP_HELD_LARGE, 6, 60, 0.2, 0.05, 5000 + 10 * k), fresh = make(CD_LIBRARY_OP_HELD_LARGE, 1, 60, 0.2, 0.05, 700000 + 10 * k);
         cd_arena a = {0};
         cd_library_op_spread *v;
         size_t n;
+        for (size_t i = 0; i < m.n; i++) m.r[i].reach = (double)(i % 3);
         assert_ok(cd_library_op_spread_fit(m.r, m.n, &a, &v, &n, &err));
-        sum += covered(&fresh, v, n, CD_LIBRARY_OP_ANY_DEVICE, 0.9, 0, 1);
-        seen += cd_library_op_spread_half(v, 1e-3, 0, 0.9);
-        shared += v->shared;
-        assert_int_equal(v->n_device, 7);
+        for (size_t i = 0; i < n; i++) assert_true(v[i].device == CD_LIBRARY_OP_ANY_DEVICE);
+        sum += covered(&fresh, v, n, 0, 0.9, 0, 1);
         free(m.r), free(fresh.r);
         cd_arena_free(&a);
     }
-    assert_in_range((int)(1000 * sum / 60), 830, 960);
-    assert_true(seen / 60 > 0.3);                        /* noise alone would be 0.08 */
-    assert_true(shared / 60 > 0.7 && shared / 60 <= 1);  /* 0.3^2 of 0.3^2 + the mean noise^2 */
+    assert_close(sum / 300, 0.91, 0, 0.06);
 }
 
 TEST(levels_rise) {
@@ -98,11 +218,11 @@ TEST(levels_rise) {
         for (size_t i = 0; i < n; i++) {
             double last = 0;
             for (double level = 0.01; level < 0.9995; level += 0.01) {
-                const double half = cd_library_op_spread_half(&v[i], 3e-4, 0, level);
-                assert_true(isfinite(half) && (k ? half >= last : half > last));
-                last = half;
+                const double wide = half(&v[i], 3e-4, 0, level);
+                assert_true(isfinite(wide) && (k ? wide >= last : wide > last));
+                last = wide;
             }
-            assert_true(cd_library_op_spread_half(&v[i], 3e-4, 0, 0.5) > 0); /* no noise at all: narrow, but no point */
+            assert_true(half(&v[i], 3e-4, 0, 0.5) > 0); /* no noise at all: narrow, but no point */
         }
     }
     free(m.r), free(law.r);
@@ -158,16 +278,17 @@ TEST(far_beyond_is_wider) {
     const cd_library_op_spread *s = cd_library_op_spread_find(v, n, CD_LIBRARY_OP_HELD_LARGE, CD_LIBRARY_OP_CLASS_SOFTMAX, 1);
     assert_non_null(s);
     for (int octaves = 0; octaves <= 5; octaves++) /* 1.645: of a normal distribution at 0.9 */
-        assert_close(cd_library_op_spread_half(s, 1e-3, octaves, 0.9), 1.645 * 0.05 * (1 + octaves), octaves ? 0.2 : 0.4, 0);
-    assert_close(cd_library_op_spread_half(s, 1e-9, 1, 0.9), cd_library_op_spread_half(s, 1, 1, 0.9), 1e-12, 0); /* whatever the time */
+        assert_close(half(s, 1e-3, octaves, 0.9), 1.645 * 0.05 * (1 + octaves), octaves ? 0.2 : 0.4, 0);
+    assert_close(half(s, 1e-9, 1, 0.9), half(s, 1, 1, 0.9), 1e-12, 0); /* whatever the time */
     /* the other way round: what is farther away is never better known */
     for (size_t i = 0; i < m.n; i++) m.r[i].log_ratio = 0.05 * (3 - m.r[i].reach) * normal(23, i);
     assert_ok(cd_library_op_spread_fit(m.r, m.n, &a, &v, &n, &err));
     for (size_t i = 0; i < n; i++)
         for (double reach = 0; reach < 6; reach += 0.25)
-            assert_true(cd_library_op_spread_half(&v[i], 1e-3, reach + 0.25, 0.9) >= cd_library_op_spread_half(&v[i], 1e-3, reach, 0.9));
+            assert_true(half(&v[i], 1e-3, reach + 0.25, 0.9) >= half(&v[i], 1e-3, reach, 0.9));
     free(m.r);
     cd_arena_free(&a);
 }
 
-TESTS(NULL, NULL, far_beyond_is_wider, rows_are_covered, new_devices_are_covered, levels_rise, too_little, check_leaves_the_part_out)
+TESTS(NULL, NULL, far_beyond_is_wider, rows_are_covered, new_devices_are_covered, farther_devices_are_wider, another_stack_is_wider,
+      classes_tell_of_one_another, larger_rows_of_a_device_err_together, levels_rise, too_little, check_leaves_the_part_out)

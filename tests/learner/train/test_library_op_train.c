@@ -304,9 +304,10 @@ static void reasons(void **state) {
         const cd_library_op_record *r;
         const cd_device *d;
         const char *why;
-    } ask[] = {{&row, t4, ""}, {&row, l4, "device"}, {&half, t4, "dtype"}, {&other, t4, "operator"}, {&large, t4, "beyond"}, {&large, l4, "device+beyond"}};
-    double y, width[6];
-    for (size_t i = 0; i < 6; i++) {
+    } ask[] = {{&row, t4, ""}, {&row, l4, "device"}, {&half, t4, "dtype"}, {&other, t4, "operator"}, {&large, t4, "beyond"}, {&large, l4, "device+beyond"},
+               {&row, named(f, "mi100"), "device+stack"}};
+    double y, width[7];
+    for (size_t i = 0; i < 7; i++) {
         char why[40];
         const cd_library_op_range v = range_of(l.model, ask[i].r, ask[i].d, &y);
         cd_library_op_unlike_text(v.unlike, why);
@@ -348,6 +349,26 @@ static void intervals_survive_the_file(void **state) {
     cd_library_op_model_free(m);
     assert_true(cd_library_op_model_from_bytes(again.p, again.n, &m, &err) != CDMPP_OK);
     assert_non_null(strstr(err.key, "scale"));
+    assert_ok(cd_library_op_model_from_bytes(l.file.p, l.file.n, &m, &err));
+    assert_true(m->spread[k].freedom > 0);
+    m->spread[k].between[0] = m->spread[k].between[1] + 1;
+    cd_buf_clear(&again);
+    assert_ok(cd_library_op_model_encode(m, "", &again, &err));
+    cd_library_op_model_free(m);
+    assert_true(cd_library_op_model_from_bytes(again.p, again.n, &m, &err) != CDMPP_OK);
+    assert_non_null(strstr(err.key, "between"));
+    assert_ok(cd_library_op_model_from_bytes(l.file.p, l.file.n, &m, &err)); /* as programs before wrote them: a scale for all that a new device misses */
+    for (size_t i = 0; i < m->n_spread; i++) m->spread[i].freedom = 0;
+    cd_buf_clear(&again);
+    assert_ok(cd_library_op_model_encode(m, "", &again, &err));
+    assert_null(memmem(again.p, again.n, "between", 7));
+    cd_library_op_model_free(m);
+    assert_ok(cd_library_op_model_from_bytes(again.p, again.n, &m, &err));
+    const cd_library_op_record row = {.kind = CD_LIBRARY_OP_ADD, .b = 1, .m = 4096, .n = 256, .k = 1};
+    double at;
+    const cd_library_op_range now = range_of(l.model, &row, named(f, "l4"), &at), then = range_of(m, &row, named(f, "l4"), &at);
+    assert_true(then.low_s < at && at < then.high_s && then.high_s < now.high_s);
+    cd_library_op_model_free(m);
     assert_ok(cd_library_op_model_load(OLD, &m, &err)); /* does not tell sizes; its copy does not either */
     cd_buf_clear(&again);
     assert_ok(cd_library_op_model_encode(m, "", &again, &err));

@@ -5,10 +5,12 @@
 static char file[77];
 
 static size_t by_entry[] = {3, 0, 4};
+static cd_library_op_spread spread[3];
 
 /* Two rows without a latency, seven excluded by the first and the last entry of three, three too many, one row of the check; intervals of two kinds of rows. */
 static void made(cd_library_op_model *m, cd_library_op_data *d, cd_library_op_score_row *row, cd_library_op_train_result *l) {
-    *m = (cd_library_op_model){.n_spread = 3};
+    spread[2].held = CD_LIBRARY_OP_HELD_LARGE; /* none of devices */
+    *m = (cd_library_op_model){.spread = spread, .n_spread = 3};
     *d = (cd_library_op_data){.n_line = 22, .n_known = 2};
     d->drop[CD_LIBRARY_OP_DROP_QUESTION] = 2;
     d->drop[CD_LIBRARY_OP_DROP_EXCLUDED] = 7;
@@ -56,6 +58,7 @@ TEST(operators_as_text) {
     d.n = l.n_row;
     memset(l.coverage, 0, sizeof l.coverage);
     l.coverage[CD_LIBRARY_OP_HELD_DEVICE][CD_N_LIBRARY_OP_CLASS] = (cd_library_op_coverage){4, 1, 2};
+    spread[2].held = CD_LIBRARY_OP_HELD_DEVICE; /* three devices give an interval, though none that is left out of it */
     is(&c, &d, &l, "10 of 22 rows trained on, 2 devices\n\nintervals of level 0.9, each fitted without the rows that it is asked about:\n\n"
                    "| rows | class | n | parts | in interval % |\n| --- | --- | --: | --: | --: |\n| devices held out | **all** | 4 | 2 | 25.0 |\n\nmodel m.cdmpp, 77 bytes\n");
     memset(l.coverage, 0, sizeof l.coverage);
