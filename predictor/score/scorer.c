@@ -263,8 +263,9 @@ static bool raise_to(cd_model_prediction *p, double least_s) {
     return true;
 }
 
+/* The answer lies the farther below its median the less sure the model is: no order. */
 void cd_score_bound(cd_scored *o) {
-    o->model_s = o->pred.latency_s;
+    o->model_s = o->pred.median_s;
     if (o->least_s > 0 && raise_to(&o->pred, o->least_s)) cd_trained_on_add(&o->unlike, CD_UNLIKE_BIT_PEAK, "", 0);
 }
 
