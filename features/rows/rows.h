@@ -98,7 +98,7 @@ cdmpp_status cd_leaf_extract(cd_leaf_ws *w, cd_arena *a, const cd_ast *t, cd_exp
  * them in this order; the extractor does not, its rows are compared with TVM's.
  *   (1) equal bits for the same program whatever order its rows and buffers came in; doing it twice changes nothing;
  *   (2) buffers with the lines and bytes of a row's last block keep these two alone: TVM may have left one like them out by chance;
- *   (3) reuse_dis_bytes is rounded to 1/64 of its logarithm: TVM's sum of floats depends on the order. Sums that straddle a step
+ *   (3) reuse_dis_bytes is rounded to a multiple of 1/64 (it is a logarithm): TVM's sum of floats depends on the order. Sums that straddle a step
  *       still differ, about one in 10^5 of those that differ at all.
  * The leaves of a program stay in its order, their buffers are ordered. No heap, no state. */
 

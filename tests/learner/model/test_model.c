@@ -143,13 +143,24 @@ TEST(interval_holds_the_point) {
     }
 }
 
+/* Models of input version 1 read rows as they come, for they were trained so. */
+TEST(order_of_rows) {
+    cdmpp_err err = {0};
+    for (int k = 1; k <= 2; k++) {
+        cd_model *m;
+        assert_ok(patched_file(GOLDEN, "\"input_version\":1", k == 1 ? "\"input_version\":1" : "\"input_version\":2", &m, &err));
+        assert_int_equal(cd_model_orders_rows(m), k == 2);
+        cd_model_free(m);
+    }
+}
+
 TEST(refuses_with_a_reason) {
     cdmpp_err err = {0};
     cd_model *m;
     assert_status(patched("\"slope\":", "\"slope\":", &err), CDMPP_OK);
     assert_status(patched("\"feature_digest\":\"", "\"feature_digest\":\"#", &err), CDMPP_EMODEL);
     assert_non_null(strstr(err.msg, "the model was trained on #"));
-    assert_status(patched("\"input_version\":2", "\"input_version\":9", &err), CDMPP_EMODEL);
+    assert_status(patched("\"input_version\":1", "\"input_version\":9", &err), CDMPP_EMODEL);
     assert_status(patched("\"form\":\"rows\"", "\"form\":\"cows\"", &err), CDMPP_ESCHEMA);
     assert_string_equal(err.key, "model.parts[0].form");
     static const char *const range[][2] = {{"[-17.61", "[-717.1"}, {"[-17.61", "[9999.1"}, {",2.1359", ",-18.59"}, {",2.1359", ",722.59"}};
@@ -178,4 +189,4 @@ TEST(config_manual_is_current) {
     cd_buf_free(&table);
 }
 
-TESTS(NULL, NULL, golden_predicts, golden_v2_predicts, golden_v3_predicts, interval_holds_the_point, refuses_with_a_reason, config_manual_is_current)
+TESTS(NULL, NULL, golden_predicts, golden_v2_predicts, golden_v3_predicts, interval_holds_the_point, order_of_rows, refuses_with_a_reason, config_manual_is_current)
