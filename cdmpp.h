@@ -226,7 +226,7 @@ typedef struct cdmpp_batch {
  *
  *   of a candidate    scored                                    failed
  *   status            OK                                        why (no other array says it)
- *   score, score_f32  1 / the model's seconds                   0
+ *   score, score_f32  1 / the model's median, seconds           0
  *   seconds           finite, > 0, least mean |error|           +infinity
  *   low, high         interval around it (model: predict.level) +infinity
  *   rel_std           expected size of ln(measured/predicted)   NaN

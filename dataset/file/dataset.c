@@ -254,6 +254,7 @@ static cdmpp_status load_files(dataset *d, cd_dataset_file *f, const char *const
         CD_TRY(cd_err_at(err, read_kinds(&f[i], d, at.program, err), path[i], 0));
         if (how->steps) CD_TRY(cd_err_at(err, read_steps(&f[i], p, &at, err), path[i], 0));
         if (how->ast) CD_TRY(cd_err_at(err, cd_dataset_ast_read(&f[i], p, &at, err), path[i], 0));
+        if (!how->as_written) CD_TRY(cd_dataset_order(&f[i], p, &at, err));
         add_sizes(&at, &f[i].n);
     }
     if (n > 1) drop_repeats(p);

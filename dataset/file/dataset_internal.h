@@ -40,6 +40,10 @@ cdmpp_status cd_dataset_ast_alloc(cd_dataset *d, cdmpp_err *err); /* d's sizes a
 /* One file to its place `at`; its rows, row_ptr and leaf_ptr are there already. */
 cdmpp_status cd_dataset_ast_read(const cd_dataset_file *f, cd_dataset *d, const cd_sizes *at, cdmpp_err *err);
 void cd_dataset_ast_free(cd_dataset *d);
+
+/* ---- dataset_order.c ---- */
+/* The rows of one file, all of which is read; its place is `at`. Errors: ENOMEM. */
+cdmpp_status cd_dataset_order(const cd_dataset_file *f, cd_dataset *d, const cd_sizes *at, cdmpp_err *err);
 /* Programs between two rests of a loop over all. */
 enum { CD_DATASET_REST = 16384 };
 #endif

@@ -28,7 +28,7 @@
 
 typedef struct cd_dataset {
     size_t n, n_row;
-    float *row;               /* (n_row, n_col) row-major                              */
+    float *row;               /* (n_row, n_col) row-major; of each program in the order of cd_rows_order */
     size_t n_col;
     int64_t *row_ptr;         /* (n+1) */
     double *latency_s;        /* (n) the default label: median of the repeats, seconds */
@@ -94,6 +94,7 @@ typedef struct cd_dataset_options {
     uint64_t memory;          /* bytes; 0: no limit */
     const char *folder;       /* for what is on disk; "": the default of cd_spool_new */
     const char *folder_key;   /* where `folder` can be set, for errors about it; NULL: nowhere */
+    bool as_written;          /* rows in the order of the file, to compare them with TVM's; not for models */
 } cd_dataset_options;
 /* More errors: those of cd_spool_new; EIO (the disk is full); ENODATA (steps are asked for and a file has none). */
 cdmpp_status cd_dataset_load_within(const char *const *path, size_t n_path, const cd_dataset_options *how, CD_GIVE cd_dataset **out,

@@ -89,4 +89,21 @@ void cd_leaf_ws_free(cd_leaf_ws *w);
  * Errors: ENOMEM, EUNSUPPORTED (a value of more than 10^7 nodes, too many loops). */
 cdmpp_status cd_leaf_extract(cd_leaf_ws *w, cd_arena *a, const cd_ast *t, cd_expr_pool *pool, cd_simplifier *simp,
                              const cd_tensors *tensors, int64_t cache_line, cd_rows *out, cdmpp_err *err);
+
+/* row_order -- rows as models read them.
+ *
+ *   TVM's, ours, any order ──> buffers of a row by (lines, bytes, the rest), rows of a program by (trips, the rest), all falling
+ *
+ * TVM orders rows, and buffers of equal lines and bytes, by addresses. Data sets (dataset/file) and scorers (predictor/score) put
+ * them in this order; the extractor does not, its rows are compared with TVM's.
+ *   (1) equal bits for the same program whatever order its rows and buffers came in; doing it twice changes nothing;
+ *   (2) buffers with the lines and bytes of a row's last block keep these two alone: TVM may have left one like them out by chance;
+ *   (3) reuse_dis_bytes is rounded to a multiple of 1/64 (it is a logarithm): TVM's sum of floats depends on the order. Sums that straddle a step
+ *       still differ, about one in 10^5 of those that differ at all.
+ * The leaves of a program stay in its order, their buffers are ordered. No heap, no state. */
+
+/* The blocks of one row or leaf (CD_N_COL). */
+void cd_rows_order_blocks(float *row);
+/* The rows of a program (n, CD_N_COL); from (n): where each stood before, NULL: not wanted. */
+void cd_rows_order(float *row, size_t n, uint32_t *from);
 #endif

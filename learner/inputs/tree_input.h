@@ -12,13 +12,14 @@
  * Sums of logarithmic columns are taken of the values (not in SUMS), not of the logarithms:
  * log2(sum(2^x - 1) + 1). Both forms were chosen on validation parts, see
  * docs/internals/learner-choices.md. Bump CD_TREE_INPUT_VERSION with every change: a model file
- * carries it. No state, any thread. */
+ * carries it. Of version 1 the numbers are the same, but rows came in the order of TVM or of the extractor, not in that
+ * of cd_rows_order. No state, any thread. */
 #ifndef CD_TREE_INPUT_H
 #define CD_TREE_INPUT_H
 #include <stddef.h>
 #include <stdint.h>
 
-#define CD_TREE_INPUT_VERSION 1
+#define CD_TREE_INPUT_VERSION 2
 #define CD_N_DERIVED 15
 
 typedef enum { CD_TREE_INPUT_ROWS, CD_TREE_INPUT_PROGRAM, CD_TREE_INPUT_SUMS } cd_tree_input_form;

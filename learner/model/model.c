@@ -220,6 +220,8 @@ double cd_model_weight(const cd_model *m, size_t k) { return m->calib ? cd_calib
 size_t cd_model_n_member(const cd_model *m) { return m->n_member; }
 const cd_member *cd_model_member(const cd_model *m, size_t i) { return &m->member[i]; }
 
+bool cd_model_orders_rows(const cd_model *m) { return !m->rows_as_given; }
+
 bool cd_model_needs_steps(const cd_model *m) {
     for (size_t k = 0; k < m->n_member; k++)
         if (cd_member_needs_steps(m->member[k].kind)) return true;

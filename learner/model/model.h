@@ -139,6 +139,9 @@ CD_KEEP const float *cd_model_device_vector(const cd_model *m, size_t i, size_t 
 cdmpp_status cd_model_scratch_new(CD_GIVE cd_model_scratch **out, cdmpp_err *err);
 void cd_model_scratch_free(CD_TAKE cd_model_scratch *s); /* NULL is fine */
 
+/* Does it read the rows of programs in the order of cd_rows_order (features/rows), as all do but those of input version 1, which read
+ * them as they come? */
+bool cd_model_orders_rows(const cd_model *m);
 /* Do members read the steps of schedules, so that a view must have them? */
 bool cd_model_needs_steps(const cd_model *m);
 /* Do members read the leaves of programs, so that a view must have them? */
@@ -193,6 +196,7 @@ struct cd_model {
     size_t w_device;         /* numbers that describe a device, as they were when it was trained */
     float *device_vector;    /* (n_device, w_device); zeros when the device is not described */
     const cd_trained_on *trained_on; /* in the arena; NULL: not known */
+    bool rows_as_given;      /* of input version 1: its answers depend on the order of rows */
     const char *header;
     char digest[65];         /* of the file */
     struct cd_model *tuner;  /* profile tuner, owned; its device arrays are this model's; NULL: none */

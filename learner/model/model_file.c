@@ -38,7 +38,7 @@ static cdmpp_status put_estimators(cd_buf *b, const cd_model *m, cd_buf *blob, c
 static cdmpp_status put_model(cd_buf *b, const cd_model *m, cd_buf *blob, cdmpp_err *err) {
     char digest[65];
     cd_cols_digest(digest);
-    cd_buf_putf(b, "{\"input_version\":%d,\"feature_digest\":\"%s\",\"log_range\":[%.17g,%.17g],", CD_TREE_INPUT_VERSION, digest,
+    cd_buf_putf(b, "{\"input_version\":%d,\"feature_digest\":\"%s\",\"log_range\":[%.17g,%.17g],", m->rows_as_given ? 1 : CD_TREE_INPUT_VERSION, digest,
                 m->log_min, m->log_max);
     put_devices(b, m);
     if (m->trained_on) {

@@ -12,7 +12,7 @@
 enum { MAX_DEVICE = 4096, MAX_VECTOR = 1024, MAX_MEMBER = CD_N_MEMBER_KIND * CD_MEMBER_MAX_FOLD };
 
 /* A model of other columns would read numbers of another meaning, so it is refused with both digests. */
-static cdmpp_status check_digest(const cd_json *model, cdmpp_err *err) {
+static cdmpp_status check_digest(cd_model *m, const cd_json *model, cdmpp_err *err) {
     const cd_json *v;
     int64_t version;
     cd_str have;
@@ -23,7 +23,8 @@ static cdmpp_status check_digest(const cd_json *model, cdmpp_err *err) {
                                   "that cdmpp-train makes from measure records");
     CD_TRY(cd_json_need(model, "input_version", &v, err));
     CD_TRY(cd_json_int(v, 0, INT32_MAX, &version, err));
-    if (version != CD_TREE_INPUT_VERSION)
+    m->rows_as_given = version == 1;
+    if (version != CD_TREE_INPUT_VERSION && version != 1)
         return CD_FAIL(err, EMODEL, "expected a model of input version %d, found %" PRId64 ": train it again", CD_TREE_INPUT_VERSION, version);
     CD_TRY(cd_json_need_str(model, "feature_digest", &have, err));
     cd_cols_digest(want);
@@ -84,7 +85,7 @@ static cdmpp_status read_devices(cd_model *m, const cd_json *model, bool vector,
 /* What all versions have. */
 static cdmpp_status read_common(cd_model *m, const cd_json *model, bool vector, cdmpp_err *err) {
     const cd_json *range, *lo;
-    CD_TRY(check_digest(model, err));
+    CD_TRY(check_digest(m, model, err));
     CD_TRY(cd_json_need(model, "log_range", &range, err));
     CD_TRY(cd_json_arr(range, 2, &lo, err));
     CD_TRY(cd_json_real(lo, &m->log_min, err));
@@ -242,6 +243,7 @@ cd_model *cd_model_new_tuner(cd_model *m) {
     t->w_device = m->w_device;
     t->device_vector = m->device_vector;
     t->trained_on = m->trained_on;
+    t->rows_as_given = m->rows_as_given;
     t->header = "";
     return t;
 }

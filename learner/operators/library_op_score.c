@@ -19,17 +19,19 @@ cdmpp_status cd_library_op_score_add(cd_library_op_score *s, const cd_library_op
 static double middle(const double *sorted, size_t n) { return n ? cd_sort_median(sorted, n) : (double)NAN; }
 
 static void summarize(double *e, size_t n, cd_library_op_score_sum *out) {
-    double sum = 0, close = 0;
+    double sum = 0, log_sum = 0, close = 0;
     cd_sort_doubles(e, n); /* before adding: the sum then depends on no order */
     out->n = n;
     out->bias = middle(e, n);
     for (size_t i = 0; i < n; i++) {
+        log_sum += fabs(log1p(e[i]));
         e[i] = fabs(e[i]);
         sum += e[i];
         close += e[i] <= 0.2;
     }
     cd_sort_doubles(e, n);
     out->mape = sum / (double)n;
+    out->mae_log = log_sum / (double)n;
     out->median = middle(e, n);
     out->within20 = close / (double)n;
 }
@@ -71,8 +73,8 @@ static cdmpp_status line(const cd_library_op_score *s, const group *g, const cha
     CD_TRY(cd_library_op_score_sum_of(s, belongs, g, &v, err));
     if (!v.n) return CDMPP_OK;
     const char *class = g->class == CD_N_LIBRARY_OP_CLASS ? "**all**" : cd_library_op_class_name(g->class);
-    cd_buf_putf(out, "| %s | %s | %s | %zu | %.1f | %.1f | %+.1f | %.1f | ", class, device, sizes, v.n,
-                100 * v.mape, 100 * v.median, 100 * v.bias, 100 * v.within20);
+    cd_buf_putf(out, "| %s | %s | %s | %zu | %.1f | %.3f | %.1f | %+.1f | %.1f | ", class, device, sizes, v.n,
+                100 * v.mape, v.mae_log, 100 * v.median, 100 * v.bias, 100 * v.within20);
     if (isnan(v.inside)) cd_buf_puts(out, "- |\n");
     else cd_buf_putf(out, "%.1f |\n", 100 * v.inside);
     return CDMPP_OK;
@@ -98,8 +100,8 @@ static cdmpp_status totals(const cd_library_op_score *s, cd_library_op_class c, 
 /* One line a device, then the totals of the class; at the end those of all classes. */
 cdmpp_status cd_library_op_score_text(cd_library_op_score *s, cd_buf *out, cdmpp_err *err) {
     if (s->n) qsort(s->row, s->n, sizeof *s->row, by_group);
-    cd_buf_puts(out, "| class | device | sizes | n | MAPE % | median % | bias % | within 20 % | in interval % |\n"
-                     "| --- | --- | --- | --: | --: | --: | --: | --: | --: |\n");
+    cd_buf_puts(out, "| class | device | sizes | n | MAPE % | MAE(log) | median % | bias % | within 20 % | in interval % |\n"
+                     "| --- | --- | --- | --: | --: | --: | --: | --: | --: | --: |\n");
     for (size_t i = 0; i < s->n; i++) {
         const cd_library_op_score_row *r = &s->row[i];
         const bool first = !i || by_group(r, r - 1), last = i + 1 == s->n || r[1].class != r->class;
@@ -127,8 +129,8 @@ cdmpp_status cd_library_op_score_json(cd_library_op_score *s, cd_buf *out, cdmpp
         CD_TRY(cd_library_op_score_sum_of(s, belongs, &(group){r->class, r->device, r->seen, -1}, &v, err));
         cd_buf_putf(out, "%s{\"class\":\"%s\",\"device\":", i ? "," : "", cd_library_op_class_name(r->class));
         cd_buf_put_json_str(out, r->device, strlen(r->device));
-        cd_buf_putf(out, ",\"seen\":%s,\"n\":%zu,\"mape\":%.6g,\"median\":%.6g,\"bias\":%.6g,\"within20\":%.6g,\"inside\":",
-                    r->seen ? "true" : "false", v.n, v.mape, v.median, v.bias, v.within20);
+        cd_buf_putf(out, ",\"seen\":%s,\"n\":%zu,\"mape\":%.6g,\"mae_log\":%.6g,\"median\":%.6g,\"bias\":%.6g,\"within20\":%.6g,\"inside\":",
+                    r->seen ? "true" : "false", v.n, v.mape, v.mae_log, v.median, v.bias, v.within20);
         if (isnan(v.inside)) cd_buf_puts(out, "null}");
         else cd_buf_putf(out, "%.6g}", v.inside);
     }

@@ -289,6 +289,7 @@ typedef struct cd_library_op_score {
 typedef struct cd_library_op_score_sum {
     size_t n;
     double mape, median, bias, within20; /* mean and median |error|, median error, share with |error| <= 0.2 */
+    double mae_log;                      /* mean |ln(predicted/measured)| */
     double inside;      /* share of rows with an interval that holds the measured time; NaN: none has one */
 } cd_library_op_score_sum;
 
@@ -300,7 +301,7 @@ cdmpp_status cd_library_op_score_sum_of(const cd_library_op_score *s, cd_library
 /* A Markdown table, one row for each class and device, then totals. Errors: ENOMEM. */
 cdmpp_status cd_library_op_score_text(cd_library_op_score *s, cd_buf *out, cdmpp_err *err);
 /* A list of objects, one for each class and device: {"class":"..","device":"..","seen":true,"n":9,
- * "mape":..,"median":..,"bias":..,"within20":..,"inside":.. or null}. Errors: ENOMEM. */
+ * "mape":..,"mae_log":..,"median":..,"bias":..,"within20":..,"inside":.. or null}. Errors: ENOMEM. */
 cdmpp_status cd_library_op_score_json(cd_library_op_score *s, cd_buf *out, cdmpp_err *err);
 void cd_library_op_score_free(cd_library_op_score *s);
 

@@ -121,7 +121,7 @@ static void add_group(item *v, size_t n, double *tmp, sums *s, cd_metric *m) {
 
 /* Absolute percentage errors are sorted for the median; ape (n) is scratch. */
 static void errors(const double *y, const double *p, size_t n, double *ape, cd_metric *m) {
-    double sum = 0, sq = 0, sqlog = 0;
+    double sum = 0, sq = 0, sqlog = 0, abslog = 0;
     size_t in5 = 0, in10 = 0, in20 = 0;
     for (size_t i = 0; i < n; i++) {
         const double e = fabs(p[i] / y[i] - 1), d = p[i] - y[i], l = log(p[i] / y[i]);
@@ -129,6 +129,7 @@ static void errors(const double *y, const double *p, size_t n, double *ape, cd_m
         sum += e;
         sq += d * d;
         sqlog += l * l;
+        abslog += fabs(l);
         in5 += e <= 0.05;
         in10 += e <= 0.10;
         in20 += e <= 0.20;
@@ -139,6 +140,7 @@ static void errors(const double *y, const double *p, size_t n, double *ape, cd_m
     m->median_ape = cd_sort_median(ape, n);
     m->rmse_s = sqrt(sq / dn);
     m->rmse_log = sqrt(sqlog / dn);
+    m->mae_log = abslog / dn;
     m->within_5 = (double)in5 / dn;
     m->within_10 = (double)in10 / dn;
     m->within_20 = (double)in20 / dn;
@@ -158,21 +160,23 @@ static void groups(item *v, size_t n, double *tmp, cd_metric *m) {
     m->top5 = m->n_top5 ? s.best5 / s.found5 : (double)NAN;
 }
 
+static bool is_time(double s) { return s > 0 && isfinite(s); }
+
 /* Errors are over all items; ranks are means over groups (a task on a device), because latencies of different tasks need no
  * common order. */
-cdmpp_status cd_metric_compute(const double *y, const double *p, const uint32_t *group, const double *weight, size_t n,
-                                cd_metric *out, cdmpp_err *err) {
-    *out = (cd_metric){.n = n, .mape = NAN, .median_ape = NAN, .rmse_s = NAN, .rmse_log = NAN, .within_5 = NAN,
+cdmpp_status cd_metric_compute_ranked(const double *y, const double *p, const double *order, const uint32_t *group, const double *weight,
+                                      size_t n, cd_metric *out, cdmpp_err *err) {
+    *out = (cd_metric){.n = n, .mape = NAN, .median_ape = NAN, .rmse_s = NAN, .rmse_log = NAN, .mae_log = NAN, .within_5 = NAN,
                         .within_10 = NAN, .within_20 = NAN, .spearman = NAN, .pairwise = NAN, .top1 = NAN, .top5 = NAN};
     for (size_t i = 0; i < n; i++)
-        if (!(y[i] > 0 && p[i] > 0 && isfinite(y[i]) && isfinite(p[i])))
+        if (!is_time(y[i]) || !is_time(p[i]) || !is_time(order[i]))
             return CD_FAIL(err, ENUMERIC, "item %zu: expected finite seconds > 0, found measured %g, predicted %g", i, y[i], p[i]);
     if (!n) return CDMPP_OK;
     item *v = cd_mem_zalloc(n, sizeof *v);
     double *tmp = cd_mem_zalloc(n, 2 * sizeof *tmp);
     const int ok = v && tmp;
     for (size_t i = 0; ok && i < n; i++)
-        v[i] = (item){.y = y[i], .p = p[i], .weight = weight ? weight[i] : 1, .group = group[i]};
+        v[i] = (item){.y = y[i], .p = order[i], .weight = weight ? weight[i] : 1, .group = group[i]};
     if (ok) {
         errors(y, p, n, tmp, out);
         groups(v, n, tmp, out);
@@ -180,6 +184,11 @@ cdmpp_status cd_metric_compute(const double *y, const double *p, const uint32_t 
     cd_mem_free(v);
     cd_mem_free(tmp);
     return ok ? CDMPP_OK : CD_FAIL(err, ENOMEM, "metrics of %zu items", n);
+}
+
+cdmpp_status cd_metric_compute(const double *y, const double *p, const uint32_t *group, const double *weight, size_t n, cd_metric *out,
+                               cdmpp_err *err) {
+    return cd_metric_compute_ranked(y, p, p, group, weight, n, out, err);
 }
 
 static void number(cd_buf *out, const char *name, double x) {
@@ -194,6 +203,7 @@ void cd_metric_json(cd_buf *out, const cd_metric *m) {
     number(out, "median_ape", m->median_ape);
     number(out, "rmse_s", m->rmse_s);
     number(out, "rmse_log", m->rmse_log);
+    number(out, "mae_log", m->mae_log);
     number(out, "within_5", m->within_5);
     number(out, "within_10", m->within_10);
     number(out, "within_20", m->within_20);
@@ -225,6 +235,7 @@ void cd_metric_text(cd_buf *out, const char *part, const char *split, const cd_m
     percent(out, ", median", m->median_ape);
     cd_buf_putf(out, ", RMSE %.4g s", m->rmse_s);
     plain(out, ", RMSE(log)", m->rmse_log);
+    plain(out, ", MAE(log)", m->mae_log);
     percent(out, "\n    within 5 %", m->within_5);
     percent(out, ", 10 %", m->within_10);
     percent(out, ", 20 %", m->within_20);

@@ -32,6 +32,7 @@ typedef struct cd_metric {
     size_t n, n_group;
     double mape, median_ape;              /* fractions: 0.1 is 10 % */
     double rmse_s, rmse_log;              /* seconds; natural logarithm */
+    double mae_log;                       /* mean |ln(p/y)|: twice too slow and twice too fast count the same, where MAPE makes light of too fast */
     double within_5, within_10, within_20; /* share with |e| <= 5, 10, 20 % */
     double spearman, pairwise, top1, top5; /* NaN where no group qualifies */
     size_t n_spearman, n_top1, n_top5;    /* groups behind each */
@@ -43,6 +44,10 @@ typedef struct cd_metric {
  * ENOMEM. */
 cdmpp_status cd_metric_compute(const double *y, const double *p, const uint32_t *group, const double *weight, size_t n,
                                 cd_metric *out, cdmpp_err *err);
+/* The same, but programs of a group are ranked by `order` (n) > 0, the medians: an answer of least MAPE lies below its median by
+ * more where it is less sure, which is no order. */
+cdmpp_status cd_metric_compute_ranked(const double *y, const double *p, const double *order, const uint32_t *group, const double *weight,
+                                      size_t n, cd_metric *out, cdmpp_err *err);
 
 /* One JSON object; NaN becomes null. */
 void cd_metric_json(cd_buf *out, const cd_metric *m);

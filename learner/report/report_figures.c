@@ -21,16 +21,18 @@ double cd_report_fig_quantile(const double *v, size_t n, double q) {
 /* Quantiles of the ratio first, then of its distance from 1: one array serves both. */
 cd_report_dist cd_report_fig_dist(const cd_report_part *p, const size_t *idx, size_t n, double *tmp) {
     cd_report_dist d = {.n = n};
-    double sum = 0;
+    double sum = 0, log_sum = 0;
     size_t in20 = 0;
     for (size_t i = 0; i < n; i++) {
         const size_t k = idx ? idx[i] : i;
         tmp[i] = p->predicted_s[k] / p->measured_s[k];
         const double e = fabs(tmp[i] - 1);
         sum += e;
+        log_sum += fabs(log(tmp[i]));
         in20 += e <= 0.2;
     }
     d.mape = n ? sum / (double)n : (double)NAN;
+    d.mae_log = n ? log_sum / (double)n : (double)NAN;
     d.within_20 = n ? (double)in20 / (double)n : (double)NAN;
     cd_sort_doubles(tmp, n);
     for (int q = 0; q < CD_REPORT_FIG_N_Q; q++) d.ratio[q] = cd_report_fig_quantile(tmp, n, cd_report_fig_quantile_at(q));

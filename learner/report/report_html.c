@@ -110,9 +110,9 @@ static void part_row(const cd_report_page *pg, cd_split_part part) {
         cd_report_text_percent(out, share[i]);
         cd_buf_puts(out, "</td>");
     }
-    const double plain[] = {m->rmse_log, m->spearman, m->top1, m->top5};
+    const double plain[] = {f->all.mae_log, m->rmse_log, m->spearman, m->top1, m->top5};
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) {
-        cd_buf_puts(out, i == 1 ? "<td>" : "<td class=\"opt\">");
+        cd_buf_puts(out, i == 2 ? "<td>" : "<td class=\"opt\">");
         cd_report_text_number(out, plain[i], 3);
         cd_buf_puts(out, "</td>");
     }
@@ -121,10 +121,10 @@ static void part_row(const cd_report_page *pg, cd_split_part part) {
 
 static void parts(const cd_report_page *pg) {
     cd_buf_putf(pg->out, "<div class=\"scroll\"><table id=\"table-parts\"><caption><b>All parts</b> Split by %s, seed %llu. Errors are |predicted / "
-                         "measured &minus; 1|; ranks are means over tasks on a device.</caption>\n", cd_split_name(pg->r->kind), (unsigned long long)pg->r->seed);
+                         "measured &minus; 1|; logarithms are ln(predicted / measured); ranks are means over tasks on a device.</caption>\n", cd_split_name(pg->r->kind), (unsigned long long)pg->r->seed);
     cd_buf_puts(pg->out, "<thead><tr><th scope=\"col\">part</th><th scope=\"col\">n</th><th scope=\"col\">tasks</th><th scope=\"col\">median<br>error</th>"
                          "<th scope=\"col\">MAPE</th><th class=\"opt\" scope=\"col\">within<br>5&#8239;%</th><th class=\"opt\" scope=\"col\">within<br>10&#8239;%</th>"
-                         "<th scope=\"col\">within<br>20&#8239;%</th><th class=\"opt\" scope=\"col\">RMSE of<br>logarithm</th><th scope=\"col\">Spearman</th>"
+                         "<th scope=\"col\">within<br>20&#8239;%</th><th class=\"opt\" scope=\"col\">MAE of<br>logarithm</th><th class=\"opt\" scope=\"col\">RMSE of<br>logarithm</th><th scope=\"col\">Spearman</th>"
                          "<th class=\"opt\" scope=\"col\">top-1</th><th class=\"opt\" scope=\"col\">top-5</th></tr></thead><tbody>\n");
     for (int p = CD_SPLIT_N_PART - 1; p >= 0; p--)
         if (pg->r->part[p].n) part_row(pg, (cd_split_part)p);

@@ -38,6 +38,7 @@ enum { CD_REPORT_FIG_N_CDF = 161, CD_REPORT_FIG_N_LEVEL = 20, CD_REPORT_FIG_GRID
 typedef struct cd_report_dist {
     size_t n;
     double mape, within_20;
+    double mae_log;              /* mean |ln(predicted/measured)| */
     double ape[CD_REPORT_FIG_N_Q];      /* |e| at 10, 25, 50, 75, 90 % */
     double ratio[CD_REPORT_FIG_N_Q];    /* predicted/measured, the same */
 } cd_report_dist;

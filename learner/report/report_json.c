@@ -30,6 +30,7 @@ static void list(cd_buf *out, const char *name, const double *v, size_t n) {
 static void dist(cd_buf *out, const cd_report_dist *d) {
     cd_buf_putf(out, "\"n\":%zu", d->n);
     named(out, "mape", d->mape);
+    named(out, "mae_log", d->mae_log);
     named(out, "median_ape", d->ape[2]);
     named(out, "within_20", d->within_20);
     list(out, "ape", d->ape, CD_REPORT_FIG_N_Q);

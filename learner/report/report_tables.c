@@ -64,6 +64,8 @@ static void cells(cd_buf *out, const cd_report_dist *d) {
     cd_buf_puts(out, "</td><td>");
     cd_report_text_percent(out, d->mape);
     cd_buf_puts(out, "</td><td class=\"opt\">");
+    cd_report_text_number(out, d->mae_log, 3);
+    cd_buf_puts(out, "</td><td class=\"opt\">");
     cd_report_text_percent(out, d->within_20);
     cd_buf_puts(out, "</td><td class=\"opt\">");
     cd_report_text_signed(out, d->ratio[2] - 1);
@@ -78,7 +80,7 @@ static void put_table(const cd_report_page *pg, const table *t) {
     if (!t->n) return;
     cd_buf_putf(out, "<div class=\"scroll%s\"><table id=\"%s\"><caption><b>%s</b> %s</caption>\n", t->slim ? " slim" : "", t->id, t->title, t->note);
     cd_buf_putf(out, "<thead><tr><th scope=\"col\">%s</th><th scope=\"col\">n</th><th scope=\"col\">median<br>error</th><th scope=\"col\">MAPE</th>"
-                     "<th class=\"opt\" scope=\"col\">within<br>20 %%</th><th class=\"opt\" scope=\"col\">bias</th>", t->head);
+                     "<th class=\"opt\" scope=\"col\">MAE of<br>logarithm</th><th class=\"opt\" scope=\"col\">within<br>20 %%</th><th class=\"opt\" scope=\"col\">bias</th>", t->head);
     spark_head(out);
     cd_buf_puts(out, "</tr></thead><tbody>\n");
     for (size_t i = 0; i < t->n; i++) {

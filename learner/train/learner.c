@@ -116,7 +116,7 @@ static cdmpp_status judge(const trainer *t, const cd_model *m, const double *kin
 static cdmpp_status evaluate_tuner(trainer *t, cd_split_part part, cd_metric *m, cdmpp_err *err) {
     figures f = {0};
     cdmpp_status st = judge(t, cd_model_tuner(t->out->model), t->tuner_log_s, part, &f, err);
-    if (!st) st = cd_metric_compute(f.v, f.v + f.n, f.group, f.v + 5 * f.n, f.n, m, err);
+    if (!st) st = cd_metric_compute_ranked(f.v, f.v + f.n, f.v + 6 * f.n, f.group, f.v + 5 * f.n, f.n, m, err);
     cd_arena_free(&f.arena);
     return st;
 }
@@ -136,7 +136,7 @@ static cdmpp_status evaluate_with(trainer *t, cd_split_part part, figures *f, cd
     const size_t n = f->n;
     const double *v = f->v;
     const cd_train_artifacts_score s = {v + n, v + 2 * n, v + 3 * n, v + 4 * n, f->out_of_range};
-    CD_TRY(cd_metric_compute(v, v + n, f->group, v + 5 * n, n, &t->out->metrics[part], err));
+    CD_TRY(cd_metric_compute_ranked(v, v + n, v + 6 * n, f->group, v + 5 * n, n, &t->out->metrics[part], err));
     CD_TRY(cd_uncertainty_compute(v, &s, n, &t->out->unsure[part], err));
     if (part != CD_SPLIT_PART_TEST) CD_TRY(best_of(t, part, f, err));
     return cd_train_artifacts_part(t->out->keep, part, t->set.d, f->program, n, &s, &t->out->metrics[part], err);

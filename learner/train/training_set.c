@@ -206,7 +206,8 @@ enum { OF_TREES = 5, OF_NETWORKS = 2 };
 static uint64_t times_data(const cd_member_plan *plan) { return plan->trees ? OF_TREES : OF_NETWORKS; }
 
 cdmpp_status cd_training_set_load(const cd_config *c, const cd_member_plan *plan, cd_dataset **out, cdmpp_err *err) {
-    const cd_dataset_options how = {plan->leaves, plan->steps, ((uint64_t)c->train_memory << 20) / times_data(plan), c->train_folder, "train.folder"};
+    const cd_dataset_options how = {.ast = plan->leaves, .steps = plan->steps, .memory = ((uint64_t)c->train_memory << 20) / times_data(plan),
+                                    .folder = c->train_folder, .folder_key = "train.folder"};
     return cd_dataset_load_within(c->data_files.v, c->data_files.n, &how, out, err);
 }
 

@@ -158,8 +158,14 @@ typedef struct {
     const cdmpp_observer *observer;
     const cdmpp_result *r;
     const size_t *pick; /* NULL: all */
-    double *seconds, *least; /* of the model, and what the device needs at best; NULL: not wanted */
+    cd_score_times times; /* NULL: not wanted */
 } output;
+
+static void put_times(const cd_score_times *t, size_t i, const cd_scored *o) {
+    if (t->median) t->median[i] = o->st ? (double)INFINITY : o->model_s;
+    if (t->point) t->point[i] = o->st ? (double)INFINITY : o->pred.latency_s;
+    if (t->least) t->least[i] = o->st ? 0 : o->least_s;
+}
 
 static cdmpp_status put_chunk(void *arg, cd_api_worker *w, size_t first, size_t n, cdmpp_err *err) {
     const output *to = arg;
@@ -169,33 +175,32 @@ static cdmpp_status put_chunk(void *arg, cd_api_worker *w, size_t first, size_t 
         const bool observed = to->observer && !o->st && cd_online_adapt_apply(to->observer->impl, o->which.name, o->key, o->trait, &o->pred);
         if (to->observer && !o->st) cd_score_bound(o);
         put(to->r, to->pick ? to->pick[first + i] : first + i, o, observed);
-        if (to->seconds) to->seconds[first + i] = o->st ? (double)INFINITY : o->model_s;
-        if (to->least) to->least[first + i] = o->st ? 0 : o->least_s;
+        put_times(&to->times, first + i, o);
         w->n_ok += !o->st;
     }
     return CDMPP_OK;
 }
 
-cdmpp_status cd_score_all(cdmpp_context *c, const cdmpp_batch *b, const cdmpp_result *r, double *seconds, double *least, size_t *n_ok, cdmpp_err *err) {
-    output to = {c->observer, r, NULL, seconds, least};
+cdmpp_status cd_score_all(cdmpp_context *c, const cdmpp_batch *b, const cdmpp_result *r, const cd_score_times *times, size_t *n_ok, cdmpp_err *err) {
+    output to = {c->observer, r, NULL, times ? *times : (cd_score_times){0}};
     CD_TRY(cd_score_batch(c, b, put_chunk, &to, err));
     *n_ok = 0;
     for (int w = 0; w < c->n_worker; w++) *n_ok += c->worker[w].n_ok;
     return CDMPP_OK;
 }
 
-cdmpp_status cd_score_some(cdmpp_context *c, const cdmpp_batch *b, const size_t *pick, size_t n, const cdmpp_result *r, double *seconds,
+cdmpp_status cd_score_some(cdmpp_context *c, const cdmpp_batch *b, const size_t *pick, size_t n, const cdmpp_result *r, double *median,
                            cdmpp_err *err) {
-    output to = {c->observer, r, pick, seconds, NULL};
+    output to = {c->observer, r, pick, {.median = median}};
     return cd_score_batch_some(c, b, pick, n, put_chunk, &to, err);
 }
 
-void cd_score_stretch(const cdmpp_result *r, size_t i, double factor, double seconds, double least) {
-    const double bound = fmax(seconds, least);
-    put_score(r, i, cd_score_of(seconds));
-    if (r->seconds) r->seconds[i] = bound;
-    if (r->low && !isnan(r->low[i])) r->low[i] = fmin(fmax(factor * r->low[i], least), bound);
-    if (r->high && !isnan(r->high[i])) r->high[i] = fmax(factor * r->high[i], bound);
+void cd_score_stretch(const cdmpp_result *r, size_t to, double factor, const cd_score_times *t) {
+    const double least = t->least[to], seconds = fmax(factor * t->point[to], least);
+    put_score(r, to, cd_score_of(factor * t->median[to]));
+    if (r->seconds) r->seconds[to] = seconds;
+    if (r->low && !isnan(r->low[to])) r->low[to] = fmin(fmax(factor * r->low[to], least), seconds);
+    if (r->high && !isnan(r->high[to])) r->high[to] = fmax(factor * r->high[to], seconds);
 }
 
 cdmpp_status cdmpp_score(cdmpp_context *c, const cdmpp_batch *batch, const cdmpp_result *out, cdmpp_err *err) {
@@ -204,7 +209,7 @@ cdmpp_status cdmpp_score(cdmpp_context *c, const cdmpp_batch *batch, const cdmpp
     size_t n_ok = 0;
     CD_TRY(cd_api_copy_struct(&b, sizeof b, batch, sizeof b, "cdmpp_batch", err));
     CD_TRY(cd_api_copy_struct(&r, sizeof r, out, offsetof(cdmpp_result, reason), "cdmpp_result", err));
-    CD_TRY(c->second ? cd_two_stage(c, &b, &r, &n_ok, err) : cd_score_all(c, &b, &r, NULL, NULL, &n_ok, err));
+    CD_TRY(c->second ? cd_two_stage(c, &b, &r, &n_ok, err) : cd_score_all(c, &b, &r, NULL, &n_ok, err));
     for (size_t i = 0; !n_ok && i < b.n; i++) put_score(&r, i, CDMPP_SCORE_NONE);
     return CDMPP_OK;
 }

@@ -11,7 +11,7 @@ typedef struct {
 } list;
 
 struct cd_batch_builder {
-    bool leaves;
+    bool leaves, order;
     size_t n, n_stepped;                             /* programs; those with steps */
     list row, row_ptr, device, flop;                 /* float rows; int64; uint32; double */
     list leaf, leaf_x, leaf_ptr, leaf_pos, leaf_node; /* float rows; pointers; int64; int32; int32 */
@@ -20,10 +20,11 @@ struct cd_batch_builder {
     list step_ptr, step;                             /* int64; int32 */
 };
 
-cdmpp_status cd_batch_builder_new(bool leaves, cd_batch_builder **out, cdmpp_err *err) {
+cdmpp_status cd_batch_builder_new(bool leaves, bool order, cd_batch_builder **out, cdmpp_err *err) {
     cd_batch_builder *g = cd_mem_zalloc(1, sizeof *g);
     if (!g) return CD_FAIL(err, ENOMEM, "programs to score");
     g->leaves = leaves;
+    g->order = order;
     *out = g;
     return CDMPP_OK;
 }
@@ -73,6 +74,7 @@ static bool add_leaves(cd_batch_builder *g, const cd_rows *r) {
         !put(&g->leaf_node, l0, r->leaf_node, r->n_leaf, 4) || !put(&g->tree, t0, r->tree, r->n_tree, 4) ||
         !put(&g->path_extent, p0, r->path_extent, n_path, 8) || !put(&g->path_kind, p0, r->path_kind, n_path, 1))
         return false;
+    for (size_t k = 0; g->order && k < r->n_leaf; k++) cd_rows_order_blocks((float *)g->leaf.p + (l0 + k) * CD_N_COL);
     for (size_t k = 0; k < r->n_leaf; k++)
         if (!put_end(&g->path_ptr, l0 + k, (int64_t)p0 + r->path_ptr[k + 1])) return false;
     return put_end(&g->leaf_ptr, g->n, (int64_t)(l0 + r->n_leaf)) && put_end(&g->tree_ptr, g->n, (int64_t)(t0 + r->n_tree)) &&
@@ -93,6 +95,7 @@ cdmpp_status cd_batch_builder_add(cd_batch_builder *g, const cd_rows *r, uint32_
         !put(&g->device, g->n, &device, 1, sizeof device) || !put(&g->flop, g->n, &flop, 1, sizeof flop) ||
         (g->leaves && !add_leaves(g, r)))
         return CD_FAIL(err, ENOMEM, "%u feature rows", r->n_row);
+    if (g->order) cd_rows_order((float *)g->row.p + r0 * CD_N_COL, r->n_row, NULL);
     g->n++;
     return CDMPP_OK;
 }
@@ -106,6 +109,10 @@ cdmpp_status cd_batch_builder_add_steps(cd_batch_builder *g, const int32_t *code
 }
 
 size_t cd_batch_builder_rows(const cd_batch_builder *g) { return (size_t)last(&g->row_ptr, g->n); }
+
+const float *cd_batch_builder_last(const cd_batch_builder *g) {
+    return g->n ? (const float *)g->row.p + last(&g->row_ptr, g->n - 1) * CD_N_COL : NULL;
+}
 
 /* Pointers to rows are set only here: the buffers may move while programs are added. */
 cd_program_view cd_batch_builder_view(cd_batch_builder *g) {

@@ -11,8 +11,9 @@
 
 typedef struct cd_batch_builder cd_batch_builder;
 
-/* `leaves`: the model reads the compact AST, not rows alone. */
-cdmpp_status cd_batch_builder_new(bool leaves, CD_GIVE cd_batch_builder **out, cdmpp_err *err);
+/* `leaves`: the model reads the compact AST, not rows alone. `order`: rows go into the order of cd_rows_order, as in the data sets
+ * that the model was trained on (cd_model_orders_rows). */
+cdmpp_status cd_batch_builder_new(bool leaves, bool order, CD_GIVE cd_batch_builder **out, cdmpp_err *err);
 void cd_batch_builder_free(CD_TAKE cd_batch_builder *g); /* NULL is fine */
 void cd_batch_builder_clear(cd_batch_builder *g);
 /* flop: operations of the task, -1 unknown. Errors: ENOMEM, ENUMERIC (a feature that is
@@ -23,6 +24,8 @@ cdmpp_status cd_batch_builder_add(cd_batch_builder *g, const cd_rows *r, uint32_
 cdmpp_status cd_batch_builder_add_steps(cd_batch_builder *g, const int32_t *code, size_t n, cdmpp_err *err);
 /* Rows of all programs since the last clear. */
 size_t cd_batch_builder_rows(const cd_batch_builder *g);
+/* Rows of the program that was added last, as the model reads them, until the next add; NULL: there is none. */
+const float *cd_batch_builder_last(const cd_batch_builder *g);
 /* All programs since the last clear; borrows from g until the next add. */
 cd_program_view cd_batch_builder_view(cd_batch_builder *g);
 #endif

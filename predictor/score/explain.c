@@ -44,7 +44,24 @@ static cdmpp_status begin(work *w, const cd_model *m, const cd_device_match_opti
     CD_TRY(cd_device_match_new(m, which, &w->which, err));
     CD_TRY(cd_program_new(&w->program, err));
     CD_TRY(cd_model_scratch_new(&w->scratch, err));
-    return cd_batch_builder_new(true, &w->gather, err);
+    return cd_batch_builder_new(true, cd_model_orders_rows(m), &w->gather, err);
+}
+
+/* The rows as the model reads them, so that the shares of rows belong to these. */
+static cdmpp_status order(work *w, cdmpp_err *err) {
+    const size_t n = w->rows.n_row, n_leaf = w->rows.n_leaf;
+    if (!cd_model_orders_rows(w->m)) return CDMPP_OK;
+    float *row = cd_arena_alloc(&w->arena, n * CD_N_COL, sizeof *row);
+    uint32_t *from = cd_arena_alloc(&w->arena, n, sizeof *from);
+    int32_t *to = cd_arena_alloc(&w->arena, n, sizeof *to), *leaf = cd_arena_alloc(&w->arena, n_leaf + 1, sizeof *leaf);
+    if (!row || !from || !to || !leaf) return CD_FAIL(err, ENOMEM, "%zu feature rows", n);
+    memcpy(row, w->rows.row, n * CD_N_COL * sizeof *row);
+    cd_rows_order(row, n, from);
+    for (size_t k = 0; k < n; k++) to[from[k]] = (int32_t)k;
+    for (size_t l = 0; l < n_leaf; l++) leaf[l] = to[w->rows.leaf_row[l]];
+    w->rows.row = row;
+    w->rows.leaf_row = leaf;
+    return CDMPP_OK;
 }
 
 /* Reads one record and builds its program as a scorer does, but keeps the program: its loop nest is printed later. */
@@ -60,6 +77,7 @@ static cdmpp_status build(work *w, const cd_task_registry *tasks, const cd_predi
     CD_TRY(compare_kind(w, t, &r, &pick, e, err));
     CD_TRY(cd_program_build(w->program, t, &r, &w->rows, err));
     if (!w->rows.n_row) return CD_FAIL(err, EINVALID, "the program stores nothing");
+    CD_TRY(order(w, err));
     w->device = pick.device;
     w->flop = cd_task_flop(t);
     e->workload_key = cd_str_dup(&e->arena, r.workload_key);

@@ -69,7 +69,7 @@ cdmpp_status cd_scorer_new(const cd_model *m, const cd_task_registry *tasks, con
     if (!st) st = cd_kinds_new(m, &s->kinds, err);
     if (!st) st = cd_program_new(&s->program, err);
     if (!st) st = cd_model_scratch_new(&s->scratch, err);
-    if (!st) st = cd_batch_builder_new(cd_model_needs_leaves(m), &s->gather, err);
+    if (!st) st = cd_batch_builder_new(cd_model_needs_leaves(m), cd_model_orders_rows(m), &s->gather, err);
     if (st) cd_scorer_free(s);
     else *out = s;
     return st;
@@ -109,8 +109,9 @@ static cdmpp_status enter(cd_scorer *s, const cd_rows *rows, const cd_record *r,
     CD_TRY(room(s, err));
     CD_TRY(cd_batch_builder_add(s->gather, rows, o->which.device, flop, err));
     if (s->steps) CD_TRY(cd_batch_builder_add_steps(s->gather, code, n_code, err));
-    if (s->traits) cd_online_adapt_traits(rows->row, rows->n_row, o->trait);
-    if (s->launch && o->task) cd_launch_of(o->task, rows, &o->launch);
+    const cd_rows seen = {.row = cd_batch_builder_last(s->gather), .n_row = rows->n_row};
+    if (s->traits) cd_online_adapt_traits(seen.row, seen.n_row, o->trait);
+    if (s->launch && o->task) cd_launch_of(o->task, &seen, &o->launch);
     o->truncated = s->slots && rows->n_leaf > s->slots;
     s->open[s->n++] = o;
     return CDMPP_OK;
@@ -262,8 +263,9 @@ static bool raise_to(cd_model_prediction *p, double least_s) {
     return true;
 }
 
+/* The answer lies the farther below its median the less sure the model is: no order. */
 void cd_score_bound(cd_scored *o) {
-    o->model_s = o->pred.latency_s;
+    o->model_s = o->pred.median_s;
     if (o->least_s > 0 && raise_to(&o->pred, o->least_s)) cd_trained_on_add(&o->unlike, CD_UNLIKE_BIT_PEAK, "", 0);
 }
 

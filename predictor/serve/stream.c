@@ -10,9 +10,9 @@
 
 enum { BATCH = 2048, CHUNK = 64 };
 
-/* A measured and predicted pair. */
+/* A measured and predicted pair; the median ranks. */
 typedef struct {
-    double y, p, weight;
+    double y, p, median, weight;
     uint32_t group;
 } pair;
 
@@ -119,6 +119,7 @@ static cdmpp_status scale(cd_stream *s, cd_scored *o, const cd_scored *from, cd_
     CD_TRY(cd_wave_scale(&k, s->o.from, s->o.to, closed, err));
     const double moved = pow(o->measured_s / from->pred.latency_s, CD_LIBRARY_OP_SCALE_CARRIED);
     o->pred.latency_s *= moved;
+    o->pred.median_s *= moved;
     o->pred.low_s *= moved;
     o->pred.high_s *= moved;
     cd_score_bound(o);
@@ -156,7 +157,7 @@ static cdmpp_status remember(cd_stream *s, const cd_scored *o, cdmpp_err *err) {
     if (CD_GROW(s->pair, s->n_pair, s->cap_pair)) return CD_FAIL(err, ENOMEM, "records");
     const size_t task = cd_task_registry_index(s->tasks, o->task);
     s->stats.inside += o->pred.low_s <= o->measured_s && o->measured_s <= o->pred.high_s;
-    s->pair[s->n_pair++] = (pair){o->measured_s, o->pred.latency_s, s->weight[task],
+    s->pair[s->n_pair++] = (pair){o->measured_s, o->pred.latency_s, o->pred.median_s, s->weight[task],
                                   (uint32_t)(task * cd_model_n_device(s->m) + o->which.device)};
     return CDMPP_OK;
 }
@@ -330,19 +331,20 @@ cdmpp_status cd_stream_measured(cd_stream *s, const cd_texts *input, cd_log *log
 
 const cd_stream_stats *cd_stream_counts(const cd_stream *s) { return &s->stats; }
 
-/* One allocation has the columns y, p and weight. A group is a task on a device. */
+/* One allocation has the columns y, p, weight and median. A group is a task on a device. */
 cdmpp_status cd_stream_metrics(const cd_stream *s, cd_metric *out, cdmpp_err *err) {
     const size_t n = s->n_pair;
-    double *v = cd_mem_zalloc(n + 1, 3 * sizeof *v), *y = v, *p = v + n, *w = v + 2 * n;
+    double *v = cd_mem_zalloc(n + 1, 4 * sizeof *v), *y = v, *p = v + n, *w = v + 2 * n, *median = v + 3 * n;
     uint32_t *group = cd_mem_zalloc(n + 1, sizeof *group);
     cdmpp_status st = v && group ? CDMPP_OK : CD_FAIL(err, ENOMEM, "figures of %zu records", n);
     for (size_t i = 0; !st && i < n; i++) {
         y[i] = s->pair[i].y;
         p[i] = s->pair[i].p;
         w[i] = s->pair[i].weight;
+        median[i] = s->pair[i].median;
         group[i] = s->pair[i].group;
     }
-    if (!st) st = cd_metric_compute(y, p, group, w, n, out, err);
+    if (!st) st = cd_metric_compute_ranked(y, p, median, group, w, n, out, err);
     cd_mem_free(v);
     cd_mem_free(group);
     return st;

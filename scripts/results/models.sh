@@ -9,8 +9,8 @@
 set -eu
 D=$CDMPP_DATA
 [ -n "${SECTIONS:-}" ] || SECTIONS="protocol task draws network transfer ablation"
-HEAD='| set | split | model | n | MAPE | median | RMSE(log) | within 20 % | Spearman | 90 % interval holds | MAPE least certain tenth / rest | out-of-fold MAPE (n) |
-| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- | --- |'
+HEAD='| set | split | model | n | MAPE | median | MAE(log) | RMSE(log) | within 20 % | Spearman | 90 % interval holds | MAPE least certain tenth / rest | out-of-fold MAPE (n) |
+| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- | --- |'
 TUNER='| set | split | n | MAPE | Spearman | top-1 | top-5 | MAPE, tuner | Spearman, tuner | top-1, tuner | top-5, tuner | out of fold |
 | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |'
 SEARCH='| set | split seed | tuner | tasks | seeds | 10 (zen5: 5) | 50 (10) | 100 (20) | search s |
@@ -61,7 +61,7 @@ run() {
     fi
     json=$(object validation n "$f.json"); valid="$(get mape 100 1) ($(get n 1 0))"
     json=$(object test n "$f.json")
-    line="| $set_ | $split | $model | $(get n 1 0) | $(get mape 100 1) | $(get median_ape 100 1) | $(get rmse_log 1 3) | $(get within_20 100 1) | $(get spearman 1 3) |"
+    line="| $set_ | $split | $model | $(get n 1 0) | $(get mape 100 1) | $(get median_ape 100 1) | $(get mae_log 1 3) | $(get rmse_log 1 3) | $(get within_20 100 1) | $(get spearman 1 3) |"
     json=$(object test measured_inside "$f.json")
     echo "$line $(get measured_inside 100 1) | $(get least_certain_mape 100 1) / $(get rest_mape 100 1) | $valid |" >>"$W/$section.table"
     printf '    cdmpp-train configs/%s.yaml' "$config" >>"$W/$section.commands"

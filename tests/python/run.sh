@@ -13,10 +13,11 @@ split: {kind: record}
 model: {members: [rows, mlp]}
 train: {rounds: 20}
 fit: {epochs: 3}
+predict: {point: median}
 EOF
 "$B/cdmpp-train" "$work/own.yaml" -q -j1 --out "$work/a.cdmpp" >"$work/log"
 "$B/cdmpp-train" "$work/own.yaml" -q -j1 --set model.members=[transformer] --set net.tokens=leaves --out "$work/leaves.cdmpp" >"$work/log"
-# the plug-in orders candidates by the model's own answer, so this is compared without a floor (docs/reference/model.md)
+# the plug-in orders candidates by the model's own median, so this is compared without a floor (docs/reference/model.md)
 echo '- {name: another, kind: cpu}' >"$work/none.yaml"
 "$B/cdmpp-predict" -q --devices "$work/none.yaml" --model "$work/a.cdmpp" --tasks $K $HELD >"$work/predict.jsonl"
 unset CDMPP_MODELS

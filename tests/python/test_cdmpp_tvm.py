@@ -195,6 +195,21 @@ class Ansor(Case):
         for blob in (bytearray(BLOB), np.frombuffer(b"x" + BLOB, np.uint8)[1:]):  # of any kind, at any address
             near(scorer.score(scorer.packed(blob, len(LINES)))[0], all_at_once, 0)
 
+    def test_the_order_that_tvm_gives_does_not_matter(self):
+        model, random = self.m.AnsorModel(MODEL), np.random.RandomState(7)
+        before = self.predict(model, ALL)
+        for _ in range(3):
+            for line, rows in zip(LINES, ROWS):
+                rows = rows[random.permutation(len(rows))].copy()
+                for r in rows:
+                    blocks = r[57:147].reshape(5, 18)
+                    key = blocks[:, [5, 3]]  # lines, bytes
+                    for k in np.unique(key, axis=0):
+                        tied = np.flatnonzero((key == k).all(axis=1))
+                        blocks[tied] = blocks[random.permutation(tied)]
+                standin.FEATURES[line] = rows
+            self.assertEqual(self.predict(model, ALL).tobytes(), before.tobytes())
+
     def test_own_features_give_the_same(self):
         near(1 / self.predict(self.m.AnsorModel(MODEL, features="cdmpp", tasks=TASKS), ALL), SECONDS)
 

@@ -9,7 +9,7 @@ cat >c.yaml <<'Y'
 data: {kind: operators, files: ops.csv}
 operators: {rounds: 20, check: large}
 Y
-plain cdmpp-train c.yaml --quiet -j1 --out a.cdmpp --set device.file="$ROOT/configs/devices.yaml" | sed 's/, [0-9]* bytes//; s/| [0-9.]* | [0-9.]* | [-+0-9.]* | [0-9.]* | - |$/| ... |/; s/| [0-9.]* |$/| ... |/'
+plain cdmpp-train c.yaml --quiet -j1 --out a.cdmpp --set device.file="$ROOT/configs/devices.yaml" | sed 's/, [0-9]* bytes//; s/| [0-9.]* | [0-9.]* | [0-9.]* | [-+0-9.]* | [0-9.]* | - |$/| ... |/; s/| [0-9.]* |$/| ... |/'
 cdmpp-train c.yaml --quiet -j2 --out b.cdmpp --set device.file="$ROOT/configs/devices.yaml" >/dev/null; cmp a.cdmpp b.cdmpp && echo the same for -j2
 cdmpp-predict --operators --model a.cdmpp --devices "$ROOT/configs/devices.yaml" --info | cut -c 1-88
 printf 'op,device,B,H\nadd,t4,100,1000\nadd,h100,100,1000\nadd,epyc-7452,100,1000\nfft,t4,1,1\n' >q.csv

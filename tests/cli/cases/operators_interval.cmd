@@ -19,7 +19,7 @@ field() { sed -n "s/.*\"$1\":\([^,}]*\).*/\1/p"; }
 # shares inside: 85 to 97 of 100 rows of known devices; the table has the column
 cdmpp-predict --operators --cost-model a.cdmpp --devices "$D" --eval new.csv >new.jsonl 2>eval.txt; echo "status $?"
 sed -n 's/| [0-9]* | [-+0-9. |]*$/| .../p' eval.txt
-awk -F'|' '/trained on\*\*.*all/ { print(($10 > 85 && $10 < 97.5) ? "known devices: inside as often as it says" : $0) } /unseen\*\*.*all/ { print(($10 >= 60) ? "a new device: inside" : $0) }' eval.txt
+awk -F'|' '/trained on\*\*.*all/ { print(($11 > 85 && $11 < 97.5) ? "known devices: inside as often as it says" : $0) } /unseen\*\*.*all/ { print(($11 >= 60) ? "a new device: inside" : $0) }' eval.txt
 cdmpp-predict --operators --cost-model a.cdmpp --devices "$D" --eval --json new.csv 2>/dev/null | grep -c '"inside":0\.[89]'
 # reasons, and an interval that is wider the less is known
 printf 'op,dtype,device,B,H\nadd,,t4,1000,512\nadd,,h100,1000,512\nadd,float16,t4,1000,512\nmul,,t4,1000,512\nadd,,t4,90000,5120\nmul,float16,h100,90000,5120\n' >q.csv

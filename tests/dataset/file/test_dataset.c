@@ -10,6 +10,7 @@
 #include "check.h"
 #include "dataset/extract/extract.h"
 #include "fault.h"
+#include "features/rows/rows.h"
 #include "made_items.h"
 #include "scratch.h"
 
@@ -17,9 +18,21 @@
 const char *__lsan_default_suppressions(void);
 __attribute__((visibility("default"))) const char *__lsan_default_suppressions(void) { return "leak:libhdf5"; }
 
+/* As a loaded data set has it: rows and the buffers of leaves in order. */
+static const cd_item *ordered_item(made_item *m, unsigned i) {
+    const cd_item *it = make_item(m, i);
+    uint32_t from[16];
+    int32_t to[16];
+    cd_rows_order(m->row, it->n_row, from);
+    for (unsigned k = 0; k < it->n_row; k++) to[from[k]] = (int32_t)k;
+    for (unsigned k = 0; k < it->n_leaf; k++) m->leaf_row[k] = to[m->leaf_row[k]];
+    for (unsigned k = 0; k < it->n_own; k++) cd_rows_order_blocks(m->own + 164 * k);
+    return it;
+}
+
 static void check_item(const cd_dataset *d, size_t p, unsigned i) {
     static made_item m;
-    const cd_item *it = make_item(&m, i);
+    const cd_item *it = ordered_item(&m, i);
     assert_int_equal(d->row_ptr[p + 1] - d->row_ptr[p], it->n_row);
     assert_memory_equal(d->row + d->row_ptr[p] * 164, it->row, it->n_row * 164 * sizeof(float));
     assert_memory_equal(&d->latency_s[p], &it->latency_s, sizeof(double));
@@ -40,7 +53,7 @@ static void check_item(const cd_dataset *d, size_t p, unsigned i) {
 /* Program p of a data set with ASTs is item i. */
 static void check_ast(const cd_dataset *d, size_t p, unsigned i) {
     static made_item m;
-    const cd_item *it = make_item(&m, i);
+    const cd_item *it = ordered_item(&m, i);
     const int64_t l0 = d->leaf_ptr[p], t0 = d->tree_ptr[p];
     size_t own = 0;
     assert_int_equal(d->leaf_ptr[p + 1] - l0, it->n_leaf);
@@ -163,6 +176,25 @@ TEST(asts) {
     assert_string_equal(rows->content_digest, d->content_digest);
     cd_dataset_free(d);
     cd_dataset_free(rows);
+}
+
+/* The file's own order, for who compares it with TVM's. */
+TEST(rows_as_written) {
+    cdmpp_err err = {0};
+    cd_dataset *d = NULL;
+    static made_item m;
+    const char *path = scratch("raw.h5");
+    size_t moved = 0;
+    assert_ok(make_file(path, 0, 300, &err));
+    assert_ok(cd_dataset_load_within(&path, 1, &(cd_dataset_options){.ast = true, .as_written = true, .folder = ""}, &d, &err));
+    for (unsigned i = 0; i < 300; i++) {
+        const size_t bytes = make_item(&m, i)->n_row * 164 * sizeof(float);
+        assert_memory_equal(d->row + d->row_ptr[i] * 164, m.row, bytes);
+        ordered_item(&m, i);
+        moved += memcmp(d->row + d->row_ptr[i] * 164, m.row, bytes) != 0;
+    }
+    assert_true(moved > 250);
+    cd_dataset_free(d);
 }
 
 /* What is kept on disk is what would be in memory. */
@@ -393,4 +425,4 @@ TEST(out_of_memory) {
     }
 }
 
-TESTS(NULL, NULL, round_trip, nothing_stays_open, empty, files_without_kinds_load, parts, asts, asts_on_disk, steps, files_without_steps, false_steps, false_asts, not_ours, damage, out_of_memory, full_disk)
+TESTS(NULL, NULL, round_trip, nothing_stays_open, empty, files_without_kinds_load, parts, asts, rows_as_written, asts_on_disk, steps, files_without_steps, false_steps, false_asts, not_ours, damage, out_of_memory, full_disk)

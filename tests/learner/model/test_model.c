@@ -143,6 +143,17 @@ TEST(interval_holds_the_point) {
     }
 }
 
+/* Models of input version 1 read rows as they come, for they were trained so. */
+TEST(order_of_rows) {
+    cdmpp_err err = {0};
+    for (int k = 1; k <= 2; k++) {
+        cd_model *m;
+        assert_ok(patched_file(GOLDEN, "\"input_version\":1", k == 1 ? "\"input_version\":1" : "\"input_version\":2", &m, &err));
+        assert_int_equal(cd_model_orders_rows(m), k == 2);
+        cd_model_free(m);
+    }
+}
+
 TEST(refuses_with_a_reason) {
     cdmpp_err err = {0};
     cd_model *m;
@@ -178,4 +189,4 @@ TEST(config_manual_is_current) {
     cd_buf_free(&table);
 }
 
-TESTS(NULL, NULL, golden_predicts, golden_v2_predicts, golden_v3_predicts, interval_holds_the_point, refuses_with_a_reason, config_manual_is_current)
+TESTS(NULL, NULL, golden_predicts, golden_v2_predicts, golden_v3_predicts, interval_holds_the_point, order_of_rows, refuses_with_a_reason, config_manual_is_current)

@@ -26,21 +26,21 @@ TEST(figures) {
     cd_buf b = {0};
     assert_ok(cd_library_op_score_text(&v, &b, &err));
     assert_string_equal(b.p,
-        "| class | device | sizes | n | MAPE % | median % | bias % | within 20 % | in interval % |\n"
-        "| --- | --- | --- | --: | --: | --: | --: | --: | --: |\n"
-        "| bmm | l4 (unseen) | all | 1 | 100.0 | 100.0 | +100.0 | 0.0 | - |\n"
-        "| bmm | **unseen** | not larger | 1 | 100.0 | 100.0 | +100.0 | 0.0 | - |\n"
-        "| bmm | **unseen** | all | 1 | 100.0 | 100.0 | +100.0 | 0.0 | - |\n"
-        "| elementwise | t4 | all | 4 | 17.5 | 15.0 | +0.0 | 75.0 | 66.7 |\n"
-        "| elementwise | **trained on** | not larger | 2 | 20.0 | 20.0 | -10.0 | 50.0 | 0.0 |\n"
-        "| elementwise | **trained on** | larger | 2 | 15.0 | 15.0 | +5.0 | 100.0 | 100.0 |\n"
-        "| elementwise | **trained on** | all | 4 | 17.5 | 15.0 | +0.0 | 75.0 | 66.7 |\n"
-        "| **all** | **trained on** | all | 4 | 17.5 | 15.0 | +0.0 | 75.0 | 66.7 |\n"
-        "| **all** | **unseen** | all | 1 | 100.0 | 100.0 | +100.0 | 0.0 | - |\n");
+        "| class | device | sizes | n | MAPE % | MAE(log) | median % | bias % | within 20 % | in interval % |\n"
+        "| --- | --- | --- | --: | --: | --: | --: | --: | --: | --: |\n"
+        "| bmm | l4 (unseen) | all | 1 | 100.0 | 0.693 | 100.0 | +100.0 | 0.0 | - |\n"
+        "| bmm | **unseen** | not larger | 1 | 100.0 | 0.693 | 100.0 | +100.0 | 0.0 | - |\n"
+        "| bmm | **unseen** | all | 1 | 100.0 | 0.693 | 100.0 | +100.0 | 0.0 | - |\n"
+        "| elementwise | t4 | all | 4 | 17.5 | 0.185 | 15.0 | +0.0 | 75.0 | 66.7 |\n"
+        "| elementwise | **trained on** | not larger | 2 | 20.0 | 0.226 | 20.0 | -10.0 | 50.0 | 0.0 |\n"
+        "| elementwise | **trained on** | larger | 2 | 15.0 | 0.144 | 15.0 | +5.0 | 100.0 | 100.0 |\n"
+        "| elementwise | **trained on** | all | 4 | 17.5 | 0.185 | 15.0 | +0.0 | 75.0 | 66.7 |\n"
+        "| **all** | **trained on** | all | 4 | 17.5 | 0.185 | 15.0 | +0.0 | 75.0 | 66.7 |\n"
+        "| **all** | **unseen** | all | 1 | 100.0 | 0.693 | 100.0 | +100.0 | 0.0 | - |\n");
     cd_buf_clear(&b);
     assert_ok(cd_library_op_score_json(&v, &b, &err));
-    assert_string_equal(b.p, "[{\"class\":\"bmm\",\"device\":\"l4\",\"seen\":false,\"n\":1,\"mape\":1,\"median\":1,\"bias\":1,\"within20\":0,\"inside\":null},"
-                             "{\"class\":\"elementwise\",\"device\":\"t4\",\"seen\":true,\"n\":4,\"mape\":0.175,\"median\":0.15,\"bias\":0,\"within20\":0.75,\"inside\":0.666667}]");
+    assert_string_equal(b.p, "[{\"class\":\"bmm\",\"device\":\"l4\",\"seen\":false,\"n\":1,\"mape\":1,\"mae_log\":0.693147,\"median\":1,\"bias\":1,\"within20\":0,\"inside\":null},"
+                             "{\"class\":\"elementwise\",\"device\":\"t4\",\"seen\":true,\"n\":4,\"mape\":0.175,\"mae_log\":0.184917,\"median\":0.15,\"bias\":0,\"within20\":0.75,\"inside\":0.666667}]");
     cd_buf_free(&b);
     cd_library_op_score_free(&v);
 }

@@ -17,6 +17,7 @@ TEST(against_scipy) {
     assert_close(m.median_ape, 0.25, 1e-12, 0);
     assert_close(m.rmse_s, 2.246193361085509, 1e-12, 0);
     assert_close(m.rmse_log, 0.7301118068136302, 1e-12, 0);
+    assert_close(m.mae_log, 0.48726304775093698, 1e-12, 0);
     assert_close(m.within_5, 2.0 / 13, 1e-12, 0);
     assert_close(m.within_10, 4.0 / 13, 1e-12, 0);
     assert_close(m.within_20, 5.0 / 13, 1e-12, 0);
@@ -46,6 +47,7 @@ TEST(many) {
     assert_close(m.mape, 1.7926205675115994, 1e-12, 0);
     assert_close(m.median_ape, 0.5947825119590611, 1e-12, 0);
     assert_close(m.rmse_log, 1.3110452289032697, 1e-12, 0);
+    assert_close(m.mae_log, 0.96516786330387949, 1e-12, 0);
     assert_close(m.spearman, -0.01756960549992716, 1e-10, 0);
     assert_close(m.pairwise, 0.49454793275783737, 1e-12, 0);
     assert_int_equal(m.n_pair, 17608);
@@ -106,4 +108,17 @@ TEST(printing) {
     cd_buf_free(&b);
 }
 
-TESTS(NULL, NULL, against_scipy, many, laws, printing)
+/* Answers of least MAPE rank by their medians, and are judged by themselves. */
+TEST(ranked_by_medians) {
+    cdmpp_err err = {0};
+    cd_metric m, plain;
+    const double s[] = {1, 2, 3}, answer[] = {0.9, 1.2, 0.8}, median[] = {1, 2, 3}, bad[] = {1, 0, 3};
+    const uint32_t one[] = {0, 0, 0};
+    assert_ok(cd_metric_compute(s, answer, one, NULL, 3, &plain, &err));
+    assert_ok(cd_metric_compute_ranked(s, answer, median, one, NULL, 3, &m, &err));
+    assert_true(plain.spearman < 0 && m.spearman == 1 && m.pairwise == 1 && m.top1 == 1);
+    assert_true(m.mape == plain.mape && m.mae_log == plain.mae_log && m.rmse_s == plain.rmse_s && m.within_20 == plain.within_20);
+    assert_status(cd_metric_compute_ranked(s, answer, bad, one, NULL, 3, &m, &err), CDMPP_ENUMERIC);
+}
+
+TESTS(NULL, NULL, against_scipy, many, ranked_by_medians, laws, printing)

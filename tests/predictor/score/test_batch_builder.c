@@ -65,7 +65,7 @@ static void is_program(const cd_program_view *v, size_t i, const made *m) {
 
 TEST(the_view_gives_programs_back) {
     cd_batch_builder *g;
-    assert_ok(cd_batch_builder_new(true, &g, &err));
+    assert_ok(cd_batch_builder_new(true, false, &g, &err));
     for (uint32_t round = 0; round < 3; round++) { /* first many, then few: nothing of the first stays */
         const uint32_t first = 7 * round, n = round ? 5 : MANY;
         size_t rows = 0;
@@ -88,7 +88,7 @@ TEST(the_view_gives_programs_back) {
 
 TEST(a_model_of_rows_gets_no_leaves) {
     cd_batch_builder *g;
-    assert_ok(cd_batch_builder_new(false, &g, &err));
+    assert_ok(cd_batch_builder_new(false, false, &g, &err));
     assert_int_equal(cd_batch_builder_view(g).n, 0);
     made odd = program[0];
     odd.r.row = odd.row, odd.r.leaf = odd.leaf, odd.r.n_leaf = 1;
@@ -104,7 +104,7 @@ TEST(a_model_of_rows_gets_no_leaves) {
 TEST(steps_of_every_program) {
     static const int32_t code[] = {9, 1, 7, 8, 3, 1, 2, 3};
     cd_batch_builder *g;
-    assert_ok(cd_batch_builder_new(false, &g, &err));
+    assert_ok(cd_batch_builder_new(false, false, &g, &err));
     for (int round = 0; round < 2; round++) {
         cd_batch_builder_clear(g);
         for (uint32_t i = 0; i < 3; i++) {
@@ -118,7 +118,7 @@ TEST(steps_of_every_program) {
     }
     FAULT_SWEEP(f, 1) {
         cd_batch_builder *h = NULL;
-        f.st = cd_batch_builder_new(false, &h, &f.err);
+        f.st = cd_batch_builder_new(false, false, &h, &f.err);
         if (!f.st) f.st = cd_batch_builder_add(h, &program[0].r, 0, 1, &f.err);
         if (!f.st) f.st = cd_batch_builder_add_steps(h, code, 8, &f.err);
         cd_batch_builder_free(h);
@@ -129,7 +129,7 @@ TEST(steps_of_every_program) {
 /* What is refused leaves the others as they were. */
 TEST(what_is_no_number_is_refused) {
     cd_batch_builder *g;
-    assert_ok(cd_batch_builder_new(true, &g, &err));
+    assert_ok(cd_batch_builder_new(true, false, &g, &err));
     assert_ok(cd_batch_builder_add(g, &program[0].r, 0, 1, &err));
     for (int in_leaf = 0; in_leaf < 2; in_leaf++) {
         made bad = program[1];
@@ -149,7 +149,7 @@ TEST(what_is_no_number_is_refused) {
 TEST(memory_that_is_refused) {
     FAULT_SWEEP(f, 3) {
         cd_batch_builder *g = NULL;
-        f.st = cd_batch_builder_new(true, &g, &f.err);
+        f.st = cd_batch_builder_new(true, false, &g, &f.err);
         for (int i = 0; i < MANY && !f.st; i++) f.st = cd_batch_builder_add(g, &program[i].r, 0, 1, &f.err);
         cd_batch_builder_free(g);
     }
