@@ -45,6 +45,7 @@ typedef struct cd_an_var {      /* a loop of the AST */
     int64_t cut[CD_AN_DIGITS];
     int32_t node;               /* of its outermost digit in the tree; the others follow */
     uint32_t n_digit;
+    bool vector;                /* becomes vectors */
 } cd_an_var;
 
 typedef struct cd_an_term {
@@ -60,6 +61,7 @@ typedef struct cd_an_access {
     bool inside;                /* its lines are counted by another access of the statement */
     bool conditional;           /* under if_then_else */
     bool gather;
+    bool crowded;               /* scratch: its conflicts are counted */
     uint8_t elem;               /* bytes */
     uint32_t n;
     int64_t c;                  /* bytes of the lowest address */
@@ -85,6 +87,22 @@ typedef struct cd_an_node {
     int32_t only;               /* its only child, -1: none or several */
     int64_t unroll;             /* STORE, LOOP: auto_unroll_max_step that holds here */
 } cd_an_node;
+
+/* What one element of a stored value takes. */
+typedef struct cd_an_value {
+    uint32_t adds, muls, fused; /* float; fused: pairs of the two */
+    uint32_t others;            /* float minima, maxima */
+    uint32_t selects, ints, casts, divides, exps, tanhs, calls;
+    uint32_t conditions;        /* of if_then_else */
+    bool loads;                 /* reads a tensor */
+    bool plain;                 /* one load, perhaps under conditions, with constants beside */
+} cd_an_value;
+
+/* A division of an address, at the innermost loop that it depends on. */
+typedef struct cd_an_division {
+    const cd_expr *e;
+    int32_t store, var;
+} cd_an_division;
 
 typedef struct cd_an_tensor {
     uint32_t nest;              /* its number in the nest */
@@ -125,6 +143,9 @@ typedef struct cd_an {
     uint32_t cap_node;
     cd_an_access *acc;          /* (n_raw) */
     double inexact;
+    cd_an_division *division;
+    uint32_t n_division, cap_division;
+    int32_t store;              /* AST: whose addresses are being read */
     bool oom;
     float *out;
 } cd_an;
@@ -153,6 +174,20 @@ void cd_an_place(cd_an *w, const cd_an_raw *raw, cd_an_access *out);
 /* Distinct granules (lines or pages) of the part of `a` that moves while `node` runs, in the mean over all iterations around; *width: bytes
  * from its lowest to its highest address. */
 double cd_an_granules(const cd_an_access *a, int32_t node, int64_t granule, double *width);
+
+void cd_an_value_of(const cd_expr *e, cd_an_value *out);
+/* Which loops are written out (node.copied) and which become vectors (var.vector). */
+void cd_an_unroll(cd_an *w);
+static inline int32_t cd_an_innermost(const cd_an *w, int32_t var) { return w->var[var].node + (int32_t)w->var[var].n_digit - 1; }
+static inline bool cd_an_is_vector(const cd_an *w, int32_t node) { return w->node[node].var >= 0 && w->var[w->node[node].var].vector; }
+/* Vectors, whole and in parts, for n neighbours. */
+static inline int64_t cd_an_pieces(int64_t n, int64_t lanes) { return n / lanes + __builtin_popcountll((unsigned long long)(n % lanes)); }
+/* The stride at a node in bytes, 0 if the access does not move there. */
+static inline int64_t cd_an_stride(const cd_an_access *a, int32_t node) {
+    for (uint32_t i = 0; i < a->n; i++)
+        if (a->t[i].node == node) return a->t[i].stride;
+    return 0;
+}
 
 /* The facts, group by group. */
 void cd_an_reuse(cd_an *w);

@@ -90,6 +90,18 @@ static void divide(cd_an *w, const cd_an_form *f, int64_t d, cd_an_form *whole, 
 
 static void add_expr(cd_an *w, const cd_expr *e, int64_t times, cd_an_form *out);
 
+/* Divisions are done once for each store and each turn of the innermost loop that they depend on. */
+static void note(cd_an *w, const cd_expr *e, const cd_an_form *f) {
+    int32_t var = -1;
+    for (uint32_t i = 0; i < f->n; i++)
+        if (f->t[i].var > var) var = f->t[i].var;
+    for (uint32_t i = w->n_division; i-- > 0 && w->division[i].store == w->store;)
+        if (w->division[i].e == e) return;
+    if (var < 0) return;
+    if (CD_GROW_IN(&w->arena, w->division, w->n_division, w->cap_division)) w->oom = true;
+    else w->division[w->n_division++] = (cd_an_division){e, w->store, var};
+}
+
 static void add_divided(cd_an *w, const cd_expr *e, int64_t times, cd_an_form *out) {
     cd_an_form f, whole, rest;
     const int64_t d = e->a[1]->op == CD_INT ? e->a[1]->u.i : 0;
@@ -98,6 +110,7 @@ static void add_divided(cd_an *w, const cd_expr *e, int64_t times, cd_an_form *o
         out->inexact = true;
         return;
     }
+    note(w, e, &f);
     divide(w, &f, d, &whole, &rest);
     cd_an_form_add(out, e->op == CD_FDIV || e->op == CD_DIV ? &whole : &rest, times, 0);
 }

@@ -12,7 +12,7 @@ static cdmpp_status read_loop(cd_an *w, const cd_ast_node *n, cdmpp_err *err) {
     if (n->extent == 1) return CDMPP_OK; /* its variable is 0 */
     if (CD_GROW_IN(&w->arena, w->var, w->n_var, w->cap_var)) return CD_FAIL(err, ENOMEM, "facts");
     w->var_of[n->var->u.i] = (int32_t)w->n_var;
-    w->var[w->n_var++] = (cd_an_var){.extent = n->extent < 0 ? 0 : n->extent, .node = -1};
+    w->var[w->n_var++] = (cd_an_var){.extent = n->extent < 0 ? 0 : n->extent, .e = n->var, .node = -1};
     return CDMPP_OK;
 }
 
@@ -127,6 +127,7 @@ static void collect(reader *r, const cd_expr *e, bool conditional) {
 static cdmpp_status read_store(cd_an *w, int32_t k, cdmpp_err *err) {
     const cd_ast_node *n = &w->ast->node[k];
     reader r = {w, w->n_raw, k};
+    w->store = k;
     add_access(&r, n->tensor, n->x, n->n, true, false);
     collect(&r, n->e, false);
     return w->oom ? CD_FAIL(err, ENOMEM, "facts") : CDMPP_OK;

@@ -129,10 +129,37 @@ static double sequence(pass *p, int32_t k) {
 
 /* ---- loops ---- */
 
-static bool moves(const cd_an_access *a, int32_t node) {
-    for (uint32_t i = 0; i < a->n; i++)
-        if (a->t[i].node == node) return true;
-    return false;
+static bool moves(const cd_an_access *a, int32_t node) { return cd_an_stride(a, node) != 0; }
+
+/* Lines of a cache of 64 sets beyond 8 a set: copies whose distance is a power of two meet in few sets. */
+static double conflicts(const cd_an_access *a, int32_t node) {
+    double sets = 1;
+    for (uint32_t i = 0; i < a->n; i++) {
+        if (a->t[i].node < node) continue;
+        const int64_t step = a->t[i].stride / CD_AN_LINE;
+        const int64_t low = step & -step, cycle = step % 64 ? 64 / low : 1;
+        sets *= a->t[i].stride < CD_AN_LINE ? fmax(1, (double)(a->t[i].stride * a->t[i].n) / CD_AN_LINE) : (double)(a->t[i].n < cycle ? a->t[i].n : cycle);
+    }
+    return fmax(0, a->lines - 8 * fmin(ceil(sets), 64));
+}
+
+/* Of each access the innermost loop that touches more lines than one set has. */
+static void crowd(const pass *p, cd_an_access *a, int32_t node) {
+    if (p->granule != CD_AN_LINE || a->crowded || a->copy || a->lines <= 8) return;
+    a->crowded = true;
+    p->w->out[CD_FACT_CONFLICT_LINES] += (float)(conflicts(a, node) * p->w->node[node].runs);
+}
+
+/* Lines that all iterations of a parallel loop read. */
+static void share(const pass *p, int32_t k) {
+    const cd_an_node *n = &p->w->node[k];
+    if (p->granule != CD_AN_LINE || n->loop != CD_LOOP_PARALLEL || k != p->w->var[n->var].node) return;
+    for (uint32_t i = n->acc0; i < n->acc1; i++) {
+        const cd_an_access *a = &p->w->acc[i];
+        bool still = !a->write && !a->copy && !p->w->tensor[a->tensor].written;
+        for (int32_t d = k; d <= cd_an_innermost(p->w, n->var); d++) still = still && !cd_an_stride(a, d);
+        if (still) p->w->out[CD_FACT_LINES_SHARED] += (float)a->lines;
+    }
 }
 
 static void loop(pass *p, int32_t k) {
@@ -142,7 +169,11 @@ static void loop(pass *p, int32_t k) {
     if (n->only >= 0) body = at(p, n->only);
     else sequence(p, k);
     for (uint32_t i = n->acc0; i < n->acc1; i++)
-        if (moves(&p->w->acc[i], k)) measure(p, &p->w->acc[i], k);
+        if (moves(&p->w->acc[i], k)) {
+            measure(p, &p->w->acc[i], k);
+            crowd(p, &p->w->acc[i], k);
+        }
+    share(p, k);
     p->bytes[k] = unite(p, n->acc0, n->acc1, s);
     for (uint32_t t = 0; t < p->w->n_tensor; t++) {
         s[t].distance = s[t].lines > body[t].lines * 1.000001 ? p->bytes[k] : body[t].distance;
