@@ -82,22 +82,19 @@ static bool store_fits(const cd_an *w, int32_t k, int32_t loop) {
     return clean(w->ast->node[n->ast].e, w->var[w->node[loop].var].e);
 }
 
-/* A serial loop all of whose inner loops are written out and whose stores go to neighbours. */
+/* A loop of neighbours all of whose inner loops are written out. */
 static bool fits(const cd_an *w, int32_t k) {
     const cd_an_node *n = &w->node[k];
-    if (n->loop == CD_LOOP_PARALLEL || w->var[n->var].extent < LEAST || n->copied || w->var[n->var].n_digit > 1) return false;
+    if (n->loop == CD_LOOP_PARALLEL || w->var[n->var].extent < LEAST || w->var[n->var].n_digit > 1) return false;
     for (int32_t i = k + 1; i < n->end; i++) {
         if (w->node[i].kind == CD_AN_STORE ? !store_fits(w, i, k) : !w->node[i].copied || cd_an_is_vector(w, i)) return false;
     }
     return true;
 }
 
-static void find_vectors(cd_an *w) {
-    for (int32_t k = w->n_node; k-- > 1;) {
-        const cd_an_node *n = &w->node[k];
-        if (n->kind != CD_AN_LOOP || !n->last_digit) continue;
-        if (n->loop == CD_LOOP_VECTORIZED || fits(w, k)) w->var[n->var].vector = true;
-    }
+static void set_vector(cd_an *w, int32_t var) {
+    w->var[var].vector = true;
+    for (uint32_t j = 0; j < w->var[var].n_digit; j++) w->node[w->var[var].node + (int32_t)j].copied = false;
 }
 
 /* ---- compilers ---- */
@@ -112,36 +109,40 @@ static double kept(const cd_an *w, int32_t store, int32_t loop) {
     return n;
 }
 
-static double cost(cd_an *w, int32_t from, int32_t to, double vectors);
-
-/* Instructions of node k with its copies, -1: a loop stays. */
-static double cost_of(cd_an *w, int32_t k, double vectors) {
-    const cd_an_node *n = &w->node[k];
-    if (n->kind == CD_AN_STORE) return vectors > 0 ? VECTOR_COST * vectors : SCALAR_COST;
-    const cd_an_var *v = &w->var[n->var];
-    const int64_t lanes = w->nest->vector_bytes / 4;
-    double c = cost(w, cd_an_innermost(w, n->var) + 1, n->end, v->vector ? (double)((v->extent + lanes - 1) / lanes) : vectors);
-    if (v->vector) return c;
-    if (n->copied) return c < 0 ? c : c * (double)v->extent;
-    if (c < 0 || n->loop != CD_LOOP_SERIAL) return -1;
-    for (int32_t i = k + 1; i < n->end; i++)
-        if (w->node[i].kind == CD_AN_STORE) c -= KEPT_COST * kept(w, i, k);
-    if (c * (double)v->extent > MOST_COST) return -1;
-    mark(w, n->var);
-    return c * (double)v->extent;
-}
-
-static double cost(cd_an *w, int32_t from, int32_t to, double vectors) {
+/* Instructions of what is below node k, vectors whole; -1: a loop stays. */
+static double below(const cd_an *w, int32_t from, int32_t to, double vectors) {
     double all = 0;
     for (int32_t k = from; k < to; k = w->node[k].end) {
-        const double c = cost_of(w, k, vectors);
-        all = c < 0 || all < 0 ? -1 : all + c;
+        const cd_an_node *n = &w->node[k];
+        if (n->kind == CD_AN_STORE) {
+            all += vectors > 0 ? VECTOR_COST * vectors : SCALAR_COST;
+            continue;
+        }
+        const cd_an_var *v = &w->var[n->var];
+        const int64_t lanes = w->nest->vector_bytes / 4;
+        const double c = below(w, cd_an_innermost(w, n->var) + 1, n->end, v->vector ? (double)((v->extent + lanes - 1) / lanes) : vectors);
+        if (c < 0 || (!n->copied && !v->vector)) return -1;
+        all += v->vector ? c : c * (double)v->extent;
     }
     return all;
 }
 
+static bool short_enough(const cd_an *w, int32_t k) {
+    const cd_an_node *n = &w->node[k];
+    const cd_an_var *v = &w->var[n->var];
+    if (n->loop != CD_LOOP_SERIAL || v->extent * SCALAR_COST / 2 > MOST_COST) return false;
+    double c = below(w, cd_an_innermost(w, n->var) + 1, n->end, 0);
+    for (int32_t i = k + 1; i < n->end && c >= 0; i++)
+        if (w->node[i].kind == CD_AN_STORE) c -= KEPT_COST * kept(w, i, k);
+    return c >= 0 && c * (double)v->extent <= MOST_COST;
+}
+
 void cd_an_unroll(cd_an *w) {
     written_out(w, 1, w->n_node);
-    find_vectors(w);
-    cost(w, 1, w->n_node, 0);
+    for (int32_t k = w->n_node; k-- > 1;) {
+        const cd_an_node *n = &w->node[k];
+        if (n->kind != CD_AN_LOOP || w->var[n->var].node != k) continue;
+        if (n->loop == CD_LOOP_VECTORIZED || fits(w, k)) set_vector(w, n->var);
+        else if (!n->copied && short_enough(w, k)) mark(w, n->var);
+    }
 }
