@@ -1,0 +1,66 @@
+/* Distinct cache lines, or pages, of an affine access, in closed form.
+ *
+ *   strides 4 (16), 448 (14), 6272 (3): runs of 64 bytes, 448 apart, in three planes
+ *
+ * Terms in rising order: one whose step leaves no whole granule between two copies of what is there lengthens the run; the others multiply
+ * it. Of a run that may begin anywhere the mean over its beginnings is taken; these are spread evenly over the multiples of the lowest bit
+ * of the strides, for which a sum of floors has a closed form (Hermite). */
+#include "features/analytic/analytic_internal.h"
+
+typedef struct {
+    int64_t run;                /* bytes without a whole free granule */
+    int64_t stride, n, span;    /* of the outermost level of copies; span: bytes of all */
+    double copies;              /* of the levels within that one */
+    uint64_t bits;              /* of everything that moves a run's beginning */
+} set;
+
+static void flush(set *s) {
+    s->copies *= (double)s->n;
+    s->n = 1;
+    s->stride = 0;
+}
+
+static void add(set *s, int64_t stride, int64_t n, int64_t granule) {
+    const int64_t reach = cd_an_mul(stride, n - 1);
+    if (s->copies * (double)s->n <= 1 && stride < s->run + granule) {
+        s->run += reach;
+        s->span = s->run;
+        return;
+    }
+    if (s->n > 1 && stride % s->stride == 0 && stride / s->stride <= s->n) {
+        s->n += reach / s->stride;
+    } else {
+        flush(s);
+        s->stride = stride;
+        s->n = n;
+    }
+    s->bits |= (uint64_t)stride;
+    s->span += reach;
+}
+
+/* The share of a clipped dimension that is left. */
+static double inside(const cd_an_access *a, int32_t node) {
+    double part = 1;
+    for (uint32_t k = 0; k < a->n_dim; k++) {
+        int64_t reach = 0;
+        for (uint32_t i = 0; i < a->n; i++)
+            if (a->t[i].dim == a->out_dim[k].dim && a->t[i].node >= node) reach += cd_an_mul(a->t[i].stride, a->t[i].n - 1);
+        const double n = 1 + (double)reach / (double)a->out_dim[k].stride;
+        if (n > (double)a->out_dim[k].extent) part *= (double)a->out_dim[k].extent / n;
+    }
+    return part;
+}
+
+double cd_an_granules(const cd_an_access *a, int32_t node, int64_t granule, double *width) {
+    set s = {.run = a->elem, .n = 1, .span = a->elem, .copies = 1, .bits = (uint64_t)granule};
+    for (uint32_t i = 0; i < a->n; i++) {
+        if (a->t[i].node >= node) add(&s, a->t[i].stride, a->t[i].n, granule);
+        else s.bits |= (uint64_t)a->t[i].stride;
+    }
+    flush(&s);
+    *width = (double)s.span;
+    const int64_t grid = (int64_t)(s.bits & (0 - s.bits)), begin = cd_expr_floormod(a->c, grid);
+    const double each = (double)((s.run - 1 + begin) / grid * grid) / (double)granule + 1;
+    const double lines = each * s.copies, most = (double)(s.span - 1) / (double)granule + 1; /* copies that lie within each other */
+    return (lines < most ? lines : most) * (a->n_dim ? inside(a, node) : 1);
+}

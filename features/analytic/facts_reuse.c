@@ -1,0 +1,252 @@
+/* What caches of several capacities fetch and give back, by layer conditions.
+ *
+ *   for i          at every node and for every tensor
+ *     for j          lines      distinct lines that one execution touches
+ *       for k        distance   bytes touched between two touches of a line when the node is executed again
+ *         C += A*B   moved[c]   lines that one execution fetches into an empty cache of capacity c
+ *
+ *   loop:  moved[c] = distance of the body <= c ? lines of the loop : turns * moved[c] of the body
+ *
+ * A tensor that does not move in a node is touched by every turn of the loops inside, so its distance is that of what is inside. Children of a
+ * loop follow each other: what one left in the cache the next finds, if both together fit. Of a tensor's accesses those that overlap count
+ * once. */
+#include <math.h>
+#include <string.h>
+
+#include "features/analytic/analytic_internal.h"
+
+#define MOST 16
+
+typedef struct {
+    double lines, written, distance;
+    double fetch[MOST], back[MOST];
+} state;                        /* of a tensor at a node */
+
+typedef struct {
+    cd_an *w;
+    int64_t granule;
+    uint32_t n_cap;
+    double cap[MOST];           /* bytes */
+    state *at;                  /* (n_node, n_tensor) */
+    double *bytes;              /* (n_node) touched by one execution */
+    state *body;                /* (n_tensor) scratch: of the loop at hand */
+    double *low, *high;         /* (n_tensor) scratch: range of addresses */
+    double *reach, *last;       /* (n_tensor) scratch: prefix of bytes, lines */
+    int32_t *touched, *wrote;   /* (n_tensor) scratch: last child that did */
+} pass;
+
+static state *at(const pass *p, int32_t node) { return p->at + (size_t)node * p->w->n_tensor; }
+
+/* Lines of each tensor by the accesses from..to-1, whose own lines are known; returns bytes. */
+static double unite(const pass *p, uint32_t from, uint32_t to, state *out) {
+    const cd_an *w = p->w;
+    for (uint32_t t = 0; t < w->n_tensor; t++) out[t].lines = out[t].written = 0;
+    for (uint32_t k = from; k < to; k++) {
+        const cd_an_access *a = &w->acc[k];
+        state *s = &out[a->tensor];
+        if (a->copy || a->inside) continue;
+        const double low = (double)a->c, high = low + a->width;
+        if (!s->lines || low >= p->high[a->tensor] || high <= p->low[a->tensor]) s->lines += a->lines;
+        else s->lines = fmax(s->lines, a->lines);
+        if (s->lines == a->lines) {
+            p->low[a->tensor] = low;
+            p->high[a->tensor] = high;
+        } else {
+            p->low[a->tensor] = fmin(p->low[a->tensor], low);
+            p->high[a->tensor] = fmax(p->high[a->tensor], high);
+        }
+        if (a->write) s->written = fmax(s->written, a->lines);
+    }
+    double bytes = 0;
+    for (uint32_t t = 0; t < w->n_tensor; t++) bytes += out[t].lines;
+    return bytes * (double)p->granule;
+}
+
+static void measure(const pass *p, cd_an_access *a, int32_t node) { a->lines = cd_an_granules(a, node, p->granule, &a->width); }
+
+static void store(pass *p, int32_t k) {
+    const cd_an_node *n = &p->w->node[k];
+    state *s = at(p, k);
+    for (uint32_t i = n->acc0; i < n->acc1; i++) measure(p, &p->w->acc[i], k);
+    p->bytes[k] = unite(p, n->acc0, n->acc1, s);
+    for (uint32_t t = 0; t < p->w->n_tensor; t++) {
+        s[t].distance = p->bytes[k];
+        for (uint32_t c = 0; c < p->n_cap; c++) {
+            s[t].fetch[c] = s[t].lines;
+            s[t].back[c] = s[t].written;
+        }
+    }
+}
+
+/* ---- children in a row ---- */
+
+static void follow(pass *p, int32_t child, double before) {
+    const state *s = at(p, child);
+    for (uint32_t t = 0; t < p->w->n_tensor; t++) {
+        state *b = &p->body[t];
+        if (!s[t].lines) continue;
+        const double span = before + p->bytes[child] - p->reach[t], both = p->touched[t] >= 0 ? fmin(p->last[t], s[t].lines) : 0;
+        const double rewritten = p->wrote[t] >= 0 ? fmin(at(p, p->wrote[t])[t].written, s[t].written) : 0;
+        for (uint32_t c = 0; c < p->n_cap; c++) {
+            const bool kept = span <= p->cap[c];
+            b->fetch[c] += s[t].fetch[c] - (kept ? fmin(both, s[t].fetch[c]) : 0);
+            b->back[c] += s[t].back[c] - (kept ? fmin(rewritten, s[t].back[c]) : 0);
+        }
+        b->distance = p->touched[t] >= 0 ? (double)INFINITY : s[t].distance - p->bytes[child];
+        p->reach[t] = before;
+        p->last[t] = fmax(both, s[t].lines);
+        p->touched[t] = child;
+        if (s[t].written > 0) p->wrote[t] = child;
+    }
+}
+
+/* The body of a loop with several children; returns its bytes. */
+static double sequence(pass *p, int32_t k) {
+    const cd_an_node *n = &p->w->node[k];
+    const double bytes = unite(p, n->acc0, n->acc1, p->body);
+    double before = 0;
+    for (uint32_t t = 0; t < p->w->n_tensor; t++) {
+        p->touched[t] = p->wrote[t] = -1;
+        p->reach[t] = p->last[t] = 0;
+        memset(p->body[t].fetch, 0, sizeof p->body[t].fetch);
+        memset(p->body[t].back, 0, sizeof p->body[t].back);
+    }
+    for (int32_t c = k + 1; c < n->end; c = p->w->node[c].end) {
+        follow(p, c, before);
+        before += p->bytes[c];
+    }
+    for (uint32_t t = 0; t < p->w->n_tensor; t++) {
+        state *b = &p->body[t];
+        b->distance = fmin(b->distance + before, bytes);
+        for (uint32_t c = 0; c < p->n_cap; c++) {
+            if (bytes > p->cap[c]) continue;
+            b->fetch[c] = b->lines;
+            b->back[c] = b->written;
+        }
+    }
+    return bytes;
+}
+
+/* ---- loops ---- */
+
+static bool moves(const cd_an_access *a, int32_t node) { return cd_an_stride(a, node) != 0; }
+
+/* Lines of a cache of 64 sets beyond 8 a set: copies whose distance is a power of two meet in few sets. */
+static double conflicts(const cd_an_access *a, int32_t node) {
+    double sets = 1;
+    for (uint32_t i = 0; i < a->n; i++) {
+        if (a->t[i].node < node) continue;
+        const int64_t step = a->t[i].stride / CD_AN_LINE;
+        const int64_t low = step & -step, cycle = step % 64 ? 64 / low : 1;
+        sets *= a->t[i].stride < CD_AN_LINE ? fmax(1, (double)(a->t[i].stride * a->t[i].n) / CD_AN_LINE) : (double)(a->t[i].n < cycle ? a->t[i].n : cycle);
+    }
+    return fmax(0, a->lines - 8 * fmin(ceil(sets), 64));
+}
+
+/* Of each access the innermost loop that touches more lines than one set has. */
+static void crowd(const pass *p, cd_an_access *a, int32_t node) {
+    if (p->granule != CD_AN_LINE || a->crowded || a->copy || a->lines <= 8) return;
+    a->crowded = true;
+    p->w->out[CD_FACT_CONFLICT_LINES] += (float)(conflicts(a, node) * p->w->node[node].runs);
+}
+
+/* Lines that all iterations of a parallel loop read. */
+static void share(const pass *p, int32_t k) {
+    const cd_an_node *n = &p->w->node[k];
+    if (p->granule != CD_AN_LINE || n->loop != CD_LOOP_PARALLEL || k != p->w->var[n->var].node) return;
+    for (uint32_t i = n->acc0; i < n->acc1; i++) {
+        const cd_an_access *a = &p->w->acc[i];
+        bool still = !a->write && !a->copy && !p->w->tensor[a->tensor].written;
+        for (int32_t d = k; d <= cd_an_innermost(p->w, n->var); d++) still = still && !cd_an_stride(a, d);
+        if (still) p->w->out[CD_FACT_LINES_SHARED] += (float)a->lines;
+    }
+}
+
+static void loop(pass *p, int32_t k) {
+    const cd_an_node *n = &p->w->node[k];
+    const state *body = p->body;
+    state *s = at(p, k);
+    if (n->only >= 0) body = at(p, n->only);
+    else sequence(p, k);
+    for (uint32_t i = n->acc0; i < n->acc1; i++)
+        if (moves(&p->w->acc[i], k)) {
+            measure(p, &p->w->acc[i], k);
+            crowd(p, &p->w->acc[i], k);
+        }
+    share(p, k);
+    p->bytes[k] = unite(p, n->acc0, n->acc1, s);
+    for (uint32_t t = 0; t < p->w->n_tensor; t++) {
+        s[t].distance = s[t].lines > body[t].lines * 1.000001 ? p->bytes[k] : body[t].distance;
+        for (uint32_t c = 0; c < p->n_cap; c++) {
+            const bool kept = body[t].distance <= p->cap[c];
+            s[t].fetch[c] = kept ? s[t].lines : n->extent * body[t].fetch[c];
+            s[t].back[c] = kept ? s[t].written : n->extent * body[t].back[c];
+        }
+    }
+}
+
+static bool prepare(pass *p) {
+    cd_arena *a = &p->w->arena;
+    const size_t n = p->w->n_tensor + 1;
+    p->at = cd_arena_alloc(a, (size_t)p->w->n_node * n, sizeof *p->at);
+    p->bytes = cd_arena_alloc(a, (size_t)p->w->n_node, sizeof *p->bytes);
+    p->body = cd_arena_alloc(a, n, sizeof *p->body);
+    p->low = cd_arena_alloc(a, 4 * n, sizeof *p->low);
+    p->touched = cd_arena_alloc(a, 2 * n, sizeof *p->touched);
+    if (!p->at || !p->bytes || !p->body || !p->low || !p->touched) return false;
+    p->high = p->low + n;
+    p->reach = p->high + n;
+    p->last = p->reach + n;
+    p->wrote = p->touched + n;
+    return true;
+}
+
+static void run(pass *p) {
+    for (int32_t k = p->w->n_node; k-- > 0;) {
+        if (p->w->node[k].kind == CD_AN_STORE) store(p, k);
+        else loop(p, k);
+    }
+}
+
+/* ---- facts ---- */
+
+static void put_lines(const pass *p, float *out) {
+    const cd_an *w = p->w;
+    const state *root = at(p, 0);
+    for (uint32_t t = 0; t < w->n_tensor; t++) {
+        const cd_an_tensor *x = &w->tensor[t];
+        const float lines = (float)root[t].lines;
+        for (uint32_t c = 0; c < p->n_cap; c++) {
+            out[CD_FACT_FETCHED_0 + c] += (float)root[t].fetch[c];
+            out[CD_FACT_WRITTEN_0 + c] += (float)root[t].back[c];
+        }
+        out[CD_FACT_LINES] += lines;
+        out[!x->arg ? CD_FACT_LINES_SCRATCH : x->written ? CD_FACT_LINES_OUTPUT : CD_FACT_LINES_INPUT] += lines;
+        if (x->first_written) out[CD_FACT_LINES_ALLOCATED] += lines;
+    }
+}
+
+static void put_pages(const pass *p, float *out) {
+    const state *root = at(p, 0);
+    for (uint32_t t = 0; t < p->w->n_tensor; t++) {
+        out[CD_FACT_PAGES_64] += (float)root[t].fetch[0];
+        out[CD_FACT_PAGES_2048] += (float)root[t].fetch[1];
+    }
+}
+
+void cd_an_reuse(cd_an *w) {
+    pass p = {.w = w, .granule = CD_AN_LINE, .n_cap = CD_N_FACT_CAPACITY};
+    for (uint32_t c = 0; c < p.n_cap; c++) p.cap[c] = ldexp(CD_FACT_CAPACITY_LEAST, (int)c);
+    if (!prepare(&p)) {
+        w->oom = true;
+        return;
+    }
+    run(&p);
+    put_lines(&p, w->out);
+    p.granule = CD_AN_PAGE;
+    p.n_cap = 2;
+    p.cap[0] = 64.0 * CD_AN_PAGE;
+    p.cap[1] = 2048.0 * CD_AN_PAGE;
+    run(&p);
+    put_pages(&p, w->out);
+}
