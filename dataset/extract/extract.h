@@ -160,8 +160,8 @@ typedef struct cd_feature_engine {
     cdmpp_status (*open)(void *ctx, CD_GIVE void **program, cdmpp_err *err);
     cdmpp_status (*build)(void *program, const cd_task *task, const cd_record *r, cd_rows *out, cdmpp_err *err);
     void (*close)(CD_TAKE void *program);
-    /* Facts (CD_N_FACTS) of the CPU program of the last build, of the record that it was built from; EUNSUPPORTED: it has none. NULL: none has. */
-    cdmpp_status (*facts)(void *program, const cd_record *r, float *out, cdmpp_err *err);
+    /* Facts (CD_N_FACTS) of the CPU program of the last build; EUNSUPPORTED: it has none. NULL: none has. */
+    cdmpp_status (*facts)(void *program, float *out, cdmpp_err *err);
 } cd_feature_engine;
 /* TVM's lowering and feature extraction, for the tasks of that registry. */
 cd_feature_engine cd_feature_engine_default(CD_KEEP const cd_task_registry *tasks);

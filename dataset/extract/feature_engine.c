@@ -32,10 +32,10 @@ static cdmpp_status build(void *p, const cd_task *t, const cd_record *r, cd_rows
     return cd_program_build(((worker *)p)->program, t, r, out, err);
 }
 
-static cdmpp_status facts(void *p, const cd_record *r, float *out, cdmpp_err *err) {
+static cdmpp_status facts(void *p, float *out, cdmpp_err *err) {
     const worker *w = p;
     cd_nest nest;
-    CD_TRY(cd_program_nest_of(w->program, r, &nest, err));
+    CD_TRY(cd_program_nest(w->program, &nest, err));
     return cd_facts_cpu(w->facts, &nest, out, err);
 }
 

@@ -78,6 +78,4 @@ typedef struct cd_nest {
 
 /* The nest of the last cd_program_lower, _lower_code or _build. Errors: ENOMEM. */
 cdmpp_status cd_program_nest(cd_program *p, cd_nest *out, cdmpp_err *err);
-/* The same with `pack` and `vector_bytes` of the record that it was built from, whichever way. */
-cdmpp_status cd_program_nest_of(cd_program *p, const cd_record *r, cd_nest *out, cdmpp_err *err);
 #endif

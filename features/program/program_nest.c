@@ -37,10 +37,3 @@ cdmpp_status cd_program_nest(cd_program *p, cd_nest *out, cdmpp_err *err) {
                      .pack = p->pack, .vector_bytes = p->vector_bytes ? p->vector_bytes : 32};
     return CDMPP_OK;
 }
-
-cdmpp_status cd_program_nest_of(cd_program *p, const cd_record *r, cd_nest *out, cdmpp_err *err) {
-    CD_TRY(cd_program_nest(p, out, err));
-    out->pack = r->layout_rewrite == 2;
-    out->vector_bytes = cd_target_vector_bytes(r->target);
-    return CDMPP_OK;
-}

@@ -64,7 +64,7 @@ static cdmpp_status build(work *w, const cd_task_registry *tasks, const cd_predi
     CD_TRY(compare_kind(w, t, &r, &pick, e, err));
     CD_TRY(cd_program_build(w->program, t, &r, &w->rows, err));
     if (!w->rows.n_row) return CD_FAIL(err, EINVALID, "the program stores nothing");
-    CD_TRY(cd_program_facts_fill(&w->facts, w->program, &r, &pick, err));
+    CD_TRY(cd_program_facts_fill(&w->facts, w->program, false, &pick, err));
     w->device = pick.device;
     w->flop = cd_task_flop(t);
     e->workload_key = cd_str_dup(&e->arena, r.workload_key);

@@ -16,7 +16,7 @@ typedef struct cd_program_facts {
 /* To be freed after an error too. Errors: ENOMEM. */
 cdmpp_status cd_program_facts_new(cd_program_facts *f, CD_KEEP const cd_model *m, cdmpp_err *err);
 void cd_program_facts_free(cd_program_facts *f);
-/* Fills fact and analytic of the program that p was just built for, from r; nothing where the model reads none. r NULL: rows alone are known.
+/* Fills fact and analytic of the program that was just built in p; nothing where the model reads none. rows: there is no program, rows are known alone.
  * Errors: EMODEL (rows alone, a GPU program), those of cd_facts_cpu and cd_analytic_seconds. */
-cdmpp_status cd_program_facts_fill(cd_program_facts *f, cd_program *p, const cd_record *r, const cd_device_pick *which, cdmpp_err *err);
+cdmpp_status cd_program_facts_fill(cd_program_facts *f, cd_program *p, bool rows, const cd_device_pick *which, cdmpp_err *err);
 #endif

@@ -110,7 +110,7 @@ static cdmpp_status enter(cd_scorer *s, const cd_rows *rows, const cd_record *r,
         return CD_FAIL(err, ERANGE, "expected at most %zu rows, found %u", s->max_rows, rows->n_row);
     if (s->steps && !r) return CD_FAIL(err, EMODEL, "the model reads the steps of schedules, rows do not hold them");
     if (s->steps) CD_TRY(cd_step_codes(&s->arena, r, &code, &n_code, err));
-    CD_TRY(cd_program_facts_fill(&s->facts, s->program, r, &o->which, err));
+    CD_TRY(cd_program_facts_fill(&s->facts, s->program, !r, &o->which, err));
     CD_TRY(room(s, err));
     CD_TRY(cd_batch_builder_add(s->gather, rows, o->which.device, flop, err));
     if (s->facts.scratch) CD_TRY(cd_batch_builder_add_facts(s->gather, s->facts.fact, s->facts.analytic, err));
