@@ -191,5 +191,7 @@ static inline int64_t cd_an_stride(const cd_an_access *a, int32_t node) {
 
 /* The facts, group by group. */
 void cd_an_reuse(cd_an *w);
+/* Granules that caches of these capacities (bytes, at most 16) fetch and give back in the whole program. */
+void cd_an_traffic(cd_an *w, int64_t granule, const double *cap, uint32_t n_cap, double *fetch, double *back);
 void cd_an_core(cd_an *w);
 #endif

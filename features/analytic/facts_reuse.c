@@ -32,7 +32,8 @@ typedef struct {
     state *body;                /* (n_tensor) scratch: of the loop at hand */
     double *low, *high;         /* (n_tensor) scratch: range of addresses */
     double *reach, *last;       /* (n_tensor) scratch: prefix of bytes, lines */
-    int32_t *touched, *wrote;   /* (n_tensor) scratch: last child that did */
+    double *head;               /* (n_tensor) scratch: bytes up to the end of the first child that touches it */
+    int32_t *touched, *wrote, *first; /* (n_tensor) scratch: last child that did, first that touches */
 } pass;
 
 static state *at(const pass *p, int32_t node) { return p->at + (size_t)node * p->w->n_tensor; }
@@ -85,12 +86,18 @@ static void follow(pass *p, int32_t child, double before) {
     for (uint32_t t = 0; t < p->w->n_tensor; t++) {
         state *b = &p->body[t];
         if (!s[t].lines) continue;
-        const double span = before + p->bytes[child] - p->reach[t], both = p->touched[t] >= 0 ? fmin(p->last[t], s[t].lines) : 0;
+        /* both run over the tensor in the same order: what is between is the rest of the one and the beginning of the other */
+        const double rest = p->touched[t] >= 0 ? fmin(p->bytes[p->touched[t]], p->bytes[child]) : 0;
+        const double span = before + p->bytes[child] - p->reach[t] - rest, both = p->touched[t] >= 0 ? fmin(p->last[t], s[t].lines) : 0;
         const double rewritten = p->wrote[t] >= 0 ? fmin(at(p, p->wrote[t])[t].written, s[t].written) : 0;
         for (uint32_t c = 0; c < p->n_cap; c++) {
             const bool kept = span <= p->cap[c];
             b->fetch[c] += s[t].fetch[c] - (kept ? fmin(both, s[t].fetch[c]) : 0);
             b->back[c] += s[t].back[c] - (kept ? fmin(rewritten, s[t].back[c]) : 0);
+        }
+        if (p->touched[t] < 0) {
+            p->first[t] = child;
+            p->head[t] = before + p->bytes[child];
         }
         b->distance = p->touched[t] >= 0 ? (double)INFINITY : s[t].distance - p->bytes[child];
         p->reach[t] = before;
@@ -100,13 +107,23 @@ static void follow(pass *p, int32_t child, double before) {
     }
 }
 
+/* What the first child finds in the cache from the last one of the turn before. */
+static void around(pass *p, uint32_t t, double all, double shared, uint32_t c, double *fetch, double *back) {
+    const int32_t first = p->first[t], last = p->touched[t];
+    *fetch = *back = 0;
+    if (first < 0 || all - p->reach[t] + p->head[t] > p->cap[c]) return;
+    const state *a = &at(p, first)[t], *b = &at(p, last)[t];
+    *fetch = shared * fmin(fmin(a->lines, b->lines), a->fetch[c]);
+    if (p->wrote[t] >= 0) *back = shared * fmin(fmin(a->written, at(p, p->wrote[t])[t].written), a->back[c]);
+}
+
 /* The body of a loop with several children; returns its bytes. */
 static double sequence(pass *p, int32_t k) {
     const cd_an_node *n = &p->w->node[k];
     const double bytes = unite(p, n->acc0, n->acc1, p->body);
     double before = 0;
     for (uint32_t t = 0; t < p->w->n_tensor; t++) {
-        p->touched[t] = p->wrote[t] = -1;
+        p->touched[t] = p->wrote[t] = p->first[t] = -1;
         p->reach[t] = p->last[t] = 0;
         memset(p->body[t].fetch, 0, sizeof p->body[t].fetch);
         memset(p->body[t].back, 0, sizeof p->body[t].back);
@@ -124,7 +141,7 @@ static double sequence(pass *p, int32_t k) {
             b->back[c] = b->written;
         }
     }
-    return bytes;
+    return before;
 }
 
 /* ---- loops ---- */
@@ -166,8 +183,9 @@ static void loop(pass *p, int32_t k) {
     const cd_an_node *n = &p->w->node[k];
     const state *body = p->body;
     state *s = at(p, k);
+    double row = 0;
     if (n->only >= 0) body = at(p, n->only);
-    else sequence(p, k);
+    else row = sequence(p, k);
     for (uint32_t i = n->acc0; i < n->acc1; i++)
         if (moves(&p->w->acc[i], k)) {
             measure(p, &p->w->acc[i], k);
@@ -181,6 +199,11 @@ static void loop(pass *p, int32_t k) {
             const bool kept = body[t].distance <= p->cap[c];
             s[t].fetch[c] = kept ? s[t].lines : n->extent * body[t].fetch[c];
             s[t].back[c] = kept ? s[t].written : n->extent * body[t].back[c];
+            if (kept || n->only >= 0 || n->extent <= 1) continue;
+            double fetch, back;
+            around(p, t, row, fmax(0, (n->extent * body[t].lines - s[t].lines) / ((n->extent - 1) * fmax(body[t].lines, 1e-9))), c, &fetch, &back);
+            s[t].fetch[c] -= (n->extent - 1) * fetch;
+            s[t].back[c] -= (n->extent - 1) * back;
         }
     }
 }
@@ -191,13 +214,15 @@ static bool prepare(pass *p) {
     p->at = cd_arena_alloc(a, (size_t)p->w->n_node * n, sizeof *p->at);
     p->bytes = cd_arena_alloc(a, (size_t)p->w->n_node, sizeof *p->bytes);
     p->body = cd_arena_alloc(a, n, sizeof *p->body);
-    p->low = cd_arena_alloc(a, 4 * n, sizeof *p->low);
-    p->touched = cd_arena_alloc(a, 2 * n, sizeof *p->touched);
+    p->low = cd_arena_alloc(a, 5 * n, sizeof *p->low);
+    p->touched = cd_arena_alloc(a, 3 * n, sizeof *p->touched);
     if (!p->at || !p->bytes || !p->body || !p->low || !p->touched) return false;
     p->high = p->low + n;
     p->reach = p->high + n;
     p->last = p->reach + n;
+    p->head = p->last + n;
     p->wrote = p->touched + n;
+    p->first = p->wrote + n;
     return true;
 }
 
@@ -234,19 +259,31 @@ static void put_pages(const pass *p, float *out) {
     }
 }
 
+static bool start(pass *p, cd_an *w, int64_t granule, const double *cap, uint32_t n_cap) {
+    *p = (pass){.w = w, .granule = granule, .n_cap = n_cap};
+    memcpy(p->cap, cap, n_cap * sizeof *cap);
+    if (!prepare(p)) return !(w->oom = true);
+    run(p);
+    return true;
+}
+
 void cd_an_reuse(cd_an *w) {
-    pass p = {.w = w, .granule = CD_AN_LINE, .n_cap = CD_N_FACT_CAPACITY};
-    for (uint32_t c = 0; c < p.n_cap; c++) p.cap[c] = ldexp(CD_FACT_CAPACITY_LEAST, (int)c);
-    if (!prepare(&p)) {
-        w->oom = true;
-        return;
-    }
-    run(&p);
+    pass p;
+    double cap[MOST];
+    const double entries[] = {64.0 * CD_AN_PAGE, 2048.0 * CD_AN_PAGE};
+    for (uint32_t c = 0; c < CD_N_FACT_CAPACITY; c++) cap[c] = ldexp(CD_FACT_CAPACITY_LEAST, (int)c);
+    if (!start(&p, w, CD_AN_LINE, cap, CD_N_FACT_CAPACITY)) return;
     put_lines(&p, w->out);
-    p.granule = CD_AN_PAGE;
-    p.n_cap = 2;
-    p.cap[0] = 64.0 * CD_AN_PAGE;
-    p.cap[1] = 2048.0 * CD_AN_PAGE;
-    run(&p);
-    put_pages(&p, w->out);
+    if (start(&p, w, CD_AN_PAGE, entries, 2)) put_pages(&p, w->out);
+}
+
+void cd_an_traffic(cd_an *w, int64_t granule, const double *cap, uint32_t n_cap, double *fetch, double *back) {
+    pass p;
+    if (!start(&p, w, granule, cap, n_cap)) return;
+    for (uint32_t c = 0; c < n_cap; c++) fetch[c] = back[c] = 0;
+    for (uint32_t t = 0; t < w->n_tensor; t++)
+        for (uint32_t c = 0; c < n_cap; c++) {
+            fetch[c] += at(&p, 0)[t].fetch[c];
+            back[c] += at(&p, 0)[t].back[c];
+        }
 }
