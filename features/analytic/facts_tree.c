@@ -107,17 +107,19 @@ static void find_out(const cd_an_tensor *t, cd_an_access *a) {
 
 void cd_an_place(cd_an *w, const cd_an_raw *raw, cd_an_access *out) {
     const cd_an_tensor *t = &w->tensor[raw->tensor];
-    memset(out, 0, offsetof(cd_an_access, t));
-    out->n_dim = 0;
-    out->tensor = raw->tensor;
-    out->write = raw->write;
-    out->copy = raw->copy;
-    out->conditional = raw->conditional;
-    out->gather = raw->form.gather;
-    out->elem = t->elem;
-    out->c = raw->form.c;
-    for (uint32_t i = 0; i < raw->form.n; i++) put_slice(w, out, &raw->form.t[i]);
+    if (raw->copy) {
+        *out = w->acc[raw->first];
+        out->write = false;
+        out->copy = true;
+        return;
+    }
+    cd_an_term scratch[CD_AN_TERMS];
+    *out = (cd_an_access){.tensor = raw->tensor, .write = raw->write, .conditional = raw->conditional, .gather = raw->gather, .elem = t->elem, .c = raw->c, .t = scratch};
+    for (uint32_t i = 0; i < raw->n; i++) put_slice(w, out, &raw->t[i]);
     order_terms(out);
+    out->t = cd_arena_alloc(&w->arena, out->n, sizeof *out->t);
+    if (out->t) memcpy(out->t, scratch, out->n * sizeof *scratch);
+    else w->oom = !(out->n = 0);
     if (t->pack) pack(t, out);
     else find_out(t, out);
 }
