@@ -155,7 +155,13 @@ cdmpp_status cd_an_read(cd_an *w, cdmpp_err *err) {
     w->var_of = cd_arena_alloc(&w->arena, w->nest->n_var + 1, sizeof *w->var_of);
     w->tensor_of = cd_arena_alloc(&w->arena, w->nest->n_tensor + 1, sizeof *w->tensor_of);
     w->tensor = cd_arena_alloc(&w->arena, w->nest->n_tensor + 1, sizeof *w->tensor);
-    if (!w->var_of || !w->tensor_of || !w->tensor) return CD_FAIL(err, ENOMEM, "facts");
+    w->cap_raw = 32;
+    w->raw = cd_arena_alloc(&w->arena, w->cap_raw, sizeof *w->raw);
+    w->cap_var = (uint32_t)w->ast->n;
+    w->var = cd_arena_alloc(&w->arena, w->cap_var, sizeof *w->var);
+    w->cap_division = 32;
+    w->division = cd_arena_alloc(&w->arena, w->cap_division, sizeof *w->division);
+    if (!w->var_of || !w->tensor_of || !w->tensor || !w->raw || !w->var || !w->division) return CD_FAIL(err, ENOMEM, "facts");
     memset(w->var_of, 0xff, (w->nest->n_var + 1) * sizeof *w->var_of);
     memset(w->tensor_of, 0xff, (w->nest->n_tensor + 1) * sizeof *w->tensor_of);
     for (int32_t k = 0; k < w->ast->n; k++) {

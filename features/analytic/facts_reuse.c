@@ -31,6 +31,7 @@ typedef struct {
     state **at;                 /* (n_node) of its tensors; a loop with one child goes on with the child's */
     double *old, *old_written;  /* (n_tensor) scratch: of the body */
     double *bytes;              /* (n_node) touched by one execution */
+    const double *fits;         /* (n_node) the same of lines, of pages: a node of few lines has few pages. NULL: not known */
     double *low, *high;         /* (n_tensor) scratch: range of addresses */
     double *reach, *last;       /* (n_tensor) scratch: prefix of bytes, lines */
     double *head;               /* (n_tensor) scratch: bytes up to the end of the first child that touches it */
@@ -82,7 +83,8 @@ static double unite(const pass *p, uint32_t from, uint32_t to, state *out) {
 
 static void measure(const pass *p, cd_an_access *a, int32_t node) { a->lines = cd_an_granules(a, node, p->granule, &a->width); }
 
-static void store(pass *p, int32_t k) {
+/* A node that fits any of the capacities, with all that is below it: a store, or what skip() left out. */
+static void leaf(pass *p, int32_t k) {
     const cd_an_node *n = &p->w->node[k];
     state *s = p->at[k] = new_states(p);
     if (!s) return;
@@ -209,9 +211,11 @@ static void turn(const pass *p, int32_t k, uint32_t t, double row) {
 
 static void loop(pass *p, int32_t k) {
     const cd_an_node *n = &p->w->node[k];
-    state *s = p->at[k] = n->only >= 0 ? at(p, n->only) : new_states(p);
     double row = 0;
-    if (!s) return;
+    for (int32_t c = k + 1; c < n->end; c = p->w->node[c].end)
+        if (!p->at[c]) leaf(p, c);
+    state *s = p->at[k] = n->only >= 0 ? at(p, n->only) : new_states(p);
+    if (!s || p->w->oom) return;
     if (n->only < 0) row = sequence(p, k);
     for (uint32_t t = 0; t < p->w->n_tensor; t++) {
         p->old[t] = s[t].lines;
@@ -231,7 +235,7 @@ static void loop(pass *p, int32_t k) {
 static bool prepare(pass *p) {
     cd_arena *a = &p->w->arena;
     const size_t n = p->w->n_tensor + 1;
-    p->at = cd_arena_alloc(a, (size_t)p->w->n_node, sizeof *p->at);
+    p->at = cd_arena_zalloc(a, (size_t)p->w->n_node, sizeof *p->at);
     p->bytes = cd_arena_alloc(a, (size_t)p->w->n_node, sizeof *p->bytes);
     p->low = cd_arena_alloc(a, 7 * n, sizeof *p->low);
     p->touched = cd_arena_alloc(a, 3 * n, sizeof *p->touched);
@@ -249,7 +253,8 @@ static bool prepare(pass *p) {
 
 static void run(pass *p) {
     for (int32_t k = p->w->n_node; k-- > 0 && !p->w->oom;) {
-        if (p->w->node[k].kind == CD_AN_STORE) store(p, k);
+        if (k && p->fits && p->fits[k] <= p->cap[0] / (double)p->granule * CD_AN_LINE) continue;
+        if (p->w->node[k].kind == CD_AN_STORE) leaf(p, k);
         else loop(p, k);
     }
 }
@@ -282,8 +287,8 @@ static void put_pages(const pass *p, float *out) {
     }
 }
 
-static bool start(pass *p, cd_an *w, int64_t granule, const double *cap, uint32_t n_cap) {
-    *p = (pass){.w = w, .granule = granule, .n_cap = n_cap};
+static bool start(pass *p, cd_an *w, int64_t granule, const double *cap, uint32_t n_cap, const double *fits) {
+    *p = (pass){.w = w, .granule = granule, .n_cap = n_cap, .fits = fits};
     memcpy(p->cap, cap, n_cap * sizeof *cap);
     if (!prepare(p)) return !(w->oom = true);
     run(p);
@@ -311,14 +316,14 @@ void cd_an_reuse(cd_an *w) {
     double cap[MOST];
     const double entries[] = {64.0 * CD_AN_PAGE, 2048.0 * CD_AN_PAGE};
     for (uint32_t c = 0; c < CD_N_FACT_CAPACITY; c++) cap[c] = ldexp(CD_FACT_CAPACITY_LEAST, (int)c);
-    if (!start(&p, w, CD_AN_LINE, cap, CD_N_FACT_CAPACITY)) return;
+    if (!start(&p, w, CD_AN_LINE, cap, CD_N_FACT_CAPACITY, NULL)) return;
     put_lines(&p, w->out);
-    if (!few_pages(w, &p) && start(&p, w, CD_AN_PAGE, entries, 2)) put_pages(&p, w->out);
+    if (!few_pages(w, &p) && start(&p, w, CD_AN_PAGE, entries, 2, p.bytes)) put_pages(&p, w->out);
 }
 
 void cd_an_traffic(cd_an *w, int64_t granule, const double *cap, uint32_t n_cap, double *fetch, double *back) {
     pass p;
-    if (!start(&p, w, granule, cap, n_cap)) return;
+    if (!start(&p, w, granule, cap, n_cap, NULL)) return;
     for (uint32_t c = 0; c < n_cap; c++) fetch[c] = back[c] = 0;
     for (uint32_t t = 0; t < w->n_tensor; t++)
         for (uint32_t c = 0; c < n_cap && at(&p, 0)[t].lines > 0; c++) {

@@ -131,6 +131,15 @@ typedef struct {
     uint32_t raw;
 } builder;
 
+/* All nodes, so that they need not grow. */
+static bool reserve(cd_an *w) {
+    w->cap_node = 1;
+    for (int32_t k = 0; k < w->ast->n; k++) w->cap_node += w->ast->node[k].kind == CD_AST_STORE;
+    for (uint32_t v = 0; v < w->n_var; v++) w->cap_node += w->var[v].n_cut + 1;
+    w->node = cd_arena_alloc(&w->arena, w->cap_node, sizeof *w->node);
+    return w->node != NULL;
+}
+
 static cd_an_node *open_node(cd_an *w, cd_an_kind kind, int32_t parent, int32_t ast) {
     if (CD_GROW_IN(&w->arena, w->node, (uint32_t)w->n_node, w->cap_node)) {
         w->oom = true;
@@ -214,8 +223,8 @@ static void find_only(cd_an *w) {
 cdmpp_status cd_an_tree(cd_an *w, cdmpp_err *err) {
     builder b = {w, 0};
     w->acc = cd_arena_alloc(&w->arena, w->n_raw + 1, sizeof *w->acc);
-    cd_an_node *root = open_node(w, CD_AN_LOOP, -1, -1);
-    if (!w->acc || !root) return CD_FAIL(err, ENOMEM, "facts");
+    cd_an_node *root = w->acc && reserve(w) ? open_node(w, CD_AN_LOOP, -1, -1) : NULL;
+    if (!root) return CD_FAIL(err, ENOMEM, "facts");
     root->runs = 1;
     build(&b, 0, w->ast->n, 0, 1, 0);
     if (w->oom) return CD_FAIL(err, ENOMEM, "facts");
