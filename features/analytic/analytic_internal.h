@@ -65,7 +65,7 @@ typedef struct cd_an_access {
     uint8_t elem;               /* bytes */
     uint32_t n;
     int64_t c;                  /* bytes of the lowest address */
-    cd_an_term t[CD_AN_TERMS];  /* rising strides */
+    cd_an_term *t;              /* (n) rising strides */
     uint8_t n_dim;              /* dimensions that may reach out of the tensor */
     struct { uint8_t dim; int64_t stride, extent; } out_dim[4]; /* stride in bytes */
     double lines, width;        /* scratch of the walk: of the part that moves, and its extent in bytes */
@@ -122,8 +122,12 @@ typedef struct cd_an_raw {
     uint32_t tensor;
     bool write, copy, conditional;
     int32_t store;              /* AST */
+    uint32_t first;             /* raw: the store's own, whose address a copy has */
     const cd_expr *const *x;
-    cd_an_form form;            /* bytes */
+    bool gather;
+    uint32_t n;                 /* of a copy 0 */
+    int64_t c;                  /* bytes */
+    cd_an_slice *t;             /* (n) */
 } cd_an_raw;
 
 typedef struct cd_an {
@@ -191,5 +195,7 @@ static inline int64_t cd_an_stride(const cd_an_access *a, int32_t node) {
 
 /* The facts, group by group. */
 void cd_an_reuse(cd_an *w);
+/* Granules that caches of these capacities (bytes, at most 16) fetch and give back in the whole program. */
+void cd_an_traffic(cd_an *w, int64_t granule, const double *cap, uint32_t n_cap, double *fetch, double *back);
 void cd_an_core(cd_an *w);
 #endif

@@ -38,29 +38,34 @@ static void add(set *s, int64_t stride, int64_t n, int64_t granule) {
     s->span += reach;
 }
 
-/* The share of a clipped dimension that is left. */
-static double inside(const cd_an_access *a, int32_t node) {
-    double part = 1;
+/* Values of term i that stay within its dimension, where the sum may leave it: the widest term of the dimension is cut. */
+static int64_t inside(const cd_an_access *a, int32_t node, uint32_t i) {
     for (uint32_t k = 0; k < a->n_dim; k++) {
         int64_t reach = 0;
-        for (uint32_t i = 0; i < a->n; i++)
-            if (a->t[i].dim == a->out_dim[k].dim && a->t[i].node >= node) reach += cd_an_mul(a->t[i].stride, a->t[i].n - 1);
-        const double n = 1 + (double)reach / (double)a->out_dim[k].stride;
-        if (n > (double)a->out_dim[k].extent) part *= (double)a->out_dim[k].extent / n;
+        if (a->out_dim[k].dim != a->t[i].dim) continue;
+        for (uint32_t j = 0; j < a->n; j++) {
+            if (a->t[j].dim != a->t[i].dim || a->t[j].node < node) continue;
+            if (j > i) return a->t[i].n;
+            reach += cd_an_mul(a->t[j].stride, a->t[j].n - 1);
+        }
+        const int64_t over = reach - cd_an_mul(a->out_dim[k].stride, a->out_dim[k].extent - 1);
+        if (over <= 0) return a->t[i].n;
+        const int64_t n = a->t[i].n - (over + a->t[i].stride - 1) / a->t[i].stride;
+        return n < 1 ? 1 : n;
     }
-    return part;
+    return a->t[i].n;
 }
 
 double cd_an_granules(const cd_an_access *a, int32_t node, int64_t granule, double *width) {
     set s = {.run = a->elem, .n = 1, .span = a->elem, .copies = 1, .bits = (uint64_t)granule};
     for (uint32_t i = 0; i < a->n; i++) {
-        if (a->t[i].node >= node) add(&s, a->t[i].stride, a->t[i].n, granule);
+        if (a->t[i].node >= node) add(&s, a->t[i].stride, a->n_dim ? inside(a, node, i) : a->t[i].n, granule);
         else s.bits |= (uint64_t)a->t[i].stride;
     }
     flush(&s);
     *width = (double)s.span;
-    const int64_t grid = (int64_t)(s.bits & (0 - s.bits)), begin = cd_expr_floormod(a->c, grid);
+    const int64_t grid = (int64_t)(s.bits & (0 - s.bits)), begin = a->n_dim && a->c < 0 ? 0 : cd_expr_floormod(a->c, grid);
     const double each = (double)((s.run - 1 + begin) / grid * grid) / (double)granule + 1;
     const double lines = each * s.copies, most = (double)(s.span - 1) / (double)granule + 1; /* copies that lie within each other */
-    return (lines < most ? lines : most) * (a->n_dim ? inside(a, node) : 1);
+    return lines < most ? lines : most;
 }

@@ -64,7 +64,9 @@ static cd_an_tensor *tensor_at(cd_an *w, uint32_t nest) {
 /* Address in bytes after the beginning of the storage. */
 static void address(cd_an *w, const cd_an_tensor *t, const cd_expr *const *x, cd_an_form *out) {
     cd_an_form f;
-    *out = (cd_an_form){0};
+    out->c = 0;
+    out->n = 0;
+    out->inexact = out->gather = false;
     for (uint32_t d = 0; d < t->rank; d++) {
         cd_an_form_of(w, x[d], &f);
         cd_an_form_add(out, &f, t->stride[d], (int32_t)d);
@@ -108,12 +110,19 @@ static void add_access(reader *r, uint32_t nest, const cd_expr *const *x, uint32
     a->store = r->store;
     a->conditional = conditional;
     a->x = x;
-    if (copy) {
-        a->form = w->raw[r->first].form;
-        return;
-    }
-    address(w, t, x, &a->form);
-    w->inexact += a->form.inexact;
+    a->first = r->first;
+    a->gather = false;
+    a->n = 0;
+    if (copy) return;
+    cd_an_form f;
+    address(w, t, x, &f);
+    w->inexact += f.inexact;
+    a->gather = f.gather;
+    a->c = f.c;
+    a->n = f.n;
+    a->t = cd_arena_alloc(&w->arena, f.n, sizeof *a->t);
+    if (a->t) memcpy(a->t, f.t, f.n * sizeof *a->t);
+    else w->oom = true;
 }
 
 /* Loads in the order in which they are read. */
@@ -146,7 +155,13 @@ cdmpp_status cd_an_read(cd_an *w, cdmpp_err *err) {
     w->var_of = cd_arena_alloc(&w->arena, w->nest->n_var + 1, sizeof *w->var_of);
     w->tensor_of = cd_arena_alloc(&w->arena, w->nest->n_tensor + 1, sizeof *w->tensor_of);
     w->tensor = cd_arena_alloc(&w->arena, w->nest->n_tensor + 1, sizeof *w->tensor);
-    if (!w->var_of || !w->tensor_of || !w->tensor) return CD_FAIL(err, ENOMEM, "facts");
+    w->cap_raw = 32;
+    w->raw = cd_arena_alloc(&w->arena, w->cap_raw, sizeof *w->raw);
+    w->cap_var = (uint32_t)w->ast->n;
+    w->var = cd_arena_alloc(&w->arena, w->cap_var, sizeof *w->var);
+    w->cap_division = 32;
+    w->division = cd_arena_alloc(&w->arena, w->cap_division, sizeof *w->division);
+    if (!w->var_of || !w->tensor_of || !w->tensor || !w->raw || !w->var || !w->division) return CD_FAIL(err, ENOMEM, "facts");
     memset(w->var_of, 0xff, (w->nest->n_var + 1) * sizeof *w->var_of);
     memset(w->tensor_of, 0xff, (w->nest->n_tensor + 1) * sizeof *w->tensor_of);
     for (int32_t k = 0; k < w->ast->n; k++) {

@@ -19,7 +19,8 @@
 
 typedef struct {
     double lines, written, distance;
-    double fetch[MOST], back[MOST];
+    uint32_t small;             /* capacities that move more than lines and written; the others move these */
+    double fetch[MOST], back[MOST]; /* (small) */
 } state;                        /* of a tensor at a node */
 
 typedef struct {
@@ -27,15 +28,33 @@ typedef struct {
     int64_t granule;
     uint32_t n_cap;
     double cap[MOST];           /* bytes */
-    state *at;                  /* (n_node, n_tensor) */
+    state **at;                 /* (n_node) of its tensors; a loop with one child goes on with the child's */
+    double *old, *old_written;  /* (n_tensor) scratch: of the body */
     double *bytes;              /* (n_node) touched by one execution */
-    state *body;                /* (n_tensor) scratch: of the loop at hand */
+    const double *fits;         /* (n_node) the same of lines, of pages: a node of few lines has few pages. NULL: not known */
     double *low, *high;         /* (n_tensor) scratch: range of addresses */
     double *reach, *last;       /* (n_tensor) scratch: prefix of bytes, lines */
-    int32_t *touched, *wrote;   /* (n_tensor) scratch: last child that did */
+    double *head;               /* (n_tensor) scratch: bytes up to the end of the first child that touches it */
+    int32_t *touched, *wrote, *first; /* (n_tensor) scratch: last child that did, first that touches */
 } pass;
 
-static state *at(const pass *p, int32_t node) { return p->at + (size_t)node * p->w->n_tensor; }
+static state *at(const pass *p, int32_t node) { return p->at[node]; }
+
+/* Capacities below so many bytes. */
+static uint32_t smaller(const pass *p, double bytes) {
+    uint32_t c = 0;
+    while (c < p->n_cap && p->cap[c] < bytes) c++;
+    return c;
+}
+
+static double fetched(const state *s, uint32_t c) { return c < s->small ? s->fetch[c] : s->lines; }
+static double given(const state *s, uint32_t c) { return c < s->small ? s->back[c] : s->written; }
+
+static state *new_states(pass *p) {
+    state *s = cd_arena_alloc(&p->w->arena, p->w->n_tensor + 1, sizeof *s);
+    if (!s) p->w->oom = true;
+    return s;
+}
 
 /* Lines of each tensor by the accesses from..to-1, whose own lines are known; returns bytes. */
 static double unite(const pass *p, uint32_t from, uint32_t to, state *out) {
@@ -64,33 +83,39 @@ static double unite(const pass *p, uint32_t from, uint32_t to, state *out) {
 
 static void measure(const pass *p, cd_an_access *a, int32_t node) { a->lines = cd_an_granules(a, node, p->granule, &a->width); }
 
-static void store(pass *p, int32_t k) {
+/* A node that fits any of the capacities, with all that is below it: a store, or what skip() left out. */
+static void leaf(pass *p, int32_t k) {
     const cd_an_node *n = &p->w->node[k];
-    state *s = at(p, k);
+    state *s = p->at[k] = new_states(p);
+    if (!s) return;
     for (uint32_t i = n->acc0; i < n->acc1; i++) measure(p, &p->w->acc[i], k);
     p->bytes[k] = unite(p, n->acc0, n->acc1, s);
     for (uint32_t t = 0; t < p->w->n_tensor; t++) {
         s[t].distance = p->bytes[k];
-        for (uint32_t c = 0; c < p->n_cap; c++) {
-            s[t].fetch[c] = s[t].lines;
-            s[t].back[c] = s[t].written;
-        }
+        s[t].small = 0;
     }
 }
 
 /* ---- children in a row ---- */
 
-static void follow(pass *p, int32_t child, double before) {
+static void follow(pass *p, state *body, int32_t child, double before) {
     const state *s = at(p, child);
     for (uint32_t t = 0; t < p->w->n_tensor; t++) {
-        state *b = &p->body[t];
-        if (!s[t].lines) continue;
-        const double span = before + p->bytes[child] - p->reach[t], both = p->touched[t] >= 0 ? fmin(p->last[t], s[t].lines) : 0;
+        state *b = &body[t];
+        if (!(s[t].lines > 0)) continue;
+        /* both run over the tensor in the same order: what is between is the rest of the one and the beginning of the other */
+        const double rest = p->touched[t] >= 0 ? fmin(p->bytes[p->touched[t]], p->bytes[child]) : 0;
+        const double span = before + p->bytes[child] - p->reach[t] - rest, both = p->touched[t] >= 0 ? fmin(p->last[t], s[t].lines) : 0;
         const double rewritten = p->wrote[t] >= 0 ? fmin(at(p, p->wrote[t])[t].written, s[t].written) : 0;
-        for (uint32_t c = 0; c < p->n_cap; c++) {
+        for (uint32_t c = 0; c < b->small; c++) {
+            const double fetch = fetched(&s[t], c), back = given(&s[t], c);
             const bool kept = span <= p->cap[c];
-            b->fetch[c] += s[t].fetch[c] - (kept ? fmin(both, s[t].fetch[c]) : 0);
-            b->back[c] += s[t].back[c] - (kept ? fmin(rewritten, s[t].back[c]) : 0);
+            b->fetch[c] += fetch - (kept ? fmin(both, fetch) : 0);
+            b->back[c] += back - (kept ? fmin(rewritten, back) : 0);
+        }
+        if (p->touched[t] < 0) {
+            p->first[t] = child;
+            p->head[t] = before + p->bytes[child];
         }
         b->distance = p->touched[t] >= 0 ? (double)INFINITY : s[t].distance - p->bytes[child];
         p->reach[t] = before;
@@ -100,31 +125,36 @@ static void follow(pass *p, int32_t child, double before) {
     }
 }
 
+/* What the first child finds in the cache from the last one of the turn before. */
+static void around(const pass *p, uint32_t t, double all, double shared, uint32_t c, double *fetch, double *back) {
+    const int32_t first = p->first[t], last = p->touched[t];
+    *fetch = *back = 0;
+    if (first < 0 || all - p->reach[t] + p->head[t] > p->cap[c]) return;
+    const state *a = &at(p, first)[t], *b = &at(p, last)[t];
+    *fetch = shared * fmin(fmin(a->lines, b->lines), fetched(a, c));
+    if (p->wrote[t] >= 0) *back = shared * fmin(fmin(a->written, at(p, p->wrote[t])[t].written), given(a, c));
+}
+
 /* The body of a loop with several children; returns its bytes. */
 static double sequence(pass *p, int32_t k) {
     const cd_an_node *n = &p->w->node[k];
-    const double bytes = unite(p, n->acc0, n->acc1, p->body);
+    state *body = at(p, k);
+    const double bytes = unite(p, n->acc0, n->acc1, body);
+    const uint32_t small = smaller(p, bytes);
     double before = 0;
     for (uint32_t t = 0; t < p->w->n_tensor; t++) {
-        p->touched[t] = p->wrote[t] = -1;
+        p->touched[t] = p->wrote[t] = p->first[t] = -1;
         p->reach[t] = p->last[t] = 0;
-        memset(p->body[t].fetch, 0, sizeof p->body[t].fetch);
-        memset(p->body[t].back, 0, sizeof p->body[t].back);
+        body[t].small = small;
+        memset(body[t].fetch, 0, small * sizeof *body[t].fetch);
+        memset(body[t].back, 0, small * sizeof *body[t].back);
     }
     for (int32_t c = k + 1; c < n->end; c = p->w->node[c].end) {
-        follow(p, c, before);
+        follow(p, body, c, before);
         before += p->bytes[c];
     }
-    for (uint32_t t = 0; t < p->w->n_tensor; t++) {
-        state *b = &p->body[t];
-        b->distance = fmin(b->distance + before, bytes);
-        for (uint32_t c = 0; c < p->n_cap; c++) {
-            if (bytes > p->cap[c]) continue;
-            b->fetch[c] = b->lines;
-            b->back[c] = b->written;
-        }
-    }
-    return bytes;
+    for (uint32_t t = 0; t < p->w->n_tensor; t++) body[t].distance = fmin(body[t].distance + before, bytes);
+    return before;
 }
 
 /* ---- loops ---- */
@@ -162,12 +192,35 @@ static void share(const pass *p, int32_t k) {
     }
 }
 
+/* Caches that hold what is touched between two touches fetch every line once, the others what the body fetches, in every turn. */
+static void turn(const pass *p, int32_t k, uint32_t t, double row) {
+    const cd_an_node *n = &p->w->node[k];
+    state *s = &at(p, k)[t];
+    const double old = p->old[t], old_written = p->old_written[t];
+    const uint32_t small = smaller(p, s->distance);
+    double fetch = 0, back = 0, shared = 0;
+    if (s->lines > old * 1.000001) s->distance = p->bytes[k];
+    if (n->only < 0 && n->extent > 1 && small) shared = fmax(0, (n->extent * old - s->lines) / ((n->extent - 1) * fmax(old, 1e-9)));
+    for (uint32_t c = 0; c < small; c++) {
+        if (shared > 0) around(p, t, row, shared, c, &fetch, &back);
+        s->fetch[c] = n->extent * (c < s->small ? s->fetch[c] : old) - (n->extent - 1) * fetch;
+        s->back[c] = n->extent * (c < s->small ? s->back[c] : old_written) - (n->extent - 1) * back;
+    }
+    s->small = small;
+}
+
 static void loop(pass *p, int32_t k) {
     const cd_an_node *n = &p->w->node[k];
-    const state *body = p->body;
-    state *s = at(p, k);
-    if (n->only >= 0) body = at(p, n->only);
-    else sequence(p, k);
+    double row = 0;
+    for (int32_t c = k + 1; c < n->end; c = p->w->node[c].end)
+        if (!p->at[c]) leaf(p, c);
+    state *s = p->at[k] = n->only >= 0 ? at(p, n->only) : new_states(p);
+    if (!s || p->w->oom) return;
+    if (n->only < 0) row = sequence(p, k);
+    for (uint32_t t = 0; t < p->w->n_tensor; t++) {
+        p->old[t] = s[t].lines;
+        p->old_written[t] = s[t].written;
+    }
     for (uint32_t i = n->acc0; i < n->acc1; i++)
         if (moves(&p->w->acc[i], k)) {
             measure(p, &p->w->acc[i], k);
@@ -175,35 +228,33 @@ static void loop(pass *p, int32_t k) {
         }
     share(p, k);
     p->bytes[k] = unite(p, n->acc0, n->acc1, s);
-    for (uint32_t t = 0; t < p->w->n_tensor; t++) {
-        s[t].distance = s[t].lines > body[t].lines * 1.000001 ? p->bytes[k] : body[t].distance;
-        for (uint32_t c = 0; c < p->n_cap; c++) {
-            const bool kept = body[t].distance <= p->cap[c];
-            s[t].fetch[c] = kept ? s[t].lines : n->extent * body[t].fetch[c];
-            s[t].back[c] = kept ? s[t].written : n->extent * body[t].back[c];
-        }
-    }
+    for (uint32_t t = 0; t < p->w->n_tensor; t++)
+        if (s[t].lines > 0) turn(p, k, t, row);
 }
 
 static bool prepare(pass *p) {
     cd_arena *a = &p->w->arena;
     const size_t n = p->w->n_tensor + 1;
-    p->at = cd_arena_alloc(a, (size_t)p->w->n_node * n, sizeof *p->at);
+    p->at = cd_arena_zalloc(a, (size_t)p->w->n_node, sizeof *p->at);
     p->bytes = cd_arena_alloc(a, (size_t)p->w->n_node, sizeof *p->bytes);
-    p->body = cd_arena_alloc(a, n, sizeof *p->body);
-    p->low = cd_arena_alloc(a, 4 * n, sizeof *p->low);
-    p->touched = cd_arena_alloc(a, 2 * n, sizeof *p->touched);
-    if (!p->at || !p->bytes || !p->body || !p->low || !p->touched) return false;
+    p->low = cd_arena_alloc(a, 7 * n, sizeof *p->low);
+    p->touched = cd_arena_alloc(a, 3 * n, sizeof *p->touched);
+    if (!p->at || !p->bytes || !p->low || !p->touched) return false;
     p->high = p->low + n;
     p->reach = p->high + n;
     p->last = p->reach + n;
+    p->head = p->last + n;
+    p->old = p->head + n;
+    p->old_written = p->old + n;
     p->wrote = p->touched + n;
+    p->first = p->wrote + n;
     return true;
 }
 
 static void run(pass *p) {
-    for (int32_t k = p->w->n_node; k-- > 0;) {
-        if (p->w->node[k].kind == CD_AN_STORE) store(p, k);
+    for (int32_t k = p->w->n_node; k-- > 0 && !p->w->oom;) {
+        if (k && p->fits && p->fits[k] <= p->cap[0] / (double)p->granule * CD_AN_LINE) continue;
+        if (p->w->node[k].kind == CD_AN_STORE) leaf(p, k);
         else loop(p, k);
     }
 }
@@ -216,9 +267,10 @@ static void put_lines(const pass *p, float *out) {
     for (uint32_t t = 0; t < w->n_tensor; t++) {
         const cd_an_tensor *x = &w->tensor[t];
         const float lines = (float)root[t].lines;
+        if (!(lines > 0)) continue; /* allocated, but not touched */
         for (uint32_t c = 0; c < p->n_cap; c++) {
-            out[CD_FACT_FETCHED_0 + c] += (float)root[t].fetch[c];
-            out[CD_FACT_WRITTEN_0 + c] += (float)root[t].back[c];
+            out[CD_FACT_FETCHED_0 + c] += (float)fetched(&root[t], c);
+            out[CD_FACT_WRITTEN_0 + c] += (float)given(&root[t], c);
         }
         out[CD_FACT_LINES] += lines;
         out[!x->arg ? CD_FACT_LINES_SCRATCH : x->written ? CD_FACT_LINES_OUTPUT : CD_FACT_LINES_INPUT] += lines;
@@ -229,24 +281,53 @@ static void put_lines(const pass *p, float *out) {
 static void put_pages(const pass *p, float *out) {
     const state *root = at(p, 0);
     for (uint32_t t = 0; t < p->w->n_tensor; t++) {
-        out[CD_FACT_PAGES_64] += (float)root[t].fetch[0];
-        out[CD_FACT_PAGES_2048] += (float)root[t].fetch[1];
+        if (!(root[t].lines > 0)) continue;
+        out[CD_FACT_PAGES_64] += (float)fetched(&root[t], 0);
+        out[CD_FACT_PAGES_2048] += (float)fetched(&root[t], 1);
     }
 }
 
-void cd_an_reuse(cd_an *w) {
-    pass p = {.w = w, .granule = CD_AN_LINE, .n_cap = CD_N_FACT_CAPACITY};
-    for (uint32_t c = 0; c < p.n_cap; c++) p.cap[c] = ldexp(CD_FACT_CAPACITY_LEAST, (int)c);
-    if (!prepare(&p)) {
-        w->oom = true;
-        return;
+static bool start(pass *p, cd_an *w, int64_t granule, const double *cap, uint32_t n_cap, const double *fits) {
+    *p = (pass){.w = w, .granule = granule, .n_cap = n_cap, .fits = fits};
+    memcpy(p->cap, cap, n_cap * sizeof *cap);
+    if (!prepare(p)) return !(w->oom = true);
+    run(p);
+    return !w->oom;
+}
+
+/* Few pages are looked up once each. */
+static bool few_pages(cd_an *w, const pass *lines) {
+    double all = 0, width;
+    for (uint32_t t = 0; t < w->n_tensor; t++) all += at(lines, 0)[t].lines > 0 ? at(lines, 0)[t].lines * CD_AN_LINE / CD_AN_PAGE + 1 : 0;
+    if (all > 32) return false;
+    double pages[32] = {0};
+    for (uint32_t k = 0; k < w->n_raw; k++) {
+        const cd_an_access *a = &w->acc[k];
+        if (a->copy || a->inside || a->tensor >= 32) continue;
+        pages[a->tensor] = fmax(pages[a->tensor], cd_an_granules(a, 0, CD_AN_PAGE, &width));
     }
-    run(&p);
+    for (uint32_t t = 0; t < 32; t++) w->out[CD_FACT_PAGES_64] += (float)pages[t];
+    w->out[CD_FACT_PAGES_2048] = w->out[CD_FACT_PAGES_64];
+    return true;
+}
+
+void cd_an_reuse(cd_an *w) {
+    pass p;
+    double cap[MOST];
+    const double entries[] = {64.0 * CD_AN_PAGE, 2048.0 * CD_AN_PAGE};
+    for (uint32_t c = 0; c < CD_N_FACT_CAPACITY; c++) cap[c] = ldexp(CD_FACT_CAPACITY_LEAST, (int)c);
+    if (!start(&p, w, CD_AN_LINE, cap, CD_N_FACT_CAPACITY, NULL)) return;
     put_lines(&p, w->out);
-    p.granule = CD_AN_PAGE;
-    p.n_cap = 2;
-    p.cap[0] = 64.0 * CD_AN_PAGE;
-    p.cap[1] = 2048.0 * CD_AN_PAGE;
-    run(&p);
-    put_pages(&p, w->out);
+    if (!few_pages(w, &p) && start(&p, w, CD_AN_PAGE, entries, 2, p.bytes)) put_pages(&p, w->out);
+}
+
+void cd_an_traffic(cd_an *w, int64_t granule, const double *cap, uint32_t n_cap, double *fetch, double *back) {
+    pass p;
+    if (!start(&p, w, granule, cap, n_cap, NULL)) return;
+    for (uint32_t c = 0; c < n_cap; c++) fetch[c] = back[c] = 0;
+    for (uint32_t t = 0; t < w->n_tensor; t++)
+        for (uint32_t c = 0; c < n_cap && at(&p, 0)[t].lines > 0; c++) {
+            fetch[c] += fetched(&at(&p, 0)[t], c);
+            back[c] += given(&at(&p, 0)[t], c);
+        }
 }

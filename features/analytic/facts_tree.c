@@ -107,17 +107,19 @@ static void find_out(const cd_an_tensor *t, cd_an_access *a) {
 
 void cd_an_place(cd_an *w, const cd_an_raw *raw, cd_an_access *out) {
     const cd_an_tensor *t = &w->tensor[raw->tensor];
-    memset(out, 0, offsetof(cd_an_access, t));
-    out->n_dim = 0;
-    out->tensor = raw->tensor;
-    out->write = raw->write;
-    out->copy = raw->copy;
-    out->conditional = raw->conditional;
-    out->gather = raw->form.gather;
-    out->elem = t->elem;
-    out->c = raw->form.c;
-    for (uint32_t i = 0; i < raw->form.n; i++) put_slice(w, out, &raw->form.t[i]);
+    if (raw->copy) {
+        *out = w->acc[raw->first];
+        out->write = false;
+        out->copy = true;
+        return;
+    }
+    cd_an_term scratch[CD_AN_TERMS];
+    *out = (cd_an_access){.tensor = raw->tensor, .write = raw->write, .conditional = raw->conditional, .gather = raw->gather, .elem = t->elem, .c = raw->c, .t = scratch};
+    for (uint32_t i = 0; i < raw->n; i++) put_slice(w, out, &raw->t[i]);
     order_terms(out);
+    out->t = cd_arena_alloc(&w->arena, out->n, sizeof *out->t);
+    if (out->t) memcpy(out->t, scratch, out->n * sizeof *scratch);
+    else w->oom = !(out->n = 0);
     if (t->pack) pack(t, out);
     else find_out(t, out);
 }
@@ -128,6 +130,15 @@ typedef struct {
     cd_an *w;
     uint32_t raw;
 } builder;
+
+/* All nodes, so that they need not grow. */
+static bool reserve(cd_an *w) {
+    w->cap_node = 1;
+    for (int32_t k = 0; k < w->ast->n; k++) w->cap_node += w->ast->node[k].kind == CD_AST_STORE;
+    for (uint32_t v = 0; v < w->n_var; v++) w->cap_node += w->var[v].n_cut + 1;
+    w->node = cd_arena_alloc(&w->arena, w->cap_node, sizeof *w->node);
+    return w->node != NULL;
+}
 
 static cd_an_node *open_node(cd_an *w, cd_an_kind kind, int32_t parent, int32_t ast) {
     if (CD_GROW_IN(&w->arena, w->node, (uint32_t)w->n_node, w->cap_node)) {
@@ -212,8 +223,8 @@ static void find_only(cd_an *w) {
 cdmpp_status cd_an_tree(cd_an *w, cdmpp_err *err) {
     builder b = {w, 0};
     w->acc = cd_arena_alloc(&w->arena, w->n_raw + 1, sizeof *w->acc);
-    cd_an_node *root = open_node(w, CD_AN_LOOP, -1, -1);
-    if (!w->acc || !root) return CD_FAIL(err, ENOMEM, "facts");
+    cd_an_node *root = w->acc && reserve(w) ? open_node(w, CD_AN_LOOP, -1, -1) : NULL;
+    if (!root) return CD_FAIL(err, ENOMEM, "facts");
     root->runs = 1;
     build(&b, 0, w->ast->n, 0, 1, 0);
     if (w->oom) return CD_FAIL(err, ENOMEM, "facts");
