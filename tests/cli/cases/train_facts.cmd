@@ -22,5 +22,5 @@ train --set train.facts=prior --set model.members=[sums] --out x.cdmpp; echo "st
 train --set train.facts=prior --set train.objective=rank --out x.cdmpp; echo "status $?"
 predict() { cdmpp-predict --quiet --cost-model prior.cdmpp "$@"; echo "status $?"; }
 predict --export onnx --out m.onnx
-predict --tasks "$K" --explain "$HELD:1" | grep -c '"latency_s"\|^status'
+predict --tasks "$K" --explain "$HELD:1" >explained.txt; tail -n 1 explained.txt
 echo '{"id":1,"rows":[[0]]}' | cdmpp-predict --cost-model prior.cdmpp --tasks "$K" --stream 2>/dev/null | grep -o '"takes_rows":[a-z]*\|"error":"[^"]*"\|"code":"[A-Z]*"'
