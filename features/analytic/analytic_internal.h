@@ -179,7 +179,10 @@ void cd_an_place(cd_an *w, const cd_an_raw *raw, cd_an_access *out);
  * from its lowest to its highest address. */
 double cd_an_granules(const cd_an_access *a, int32_t node, int64_t granule, double *width);
 
-void cd_an_value_of(const cd_expr *e, cd_an_value *out);
+/* `inner`: variable of the innermost loop; divisions and functions without it are done outside. NULL: no loop. */
+void cd_an_value_of(const cd_expr *e, const cd_expr *inner, cd_an_value *out);
+/* Is the tensor's storage new in every turn of the loop? Then it is registers where it is small. */
+static inline bool cd_an_private(const cd_an *w, const cd_an_access *a, int32_t loop) { return w->tensor[a->tensor].home > w->node[loop].ast; }
 /* Which loops are written out (node.copied) and which become vectors (var.vector). */
 void cd_an_unroll(cd_an *w);
 static inline int32_t cd_an_innermost(const cd_an *w, int32_t var) { return w->var[var].node + (int32_t)w->var[var].n_digit - 1; }

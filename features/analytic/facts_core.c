@@ -23,13 +23,14 @@
 #define AHEAD 256.0            /* instructions that a core looks ahead */
 #define MOST_LOOPS 96
 /* Cycles for an element. */
-#define DIVIDE_VECTOR 1.0
+#define DIVIDE_VECTOR 0.5
 #define DIVIDE_SCALAR 4.0
 #define EXP_CYCLES 15.0
 #define CALL_CYCLES 40.0
 #define DIVISION_INSTRUCTIONS 4.0
 #define TURN_INSTRUCTIONS 2.0
 #define REGISTERS_SPARE 2.0
+#define GROUP 4                /* elements from lane to lane up to which vectors are loaded and shuffled */
 
 typedef struct {
     cd_an *w;
@@ -98,6 +99,8 @@ static lanes lanes_of(const statement *s, const cd_an_access *a) {
     }
     if (same) return (lanes){.same = others};
     if (run > 1) return (lanes){.unit = others * (double)cd_an_pieces(run, s->lanes)};
+    const int64_t step_in = cd_an_stride(a, inner);
+    if (v->n_digit == 1 && step_in <= GROUP * a->elem) return (lanes){.unit = 2.0 * (double)step_in / a->elem * (double)cd_an_pieces(s->extent, s->lanes)};
     return (lanes){.strided = (double)s->extent};
 }
 
@@ -116,8 +119,18 @@ static double block_of(const statement *s, const cd_an_access *a) {
     return n;
 }
 
+/* One element of a buffer that is new in every turn of the innermost loop. */
+static bool in_register(const statement *s, const cd_an_access *a) {
+    const int32_t loop = s->vector >= 0 ? cd_an_innermost(s->w, s->vector) : s->n_stay ? s->stay[0] : 0;
+    return loop && !cd_an_stride(a, loop) && cd_an_private(s->w, a, loop) && s->w->tensor[a->tensor].bytes <= 16 * a->elem;
+}
+
 static void access(statement *s, const cd_an_access *a) {
     bool stays;
+    if (in_register(s, a)) {
+        if (a->write) s->accumulators = block_of(s, a) * (double)cd_an_pieces(s->extent, s->lanes);
+        return;
+    }
     const double times = times_of(s, a, &stays), n = block_of(s, a);
     const lanes l = lanes_of(s, a);
     const double vectors = n * (l.unit + l.same + (l.strided > 0 ? (double)cd_an_pieces(s->extent, s->lanes) : 0));
@@ -210,6 +223,7 @@ static void put_operations(const statement *s, const cycles *c, float *out) {
     if (s->vector < 0) out[CD_FACT_SCALAR_OPS] += (float)c->arithmetic;
     else {
         out[CD_FACT_VECTOR_OPS] += (float)(c->arithmetic * whole / pieces);
+        if (s->w->node[cd_an_innermost(s->w, s->vector)].loop != CD_LOOP_VECTORIZED) out[CD_FACT_AUTO_OPS] += (float)c->arithmetic;
         out[CD_FACT_PART_OPS] += (float)(c->arithmetic * (pieces - whole) / pieces);
     }
     out[CD_FACT_LOADS_UNIT] += (float)s->unit;
@@ -282,7 +296,7 @@ static void one(cd_an *w, int32_t k, work *t) {
     s.lanes = w->nest->vector_bytes / (w->tensor[w->acc[s.n->acc0].tensor].elem);
     if (s.lanes < 1) s.lanes = 1;
     look_around(&s);
-    cd_an_value_of(w->ast->node[s.n->ast].e, &s.value);
+    cd_an_value_of(w->ast->node[s.n->ast].e, s.n->parent > 0 ? w->var[w->node[s.n->parent].var].e : NULL, &s.value);
     for (uint32_t i = s.n->acc0; i < s.n->acc1; i++) access(&s, &w->acc[i]);
     registers(&s);
     const cycles c = cycles_of(&s, out);
@@ -334,7 +348,6 @@ static void put_threads(const cd_an *w, const work *t, float *out) {
 void cd_an_core(cd_an *w) {
     work t = {0};
     w->out[CD_FACT_WIDTH] = (float)w->nest->vector_bytes;
-    cd_an_unroll(w);
     for (int32_t k = 1; k < w->n_node; k++)
         if (w->node[k].kind == CD_AN_STORE) one(w, k, &t);
     put_loops(w, w->out);

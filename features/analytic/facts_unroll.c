@@ -7,6 +7,7 @@
 
 #define MAX_DEPTH 8       /* TVM's auto_max_depth */
 #define LEAST 4           /* turns of a serial loop that are worth a vector */
+#define MOST_STEP 4       /* elements from lane to lane that compilers load in groups and shuffle */
 #define MOST_COST 300     /* instructions of a loop that a compiler writes out; a store with its loads is so many: */
 #define SCALAR_COST 6
 #define VECTOR_COST 8
@@ -77,7 +78,7 @@ static bool store_fits(const cd_an *w, int32_t k, int32_t loop) {
         const cd_an_access *a = &w->acc[i];
         const int64_t s = cd_an_stride(a, loop);
         if (a->copy) continue;
-        if (a->gather || (s && s != a->elem) || (a->write && !s)) return false;
+        if (a->gather || s > MOST_STEP * a->elem || s % a->elem || (a->write && !s && !cd_an_private(w, a, loop))) return false;
     }
     return clean(w->ast->node[n->ast].e, w->var[w->node[loop].var].e);
 }
@@ -85,7 +86,7 @@ static bool store_fits(const cd_an *w, int32_t k, int32_t loop) {
 /* A loop of neighbours all of whose inner loops are written out. */
 static bool fits(const cd_an *w, int32_t k) {
     const cd_an_node *n = &w->node[k];
-    if (n->loop == CD_LOOP_PARALLEL || w->var[n->var].extent < LEAST || w->var[n->var].n_digit > 1) return false;
+    if (w->var[n->var].extent < LEAST || w->var[n->var].n_digit > 1) return false;
     for (int32_t i = k + 1; i < n->end; i++) {
         if (w->node[i].kind == CD_AN_STORE ? !store_fits(w, i, k) : !w->node[i].copied || cd_an_is_vector(w, i)) return false;
     }

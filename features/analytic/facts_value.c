@@ -9,7 +9,16 @@ static bool one_of(const char *name, const char *const *list) {
     return false;
 }
 
-static void call(const cd_expr *e, cd_an_value *v) {
+typedef struct {
+    const cd_expr *inner;
+    cd_an_value *v;
+} counter;
+
+/* Not moved by the innermost loop: done once outside of it. */
+static bool outside(const counter *c, const cd_expr *e) { return c->inner && !cd_expr_uses(e, c->inner); }
+
+static void call(const counter *c, const cd_expr *e) {
+    cd_an_value *v = c->v;
     static const char *const exps[] = {"exp", "exp2", "exp10", "sigmoid", "log", "log2", "log10", "log1p", NULL};
     static const char *const tanhs[] = {"tanh", "erf", NULL};
     static const char *const roots[] = {"sqrt", "rsqrt", NULL};
@@ -17,6 +26,7 @@ static void call(const cd_expr *e, cd_an_value *v) {
                                         "bitwise_xor", "bitwise_not", "shift_left", "shift_right", "reinterpret", NULL};
     const char *name = e->u.name;
     if (!strcmp(name, "if_then_else")) v->conditions++;
+    else if (outside(c, e)) return;
     else if (one_of(name, exps)) v->exps++;
     else if (one_of(name, tanhs)) v->tanhs++;
     else if (one_of(name, roots)) v->divides++;
@@ -26,7 +36,8 @@ static void call(const cd_expr *e, cd_an_value *v) {
 
 static bool is_mul(const cd_expr *e) { return e->op == CD_MUL && cd_expr_dtype_is_float(e->type); }
 
-static void arithmetic(const cd_expr *e, cd_an_value *v) {
+static void arithmetic(const counter *c, const cd_expr *e) {
+    cd_an_value *v = c->v;
     if (!cd_expr_dtype_is_float(e->type)) {
         v->ints++;
         return;
@@ -38,16 +49,17 @@ static void arithmetic(const cd_expr *e, cd_an_value *v) {
         return;
     case CD_MUL: v->muls++; return;
     case CD_MIN: case CD_MAX: v->others++; return;
-    default: v->divides++;
+    default: v->divides += !outside(c, e);
     }
 }
 
-static void visit(const cd_expr *e, cd_an_value *v) {
+static void visit(const counter *c, const cd_expr *e) {
+    cd_an_value *v = c->v;
     uint32_t from = 0;
     switch ((cd_expr_op)e->op) {
     case CD_LOAD: v->loads = true; return;
     case CD_CALL:
-        call(e, v);
+        call(c, e);
         from = !strcmp(e->u.name, "if_then_else"); /* conditions are counted, not looked into */
         break;
     case CD_SELECT:
@@ -56,10 +68,10 @@ static void visit(const cd_expr *e, cd_an_value *v) {
         break;
     case CD_CAST: v->casts++; break;
     default:
-        if (cd_expr_op_is_arith((cd_expr_op)e->op)) arithmetic(e, v);
+        if (cd_expr_op_is_arith((cd_expr_op)e->op)) arithmetic(c, e);
         else if (cd_expr_op_is_cmp((cd_expr_op)e->op)) v->selects++;
     }
-    for (uint32_t i = from; i < e->n; i++) visit(e->a[i], v);
+    for (uint32_t i = from; i < e->n; i++) visit(c, e->a[i]);
 }
 
 static bool plain(const cd_expr *e) {
@@ -68,7 +80,8 @@ static bool plain(const cd_expr *e) {
     return false;
 }
 
-void cd_an_value_of(const cd_expr *e, cd_an_value *out) {
+void cd_an_value_of(const cd_expr *e, const cd_expr *inner, cd_an_value *out) {
+    const counter c = {inner, out};
     *out = (cd_an_value){.plain = (e->flags & CD_EXPR_HAS_LOAD) && plain(e)};
-    visit(e, out);
+    visit(&c, e);
 }
