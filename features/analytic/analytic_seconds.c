@@ -7,7 +7,6 @@
 /* General rules, where nothing was measured: bytes that a core moves in a clock from L2 and from L3, regions of threads in seconds. */
 #define L2_BYTES_A_CLOCK 32.0
 #define L3_BYTES_A_CLOCK 12.0
-#define CONFLICT_CLOCKS 14.0 /* of a line that another one of its set pushed out */
 #define FORK_S 5e-6
 #define CALL_S 2e-8
 #define MODEL_LANES 2.0 /* vector operations a cycle of the core that facts count for */
@@ -64,7 +63,7 @@ static void transfers(machine *m) {
     const double memory = fmin(d->bandwidth_gb_s * 1e9, (d->probe[CD_DEVICE_PROBE_probe_memory] > 0 ? d->probe[CD_DEVICE_PROBE_probe_memory] : (double)INFINITY) * 1e9 * m->threads);
     const double width = fact(m, CD_FACT_WIDTH), moves = fact(m, CD_FACT_LOADS_UNIT) + fact(m, CD_FACT_STORES_UNIT) + fact(m, CD_FACT_SPILLS);
     m->out->l1_s = (moves * width + 4 * (fact(m, CD_FACT_LOADS_SAME) + fact(m, CD_FACT_LOADS_STRIDED) + fact(m, CD_FACT_STORES_STRIDED))) / l1 / m->threads;
-    m->out->l2_s = (crossing(m, d->l1_kb * 1024) * LINE / l2 + fact(m, CD_FACT_CONFLICT_LINES) * CONFLICT_CLOCKS / m->clock) / m->threads;
+    m->out->l2_s = crossing(m, d->l1_kb * 1024) * LINE / l2 / m->threads;
     m->out->l3_s = d->l3_kb > 0 ? crossing(m, d->l2_kb * 1024) * LINE / l3 / m->threads : 0;
     m->out->memory_s = crossing(m, 1024 * (d->l3_kb > 0 ? d->l3_kb : d->l2_kb * m->threads)) * LINE / memory;
 }

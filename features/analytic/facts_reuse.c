@@ -174,8 +174,9 @@ static double conflicts(const cd_an_access *a, int32_t node, double lines) {
     return lines > 8 * fmin(ceil(sets), 64) ? lines : 0;
 }
 
-/* Does it move in a loop below node k that stays a loop? Else registers hold it while k runs. */
+/* Does it move with node k, or in a loop below that stays a loop? Else registers hold it while k runs. */
 static bool in_memory(const pass *p, const cd_an_access *a, int32_t k) {
+    if (cd_an_stride(a, k)) return true;
     for (uint32_t i = 0; i < a->n; i++)
         if (a->t[i].node > k && !p->w->node[a->t[i].node].copied && !cd_an_is_vector(p->w, a->t[i].node)) return true;
     return false;
@@ -186,7 +187,7 @@ static bool in_memory(const pass *p, const cd_an_access *a, int32_t k) {
 static void crowd(const pass *p, cd_an_access *a, int32_t k, double old) {
     const cd_an_node *n = &p->w->node[k];
     const double again = n->extent * old - a->lines;
-    if (a->crowded || a->copy || old <= 8 || again < 0.25 * n->extent * old) return;
+    if (a->crowded || a->copy || old <= 8 || cd_an_is_vector(p->w, k) || again < 0.25 * n->extent * old) return;
     a->crowded = true;
     if (p->bytes[k + 1] <= CROWDED_CACHE && in_memory(p, a, k)) p->w->out[CD_FACT_CONFLICT_LINES] += (float)(again / (n->extent * old) * conflicts(a, k + 1, old) * n->runs * n->extent);
 }
