@@ -69,6 +69,7 @@ static void transfers(machine *m) {
 }
 
 static cdmpp_status check(const float *facts, const cd_device *d, cdmpp_err *err) {
+    if (d->kind != CD_DEVICE_CPU) return CD_FAIL(err, EUNSUPPORTED, "facts of CPU programs say nothing about a %s", cd_device_kind_name(d->kind));
     const struct {
         const char *key;
         double value;

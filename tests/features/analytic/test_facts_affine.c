@@ -22,13 +22,24 @@ static int64_t address_of(const walk *k, const cd_an_raw *r) {
     return at;
 }
 
+/* The same by the nodes of the tree. */
+static int64_t placed_at(const walk *k, const cd_an_access *a) {
+    int64_t at = a->c;
+    for (uint32_t i = 0; i < a->n; i++) {
+        const cd_an_var *v = &k->w.var[k->w.node[a->t[i].node].var];
+        const uint32_t digit = v->n_digit - 1 - (uint32_t)(a->t[i].node - v->node);
+        at += a->t[i].stride * ((int64_t)k->sim->in.var[v->e->u.i] / (digit ? v->cut[digit - 1] : 1) % a->t[i].n);
+    }
+    return at;
+}
+
 /* Every access of a running program is one of its store's, at the address that the sum says. */
 static void one_access(void *ctx, int32_t node, uint32_t tensor, int64_t bytes) {
     walk *k = ctx;
     bool found = false;
     for (uint32_t i = 0; i < k->w.n_raw && !found; i++) {
         const cd_an_raw *r = &k->w.raw[i];
-        found = r->store == node && k->w.tensor[r->tensor].nest == tensor && !r->copy && address_of(k, r) == bytes;
+        found = r->store == node && k->w.tensor[r->tensor].nest == tensor && !r->copy && address_of(k, r) == bytes && placed_at(k, &k->w.acc[i]) == bytes;
     }
     k->checked++;
     k->wrong += !found;
@@ -44,6 +55,7 @@ static void follow(void *ctx, const cd_nest *nest) {
     sim.address = one_access;
     sim.ctx = k;
     assert_ok(cd_an_read(&k->w, &err));
+    assert_ok(cd_an_tree(&k->w, &err));
     assert_true(lru_run(&sim, nest, 2000000));
     cd_arena_free(&k->w.arena);
 }
