@@ -61,6 +61,6 @@ typedef struct cd_analytic_time {
 } cd_analytic_time;
 
 /* Seconds of a run whose data were used just before, on the cores in use of the device. Errors: ESCHEMA (a number that the device does
- * not say, its key named), ERANGE (facts that are none). */
+ * not say, its key named), ERANGE (facts that are none), EUNSUPPORTED (not a CPU). */
 cdmpp_status cd_analytic_seconds(const float *facts, const cd_device_numbers *device, cd_analytic_time *out, cdmpp_err *err);
 #endif

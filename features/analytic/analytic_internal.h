@@ -22,6 +22,8 @@
 #define CD_AN_LINE 64
 #define CD_AN_PAGE 4096
 
+typedef struct cd_an cd_an;
+
 /* k * (variable / lo % n): a digit of a loop variable, or several neighbours of them. */
 typedef struct cd_an_slice {
     int64_t k, lo, n;
@@ -59,7 +61,7 @@ typedef struct cd_an_access {
     uint32_t tensor;            /* number among those that the tree touches */
     bool write, copy;           /* copy: another access of the statement has the same address */
     bool inside;                /* its lines are counted by another access of the statement */
-    bool conditional;           /* under if_then_else */
+    float chance;               /* that it is done: below 1 under if_then_else */
     bool gather;
     bool crowded;               /* scratch: its conflicts are counted */
     uint8_t elem;               /* bytes */
@@ -77,6 +79,7 @@ typedef enum cd_an_kind { CD_AN_LOOP, CD_AN_STORE } cd_an_kind;
 typedef struct cd_an_node {
     uint8_t kind, loop;         /* loop: cd_loop_kind */
     bool copied;                /* unrolled */
+    bool guessed;               /* by a compiler, not by the schedule */
     bool last_digit;            /* innermost digit of its variable, the one that the loop's turns are counted at */
     int32_t parent, end;
     int32_t var;
@@ -88,12 +91,12 @@ typedef struct cd_an_node {
     int64_t unroll;             /* STORE, LOOP: auto_unroll_max_step that holds here */
 } cd_an_node;
 
-/* What one element of a stored value takes. */
+/* What one element of a stored value takes; what is done under a condition counts by its chance. */
 typedef struct cd_an_value {
-    uint32_t adds, muls, fused; /* float; fused: pairs of the two */
-    uint32_t others;            /* float minima, maxima */
-    uint32_t selects, ints, casts, divides, exps, tanhs, calls;
-    uint32_t conditions;        /* of if_then_else */
+    double adds, muls, fused;   /* float; fused: pairs of the two */
+    double others;              /* float minima, maxima */
+    double selects, ints, casts, divides, exps, tanhs, calls;
+    double conditions;          /* of if_then_else */
     bool loads;                 /* reads a tensor */
     bool plain;                 /* one load, perhaps under conditions, with constants beside */
 } cd_an_value;
@@ -120,7 +123,8 @@ typedef struct cd_an_tensor {
 /* An access before loops are cut into digits. */
 typedef struct cd_an_raw {
     uint32_t tensor;
-    bool write, copy, conditional;
+    bool write, copy;
+    float chance;               /* that it is done: below 1 under if_then_else */
     int32_t store;              /* AST */
     uint32_t first;             /* raw: the store's own, whose address a copy has */
     const cd_expr *const *x;
@@ -130,7 +134,7 @@ typedef struct cd_an_raw {
     cd_an_slice *t;             /* (n) */
 } cd_an_raw;
 
-typedef struct cd_an {
+struct cd_an {
     cd_arena arena;
     const cd_nest *nest;
     const cd_ast *ast;
@@ -152,7 +156,7 @@ typedef struct cd_an {
     int32_t store;              /* AST: whose addresses are being read */
     bool oom;
     float *out;
-} cd_an;
+};
 
 struct cd_facts {
     cd_an an;
@@ -179,7 +183,10 @@ void cd_an_place(cd_an *w, const cd_an_raw *raw, cd_an_access *out);
  * from its lowest to its highest address. */
 double cd_an_granules(const cd_an_access *a, int32_t node, int64_t granule, double *width);
 
-void cd_an_value_of(const cd_expr *e, cd_an_value *out);
+/* `inner`: variable of the innermost loop; divisions and functions without it are done outside. NULL: no loop. */
+void cd_an_value_of(cd_an *w, const cd_expr *e, const cd_expr *inner, cd_an_value *out);
+/* Is the tensor's storage new in every turn of the loop? Then it is registers where it is small. */
+static inline bool cd_an_private(const cd_an *w, const cd_an_access *a, int32_t loop) { return w->tensor[a->tensor].home > w->node[loop].ast; }
 /* Which loops are written out (node.copied) and which become vectors (var.vector). */
 void cd_an_unroll(cd_an *w);
 static inline int32_t cd_an_innermost(const cd_an *w, int32_t var) { return w->var[var].node + (int32_t)w->var[var].n_digit - 1; }

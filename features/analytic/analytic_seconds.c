@@ -8,7 +8,7 @@
 #define L2_BYTES_A_CLOCK 32.0
 #define L3_BYTES_A_CLOCK 12.0
 #define FORK_S 5e-6
-#define CALL_S 2e-7
+#define CALL_S 2e-8
 #define MODEL_LANES 2.0 /* vector operations a cycle of the core that facts count for */
 
 typedef struct {
@@ -69,6 +69,7 @@ static void transfers(machine *m) {
 }
 
 static cdmpp_status check(const float *facts, const cd_device *d, cdmpp_err *err) {
+    if (d->kind != CD_DEVICE_CPU) return CD_FAIL(err, EUNSUPPORTED, "facts of CPU programs say nothing about a %s", cd_device_kind_name(d->kind));
     const struct {
         const char *key;
         double value;

@@ -53,6 +53,7 @@ cdmpp_status cd_facts_cpu(cd_facts *f, const cd_nest *nest, float *out, cdmpp_er
     memset(out, 0, CD_N_FACTS * sizeof *out);
     CD_TRY(cd_an_read(w, err));
     CD_TRY(cd_an_tree(w, err));
+    cd_an_unroll(w);
     cd_an_reuse(w);
     cd_an_core(w);
     if (w->oom) return CD_FAIL(err, ENOMEM, "facts");

@@ -23,13 +23,14 @@
 #define AHEAD 256.0            /* instructions that a core looks ahead */
 #define MOST_LOOPS 96
 /* Cycles for an element. */
-#define DIVIDE_VECTOR 1.0
+#define DIVIDE_VECTOR 0.5
 #define DIVIDE_SCALAR 4.0
 #define EXP_CYCLES 15.0
 #define CALL_CYCLES 40.0
 #define DIVISION_INSTRUCTIONS 4.0
 #define TURN_INSTRUCTIONS 2.0
 #define REGISTERS_SPARE 2.0
+#define GROUP 4                /* elements from lane to lane up to which vectors are loaded and shuffled */
 
 typedef struct {
     cd_an *w;
@@ -98,6 +99,8 @@ static lanes lanes_of(const statement *s, const cd_an_access *a) {
     }
     if (same) return (lanes){.same = others};
     if (run > 1) return (lanes){.unit = others * (double)cd_an_pieces(run, s->lanes)};
+    const int64_t step_in = cd_an_stride(a, inner);
+    if (v->n_digit == 1 && step_in <= GROUP * a->elem) return (lanes){.unit = 2.0 * (double)step_in / a->elem * (double)cd_an_pieces(s->extent, s->lanes)};
     return (lanes){.strided = (double)s->extent};
 }
 
@@ -106,7 +109,10 @@ static double times_of(const statement *s, const cd_an_access *a, bool *stays) {
     uint32_t i = 0;
     while (i < s->n_stay && !cd_an_stride(a, s->stay[i])) i++;
     *stays = i > 0;
-    return i < s->n_stay ? s->w->node[s->stay[i]].runs * s->w->node[s->stay[i]].extent * s->chance : 1;
+    if (i == s->n_stay) return 1;
+    const cd_an_node *l = &s->w->node[s->stay[i]];
+    const bool within = s->vector >= 0 && s->w->var[s->vector].node < s->stay[i]; /* the loop is turned for a vector at a time */
+    return l->runs * l->extent * s->chance / (within ? (double)s->extent : 1);
 }
 
 static double block_of(const statement *s, const cd_an_access *a) {
@@ -116,8 +122,18 @@ static double block_of(const statement *s, const cd_an_access *a) {
     return n;
 }
 
+/* One element of a buffer that is new in every turn of the innermost loop. */
+static bool in_register(const statement *s, const cd_an_access *a) {
+    const int32_t loop = s->vector >= 0 ? cd_an_innermost(s->w, s->vector) : s->n_stay ? s->stay[0] : 0;
+    return loop && !cd_an_stride(a, loop) && cd_an_private(s->w, a, loop) && s->w->tensor[a->tensor].bytes <= 16 * a->elem;
+}
+
 static void access(statement *s, const cd_an_access *a) {
     bool stays;
+    if (in_register(s, a)) {
+        if (a->write) s->accumulators = block_of(s, a) * (double)cd_an_pieces(s->extent, s->lanes);
+        return;
+    }
     const double times = times_of(s, a, &stays), n = block_of(s, a);
     const lanes l = lanes_of(s, a);
     const double vectors = n * (l.unit + l.same + (l.strided > 0 ? (double)cd_an_pieces(s->extent, s->lanes) : 0));
@@ -128,9 +144,10 @@ static void access(statement *s, const cd_an_access *a) {
         if (stays) s->live += vectors;
         return;
     }
-    s->unit += times * n * l.unit;
-    s->same += times * n * l.same;
-    s->strided += times * n * l.strided;
+    const double done = times * n * (double)a->chance;
+    s->unit += done * l.unit;
+    s->same += done * l.same;
+    s->strided += done * l.strided;
     if (!stays || a->copy) return;
     s->live += vectors;
     s->live_read += vectors;
@@ -210,6 +227,9 @@ static void put_operations(const statement *s, const cycles *c, float *out) {
     if (s->vector < 0) out[CD_FACT_SCALAR_OPS] += (float)c->arithmetic;
     else {
         out[CD_FACT_VECTOR_OPS] += (float)(c->arithmetic * whole / pieces);
+        const bool found = s->w->node[cd_an_innermost(s->w, s->vector)].loop != CD_LOOP_VECTORIZED;
+        if (found) out[CD_FACT_AUTO_OPS] += (float)c->arithmetic;
+        if (found && s->n_stay && s->stay[0] > s->w->var[s->vector].node) out[CD_FACT_OUTER_OPS] += (float)c->arithmetic;
         out[CD_FACT_PART_OPS] += (float)(c->arithmetic * (pieces - whole) / pieces);
     }
     out[CD_FACT_LOADS_UNIT] += (float)s->unit;
@@ -282,7 +302,7 @@ static void one(cd_an *w, int32_t k, work *t) {
     s.lanes = w->nest->vector_bytes / (w->tensor[w->acc[s.n->acc0].tensor].elem);
     if (s.lanes < 1) s.lanes = 1;
     look_around(&s);
-    cd_an_value_of(w->ast->node[s.n->ast].e, &s.value);
+    cd_an_value_of(w, w->ast->node[s.n->ast].e, s.n->parent > 0 ? w->var[w->node[s.n->parent].var].e : NULL, &s.value);
     for (uint32_t i = s.n->acc0; i < s.n->acc1; i++) access(&s, &w->acc[i]);
     registers(&s);
     const cycles c = cycles_of(&s, out);
@@ -294,6 +314,13 @@ static void one(cd_an *w, int32_t k, work *t) {
     out[CD_FACT_CODE] += (float)((c.arithmetic / fmax(s.turns, 1e-30) + s.accumulators) + 4);
 }
 
+/* Lanes of the vector loop around, 1: there is none. */
+static double lanes_around(const cd_an *w, int32_t k) {
+    for (int32_t p = w->node[k].parent; p > 0; p = w->node[p].parent)
+        if (cd_an_is_vector(w, p)) return fmin(w->nest->vector_bytes / 4.0, w->node[p].extent);
+    return 1;
+}
+
 /* Turns of loops: of a vector loop that is long one for every four vectors. */
 static void put_loops(cd_an *w, float *out) {
     double turns = 0;
@@ -303,8 +330,9 @@ static void put_loops(cd_an *w, float *out) {
         double each = n->extent;
         const cd_an_var *v = &w->var[n->var];
         if (v->vector) each = floor((double)v->extent / (w->nest->vector_bytes / 4.0) / 4) / ((double)v->extent / n->extent);
-        turns += n->runs * each;
-        out[CD_FACT_LOOP_ENTRIES] += (float)w->node[v->node].runs;
+        const double at_once = lanes_around(w, k);
+        turns += n->runs * each / at_once;
+        out[CD_FACT_LOOP_ENTRIES] += (float)(w->node[v->node].runs / at_once);
     }
     out[CD_FACT_LOOP_TURNS] = (float)turns;
     const double instructions = TURN_INSTRUCTIONS * (turns + (double)out[CD_FACT_LOOP_ENTRIES]);
@@ -334,7 +362,6 @@ static void put_threads(const cd_an *w, const work *t, float *out) {
 void cd_an_core(cd_an *w) {
     work t = {0};
     w->out[CD_FACT_WIDTH] = (float)w->nest->vector_bytes;
-    cd_an_unroll(w);
     for (int32_t k = 1; k < w->n_node; k++)
         if (w->node[k].kind == CD_AN_STORE) one(w, k, &t);
     put_loops(w, w->out);

@@ -20,46 +20,45 @@ static void flush(set *s) {
     s->stride = 0;
 }
 
-static void add(set *s, int64_t stride, int64_t n, int64_t granule) {
-    const int64_t reach = cd_an_mul(stride, n - 1);
+/* over: bytes of the reach that lie outside of the tensor. */
+static void add(set *s, int64_t stride, int64_t n, int64_t over, int64_t granule) {
+    int64_t reach = cd_an_mul(stride, n - 1) - over;
+    if (reach < 0) reach = 0;
+    s->span += reach;
     if (s->copies * (double)s->n <= 1 && stride < s->run + granule) {
         s->run += reach;
-        s->span = s->run;
         return;
     }
+    s->bits |= (uint64_t)stride;
     if (s->n > 1 && stride % s->stride == 0 && stride / s->stride <= s->n) {
         s->n += reach / s->stride;
-    } else {
-        flush(s);
-        s->stride = stride;
-        s->n = n;
+        return;
     }
-    s->bits |= (uint64_t)stride;
-    s->span += reach;
+    flush(s);
+    s->stride = stride;
+    s->n = 1 + reach / stride;
 }
 
-/* Values of term i that stay within its dimension, where the sum may leave it: the widest term of the dimension is cut. */
-static int64_t inside(const cd_an_access *a, int32_t node, uint32_t i) {
+/* Bytes that the terms of i's dimension reach beyond the tensor, if i is the widest of them. */
+static int64_t outside(const cd_an_access *a, int32_t node, uint32_t i) {
     for (uint32_t k = 0; k < a->n_dim; k++) {
         int64_t reach = 0;
         if (a->out_dim[k].dim != a->t[i].dim) continue;
         for (uint32_t j = 0; j < a->n; j++) {
             if (a->t[j].dim != a->t[i].dim || a->t[j].node < node) continue;
-            if (j > i) return a->t[i].n;
+            if (j > i) return 0;
             reach += cd_an_mul(a->t[j].stride, a->t[j].n - 1);
         }
         const int64_t over = reach - cd_an_mul(a->out_dim[k].stride, a->out_dim[k].extent - 1);
-        if (over <= 0) return a->t[i].n;
-        const int64_t n = a->t[i].n - (over + a->t[i].stride - 1) / a->t[i].stride;
-        return n < 1 ? 1 : n;
+        return over > 0 ? over : 0;
     }
-    return a->t[i].n;
+    return 0;
 }
 
 double cd_an_granules(const cd_an_access *a, int32_t node, int64_t granule, double *width) {
     set s = {.run = a->elem, .n = 1, .span = a->elem, .copies = 1, .bits = (uint64_t)granule};
     for (uint32_t i = 0; i < a->n; i++) {
-        if (a->t[i].node >= node) add(&s, a->t[i].stride, a->n_dim ? inside(a, node, i) : a->t[i].n, granule);
+        if (a->t[i].node >= node) add(&s, a->t[i].stride, a->t[i].n, a->n_dim ? outside(a, node, i) : 0, granule);
         else s.bits |= (uint64_t)a->t[i].stride;
     }
     flush(&s);

@@ -88,7 +88,7 @@ static const cd_an_raw *same_access(const reader *r, uint32_t tensor, const cd_e
     return NULL;
 }
 
-static void add_access(reader *r, uint32_t nest, const cd_expr *const *x, uint32_t n, bool write, bool conditional) {
+static void add_access(reader *r, uint32_t nest, const cd_expr *const *x, uint32_t n, bool write, double chance) {
     cd_an *w = r->w;
     cd_an_tensor *t = tensor_at(w, nest);
     if (!t || n != t->rank) return;
@@ -108,7 +108,7 @@ static void add_access(reader *r, uint32_t nest, const cd_expr *const *x, uint32
     a->write = write;
     a->copy = copy;
     a->store = r->store;
-    a->conditional = conditional;
+    a->chance = (float)chance;
     a->x = x;
     a->first = r->first;
     a->gather = false;
@@ -126,19 +126,20 @@ static void add_access(reader *r, uint32_t nest, const cd_expr *const *x, uint32
 }
 
 /* Loads in the order in which they are read. */
-static void collect(reader *r, const cd_expr *e, bool conditional) {
+static void collect(reader *r, const cd_expr *e, double chance) {
     if (!(e->flags & CD_EXPR_HAS_LOAD)) return;
-    for (uint32_t i = 0; i < e->n; i++)
-        collect(r, e->a[i], conditional || (e->op == CD_CALL && i && !strcmp(e->u.name, "if_then_else")));
-    if (e->op == CD_LOAD) add_access(r, (uint32_t)e->u.i, e->a, e->n, false, conditional);
+    const bool branch = e->op == CD_CALL && e->n == 3 && !strcmp(e->u.name, "if_then_else");
+    const double first = branch ? cd_an_chance(r->w, e->a[0]) : 1;
+    for (uint32_t i = 0; i < e->n; i++) collect(r, e->a[i], !branch || !i ? chance : chance * (i == 1 ? first : 1 - first));
+    if (e->op == CD_LOAD) add_access(r, (uint32_t)e->u.i, e->a, e->n, false, chance);
 }
 
 static cdmpp_status read_store(cd_an *w, int32_t k, cdmpp_err *err) {
     const cd_ast_node *n = &w->ast->node[k];
     reader r = {w, w->n_raw, k};
     w->store = k;
-    add_access(&r, n->tensor, n->x, n->n, true, false);
-    collect(&r, n->e, false);
+    add_access(&r, n->tensor, n->x, n->n, true, 1);
+    collect(&r, n->e, 1);
     return w->oom ? CD_FAIL(err, ENOMEM, "facts") : CDMPP_OK;
 }
 

@@ -16,6 +16,7 @@
 #include "features/analytic/analytic_internal.h"
 
 #define MOST 16
+#define CROWDED_CACHE 32768.0 /* bytes: 64 sets of 8 lines */
 
 typedef struct {
     double lines, written, distance;
@@ -161,8 +162,8 @@ static double sequence(pass *p, int32_t k) {
 
 static bool moves(const cd_an_access *a, int32_t node) { return cd_an_stride(a, node) != 0; }
 
-/* Lines of a cache of 64 sets beyond 8 a set: copies whose distance is a power of two meet in few sets. */
-static double conflicts(const cd_an_access *a, int32_t node) {
+/* Lines that meet in sets of a cache of 64 sets of 8 and so push each other out, whatever its size: copies a power of two apart. */
+static double conflicts(const cd_an_access *a, int32_t node, double lines) {
     double sets = 1;
     for (uint32_t i = 0; i < a->n; i++) {
         if (a->t[i].node < node) continue;
@@ -170,14 +171,25 @@ static double conflicts(const cd_an_access *a, int32_t node) {
         const int64_t low = step & -step, cycle = step % 64 ? 64 / low : 1;
         sets *= a->t[i].stride < CD_AN_LINE ? fmax(1, (double)(a->t[i].stride * a->t[i].n) / CD_AN_LINE) : (double)(a->t[i].n < cycle ? a->t[i].n : cycle);
     }
-    return fmax(0, a->lines - 8 * fmin(ceil(sets), 64));
+    return lines > 8 * fmin(ceil(sets), 64) ? lines : 0;
 }
 
-/* Of each access the innermost loop that touches more lines than one set has. */
-static void crowd(const pass *p, cd_an_access *a, int32_t node) {
-    if (p->granule != CD_AN_LINE || a->crowded || a->copy || a->lines <= 8) return;
+/* Does it move with node k, or in a loop below that stays a loop? Else registers hold it while k runs. */
+static bool in_memory(const pass *p, const cd_an_access *a, int32_t k) {
+    if (cd_an_stride(a, k)) return true;
+    for (uint32_t i = 0; i < a->n; i++)
+        if (a->t[i].node > k && !p->w->node[a->t[i].node].copied && !cd_an_is_vector(p->w, a->t[i].node)) return true;
+    return false;
+}
+
+/* Of each access the innermost loop that comes back to lines which its body touched, more of them than a set has ways. A body that is
+ * larger than the cache loses them anyway. `old`: lines of the body. */
+static void crowd(const pass *p, cd_an_access *a, int32_t k, double old) {
+    const cd_an_node *n = &p->w->node[k];
+    const double again = n->extent * old - a->lines;
+    if (a->crowded || a->copy || old <= 8 || cd_an_is_vector(p->w, k) || again < 0.25 * n->extent * old) return;
     a->crowded = true;
-    p->w->out[CD_FACT_CONFLICT_LINES] += (float)(conflicts(a, node) * p->w->node[node].runs);
+    if (p->bytes[k + 1] <= CROWDED_CACHE && in_memory(p, a, k)) p->w->out[CD_FACT_CONFLICT_LINES] += (float)(again / (n->extent * old) * conflicts(a, k + 1, old) * n->runs * n->extent);
 }
 
 /* Lines that all iterations of a parallel loop read. */
@@ -221,11 +233,12 @@ static void loop(pass *p, int32_t k) {
         p->old[t] = s[t].lines;
         p->old_written[t] = s[t].written;
     }
-    for (uint32_t i = n->acc0; i < n->acc1; i++)
-        if (moves(&p->w->acc[i], k)) {
-            measure(p, &p->w->acc[i], k);
-            crowd(p, &p->w->acc[i], k);
-        }
+    for (uint32_t i = n->acc0; i < n->acc1; i++) {
+        cd_an_access *a = &p->w->acc[i];
+        const double body = a->lines;
+        if (moves(a, k)) measure(p, a, k);
+        if (body > 8 && p->granule == CD_AN_LINE) crowd(p, a, k, body);
+    }
     share(p, k);
     p->bytes[k] = unite(p, n->acc0, n->acc1, s);
     for (uint32_t t = 0; t < p->w->n_tensor; t++)

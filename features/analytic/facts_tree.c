@@ -114,7 +114,7 @@ void cd_an_place(cd_an *w, const cd_an_raw *raw, cd_an_access *out) {
         return;
     }
     cd_an_term scratch[CD_AN_TERMS];
-    *out = (cd_an_access){.tensor = raw->tensor, .write = raw->write, .conditional = raw->conditional, .gather = raw->gather, .elem = t->elem, .c = raw->c, .t = scratch};
+    *out = (cd_an_access){.tensor = raw->tensor, .write = raw->write, .chance = raw->chance, .gather = raw->gather, .elem = t->elem, .c = raw->c, .t = scratch};
     for (uint32_t i = 0; i < raw->n; i++) put_slice(w, out, &raw->t[i]);
     order_terms(out);
     out->t = cd_arena_alloc(&w->arena, out->n, sizeof *out->t);

@@ -7,6 +7,7 @@
 
 #define MAX_DEPTH 8       /* TVM's auto_max_depth */
 #define LEAST 4           /* turns of a serial loop that are worth a vector */
+#define MOST_STEP 4       /* elements from lane to lane that compilers load in groups and shuffle */
 #define MOST_COST 300     /* instructions of a loop that a compiler writes out; a store with its loads is so many: */
 #define SCALAR_COST 6
 #define VECTOR_COST 8
@@ -17,8 +18,11 @@ typedef struct {
     int depth, normal;
 } count;
 
-static void mark(cd_an *w, int32_t var) {
-    for (uint32_t j = 0; j < w->var[var].n_digit; j++) w->node[w->var[var].node + (int32_t)j].copied = true;
+static void mark(cd_an *w, int32_t var, bool guessed) {
+    for (uint32_t j = 0; j < w->var[var].n_digit; j++) {
+        w->node[w->var[var].node + (int32_t)j].copied = true;
+        w->node[w->var[var].node + (int32_t)j].guessed = guessed;
+    }
 }
 
 /* ---- TVM ---- */
@@ -32,7 +36,7 @@ static count of_loop(cd_an *w, int32_t k) {
     if (n->loop == CD_LOOP_VECTORIZED) return c;
     const bool serial = n->loop == CD_LOOP_SERIAL && c.normal == 0 && c.depth <= MAX_DEPTH;
     if ((serial && (double)v->extent * c.step <= (double)n->unroll) || n->loop == CD_LOOP_UNROLLED) {
-        mark(w, n->var);
+        mark(w, n->var, false);
         c.step *= (double)v->extent;
         c.depth++;
     } else {
@@ -77,17 +81,32 @@ static bool store_fits(const cd_an *w, int32_t k, int32_t loop) {
         const cd_an_access *a = &w->acc[i];
         const int64_t s = cd_an_stride(a, loop);
         if (a->copy) continue;
-        if (a->gather || (s && s != a->elem) || (a->write && !s)) return false;
+        if (a->gather || s > MOST_STEP * a->elem || s % a->elem || (a->write && !s && !cd_an_private(w, a, loop))) return false;
     }
     return clean(w->ast->node[n->ast].e, w->var[w->node[loop].var].e);
 }
 
-/* A loop of neighbours all of whose inner loops are written out. */
+/* Compilers find the vector around loops that they leave or write out themselves only where these sum up the outer loop's own elements. */
+static bool sums_up(const cd_an *w, int32_t store, int32_t loop) {
+    if (cd_an_private(w, &w->acc[w->node[store].acc0], loop)) return true;
+    for (int32_t p = w->node[store].parent; p != loop; p = w->node[p].parent)
+        if ((!w->node[p].copied || w->node[p].guessed) && cd_an_stride(&w->acc[w->node[store].acc0], p)) return false;
+    return true;
+}
+
+/* A loop of neighbours all of whose inner loops are written out, but for one that may stay: GCC vectorises the outer of two loops. */
 static bool fits(const cd_an *w, int32_t k) {
     const cd_an_node *n = &w->node[k];
-    if (n->loop == CD_LOOP_PARALLEL || w->var[n->var].extent < LEAST || w->var[n->var].n_digit > 1) return false;
+    int32_t stays = -1;
+    if (w->var[n->var].extent < LEAST || w->var[n->var].n_digit > 1) return false;
     for (int32_t i = k + 1; i < n->end; i++) {
-        if (w->node[i].kind == CD_AN_STORE ? !store_fits(w, i, k) : !w->node[i].copied || cd_an_is_vector(w, i)) return false;
+        const cd_an_node *l = &w->node[i];
+        if (l->kind == CD_AN_STORE) {
+            if (!store_fits(w, i, k) || !sums_up(w, i, k)) return false;
+            continue;
+        }
+        if (cd_an_is_vector(w, i) || (!l->copied && stays >= 0 && l->var != stays)) return false;
+        if (!l->copied) stays = l->var;
     }
     return true;
 }
@@ -143,6 +162,6 @@ void cd_an_unroll(cd_an *w) {
         const cd_an_node *n = &w->node[k];
         if (n->kind != CD_AN_LOOP || w->var[n->var].node != k) continue;
         if (n->loop == CD_LOOP_VECTORIZED || fits(w, k)) set_vector(w, n->var);
-        else if (!n->copied && short_enough(w, k)) mark(w, n->var);
+        else if (!n->copied && short_enough(w, k)) mark(w, n->var, true);
     }
 }
