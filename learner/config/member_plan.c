@@ -13,16 +13,13 @@ static cdmpp_status add(cd_member_plan *p, const char *name, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* A key that would change nothing is a mistake; the order inside a task has no seconds to be corrected. */
-static cdmpp_status check_facts(const cd_config *c, cd_member_plan *p, cdmpp_err *err) {
+/* Networks and sums do not read facts, whatever train.facts says. The order inside a task has no seconds to be corrected. */
+static cdmpp_status plan_facts(const cd_config *c, cd_member_plan *p, cdmpp_err *err) {
     const cd_facts_use use = (cd_facts_use)c->train_facts;
-    bool reader = false;
-    for (size_t k = 0; k < p->n_kind; k++) reader |= cd_member_reads_facts(p->kind[k]);
-    p->facts = c->filter_facts || use != CD_FACTS_USE_NONE;
-    if (use != CD_FACTS_USE_NONE && !reader)
-        return cd_err_key(err, CD_FAIL(err, ESCHEMA, "of model.members only rows and program read facts, expected one of them"), "train.facts");
-    if (use == CD_FACTS_USE_PRIOR && c->train_objective != CD_OBJECTIVE_LOG_LATENCY)
-        return cd_err_key(err, CD_FAIL(err, ESCHEMA, "prior needs train.objective=log_latency"), "train.facts");
+    for (size_t k = 0; k < p->n_kind; k++) p->analytic |= use != CD_FACTS_USE_NONE && cd_member_reads_facts(p->kind[k]);
+    p->facts = c->filter_facts || p->analytic;
+    if (p->analytic && use == CD_FACTS_USE_PRIOR && c->train_objective != CD_OBJECTIVE_LOG_LATENCY)
+        return cd_err_key(err, CD_FAIL(err, ESCHEMA, "prior needs train.objective=log_latency; columns goes with all"), "train.facts");
     return CDMPP_OK;
 }
 
@@ -39,5 +36,5 @@ cdmpp_status cd_member_plan_of(const cd_config *c, cd_member_plan *out, cdmpp_er
         out->devices |= cd_member_is_net(out->kind[k]) && c->net_device;
     }
     out->devices |= c->model_tuner && c->net_device;
-    return check_facts(c, out, err);
+    return plan_facts(c, out, err);
 }

@@ -303,7 +303,7 @@ cdmpp_status cd_training_set_make(cd_training_set *t, const cd_config *c, const 
     CD_TRY(weigh(t, err));
     CD_TRY(number_devices(t, err));
     CD_TRY(describe_devices(t, plan.devices, err));
-    if (c->train_facts != CD_FACTS_USE_NONE) CD_TRY(find_analytic(t, err));
+    if (plan.analytic) CD_TRY(find_analytic(t, err));
     t->view = cd_program_view_facts(t->d, t->device, t->analytic);
     cd_spool_rest(t->d->spool);
     return CDMPP_OK;

@@ -18,7 +18,8 @@ train --set train.facts=prior --checkpoint kept --out 1.cdmpp >/dev/null; train 
 cmp 1.cdmpp 2.cdmpp && cmp 1.cdmpp prior.cdmpp && echo went on
 train --set train.facts=columns --checkpoint kept --out 2.cdmpp; echo "status $?"
 # what is said where something is missing or does not fit
-train --set train.facts=prior --set model.members=[sums] --out x.cdmpp; echo "status $?"
+train --set train.facts=prior --set model.members=[sums] --out x.cdmpp >/dev/null; echo "status $?" # which reads none
+cdmpp-predict --cost-model x.cdmpp --info | grep -c '"facts":"prior"'
 train --set train.facts=prior --set train.objective=rank --out x.cdmpp; echo "status $?"
 predict() { cdmpp-predict --quiet --cost-model prior.cdmpp "$@"; echo "status $?"; }
 predict --export onnx --out m.onnx
