@@ -61,8 +61,9 @@ double cd_an_granules(const cd_an_access *a, int32_t node, int64_t granule, doub
     }
     flush(&s);
     *width = (double)s.span;
-    const int64_t grid = (int64_t)(s.bits & (0 - s.bits)), begin = a->n_dim && a->c < 0 ? 0 : cd_expr_floormod(a->c, grid);
-    const double each = (double)((s.run - 1 + begin) / grid * grid) / (double)granule + 1;
+    /* grid and granule are powers of two */
+    const int64_t grid = (int64_t)(s.bits & (0 - s.bits)), begin = a->n_dim && a->c < 0 ? 0 : a->c & (grid - 1);
+    const double each = (double)((s.run - 1 + begin) & ~(grid - 1)) / (double)granule + 1;
     const double lines = each * s.copies, most = (double)(s.span - 1) / (double)granule + 1; /* copies that lie within each other */
     return lines < most ? lines : most;
 }
