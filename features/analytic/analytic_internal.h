@@ -53,6 +53,7 @@ typedef struct cd_an_var {      /* a loop of the AST */
 typedef struct cd_an_term {
     int64_t stride;             /* bytes, above 0 */
     int64_t n;                  /* values of the digit */
+    int64_t reach;              /* stride * (n - 1) */
     int32_t node;
     uint8_t dim;
 } cd_an_term;
@@ -66,6 +67,7 @@ typedef struct cd_an_access {
     bool crowded;               /* scratch: its conflicts are counted */
     uint8_t elem;               /* bytes */
     uint32_t n;
+    uint64_t nodes;             /* bit node % 64 of each term: most nodes are seen not to move it */
     int64_t c;                  /* bytes of the lowest address */
     cd_an_term *t;              /* (n) rising strides */
     uint8_t n_dim;              /* dimensions that may reach out of the tensor */
@@ -166,7 +168,11 @@ struct cd_facts {
 void cd_an_form_of(cd_an *w, const cd_expr *e, cd_an_form *out);
 /* form += times * add, as dimension `dim`. */
 void cd_an_form_add(cd_an_form *form, const cd_an_form *add, int64_t times, int32_t dim);
-int64_t cd_an_mul(int64_t a, int64_t b); /* stops at CD_AN_MOST */
+static inline int64_t cd_an_mul(int64_t a, int64_t b) { /* stops at CD_AN_MOST */
+    int64_t r;
+    if (__builtin_mul_overflow(a, b, &r) || r > CD_AN_MOST || r < -CD_AN_MOST) return (a < 0) == (b < 0) ? CD_AN_MOST : -CD_AN_MOST;
+    return r;
+}
 /* Chance that a condition holds, loop variables taken as independent and evenly spread. */
 double cd_an_chance(cd_an *w, const cd_expr *cond);
 /* Least and greatest value. */
@@ -195,6 +201,7 @@ static inline bool cd_an_is_vector(const cd_an *w, int32_t node) { return w->nod
 static inline int64_t cd_an_pieces(int64_t n, int64_t lanes) { return n / lanes + __builtin_popcountll((unsigned long long)(n % lanes)); }
 /* The stride at a node in bytes, 0 if the access does not move there. */
 static inline int64_t cd_an_stride(const cd_an_access *a, int32_t node) {
+    if (!(a->nodes >> (node & 63) & 1)) return 0;
     for (uint32_t i = 0; i < a->n; i++)
         if (a->t[i].node == node) return a->t[i].stride;
     return 0;

@@ -16,12 +16,6 @@ static void add_slice(cd_an_form *f, cd_an_slice s) {
     else f->t[f->n++] = s;
 }
 
-int64_t cd_an_mul(int64_t a, int64_t b) {
-    int64_t r;
-    if (__builtin_mul_overflow(a, b, &r) || r > CD_AN_MOST || r < -CD_AN_MOST) return (a < 0) == (b < 0) ? CD_AN_MOST : -CD_AN_MOST;
-    return r;
-}
-
 void cd_an_form_add(cd_an_form *form, const cd_an_form *add, int64_t times, int32_t dim) {
     form->c += cd_an_mul(times, add->c);
     form->inexact |= add->inexact;

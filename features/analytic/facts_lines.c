@@ -20,9 +20,7 @@ static void flush(set *s) {
     s->stride = 0;
 }
 
-/* over: bytes of the reach that lie outside of the tensor. */
-static void add(set *s, int64_t stride, int64_t n, int64_t over, int64_t granule) {
-    int64_t reach = cd_an_mul(stride, n - 1) - over;
+static inline void add(set *s, int64_t stride, int64_t reach, int64_t granule) {
     if (reach < 0) reach = 0;
     s->span += reach;
     if (s->copies * (double)s->n <= 1 && stride < s->run + granule) {
@@ -47,7 +45,7 @@ static int64_t outside(const cd_an_access *a, int32_t node, uint32_t i) {
         for (uint32_t j = 0; j < a->n; j++) {
             if (a->t[j].dim != a->t[i].dim || a->t[j].node < node) continue;
             if (j > i) return 0;
-            reach += cd_an_mul(a->t[j].stride, a->t[j].n - 1);
+            reach += a->t[j].reach;
         }
         const int64_t over = reach - cd_an_mul(a->out_dim[k].stride, a->out_dim[k].extent - 1);
         return over > 0 ? over : 0;
@@ -58,13 +56,14 @@ static int64_t outside(const cd_an_access *a, int32_t node, uint32_t i) {
 double cd_an_granules(const cd_an_access *a, int32_t node, int64_t granule, double *width) {
     set s = {.run = a->elem, .n = 1, .span = a->elem, .copies = 1, .bits = (uint64_t)granule};
     for (uint32_t i = 0; i < a->n; i++) {
-        if (a->t[i].node >= node) add(&s, a->t[i].stride, a->t[i].n, a->n_dim ? outside(a, node, i) : 0, granule);
+        if (a->t[i].node >= node) add(&s, a->t[i].stride, a->t[i].reach - (a->n_dim ? outside(a, node, i) : 0), granule);
         else s.bits |= (uint64_t)a->t[i].stride;
     }
     flush(&s);
     *width = (double)s.span;
-    const int64_t grid = (int64_t)(s.bits & (0 - s.bits)), begin = a->n_dim && a->c < 0 ? 0 : cd_expr_floormod(a->c, grid);
-    const double each = (double)((s.run - 1 + begin) / grid * grid) / (double)granule + 1;
+    /* grid and granule are powers of two */
+    const int64_t grid = (int64_t)(s.bits & (0 - s.bits)), begin = a->n_dim && a->c < 0 ? 0 : a->c & (grid - 1);
+    const double each = (double)((s.run - 1 + begin) & ~(grid - 1)) / (double)granule + 1;
     const double lines = each * s.copies, most = (double)(s.span - 1) / (double)granule + 1; /* copies that lie within each other */
     return lines < most ? lines : most;
 }

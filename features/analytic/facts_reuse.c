@@ -328,7 +328,7 @@ void cd_an_reuse(cd_an *w) {
     pass p;
     double cap[MOST];
     const double entries[] = {64.0 * CD_AN_PAGE, 2048.0 * CD_AN_PAGE};
-    for (uint32_t c = 0; c < CD_N_FACT_CAPACITY; c++) cap[c] = ldexp(CD_FACT_CAPACITY_LEAST, (int)c);
+    for (uint32_t c = 0; c < CD_N_FACT_CAPACITY; c++) cap[c] = CD_FACT_CAPACITY_LEAST * (double)(1U << c);
     if (!start(&p, w, CD_AN_LINE, cap, CD_N_FACT_CAPACITY, NULL)) return;
     put_lines(&p, w->out);
     if (!few_pages(w, &p) && start(&p, w, CD_AN_PAGE, entries, 2, p.bytes)) put_pages(&p, w->out);

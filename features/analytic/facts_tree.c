@@ -33,7 +33,7 @@ static void put_term(cd_an *w, cd_an_access *a, int64_t stride, int64_t n, int32
             return;
         }
     if (a->n == CD_AN_TERMS) w->inexact++;
-    else a->t[a->n++] = (cd_an_term){stride, n, node, (uint8_t)dim};
+    else a->t[a->n++] = (cd_an_term){stride, n, 0, node, (uint8_t)dim};
 }
 
 /* A slice that is no run of digits moves as the digit in which it begins. */
@@ -97,7 +97,7 @@ static void find_out(const cd_an_tensor *t, cd_an_access *a) {
     for (uint32_t d = 0; d < t->rank && a->n_dim < 4; d++) {
         int64_t reach = 0;
         for (uint32_t i = 0; i < a->n; i++)
-            if (a->t[i].dim == d) reach += cd_an_mul(a->t[i].stride, a->t[i].n - 1);
+            if (a->t[i].dim == d) reach += a->t[i].reach;
         if (t->stride[d] <= 0 || reach / t->stride[d] < t->extent[d]) continue;
         a->out_dim[a->n_dim].dim = (uint8_t)d;
         a->out_dim[a->n_dim].stride = t->stride[d];
@@ -120,8 +120,10 @@ void cd_an_place(cd_an *w, const cd_an_raw *raw, cd_an_access *out) {
     out->t = cd_arena_alloc(&w->arena, out->n, sizeof *out->t);
     if (out->t) memcpy(out->t, scratch, out->n * sizeof *scratch);
     else w->oom = !(out->n = 0);
+    for (uint32_t i = 0; i < out->n; i++) out->nodes |= (uint64_t)1 << (out->t[i].node & 63);
     if (t->pack) pack(t, out);
-    else find_out(t, out);
+    for (uint32_t i = 0; i < out->n; i++) out->t[i].reach = cd_an_mul(out->t[i].stride, out->t[i].n - 1);
+    if (!t->pack) find_out(t, out);
 }
 
 /* ---- nodes ---- */

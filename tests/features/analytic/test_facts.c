@@ -152,6 +152,35 @@ static void test_refused(void **state) {
     cd_arena_free(&a);
 }
 
+/* Weights in the order of the loops: j outermost reads a column of B after the other, which are lines then. */
+static void test_packed(void **state) {
+    static const char *const task[] = {
+        "\"ops\": [" MADE_IN("A", 16, 64) ", {\"name\": \"B\", \"shape\": [64, 512], \"dtype\": \"float32\", \"layout_free\": true}, {\"name\": \"C\","
+        "\"axis\": [[\"i\", 0, 16], [\"j\", 0, 512]], \"reduce_axis\": [[\"k\", 0, 64]], \"reduce\": \"sum\", \"body\": \"A[i, k]*B[k, j]\"}]"};
+    made_facts_room r = {0};
+    cd_arena a = {0};
+    cdmpp_err err = {0};
+    cd_facts *f;
+    cd_nest nest;
+    float row[CD_N_FACTS], packed[CD_N_FACTS];
+    (void)state;
+    assert_ok(prog_tasks(task, 1, &r.tasks, &err));
+    assert_ok(cd_program_new(&r.program, &err));
+    assert_ok(cd_facts_new(&f, &err));
+    lower(&r, 0, "[[\"RE\", 2, [1, 0, 2]]]", &a, &nest);
+    nest.pack = false;
+    assert_ok(cd_facts_cpu(f, &nest, row, &err));
+    nest.pack = true;
+    assert_ok(cd_facts_cpu(f, &nest, packed, &err));
+    assert_close(at(row, CD_FACT_LINES), at(packed, CD_FACT_LINES), 1e-6, 0);
+    const double apart = 512.0 * (64 + 16) + 64, lines = at(row, CD_FACT_FETCHED_0), few = at(packed, CD_FACT_FETCHED_0);
+    assert_true(lines > 0.8 * apart && few < lines / 3);
+    cd_facts_free(f);
+    cd_program_free(r.program);
+    cd_task_registry_free(r.tasks);
+    cd_arena_free(&a);
+}
+
 /* The known matrix product: what stands in docs/reference/facts.md. 16 x 32 x 24 without a schedule: for i, j, k. */
 static void test_example(void **state) {
     cd_arena a = {0};
@@ -210,4 +239,4 @@ static void test_faults(void **state) {
     cd_arena_free(&a);
 }
 
-TESTS(made_facts_up, made_facts_down, columns, manual, test_laws, test_refused, test_example, test_no_heap_after_warm_up, test_faults)
+TESTS(made_facts_up, made_facts_down, columns, manual, test_laws, test_refused, test_packed, test_example, test_no_heap_after_warm_up, test_faults)

@@ -120,6 +120,7 @@ TEST(lines_are_counted) {
             else stride += 4 * (int64_t)next(&s, 60);
         }
         if (rows) for (uint32_t i = 0; i < a.n; i++) t[i].node = 1;
+        for (uint32_t i = 0; i < a.n; i++) t[i].reach = t[i].stride * (t[i].n - 1);
         double n = 0, width;
         const double got = cd_an_granules(&a, 1, 64, &width), truth = mean(&a, 0, 0, &n) / n;
         if (rows && fabs(got - truth) > 1e-9) fail_msg("program %d: %g lines, %g", k, got, truth);
