@@ -117,6 +117,18 @@ static cdmpp_status set_steps(cd_arena *a, const cd_record *r, cd_item *it, cdmp
     return CDMPP_OK;
 }
 
+/* Facts are of CPU programs; a program that has none says why. */
+static cdmpp_status set_facts(const cd_convert_state *c, cd_arena *a, cd_item *it, cdmpp_err *err) {
+    it->facts_state = it->is_gpu ? CD_FACTS_GPU : CD_FACTS_ABSENT;
+    if (it->is_gpu || !c->engine->facts) return CDMPP_OK;
+    float *x = CD_NEWN(a, float, CD_N_FACTS);
+    if (!x) return CD_FAIL(err, ENOMEM, "facts of a program");
+    const cdmpp_status st = c->engine->facts(c->program, x, err);
+    it->facts = st ? NULL : x;
+    it->facts_state = st ? CD_FACTS_UNSUPPORTED : CD_FACTS_THERE;
+    return st == CDMPP_EUNSUPPORTED ? CDMPP_OK : st;
+}
+
 static bool set_keys(cd_arena *a, const cd_task *t, const cd_record *r, const char *source, cd_item *it) {
     char *target = cd_str_dup(a, r->target);
     if (!target) return false;
@@ -156,6 +168,8 @@ static cdmpp_status convert(cd_convert_state *c, cd_arena *a, const char *line, 
     if (!it || !cost || !copy_rows(a, &rows, it) || !set_keys(a, task, &r, source, it))
         return CD_FAIL(err, ENOMEM, "program of %u rows", rows.n_row);
     CD_TRY(set_kind(c, a, task, &r, it, err));
+    if (built) it->facts_state = CD_FACTS_ABSENT;
+    else CD_TRY(set_facts(c, a, it, err));
     if (c->steps) CD_TRY(set_steps(a, &r, it, err));
     memcpy(cost, r.cost_s, r.n_cost * sizeof *cost);
     const cd_label label = cd_label_of(cost, r.n_cost, built ? CD_LABEL_REJECTED : r.error_no);

@@ -4,23 +4,44 @@
 
 static const cd_task *find(void *tasks, cd_str key) { return cd_task_registry_find(tasks, key); }
 
+/* What one worker keeps. */
+typedef struct worker {
+    cd_program *program;
+    cd_facts *facts;
+} worker;
+
+static void close_program(void *p) {
+    worker *w = p;
+    cd_facts_free(w->facts);
+    cd_program_free(w->program);
+    cd_mem_free(w);
+}
+
 static cdmpp_status open_program(void *tasks, void **out, cdmpp_err *err) {
-    cd_program *p = NULL;
+    worker *w = cd_mem_zalloc(1, sizeof *w);
     (void)tasks;
-    CD_TRY(cd_program_new(&p, err));
-    *out = p;
-    return CDMPP_OK;
+    if (!w) return CD_FAIL(err, ENOMEM, "program");
+    cdmpp_status st = cd_program_new(&w->program, err);
+    if (!st) st = cd_facts_new(&w->facts, err);
+    if (st) close_program(w);
+    else *out = w;
+    return st;
 }
 
 static cdmpp_status build(void *p, const cd_task *t, const cd_record *r, cd_rows *out, cdmpp_err *err) {
-    return cd_program_build(p, t, r, out, err);
+    return cd_program_build(((worker *)p)->program, t, r, out, err);
 }
 
-static void close_program(void *p) { cd_program_free(p); }
+static cdmpp_status facts(void *p, float *out, cdmpp_err *err) {
+    const worker *w = p;
+    cd_nest nest;
+    CD_TRY(cd_program_nest(w->program, &nest, err));
+    return cd_facts_cpu(w->facts, &nest, out, err);
+}
 
 cd_feature_engine cd_feature_engine_default(const cd_task_registry *tasks) {
     union { const cd_task_registry *c; void *p; } ctx = {.c = tasks}; /* only read from */
-    return (cd_feature_engine){ctx.p, find, open_program, build, close_program};
+    return (cd_feature_engine){ctx.p, find, open_program, build, close_program, facts};
 }
 
 static cdmpp_status net_entries(const cd_task_registry *t, cd_net_entry **out, size_t *n, cdmpp_err *err) {

@@ -1,5 +1,6 @@
 /* Joining data set files: every array is copied in blocks; offsets are moved,
  * numbers of dictionaries translated. Nothing is held but names and networks. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <zlib.h>
@@ -85,7 +86,7 @@ static cdmpp_status copy_array(merge *m, const input *in, cd_layout_array a, cdm
 
 /* --- one file ---------------------------------------------------------------------- */
 
-/* A file of an earlier version says nothing of the kinds of its programs; steps are there where they were asked for. */
+/* A file of an earlier version says nothing of the kinds of its programs and has no facts; steps are there where they were asked for. */
 static bool lacks(const input *in, cd_layout_array a) { return cd_layout_optional(a) && !cd_h5_has(&in->h, cd_layout[a].path); }
 
 static cdmpp_status read_sizes(input *in, cdmpp_err *err) {
@@ -104,10 +105,19 @@ static cdmpp_status read_sizes(input *in, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* The unknown kind, once for each program; nothing in the place of steps. */
+static cdmpp_status fill_facts(merge *m, uint64_t n, cd_layout_array a, cdmpp_err *err) {
+    float none[CD_N_FACTS];
+    const uint8_t absent = CD_FACTS_ABSENT;
+    for (size_t c = 0; c < CD_N_FACTS; c++) none[c] = NAN;
+    for (uint64_t i = 0; i < n; i++) CD_TRY(cd_writer_push(m->w, a, a == CD_LAYOUT_ARRAY_FACTS ? (const void *)none : &absent, 1, err));
+    return CDMPP_OK;
+}
+
+/* The unknown kind, once for each program, and no facts; nothing in the place of steps. */
 static cdmpp_status fill_array(merge *m, const input *in, cd_layout_array a, cdmpp_err *err) {
     uint32_t id = 0;
     if (cd_layout_of_steps(a)) return CDMPP_OK;
+    if (cd_layout_of_facts(a)) return fill_facts(m, in->n[CD_LAYOUT_ARRAY_LATENCY], a, err);
     CD_TRY(cd_writer_intern(m->w, cd_layout_array_dict(a), (cd_str){"", 0}, &id, err));
     for (uint64_t i = 0; i < in->n[CD_LAYOUT_ARRAY_LATENCY]; i++) CD_TRY(cd_writer_push(m->w, a, &id, 1, err));
     return CDMPP_OK;
@@ -190,6 +200,7 @@ static cdmpp_status join_file(merge *m, input *in, const char *path, cdmpp_err *
     CD_TRY(cd_h5_get_text(&in->h, "/", "source_digest", digest, sizeof digest, err));
     cd_sha256_add(&m->source, digest, strlen(digest));
     CD_TRY(read_sizes(in, err));
+    if (!lacks(in, CD_LAYOUT_ARRAY_FACTS)) CD_TRY(cd_layout_check_facts(&in->h, err));
     for (int a = 0; a < CD_LAYOUT_ARRAY_COUNT; a++) in->base[a] = cd_writer_count(m->w, (cd_layout_array)a);
     for (int d = 0; d < CD_LAYOUT_DICT_COUNT; d++) CD_TRY(join_dict(m, in, (cd_layout_dict)d, err));
     for (int a = 0; a < CD_LAYOUT_ARRAY_COUNT; a++)

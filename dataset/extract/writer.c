@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -131,6 +132,14 @@ static cdmpp_status add_steps(cd_writer *w, const cd_item *it, cdmpp_err *err) {
     return push_end(w, CD_LAYOUT_ARRAY_STEP_PTR, err);
 }
 
+static cdmpp_status add_facts(cd_writer *w, const cd_item *it, cdmpp_err *err) {
+    float none[CD_N_FACTS];
+    const uint8_t state = !it->facts && it->facts_state == CD_FACTS_THERE ? CD_FACTS_ABSENT : it->facts_state;
+    for (size_t c = 0; c < CD_N_FACTS; c++) none[c] = NAN;
+    CD_TRY(cd_writer_push(w, CD_LAYOUT_ARRAY_FACTS, it->facts ? it->facts : none, 1, err));
+    return cd_writer_push(w, CD_LAYOUT_ARRAY_FACTS_STATE, &state, 1, err);
+}
+
 static cdmpp_status add_label(cd_writer *w, const cd_item *it, cdmpp_err *err) {
     CD_TRY(cd_writer_push(w, CD_LAYOUT_ARRAY_LATENCY, &it->latency_s, 1, err));
     CD_TRY(cd_writer_push(w, CD_LAYOUT_ARRAY_LATENCY_MEAN, &it->latency_mean_s, 1, err));
@@ -158,6 +167,7 @@ cdmpp_status cd_writer_add(cd_writer *w, const cd_item *it, cdmpp_err *err) {
     CD_TRY(push_end(w, CD_LAYOUT_ARRAY_ROW_PTR, err));
     CD_TRY(add_ast(w, it, err));
     CD_TRY(add_steps(w, it, err));
+    CD_TRY(add_facts(w, it, err));
     CD_TRY(add_label(w, it, err));
     return add_key(w, it, err);
 }

@@ -35,6 +35,15 @@ static cdmpp_status copy_chunks(const cd_writer *w, const cd_h5 *h, cd_layout_ar
 /* Of no program steps were kept: the 0 that offsets begin with is all there is. */
 static bool left_out(const cd_writer *w, cd_layout_array a) { return cd_layout_of_steps(a) && w->col[CD_LAYOUT_ARRAY_STEP_PTR].n <= 1; }
 
+static cdmpp_status set_facts_names(const cd_h5 *h, cdmpp_err *err) {
+    const char *path = cd_layout[CD_LAYOUT_ARRAY_FACTS].path;
+    char names[CD_LAYOUT_NAMES], digest[65];
+    cd_layout_facts_names(names);
+    cd_fact_cols_digest(digest);
+    CD_TRY(cd_h5_set_text(h, path, CD_LAYOUT_ATTR_FACTS, digest, err));
+    return cd_h5_set_text(h, path, CD_LAYOUT_ATTR_NAMES, names, err);
+}
+
 static cdmpp_status write_array(const cd_writer *w, const cd_h5 *h, cd_layout_array a, uint8_t *buf, cdmpp_err *err) {
     const cd_layout_array_info *info = &cd_layout[a];
     hid_t d = -1;
@@ -46,6 +55,7 @@ static cdmpp_status write_array(const cd_writer *w, const cd_h5 *h, cd_layout_ar
     CD_TRY(cd_h5_set_text(h, info->path, "units", info->units, err));
     CD_TRY(cd_h5_set_text(h, info->path, "description", info->meaning, err));
     if (a == CD_LAYOUT_ARRAY_LATENCY) CD_TRY(cd_h5_set_text(h, info->path, "statistic", "median", err));
+    if (a == CD_LAYOUT_ARRAY_FACTS) CD_TRY(set_facts_names(h, err));
     return set_crc(h, info->path, w->col[a].crc, err);
 }
 

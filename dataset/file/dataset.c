@@ -2,6 +2,7 @@
  * several files are joined by name. */
 #include "dataset/file/dataset_internal.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <zlib.h>
@@ -50,6 +51,16 @@ static cdmpp_status count_steps(cd_dataset_file *f, cdmpp_err *err) {
     return cd_err_at(err, cd_err_key(err, st, path), f->h.path, 0);
 }
 
+static cdmpp_status count_facts(cd_dataset_file *f, cdmpp_err *err) {
+    const char *path = cd_layout[CD_LAYOUT_ARRAY_FACTS].path;
+    if (cd_h5_has(&f->h, path)) {
+        CD_TRY(cd_layout_check_facts(&f->h, err));
+        return cd_dataset_count(f, CD_LAYOUT_ARRAY_FACTS, &f->n.fact, err);
+    }
+    const cdmpp_status st = CD_FAIL(err, ENODATA, "the file has no facts of loop nests, it is of an earlier version: extract the logs again");
+    return cd_err_at(err, cd_err_key(err, st, path), f->h.path, 0);
+}
+
 static cdmpp_status open_file(dataset *d, cd_dataset_file *f, const char *path, const cd_dataset_options *how, cdmpp_err *err) {
     CD_TRY(cd_h5_open(&f->h, path, err));
     CD_TRY(cd_layout_check(&f->h, f->digest, err));
@@ -59,6 +70,7 @@ static cdmpp_status open_file(dataset *d, cd_dataset_file *f, const char *path, 
     CD_TRY(cd_h5_size(&f->h, "/network/net", CD_H5_U32, 0, &f->n.net, err));
     for (int k = 0; k < CD_NAME_COUNT; k++) CD_TRY(join_names(d, f, (cd_name_id)k, err));
     if (how->steps) CD_TRY(count_steps(f, err));
+    if (how->facts) CD_TRY(count_facts(f, err));
     return how->ast ? cd_dataset_ast_count(f, err) : CDMPP_OK;
 }
 
@@ -76,7 +88,7 @@ void *cd_dataset_alloc(cd_dataset *d, uint64_t n, size_t size) {
     return d->spool ? cd_spool_take(d->spool, (size_t)n, size) : cd_mem_zalloc(n ? (size_t)n : 1, size);
 }
 
-static cdmpp_status allocate(cd_dataset *d, bool steps, cdmpp_err *err) {
+static cdmpp_status allocate(cd_dataset *d, const cd_dataset_options *how, cdmpp_err *err) {
     bool ok = (d->row = cd_dataset_alloc(d, d->n_row, CD_N_COL * sizeof *d->row)) != NULL;
     ok = ok && (d->row_ptr = cd_dataset_alloc(d, d->n + 1, sizeof *d->row_ptr)) != NULL;
     ok = ok && (d->leaf_ptr = cd_dataset_alloc(d, d->n + 1, sizeof *d->leaf_ptr)) != NULL;
@@ -87,8 +99,10 @@ static cdmpp_status allocate(cd_dataset *d, bool steps, cdmpp_err *err) {
     ok = ok && (d->net_network = cd_dataset_alloc(d, d->n_net_task, sizeof *d->net_network)) != NULL;
     ok = ok && (d->net_task = cd_dataset_alloc(d, d->n_net_task, sizeof *d->net_task)) != NULL;
     ok = ok && (d->net_weight = cd_dataset_alloc(d, d->n_net_task, sizeof *d->net_weight)) != NULL;
-    if (steps) ok = ok && (d->step_ptr = cd_dataset_alloc(d, d->n + 1, sizeof *d->step_ptr)) != NULL;
-    if (steps) ok = ok && (d->step = cd_dataset_alloc(d, d->n_step, sizeof *d->step)) != NULL;
+    if (how->steps) ok = ok && (d->step_ptr = cd_dataset_alloc(d, d->n + 1, sizeof *d->step_ptr)) != NULL;
+    if (how->steps) ok = ok && (d->step = cd_dataset_alloc(d, d->n_step, sizeof *d->step)) != NULL;
+    if (how->facts) ok = ok && (d->facts = cd_dataset_alloc(d, d->n, CD_N_FACTS * sizeof *d->facts)) != NULL;
+    if (how->facts) ok = ok && (d->facts_state = cd_dataset_alloc(d, d->n, 1)) != NULL;
     if (!ok && d->spool) CD_TRY(cd_spool_failed(d->spool, err));
     return ok ? CDMPP_OK : CD_FAIL(err, ENOMEM, "data set of %zu programs, %zu rows", d->n, d->n_row);
 }
@@ -158,6 +172,20 @@ static cdmpp_status read_steps(const cd_dataset_file *f, cd_dataset *d, const cd
     return CDMPP_OK;
 }
 
+/* Nobody takes a program for one with facts that has none. */
+static cdmpp_status read_facts(const cd_dataset_file *f, cd_dataset *d, uint64_t at, cdmpp_err *err) {
+    const uint64_t n = f->n.program;
+    CD_TRY(cd_dataset_read(f, CD_LAYOUT_ARRAY_FACTS, n, d->facts + at * CD_N_FACTS, err));
+    CD_TRY(cd_dataset_read(f, CD_LAYOUT_ARRAY_FACTS_STATE, n, d->facts_state + at, err));
+    for (uint64_t p = 0; p < n; p++) {
+        const float *x = d->facts + (at + p) * CD_N_FACTS;
+        if (p % CD_DATASET_REST == 0) cd_spool_rest(d->spool);
+        for (size_t c = 0; !d->facts_state[at + p] && c < CD_N_FACTS; c++)
+            if (!isfinite(x[c])) return cd_dataset_fail(f, "/facts/value", "expected finite numbers where /facts/state is 0", err);
+    }
+    return CDMPP_OK;
+}
+
 static cdmpp_status read_networks(const cd_dataset_file *f, cd_dataset *d, size_t at, cdmpp_err *err) {
     const cd_h5_shape u = {CD_H5_U32, f->n.net, 0}, w = {CD_H5_I64, f->n.net, 0};
     CD_TRY(cd_h5_read(&f->h, "/network/net", u, 0, d->net_network + at, err));
@@ -217,13 +245,13 @@ static void publish_names(dataset *d) {
 
 static void add_sizes(cd_sizes *to, const cd_sizes *n) {
     to->program += n->program, to->row += n->row, to->net += n->net;
-    to->leaf += n->leaf, to->own += n->own, to->tree += n->tree, to->path += n->path, to->step += n->step;
+    to->leaf += n->leaf, to->own += n->own, to->tree += n->tree, to->path += n->path, to->step += n->step, to->fact += n->fact;
 }
 
 /* What the arrays of all files take in memory. */
 static uint64_t bytes_of(const cd_sizes *n, bool ast, bool steps) {
     enum { ROW = CD_N_COL * sizeof(float), PROGRAM = 2 * 8 + 5 * 8 + 2 * 4 + 2 * 4 + 2 * 4 + 8 + 2, LEAF = 8 + 2 * 4 + 8 };
-    return n->row * ROW + n->program * PROGRAM + (steps ? n->program * 8 + n->step * 4 : 0) + (ast ? n->program * 8 + n->own * ROW + n->leaf * LEAF + n->tree * 4 + n->path * 9 : 0);
+    return n->row * ROW + n->program * PROGRAM + n->fact * (CD_N_FACTS * sizeof(float) + 1) + (steps ? n->program * 8 + n->step * 4 : 0) + (ast ? n->program * 8 + n->own * ROW + n->leaf * LEAF + n->tree * 4 + n->path * 9 : 0);
 }
 
 /* Arrays that are larger than asked for go to a file; little of them need be in memory at a time. */
@@ -246,13 +274,14 @@ static cdmpp_status load_files(dataset *d, cd_dataset_file *f, const char *const
     p->n = all.program, p->n_row = all.row, p->n_net_task = all.net, p->n_col = CD_N_COL;
     p->n_leaf = all.leaf, p->n_own = all.own, p->n_tree = all.tree, p->n_path = all.path, p->n_step = all.step;
     cdmpp_status st = choose_place(p, f, n, &all, how, err);
-    if (!st) st = allocate(p, how->steps, err);
+    if (!st) st = allocate(p, how, err);
     if (!st && how->ast) st = cd_dataset_ast_alloc(p, err);
     if (st) return how->folder_key && st != CDMPP_ENOMEM ? cd_err_key(err, st, how->folder_key) : st;
     for (size_t i = 0; i < n; i++) {
         CD_TRY(cd_err_at(err, read_file(&f[i], p, &at, err), path[i], 0));
         CD_TRY(cd_err_at(err, read_kinds(&f[i], d, at.program, err), path[i], 0));
         if (how->steps) CD_TRY(cd_err_at(err, read_steps(&f[i], p, &at, err), path[i], 0));
+        if (how->facts) CD_TRY(cd_err_at(err, read_facts(&f[i], p, at.program, err), path[i], 0));
         if (how->ast) CD_TRY(cd_err_at(err, cd_dataset_ast_read(&f[i], p, &at, err), path[i], 0));
         if (!how->as_written) CD_TRY(cd_dataset_order(&f[i], p, &at, err));
         add_sizes(&at, &f[i].n);
@@ -302,6 +331,8 @@ static void free_arrays(cd_dataset *pub) {
     cd_mem_free(pub->net_weight);
     cd_mem_free(pub->step_ptr);
     cd_mem_free(pub->step);
+    cd_mem_free(pub->facts);
+    cd_mem_free(pub->facts_state);
     cd_dataset_ast_free(pub);
 }
 

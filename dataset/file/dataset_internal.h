@@ -10,6 +10,7 @@ typedef enum { CD_NAME_TASK, CD_NAME_DEVICE, CD_NAME_SOURCE, CD_NAME_NETWORK, CD
 typedef struct cd_sizes {
     uint64_t program, row, net, leaf, own, tree, path; /* the last three: 0 without ASTs */
     uint64_t step; /* 0 unless they are read */
+    uint64_t fact; /* programs with a place for facts; 0 unless they are read */
 } cd_sizes;
 
 /* One file of a data set: its sizes, and its numbers of names in the joined lists. */

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/core/core.h"
+#include "features/analytic/analytic.h"
 
 /* dataset -- feature rows and labels of many programs, as one HDF5 file.
  *
@@ -17,6 +18,7 @@
  *   /features/names     text (164)
  *   /ast/...            leaves, trees and loop paths, ragged in the same way
  *   /steps/...          steps of the schedules, if they were asked for
+ *   /facts/...          f32 (N,CD_N_FACTS), u8 (N)   what a CPU does with a program
  *   /label/...          f64, u8 (N)
  *   /key/...            u32, u64 (N)   indices into /dict/..., source line
  *   /dict/...           text
@@ -25,6 +27,11 @@
  * docs/reference/dataset.md lists every array. This header is the reading side: what the
  * learner needs, in memory. Nothing here is thread-safe but reading a loaded
  * cd_dataset is. */
+
+/* Why a program has no facts. */
+typedef enum cd_facts_state { CD_FACTS_THERE, CD_FACTS_GPU, CD_FACTS_UNSUPPORTED, CD_FACTS_ABSENT } cd_facts_state;
+/* "a GPU program"; a state that no version writes: "of an unknown state". */
+const char *cd_facts_state_text(uint8_t state);
 
 typedef struct cd_dataset {
     size_t n, n_row;
@@ -73,6 +80,10 @@ typedef struct cd_dataset {
     int64_t *step_ptr;        /* (n+1) */
     int32_t *step;            /* (n_step) */
 
+    /* Facts of loop nests (features/analytic/analytic.h); NULL unless they were asked for. */
+    float *facts;             /* (n, CD_N_FACTS) NaN where there are none */
+    uint8_t *facts_state;     /* (n) cd_facts_state */
+
     uint64_t bytes;           /* of the arrays */
     struct cd_spool *spool;   /* where the arrays are (base/core/spool.h); NULL: in memory. Who goes through many programs lets it rest */
 
@@ -91,12 +102,14 @@ cdmpp_status cd_dataset_load_ast(const char *const *path, size_t n_path, CD_GIVE
 typedef struct cd_dataset_options {
     bool ast;                 /* the compact ASTs too */
     bool steps;               /* the steps too; a file without them is an error */
+    bool facts;               /* the facts too; likewise */
     uint64_t memory;          /* bytes; 0: no limit */
     const char *folder;       /* for what is on disk; "": the default of cd_spool_new */
     const char *folder_key;   /* where `folder` can be set, for errors about it; NULL: nowhere */
     bool as_written;          /* rows in the order of the file, to compare them with TVM's; not for models */
 } cd_dataset_options;
-/* More errors: those of cd_spool_new; EIO (the disk is full); ENODATA (steps are asked for and a file has none). */
+/* More errors: those of cd_spool_new; EIO (the disk is full); ENODATA (steps or facts are asked for and a file has none);
+ * ESCHEMA (facts of other columns are asked for). */
 cdmpp_status cd_dataset_load_within(const char *const *path, size_t n_path, const cd_dataset_options *how, CD_GIVE cd_dataset **out,
                                     cdmpp_err *err);
 void cd_dataset_free(CD_TAKE cd_dataset *d); /* NULL is fine */
@@ -223,7 +236,7 @@ extern const char *const cd_layout_dict_path[CD_LAYOUT_DICT_COUNT];
 uint32_t cd_layout_text_crc(size_t n, const char *const *text); /* of text: each string and a NUL */
 /* Digest of what the file says about programs: all arrays and dictionaries but
  * the paths of the sources, so that it does not depend on the folder, and what a file may
- * lack: kinds, which follow from tasks and targets, and steps. Files without them are the same data. */
+ * lack: kinds, which follow from tasks and targets, steps, and facts. Files without them are the same data. */
 void cd_layout_content_digest(const uint64_t n[CD_LAYOUT_ARRAY_COUNT], const uint32_t crc[CD_LAYOUT_ARRAY_COUNT],
                               const uint32_t dict_crc[CD_LAYOUT_DICT_COUNT], char out[65]);
 
@@ -232,10 +245,18 @@ void cd_layout_content_digest(const uint64_t n[CD_LAYOUT_ARRAY_COUNT], const uin
 cdmpp_status cd_layout_check(const cd_h5 *h, char content_digest[65], cdmpp_err *err);
 /* ESCHEMA unless the object's crc32 attribute is `crc`. */
 cdmpp_status cd_layout_check_crc(const cd_h5 *h, const char *object, uint32_t crc, cdmpp_err *err);
-/* A file may lack this array: files of earlier versions the kinds and their dictionary, any file the steps. */
+/* A file may lack this array: files of earlier versions the kinds and their dictionary, and the facts; any file the steps. */
 bool cd_layout_optional(cd_layout_array a);
-/* Is it one of the two arrays of steps? */
+/* Is it one of the two arrays of steps, of facts? */
 bool cd_layout_of_steps(cd_layout_array a);
+bool cd_layout_of_facts(cd_layout_array a);
+/* Attributes of /facts/value: the names of its columns, one a line, and their digest (cd_fact_cols_digest). */
+#define CD_LAYOUT_ATTR_NAMES "names"
+#define CD_LAYOUT_ATTR_FACTS "digest"
+enum { CD_LAYOUT_NAMES = 8192 };
+void cd_layout_facts_names(char out[CD_LAYOUT_NAMES]);
+/* ESCHEMA unless the file's facts have the columns of this version. */
+cdmpp_status cd_layout_check_facts(const cd_h5 *h, cdmpp_err *err);
 /* What an offset array points into, CD_LAYOUT_ARRAY_COUNT for other arrays. */
 cd_layout_array cd_layout_array_of_ptr(cd_layout_array a);
 /* The dictionary that an array's numbers belong to, CD_LAYOUT_DICT_COUNT for other arrays. */

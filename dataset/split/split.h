@@ -43,7 +43,7 @@
 
 /* filter -- which programs are fit to learn from, and how many were not and why.
  *
- *   program by program:  ASKED ERROR LATENCY NO_ROWS | NOISY LEAVES FLOP
+ *   program by program:  ASKED ERROR LATENCY NO_ROWS NO_FACTS | NOISY LEAVES FLOP
  *   all together:                  percentiles of the programs left of the bar -> RANGE
  *   by task and device:            RARE, then SURPLUS of what is left
  *
@@ -61,6 +61,7 @@
     X(ERROR, "not measured, or rejected by its target")                  \
     X(LATENCY, "latency is not a finite number above 0, or is 1e9 s or more") \
     X(NO_ROWS, "no feature rows (the program was rejected)")             \
+    X(NO_FACTS, "no facts of its loop nest")                             \
     X(NOISY, "std/mean of the repeats above the limit")                  \
     X(LEAVES, "another number of leaves")                                \
     X(FLOP, "operations of the task unknown or outside the limits")      \
@@ -77,6 +78,7 @@ typedef enum {
 
 typedef struct cd_filter_spec {
     const uint8_t *asked;   /* (d->n) 1: use it; NULL: all */
+    bool facts;             /* drop programs without facts; those of d are then loaded */
     double max_std_ratio;   /* std/mean over 2 repeats or more; <= 0: no limit */
     double low_percentile, high_percentile; /* of latency, both kept; <= 0, and <= 0 or >= 100: no limit */
     const uint32_t *leaves; /* (n_leaves) numbers of leaves to keep */

@@ -88,6 +88,8 @@ static cdmpp_status lower(cd_program *p, const cd_task *task, const cd_record *r
 
 cdmpp_status cd_program_lower(cd_program *p, const cd_task *task, const cd_record *r, cdmpp_err *err) {
     p->sched.real_const = false;
+    p->pack = r->layout_rewrite == 2;
+    p->vector_bytes = cd_target_vector_bytes(r->target);
     return verdict(p, lower(p, task, r, err), err);
 }
 

@@ -14,7 +14,7 @@ struct cd_program {
     cd_schedule sched;
     cd_ast ast;
     cd_leaf_ws *leaf;
-    bool pack;             /* of the last cd_program_lower_code: program_nest.h */
+    bool pack;             /* of the last lowering: program_nest.h */
     uint32_t vector_bytes;
     int64_t most_shared;   /* bytes of a block, while a GPU's program is built; 0: not checked */
 };

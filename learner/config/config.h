@@ -74,6 +74,8 @@ typedef struct cd_member_plan {
     cd_member_kind kind[CD_N_MEMBER_KIND];
     bool leaves;  /* a kind reads leaves */
     bool steps;   /* a kind reads steps */
+    bool analytic; /* a kind reads facts of loop nests and analytic times */
+    bool facts;   /* it does, or the filter reads facts */
     bool trees;   /* a kind is of trees */
     bool devices; /* a network has a device branch */
 } cd_member_plan;

@@ -81,7 +81,7 @@ static cdmpp_status split_again(cd_heldout *h, const cd_config *c, const char *d
     cd_dataset *d = NULL;
     cd_split *s = NULL;
     cd_filter_count count;
-    CD_TRY(cd_dataset_load(c->data_files.v, c->data_files.n, &d, err));
+    CD_TRY(cd_dataset_load_within(c->data_files.v, c->data_files.n, &(cd_dataset_options){.facts = c->filter_facts}, &d, err));
     uint8_t *keep = cd_mem_zalloc(d->n + 1, 1);
     cdmpp_status st = keep ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu programs", d->n);
     if (!st) st = cd_select_programs(c, d, NULL, keep, &count, &s, err);

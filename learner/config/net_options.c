@@ -83,7 +83,7 @@ void cd_net_options_check(cd_config *c, const char *path, cdmpp_err *err) {
     cd_net_loss loss;
     cdmpp_err e = {0};
     cdmpp_status st = cd_member_plan_of(c, &plan, &e);
-    if (st) cd_diag_add(&c->diag, err, st, path, NULL, false, "model.members", "%s", e.msg);
+    if (st) cd_diag_add(&c->diag, err, st, path, NULL, false, strcmp(e.key, "train.facts") ? "model.members" : e.key, "%s", e.msg);
     for (size_t k = 0; !st && k < plan.n_kind; k++) {
         if (!cd_member_is_net(plan.kind[k])) continue;
         const cd_net_config s = net(c, plan.kind[k], cd_device_features_width((cd_device_features)c->device_features));

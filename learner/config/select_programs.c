@@ -1,6 +1,7 @@
 /* The programs of a data set that a configuration trains on: filtered, then split into parts. */
 #include "learner/config/config.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +50,7 @@ static long leaf_number(const char *s) {
 static cd_filter_spec filter_spec(const cd_config *c, const uint8_t *asked, uint32_t leaves[MAX_LEAVES]) {
     const cd_texts *t = &c->filter_leaf_counts;
     for (size_t k = 0; k < t->n; k++) leaves[k] = (uint32_t)leaf_number(t->v[k]); /* checked */
-    return (cd_filter_spec){.asked = asked, .max_std_ratio = c->filter_max_std_ratio, .low_percentile = c->filter_low_percentile,
+    return (cd_filter_spec){.asked = asked, .facts = c->filter_facts, .max_std_ratio = c->filter_max_std_ratio, .low_percentile = c->filter_low_percentile,
                             .high_percentile = c->filter_high_percentile, .leaves = leaves, .n_leaves = t->n,
                             .min_flop = c->filter_min_flop, .max_flop = c->filter_max_flop, .min_per_task = c->filter_min_per_task,
                             .max_per_task = c->filter_max_per_task, .seed = (uint64_t)c->data_seed};
@@ -86,6 +87,7 @@ cdmpp_status cd_select_programs(const cd_config *c, const cd_dataset *d, cd_thre
     uint32_t leaves[MAX_LEAVES];
     uint8_t *asked = cd_mem_zalloc(d->n + 1, 1);
     if (!asked) return CD_FAIL(err, ENOMEM, "%zu programs", d->n);
+    assert(d->facts_state || !c->filter_facts); /* cd_training_set_load and heldout.c load them */
     const cd_filter_spec f = filter_spec(c, asked, leaves);
     cdmpp_status st = ask(c, d, asked, err);
     if (!st) st = cd_filter(d, &f, keep, count, err);

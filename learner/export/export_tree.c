@@ -91,6 +91,8 @@ cdmpp_status cd_export_trees(cd_export *x, const cd_member *e, const char **log_
     const cd_tree_inference_view forest = trees ? cd_tree_inference_view_of(trees) : (cd_tree_inference_view){0};
     const cd_tree_input_form form = cd_member_form(e->kind);
     const char *score, *offset = NULL, *level = NULL;
+    if (e->facts != CD_FACTS_USE_NONE)
+        return CD_FAIL(err, EUNSUPPORTED, "members %s read facts of loop nests (train.facts); a graph of feature rows cannot hold it", cd_member_name(e->kind));
     if (!forest.n_tree) return CD_FAIL(err, EUNSUPPORTED, "trees of another kind than numerical regression");
     CD_TRY(scores(x, &forest, cd_export_matrix(x, form), &score, err));
     if (cd_member_has_level(e)) {

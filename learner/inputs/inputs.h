@@ -5,6 +5,7 @@
 #ifndef CD_LEARNER_INPUTS_DOOR_H
 #define CD_LEARNER_INPUTS_DOOR_H
 #include "learner/inputs/batch.h"
+#include "learner/inputs/facts_input.h"
 #include "learner/inputs/normal.h"
 #include "learner/inputs/program_view.h"
 #include "learner/inputs/program_view_dataset.h"

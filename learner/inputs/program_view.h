@@ -6,10 +6,11 @@
  *               |             loops path_ptr[l] .. path_ptr[l+1], outermost first
  *               +-- tree   tree_ptr[i] .. tree_ptr[i+1]      pre-order numbers, -1 closes a node
  *               +-- steps  step_ptr[i] .. step_ptr[i+1]      of step: numbers, cd_step_codes in features/task/task.h
+ *               +-- facts, analytic  CD_N_FACTS and CD_N_ANALYTIC numbers (facts_input.h)
  *               +-- device[i], flop[i]
  *
  *   (1) offsets are absolute: the view of programs p .. q of a data set is the same
- *       arrays with row_ptr + p, leaf_ptr + p, tree_ptr + p, step_ptr + p, device + p, flop + p;
+ *       arrays with row_ptr + p, leaf_ptr + p, tree_ptr + p, step_ptr + p, device + p, flop + p, and so facts and analytic by their widths;
  *   (2) a program has at least one row; one without leaves (rows alone were given)
  *       has leaf_ptr[i] == leaf_ptr[i+1], and only the models that need rows score it;
  *   (3) leaf columns are those of a row (features/rows/leaf_cols.def), not yet scaled.
@@ -34,6 +35,8 @@ typedef struct cd_program_view {
     const int32_t *tree;
     const int64_t *step_ptr;     /* (n+1); NULL: no program has steps */
     const int32_t *step;
+    const float *facts;          /* (n, CD_N_FACTS) facts of loop nests; NULL: no program has them */
+    const float *analytic;       /* (n, CD_N_ANALYTIC) analytic times on the program's device; NaN where a program has no facts; NULL with facts */
     const uint32_t *device;      /* (n) number of the device in the model */
     const double *flop;          /* (n) operations of the task, -1 unknown; NULL: all unknown */
     struct cd_spool *spool;      /* where the arrays are (base/core/spool.h); NULL: in memory */

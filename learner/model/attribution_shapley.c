@@ -18,6 +18,7 @@ typedef struct {
     int32_t *leaf_pos, *leaf_node, *tree;
     int64_t *path_ptr, *path_extent;
     uint8_t *path_kind;
+    float facts[AT_ONCE * CD_N_FACTS], analytic[AT_ONCE * CD_N_ANALYTIC]; /* of the whole program, whoever is in */
     uint32_t device[AT_ONCE];
     double flop[AT_ONCE], log_s[AT_ONCE];
     uint8_t *in;           /* (AT_ONCE, players) */
@@ -81,12 +82,15 @@ static cdmpp_status seconds(made *w, const cd_attribution_of *o, size_t k, doubl
         if (!o->leaf && !any(in, o->n)) continue;
         put_rows(w, o, n, o->leaf ? NULL : in);
         if (o->leaf) put_leaves(w, o, n, in);
+        if (o->v->facts) memcpy(w->facts + n * CD_N_FACTS, o->v->facts, CD_N_FACTS * sizeof *w->facts);
+        if (o->v->facts) memcpy(w->analytic + n * CD_N_ANALYTIC, o->v->analytic, CD_N_ANALYTIC * sizeof *w->analytic);
         w->device[n] = o->v->device[0];
         w->flop[n++] = o->v->flop ? o->v->flop[0] : -1;
     }
     const cd_program_view v = {.n = n, .row = w->row, .row_ptr = w->row_ptr, .leaf_ptr = o->leaf ? w->leaf_ptr : NULL, .leaf_x = w->leaf_x,
                        .leaf_pos = w->leaf_pos, .leaf_node = w->leaf_node, .path_ptr = w->path_ptr, .path_extent = w->path_extent,
-                       .path_kind = w->path_kind, .tree_ptr = w->n_tree ? w->tree_ptr : NULL, .tree = w->tree, .device = w->device, .flop = w->flop};
+                       .path_kind = w->path_kind, .tree_ptr = w->n_tree ? w->tree_ptr : NULL, .tree = w->tree, .device = w->device, .flop = w->flop,
+                       .facts = o->v->facts ? w->facts : NULL, .analytic = o->v->facts ? w->analytic : NULL};
     CD_TRY(cd_member_predict(o->e, o->s, &v, NULL, n, o->m->device_vector, o->m->n_device, w->log_s, err));
     n = 0;
     for (size_t i = 0; i < k; i++)

@@ -1,8 +1,8 @@
 /* member -- one trained estimator of an ensemble: programs -> ln of seconds.
  *
  *   kind         reads                          made of
- *   rows         feature rows                   trees; seconds of the rows add up
- *   program      a summary of the program       trees
+ *   rows         feature rows, or facts too     trees; seconds of the rows add up
+ *   program      a summary of it, or facts too  trees
  *   sums         sums and maxima of its rows    trees, to compare with
  *   mlp          the summary                    network
  *   transformer  feature rows, or leaves        network
@@ -27,9 +27,11 @@ typedef enum {
 typedef struct cd_member {
     cd_member_kind kind;
     int fold;                /* the fold it was not trained on; -1: it knows them all */
-    double slope, bias;      /* trees: score + bias + slope * ln trips */
+    double slope, bias;      /* trees: score + bias + slope * ln trips, or + ln of the prior */
     cd_objective_kind objective;  /* trees: what their scores are (learner/loss/loss.h) */
     double scale, shift;     /* trees: their map to ln seconds; not of log_latency */
+    cd_facts_use facts;      /* trees: what they read of facts */
+    int prior;               /* trees with a prior: which analytic time it is, 0 .. CD_N_PRIOR - 1 */
     cd_xgb *gbt;             /* trees, owned */
     cd_net *net;             /* network, owned */
     cd_scalers scalers;      /* network: of its inputs */
@@ -45,14 +47,20 @@ bool cd_member_is_net(cd_member_kind k);
 bool cd_member_needs_leaves(cd_member_kind k, cd_net_tokens tokens);
 /* Does it read steps (cd_program_view.step_ptr must then not be NULL)? */
 bool cd_member_needs_steps(cd_member_kind k);
-/* What the trees of a kind see. */
+/* Can it read facts of loop nests (train.facts)? */
+bool cd_member_reads_facts(cd_member_kind k);
+/* What the trees of a kind see, beside facts. */
 cd_tree_input_form cd_member_form(cd_member_kind k);
+/* Columns of the trees of a kind that uses facts so. */
+size_t cd_member_width(cd_member_kind k, cd_facts_use facts);
+/* Matrix rows of program p for m, a member of trees: x (height, width). Of a member with facts the program has some. */
+void cd_member_fill(const cd_member *m, const cd_program_view *v, size_t p, float *x);
 /* Trees: do trip counts give a program's level (rows; any form where the objective knows
  * no seconds)? */
 bool cd_member_has_level(const cd_member *m);
-/* Trees: offsets (height) of the matrix rows of a program of n_row feature rows, and its
- * level, the ln of the sum of their exp. Without a level both are the bias. */
-double cd_member_offsets(const cd_member *m, const float *row, size_t n_row, double slope, double bias, double *offset);
+/* Trees: offsets (height) of the matrix rows of program p, and its level, the ln of the sum of their exp. Without a level both are the
+ * bias; with a prior the level is the bias and ln of the prior, which trips divide between the rows. */
+double cd_member_offsets(const cd_member *m, const cd_program_view *v, size_t p, double slope, double bias, double *offset);
 void cd_member_free(cd_member *m);
 
 typedef struct cd_member_scratch cd_member_scratch;

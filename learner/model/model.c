@@ -228,6 +228,14 @@ bool cd_model_needs_steps(const cd_model *m) {
     return false;
 }
 
+bool cd_model_needs_facts(const cd_model *m) {
+    for (size_t k = 0; k < m->n_member; k++)
+        if (m->member[k].facts != CD_FACTS_USE_NONE) return true;
+    return false;
+}
+
+const cd_device_numbers *cd_model_device_numbers(const cd_model *m, size_t i) { return m->numbers ? &m->numbers[i] : NULL; }
+
 bool cd_model_needs_leaves(const cd_model *m) { return cd_model_leaf_reader(m) != NULL; }
 
 const char *cd_model_leaf_reader(const cd_model *m) {

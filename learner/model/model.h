@@ -8,7 +8,7 @@
  * Model file, version 2 or 3, all numbers little-endian:
  *   (1) bytes 0..7    "CDMPPMDL"
  *   (2) 8..11         u32 version, 3 with profile tuner or where trees have a
- *                     train.objective but log_latency, else 2
+ *                     train.objective but log_latency or read facts, else 2
  *   (3) 12..15        u32 zero
  *   (4) 16..23        u64 H, bytes of the header
  *   (5) 24..31        u64 B, bytes of the weights
@@ -144,6 +144,10 @@ void cd_model_scratch_free(CD_TAKE cd_model_scratch *s); /* NULL is fine */
 bool cd_model_orders_rows(const cd_model *m);
 /* Do members read the steps of schedules, so that a view must have them? */
 bool cd_model_needs_steps(const cd_model *m);
+/* Do members read facts of loop nests, so that a view must have them with analytic times? */
+bool cd_model_needs_facts(const cd_model *m);
+/* What the analytic times of device i were computed with; NULL: no member reads facts. */
+CD_KEEP const cd_device_numbers *cd_model_device_numbers(const cd_model *m, size_t i);
 /* Do members read the leaves of programs, so that a view must have them? */
 bool cd_model_needs_leaves(const cd_model *m);
 /* The kind of the first member that does, for messages; NULL: rows alone suffice. */
@@ -195,6 +199,7 @@ struct cd_model {
     uint8_t *device_is_gpu;
     size_t w_device;         /* numbers that describe a device, as they were when it was trained */
     float *device_vector;    /* (n_device, w_device); zeros when the device is not described */
+    cd_device_numbers *numbers; /* (n_device) in the arena: what analytic times were computed with; NULL: no member reads facts */
     const cd_trained_on *trained_on; /* in the arena; NULL: not known */
     bool rows_as_given;      /* of input version 1: its answers depend on the order of rows */
     const char *header;

@@ -14,7 +14,9 @@ static void put_devices(cd_buf *b, const cd_model *m) {
         cd_buf_putf(b, ",\"is_gpu\":%s,\"vector\":[", m->device_is_gpu[i] ? "true" : "false");
         for (size_t c = 0; c < m->w_device; c++)
             cd_buf_putf(b, "%s%.9g", c ? "," : "", (double)m->device_vector[i * m->w_device + c]);
-        cd_buf_puts(b, "]}");
+        cd_buf_puts(b, "]");
+        if (m->numbers) cd_model_facts_put_device(b, &m->numbers[i]);
+        cd_buf_puts(b, "}");
     }
     cd_buf_puts(b, "],");
 }
@@ -41,6 +43,7 @@ static cdmpp_status put_model(cd_buf *b, const cd_model *m, cd_buf *blob, cdmpp_
     cd_buf_putf(b, "{\"input_version\":%d,\"feature_digest\":\"%s\",\"log_range\":[%.17g,%.17g],", m->rows_as_given ? 1 : CD_TREE_INPUT_VERSION, digest,
                 m->log_min, m->log_max);
     put_devices(b, m);
+    if (m->numbers) cd_model_facts_put(b);
     if (m->trained_on) {
         cd_buf_puts(b, "\"trained_on\":");
         cd_trained_on_write(m->trained_on, b);
@@ -59,7 +62,7 @@ static cdmpp_status put_tuner(cd_buf *b, const cd_model *m, cd_buf *blob, cdmpp_
 static uint32_t version_of(const cd_model *m) {
     if (m->tuner) return CD_CONTAINER_MODEL_NEWER;
     for (size_t k = 0; k < m->n_member; k++)
-        if (m->member[k].objective != CD_OBJECTIVE_LOG_LATENCY) return CD_CONTAINER_MODEL_NEWER;
+        if (m->member[k].objective != CD_OBJECTIVE_LOG_LATENCY || m->member[k].facts != CD_FACTS_USE_NONE) return CD_CONTAINER_MODEL_NEWER;
     return CD_CONTAINER_MODEL_VERSION;
 }
 

@@ -64,7 +64,7 @@ static cdmpp_status read_device(cd_model *m, const cd_json *d, bool vector, cdmp
     m->device_is_gpu[m->n_device] = gpu->u.i != 0;
     m->device[m->n_device] = cd_str_dup(&m->arena, s);
     if (!m->device[m->n_device++]) return CD_FAIL(err, ENOMEM, "devices");
-    return CDMPP_OK;
+    return m->numbers ? cd_model_facts_read_device(m, m->n_device - 1, d, err) : CDMPP_OK;
 }
 
 static cdmpp_status read_devices(cd_model *m, const cd_json *model, bool vector, cdmpp_err *err) {
@@ -77,6 +77,10 @@ static cdmpp_status read_devices(cd_model *m, const cd_json *model, bool vector,
     m->w_device = vector ? vector_width(d) : 0;
     m->device_vector = CD_NEWN(&m->arena, float, v->n * m->w_device + 1);
     if (!m->device || !m->device_is_gpu || !m->device_vector) return CD_FAIL(err, ENOMEM, "devices");
+    if (cd_json_get(model, "facts")) {
+        m->numbers = CD_NEWN(&m->arena, cd_device_numbers, v->n);
+        if (!m->numbers) return CD_FAIL(err, ENOMEM, "devices");
+    }
     memset(m->device_vector, 0, (v->n * m->w_device + 1) * sizeof *m->device_vector);
     for (; d; d = d->next) CD_TRY(read_device(m, d, vector, err));
     return CDMPP_OK;
@@ -91,6 +95,7 @@ static cdmpp_status read_common(cd_model *m, const cd_json *model, bool vector, 
     CD_TRY(cd_json_real(lo, &m->log_min, err));
     CD_TRY(cd_json_real(lo->next, &m->log_max, err));
     /* exp() of anything inside must be a finite number above 0 */
+    CD_TRY(cd_err_key(err, cd_model_facts_check(model, err), "facts"));
     if (!(m->log_min >= -700 && m->log_min <= m->log_max && m->log_max <= 700)) return CD_FAIL(err, ERANGE, "log_range");
     return read_devices(m, model, vector, err);
 }
@@ -189,6 +194,7 @@ static cdmpp_status check_members(const cd_model *m, cdmpp_err *err) {
         found += n;
     }
     if (found != m->n_member) return CD_FAIL(err, ESCHEMA, "a member of a kind that \"kinds\" does not have");
+    if (cd_model_needs_facts(m) && !m->numbers) return CD_FAIL(err, ESCHEMA, "a member reads facts, and key facts is missing");
     for (size_t i = 0; i < m->n_member; i++)
         if (m->member[i].net) CD_TRY(cd_member_check_net(&m->member[i], m->w_device, err));
     return CDMPP_OK;
@@ -254,5 +260,5 @@ cdmpp_status cd_model_read_tuner(cd_model *m, const cd_json *root, cd_str weight
     cd_model *t = cd_model_new_tuner(m);
     if (!t) return CD_FAIL(err, ENOMEM, "tuner");
     CD_TRY(read_estimators(t, v, weights, err));
-    return cd_model_needs_leaves(t) || cd_model_needs_steps(t) ? CD_FAIL(err, ESCHEMA, "expected a network of feature rows") : CDMPP_OK;
+    return cd_model_needs_leaves(t) || cd_model_needs_steps(t) || cd_model_needs_facts(t) ? CD_FAIL(err, ESCHEMA, "expected a network of feature rows") : CDMPP_OK;
 }

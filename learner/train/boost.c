@@ -60,11 +60,11 @@ static cdmpp_status side_memory(side *s, const booster *b, cdmpp_err *err) {
 /* ---- the matrix ---- */
 /* Matrix rows of programs beg .. end of a part. */
 static void fill_rows(const side *s, const booster *b, size_t beg, size_t end, float *x) {
-    const size_t width = cd_tree_input_width(b->form);
+    const size_t width = cd_member_width(b->out->kind, b->out->facts);
     for (size_t i = beg; i < end; i++) {
         const size_t p = s->set->program[i];
         if ((i - beg) % 16 == 0) cd_spool_rest(b->v->spool); /* around a program of a draw the kernel maps up to some MB */
-        cd_tree_input_fill(b->form, b->v->row + b->v->row_ptr[p] * CD_N_COL, n_row_of(b->v, p), b->v->device[p], x + (s->start[i] - s->start[beg]) * width);
+        cd_member_fill(b->out, b->v, p, x + (s->start[i] - s->start[beg]) * width);
     }
 }
 
@@ -84,7 +84,7 @@ static size_t next_page(void *ctx, const float **x) {
 
 /* Bins of some rows: of every k-th program. */
 static cdmpp_status cut(const side *s, const booster *b, cd_xgb_data **bins, cdmpp_err *err) {
-    const size_t width = cd_tree_input_width(b->form), step = s->height / CUT_ROWS + 1;
+    const size_t width = cd_member_width(b->out->kind, b->out->facts), step = s->height / CUT_ROWS + 1;
     size_t n = 0;
     for (size_t i = 0; i < s->set->n; i += step) n += s->start[i + 1] - s->start[i];
     float *x = cd_mem_zalloc(n, width * sizeof *x), *to = x;
@@ -100,7 +100,7 @@ static cdmpp_status cut(const side *s, const booster *b, cd_xgb_data **bins, cdm
 
 /* A page has room for the program with the most rows. */
 static cdmpp_status page_by_page(side *s, const booster *b, cdmpp_err *err) {
-    const size_t width = cd_tree_input_width(b->form);
+    const size_t width = cd_member_width(b->out->kind, b->out->facts);
     cd_xgb_data *bins = NULL;
     if (b->c->train_together)
         return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "not of data that are kept on disk: train.memory is too small for them"), "train.together");
@@ -136,7 +136,7 @@ static cdmpp_status keep_rows(side *s, const booster *b, const float *x, size_t 
 
 /* Matrix of a part; the float matrix dies as soon as XGBoost has it. */
 static cdmpp_status side_new(side *s, const cd_boost_set *set, const booster *b, cdmpp_err *err) {
-    const size_t width = cd_tree_input_width(b->form);
+    const size_t width = cd_member_width(b->out->kind, b->out->facts);
     s->set = set;
     if (b->run->ranks && set->n < b->run->ranks->n_rank)
         return CD_FAIL(err, ERANGE, "%zu ranks for %zu programs of a part", b->run->ranks->n_rank, set->n);
@@ -158,9 +158,8 @@ static cdmpp_status side_new(side *s, const cd_boost_set *set, const booster *b,
 /* Offsets of matrix rows, levels of programs. */
 static void lay_offsets(side *s, const booster *b, double slope, double bias) {
     for (size_t i = 0; i < s->set->n; i++) {
-        const size_t p = s->set->program[i], n_row = n_row_of(b->v, p);
         if (i % 16 == 0) cd_spool_rest(b->v->spool);
-        s->level[i] = cd_member_offsets(b->out, b->v->row + b->v->row_ptr[p] * CD_N_COL, n_row, slope, bias, s->offset + s->start[i]);
+        s->level[i] = cd_member_offsets(b->out, b->v, s->set->program[i], slope, bias, s->offset + s->start[i]);
     }
 }
 
@@ -176,8 +175,28 @@ static double fit_bias(side *s, const booster *b, double slope, double *bias) {
     return sq;
 }
 
+/* The analytic time that is nearest to the measured ones but for a factor. Trips divide it: with another slope the level is the same. */
+static void fit_prior(side *s, const booster *b, cd_member *p) {
+    double best = INFINITY, bias = 0;
+    int prior = 0;
+    p->slope = cd_member_form(p->kind) == CD_TREE_INPUT_ROWS ? 1 : 0;
+    for (p->prior = 0; p->prior < CD_N_PRIOR; p->prior++) {
+        const double sq = fit_bias(s, b, p->slope, &bias);
+        if (sq >= best) continue;
+        best = sq;
+        prior = p->prior;
+        p->bias = bias;
+    }
+    p->prior = prior;
+    lay_offsets(s, b, p->slope, p->bias);
+}
+
 static void fit_offset(side *s, const booster *b, cd_member *p) {
     double best = INFINITY;
+    if (p->facts == CD_FACTS_USE_PRIOR) {
+        fit_prior(s, b, p);
+        return;
+    }
     const int steps = cd_member_has_level(p) ? 12 : 0;
     for (int k = 0; k <= steps; k++) {
         double bias;
@@ -292,6 +311,7 @@ cdmpp_status cd_boost(const cd_program_view *v, const cd_boost_set *train, const
                       const cd_boost_run *run, cd_member *m, cdmpp_err *err) {
     booster b = {.v = v, .c = c, .form = cd_member_form(m->kind), .run = run, .out = m};
     m->objective = (cd_objective_kind)c->train_objective;
+    m->facts = cd_member_reads_facts(m->kind) ? (cd_facts_use)c->train_facts : CD_FACTS_USE_NONE;
     b.objective = (cd_objective_spec){m->objective, (cd_tree_loss)c->train_loss, c->train_eta};
     cdmpp_status st = side_new(&b.train, train, &b, err);
     if (!st) st = side_new(&b.valid, valid, &b, err);

@@ -24,12 +24,13 @@ double cd_ensemble_share(const cd_training_set *t, cd_member_kind kind, int fold
     enum { OF_TRAIN = 6, OF_VALID = 16, ROW = 80, BIN = 2, WIDE_BIN = 4, VALUE = 12 }; /* parts of the memory; bytes */
     if (!t->view.spool || cd_member_is_net(kind)) return 1;
     const cd_tree_input_form form = cd_member_form(kind);
+    const cd_facts_use facts = cd_member_reads_facts(kind) ? (cd_facts_use)t->c->train_facts : CD_FACTS_USE_NONE;
     const double room = (double)t->c->train_memory * 1048576 / (train ? OF_TRAIN : OF_VALID);
     const int value = !train ? VALUE : t->c->train_max_bin > 256 ? WIDE_BIN : BIN;
     double rows = 0;
     for (size_t i = 0; i < t->d->n; i++)
         if (listed(t, i, fold, !train)) rows += (double)cd_tree_input_height(form, (size_t)(t->view.row_ptr[i + 1] - t->view.row_ptr[i]));
-    return fmin(1, room / (rows * (double)(cd_tree_input_width(form) * (size_t)value + ROW)));
+    return fmin(1, room / (rows * (double)(cd_member_width(kind, facts) * (size_t)value + ROW)));
 }
 
 /* Programs of all folds but `fold`, or of that one, with ln of their labels and their tasks; a share of them. */

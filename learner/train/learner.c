@@ -39,6 +39,11 @@ static cdmpp_status new_model(trainer *t, cdmpp_err *err) {
         if (!m->device[k]) return CD_FAIL(err, ENOMEM, "device name");
     }
     m->n_device = set->n_device;
+    if (!set->numbers) return CDMPP_OK;
+    m->numbers = CD_NEWN(&m->arena, cd_device_numbers, set->n_device);
+    if (!m->numbers) return CD_FAIL(err, ENOMEM, "%zu devices", set->n_device);
+    memcpy(m->numbers, set->numbers, set->n_device * sizeof *m->numbers);
+    for (size_t k = 0; k < set->n_device; k++) m->numbers[k].name = m->device[k];
     return CDMPP_OK;
 }
 

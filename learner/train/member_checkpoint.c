@@ -44,6 +44,9 @@ static void add_data(cd_sha256 *h, const cd_training_set *t) {
     if (t->weight) cd_sha256_add(h, t->weight, n * sizeof *t->weight);
     if (t->split->unlabelled) cd_sha256_add(h, t->split->unlabelled, n);
     cd_sha256_add(h, t->device_vector, t->n_device * t->w_device * sizeof *t->device_vector);
+    if (!t->view.facts) return;
+    cd_sha256_add(h, t->view.facts, n * CD_N_FACTS * sizeof *t->view.facts);
+    cd_sha256_add(h, t->analytic, n * CD_N_ANALYTIC * sizeof *t->analytic);
 }
 
 static cdmpp_status add_start(cd_sha256 *h, const cd_model *start, cdmpp_err *err) {

@@ -198,6 +198,55 @@ static cdmpp_status describe_devices(cd_training_set *t, bool needed, cdmpp_err 
     return st;
 }
 
+/* ---- facts ---- */
+static cdmpp_status number_one(cd_training_set *t, const cd_device_table *l, size_t k, cdmpp_err *err) {
+    const cd_device *d;
+    CD_TRY(cd_err_key(err, cd_device_table_find(l, t->device_name[k], &d, err), "device.file"));
+    t->numbers[k] = *d;
+    t->numbers[k].name = t->device_name[k];
+    return CDMPP_OK;
+}
+
+/* Why programs that are chosen have no facts, so that nobody has to look for them. */
+static cdmpp_status no_facts(const cd_training_set *t, size_t first, cdmpp_err *err) {
+    size_t n = 0, all = 0;
+    for (size_t i = 0; i < t->d->n; i++) {
+        all += chosen(t, i);
+        n += chosen(t, i) && t->d->facts_state[i] != CD_FACTS_THERE;
+    }
+    return cd_err_key(err, CD_FAIL(err, ENODATA, "%zu of %zu programs have no facts of their loop nests (line %llu of %.80s: %s); --set filter.facts=true leaves them out", n,
+                                   all, (unsigned long long)t->d->source_line[first], t->d->source_name[t->d->source_file[first]],
+                                   cd_facts_state_text(t->d->facts_state[first])), "train.facts");
+}
+
+static cdmpp_status fill_analytic(cd_training_set *t, cdmpp_err *err) {
+    const cd_dataset *d = t->d;
+    for (size_t i = 0; i < d->n * CD_N_ANALYTIC; i++) t->analytic[i] = NAN;
+    for (size_t i = 0; i < d->n; i++) {
+        if (!chosen(t, i)) continue;
+        if (i % 16 == 0) cd_spool_rest(d->spool);
+        if (d->facts_state[i] != CD_FACTS_THERE) return no_facts(t, i, err);
+        CD_TRY(cd_err_key(err, cd_facts_input_times(d->facts + i * CD_N_FACTS, &t->numbers[t->device[i]], t->analytic + i * CD_N_ANALYTIC, err), "train.facts"));
+    }
+    return CDMPP_OK;
+}
+
+/* The devices of all parts must be described: analytic times are computed with their numbers. */
+static cdmpp_status find_analytic(cd_training_set *t, cdmpp_err *err) {
+    cd_device_table *l = NULL;
+    cd_diag diag = {0};
+    const char *path;
+    t->numbers = CD_NEWN(&t->arena, cd_device_numbers, t->n_device + 1);
+    t->analytic = CD_NEWN(&t->arena, float, t->d->n * CD_N_ANALYTIC + 1);
+    if (t->arena.oom) return CD_FAIL(err, ENOMEM, "analytic times of %zu programs", t->d->n);
+    cdmpp_status st = cd_err_key(err, cd_device_table_path(&t->arena, t->c->device_file, t->c->path, &path, err), "device.file");
+    if (!st) st = cd_err_key(err, cd_device_table_load(path, &diag, &l, err), "device.file");
+    for (size_t k = 0; !st && k < t->n_device; k++) st = number_one(t, l, k, err);
+    cd_device_table_free(l);
+    cd_diag_free(&diag);
+    return st ? st : fill_analytic(t, err);
+}
+
 /* ---- all ---- */
 /* What a training takes in memory over the arrays of its data. Measured with 150,000 programs of 2.6 rows, rows and program: 3.0 kB a
  * program of data, 15.5 in all, as XGBoost has 8 bytes for each value of a matrix; networks have batches beside the data. */
@@ -206,7 +255,7 @@ enum { OF_TREES = 5, OF_NETWORKS = 2 };
 static uint64_t times_data(const cd_member_plan *plan) { return plan->trees ? OF_TREES : OF_NETWORKS; }
 
 cdmpp_status cd_training_set_load(const cd_config *c, const cd_member_plan *plan, cd_dataset **out, cdmpp_err *err) {
-    const cd_dataset_options how = {.ast = plan->leaves, .steps = plan->steps, .memory = ((uint64_t)c->train_memory << 20) / times_data(plan),
+    const cd_dataset_options how = {.ast = plan->leaves, .steps = plan->steps, .facts = plan->facts, .memory = ((uint64_t)c->train_memory << 20) / times_data(plan),
                                     .folder = c->train_folder, .folder_key = "train.folder"};
     return cd_dataset_load_within(c->data_files.v, c->data_files.n, &how, out, err);
 }
@@ -227,6 +276,7 @@ static cdmpp_status load(cd_training_set *t, const cd_member_plan *plan, cdmpp_e
     }
     if (t->d->n > UINT32_MAX) return CD_FAIL(err, ERANGE, "%zu programs", t->d->n);
     if (plan->steps && !t->d->step_ptr) return CD_FAIL(err, EMODEL, "the data set was loaded without steps");
+    if (plan->facts && !t->d->facts) return CD_FAIL(err, EMODEL, "the data set was loaded without facts");
     if (plan->leaves && !t->d->leaf_x) return CD_FAIL(err, EMODEL, "the data set was loaded without leaves");
     t->keep = CD_NEWN(&t->arena, uint8_t, t->d->n);
     t->fold = CD_NEWN(&t->arena, uint8_t, t->d->n);
@@ -254,7 +304,8 @@ cdmpp_status cd_training_set_make(cd_training_set *t, const cd_config *c, const 
     CD_TRY(weigh(t, err));
     CD_TRY(number_devices(t, err));
     CD_TRY(describe_devices(t, plan.devices, err));
-    t->view = cd_program_view_dataset(t->d, t->device);
+    if (plan.analytic) CD_TRY(find_analytic(t, err));
+    t->view = cd_program_view_facts(t->d, t->device, t->analytic);
     cd_spool_rest(t->d->spool);
     return CDMPP_OK;
 }

@@ -40,6 +40,8 @@ typedef struct cd_training_set {
     uint8_t *device_is_gpu;
     size_t w_device;         /* numbers of a device: device.features */
     float *device_vector;    /* (n_device, w_device) */
+    cd_device_numbers *numbers; /* (n_device) that analytic times are of; NULL: no member reads facts */
+    float *analytic;         /* (d->n, CD_N_ANALYTIC) NaN of programs in no part; likewise */
     cd_program_view view;            /* of all programs of d */
     cd_arena arena;
 } cd_training_set;

@@ -137,7 +137,9 @@ size_t cdmpp_model_n_col(const cdmpp_model *m) {
     return CD_N_COL;
 }
 
-int cdmpp_model_takes_rows(const cdmpp_model *m) { return !cd_model_needs_leaves(m->impl) && !cd_model_needs_steps(m->impl); }
+int cdmpp_model_takes_rows(const cdmpp_model *m) {
+    return !cd_model_needs_leaves(m->impl) && !cd_model_needs_steps(m->impl) && !cd_model_needs_facts(m->impl);
+}
 
 void cdmpp_model_free(cdmpp_model *m) {
     if (!m) return;

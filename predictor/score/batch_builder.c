@@ -12,12 +12,13 @@ typedef struct {
 
 struct cd_batch_builder {
     bool leaves, order;
-    size_t n, n_stepped;                             /* programs; those with steps */
+    size_t n, n_stepped, n_facts;                    /* programs; those with steps, with facts */
     list row, row_ptr, device, flop;                 /* float rows; int64; uint32; double */
     list leaf, leaf_x, leaf_ptr, leaf_pos, leaf_node; /* float rows; pointers; int64; int32; int32 */
     list path_ptr, path_extent, path_kind;           /* int64; int64; uint8 */
     list tree_ptr, tree;                             /* int64; int32 */
     list step_ptr, step;                             /* int64; int32 */
+    list facts, analytic;                            /* float rows */
 };
 
 cdmpp_status cd_batch_builder_new(bool leaves, bool order, cd_batch_builder **out, cdmpp_err *err) {
@@ -32,12 +33,12 @@ cdmpp_status cd_batch_builder_new(bool leaves, bool order, cd_batch_builder **ou
 void cd_batch_builder_free(cd_batch_builder *g) {
     if (!g) return;
     list *all[] = {&g->row, &g->row_ptr, &g->device, &g->flop, &g->leaf, &g->leaf_x, &g->leaf_ptr, &g->leaf_pos, &g->leaf_node,
-                   &g->path_ptr, &g->path_extent, &g->path_kind, &g->tree_ptr, &g->tree, &g->step_ptr, &g->step};
+                   &g->path_ptr, &g->path_extent, &g->path_kind, &g->tree_ptr, &g->tree, &g->step_ptr, &g->step, &g->facts, &g->analytic};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) cd_mem_free(all[i]->p);
     cd_mem_free(g);
 }
 
-void cd_batch_builder_clear(cd_batch_builder *g) { g->n = g->n_stepped = 0; }
+void cd_batch_builder_clear(cd_batch_builder *g) { g->n = g->n_stepped = g->n_facts = 0; }
 
 /* Room for `more` items of `size` behind the n in use. */
 static bool room(list *l, size_t n, size_t more, size_t size) {
@@ -108,6 +109,13 @@ cdmpp_status cd_batch_builder_add_steps(cd_batch_builder *g, const int32_t *code
     return CDMPP_OK;
 }
 
+cdmpp_status cd_batch_builder_add_facts(cd_batch_builder *g, const float *facts, const float *analytic, cdmpp_err *err) {
+    if (!put(&g->facts, g->n_facts, facts, 1, CD_N_FACTS * sizeof *facts) || !put(&g->analytic, g->n_facts, analytic, 1, CD_N_ANALYTIC * sizeof *analytic))
+        return CD_FAIL(err, ENOMEM, "facts of %zu programs", g->n);
+    g->n_facts++;
+    return CDMPP_OK;
+}
+
 size_t cd_batch_builder_rows(const cd_batch_builder *g) { return (size_t)last(&g->row_ptr, g->n); }
 
 const float *cd_batch_builder_last(const cd_batch_builder *g) {
@@ -118,6 +126,7 @@ const float *cd_batch_builder_last(const cd_batch_builder *g) {
 cd_program_view cd_batch_builder_view(cd_batch_builder *g) {
     cd_program_view v = {.n = g->n, .row = g->row.p, .row_ptr = g->row_ptr.p, .device = g->device.p, .flop = g->flop.p};
     if (g->n && g->n_stepped == g->n) v.step_ptr = g->step_ptr.p, v.step = g->step.p;
+    if (g->n && g->n_facts == g->n) v.facts = g->facts.p, v.analytic = g->analytic.p;
     if (!g->leaves || !g->n) return v;
     const float **x = g->leaf_x.p;
     const float *leaf = g->leaf.p;

@@ -29,6 +29,7 @@ typedef struct cd_device_pick {
     uint32_t device;  /* number in the model */
     const char *name; /* as it was asked for; lives with the cd_device_match */
     bool unknown;     /* the model does not know that name */
+    const cd_device *own; /* its own description, of one that is unknown and described; else NULL */
 } cd_device_pick;
 
 /* Errors: EMODEL (fixed name), ENOMEM. */

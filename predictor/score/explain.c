@@ -7,6 +7,7 @@
 #include "learner/model/model.h"
 #include "predictor/score/batch_builder_internal.h"
 #include "predictor/score/kinds_internal.h"
+#include "predictor/score/program_facts.h"
 
 /* What one record needs while it is explained. */
 typedef struct {
@@ -16,6 +17,7 @@ typedef struct {
     cd_program *program;
     cd_model_scratch *scratch;
     cd_batch_builder *gather;
+    cd_program_facts facts;
     cd_rows rows;
     uint32_t device;
     double flop;
@@ -25,6 +27,7 @@ static void end(work *w) {
     cd_device_match_free(w->which);
     cd_arena_free(&w->arena);
     cd_program_free(w->program);
+    cd_program_facts_free(&w->facts);
     cd_model_scratch_free(w->scratch);
     cd_batch_builder_free(w->gather);
 }
@@ -43,6 +46,7 @@ static cdmpp_status begin(work *w, const cd_model *m, const cd_device_match_opti
     *w = (work){.m = m};
     CD_TRY(cd_device_match_new(m, which, &w->which, err));
     CD_TRY(cd_program_new(&w->program, err));
+    CD_TRY(cd_program_facts_new(&w->facts, m, err));
     CD_TRY(cd_model_scratch_new(&w->scratch, err));
     return cd_batch_builder_new(true, cd_model_orders_rows(m), &w->gather, err);
 }
@@ -78,6 +82,7 @@ static cdmpp_status build(work *w, const cd_task_registry *tasks, const cd_predi
     CD_TRY(cd_program_build(w->program, t, &r, &w->rows, err));
     if (!w->rows.n_row) return CD_FAIL(err, EINVALID, "the program stores nothing");
     CD_TRY(order(w, err));
+    CD_TRY(cd_program_facts_fill(&w->facts, w->program, false, &pick, err));
     w->device = pick.device;
     w->flop = cd_task_flop(t);
     e->workload_key = cd_str_dup(&e->arena, r.workload_key);
@@ -124,6 +129,12 @@ static bool in_group(size_t column, size_t g) {
     return strcmp(group_name[g], "buffers") == 0 ? strncmp(of, "buffer ", 7) == 0 : strcmp(of, group_name[g]) == 0;
 }
 
+/* Rows of the program, as they are or changed; facts stay as they are. */
+static cdmpp_status gather(work *w, const cd_rows *r, cdmpp_err *err) {
+    CD_TRY(cd_batch_builder_add(w->gather, r, w->device, w->flop, err));
+    return w->facts.scratch ? cd_batch_builder_add_facts(w->gather, w->facts.fact, w->facts.analytic, err) : CDMPP_OK;
+}
+
 /* The program once more, with a group of columns set to `middle`. */
 static cdmpp_status add_changed(work *w, size_t g, const float *middle, float *x, cdmpp_err *err) {
     cd_rows r = w->rows;
@@ -134,7 +145,7 @@ static cdmpp_status add_changed(work *w, size_t g, const float *middle, float *x
         for (size_t k = 0; in_group(c, g) && k < n; k++) x[k * CD_N_COL + c] = middle[c];
     r.row = x;
     r.leaf = x + n_row * CD_N_COL;
-    return cd_batch_builder_add(w->gather, &r, w->device, w->flop, err);
+    return gather(w, &r, err);
 }
 
 /* The program is predicted once for each group, with the columns of that group set to the middle of their range in training. */
@@ -162,7 +173,7 @@ static cdmpp_status shares(work *w, cd_explanation *e, cdmpp_err *err) {
     e->row_share = cd_arena_alloc(&e->arena, e->n_row, sizeof *e->row_share);
     e->leaf_share = cd_arena_alloc(&e->arena, e->n_leaf + 1, sizeof *e->leaf_share);
     if (!e->row_share || !e->leaf_share) return CD_FAIL(err, ENOMEM, "shares of %zu leaves", e->n_leaf);
-    CD_TRY(cd_batch_builder_add(w->gather, &w->rows, w->device, w->flop, err));
+    CD_TRY(gather(w, &w->rows, err));
     const cd_program_view v = cd_batch_builder_view(w->gather);
     CD_TRY(cd_model_predict(w->m, w->scratch, &v, NULL, 1, &e->pred, err));
     cd_model_mark_unlike(w->m, true, e->unlike.reason, &e->pred);

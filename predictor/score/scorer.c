@@ -8,6 +8,7 @@
 #include "features/task/task.h"
 #include "predictor/score/batch_builder_internal.h"
 #include "predictor/score/kinds_internal.h"
+#include "predictor/score/program_facts.h"
 #include "predictor/score/rows_json.h"
 
 struct cd_scorer {
@@ -17,6 +18,7 @@ struct cd_scorer {
     bool traits, launch, sketch, steps;
     cd_device_match *which;
     cd_kinds *kinds;          /* what is unlike of tasks */
+    cd_program_facts facts;   /* of one candidate */
     cd_arena arena;           /* one record */
     cd_program *program;
     cd_model_scratch *scratch;
@@ -32,6 +34,7 @@ struct cd_scorer {
 void cd_scorer_free(cd_scorer *s) {
     if (!s) return;
     cd_arena_free(&s->arena);
+    cd_program_facts_free(&s->facts);
     cd_program_free(s->program);
     cd_model_scratch_free(s->scratch);
     cd_batch_builder_free(s->gather);
@@ -68,6 +71,7 @@ cdmpp_status cd_scorer_new(const cd_model *m, const cd_task_registry *tasks, con
     if (!st) st = find_peaks(s, o->peaks, err);
     if (!st) st = cd_kinds_new(m, &s->kinds, err);
     if (!st) st = cd_program_new(&s->program, err);
+    if (!st) st = cd_program_facts_new(&s->facts, m, err);
     if (!st) st = cd_model_scratch_new(&s->scratch, err);
     if (!st) st = cd_batch_builder_new(cd_model_needs_leaves(m), cd_model_orders_rows(m), &s->gather, err);
     if (st) cd_scorer_free(s);
@@ -106,8 +110,10 @@ static cdmpp_status enter(cd_scorer *s, const cd_rows *rows, const cd_record *r,
         return CD_FAIL(err, ERANGE, "expected at most %zu rows, found %u", s->max_rows, rows->n_row);
     if (s->steps && !r) return CD_FAIL(err, EMODEL, "the model reads the steps of schedules, rows do not hold them");
     if (s->steps) CD_TRY(cd_step_codes(&s->arena, r, &code, &n_code, err));
+    CD_TRY(cd_program_facts_fill(&s->facts, s->program, !r, &o->which, err));
     CD_TRY(room(s, err));
     CD_TRY(cd_batch_builder_add(s->gather, rows, o->which.device, flop, err));
+    if (s->facts.scratch) CD_TRY(cd_batch_builder_add_facts(s->gather, s->facts.fact, s->facts.analytic, err));
     if (s->steps) CD_TRY(cd_batch_builder_add_steps(s->gather, code, n_code, err));
     const cd_rows seen = {.row = cd_batch_builder_last(s->gather), .n_row = rows->n_row};
     if (s->traits) cd_online_adapt_traits(seen.row, seen.n_row, o->trait);
@@ -163,7 +169,8 @@ static cdmpp_status enter_parts(cd_scorer *s, const cd_candidate *ask, cd_scored
 static cdmpp_status enter_steps(cd_scorer *s, const cd_candidate *ask, cd_scored *o, cdmpp_err *err) {
     const cd_aim *aim = ask->aim;
     cd_rows rows;
-    cd_record r = {.target = aim->target, .has_hardware = aim->has_hardware, .hardware = aim->hardware};
+    cd_record r = {.target = aim->target, .has_hardware = aim->has_hardware, .hardware = aim->hardware,
+                   .layout_rewrite = cd_target_layout(cd_target_is_gpu(aim->target))};
     o->task = aim->task;
     o->key = aim->workload_key;
     if (!o->task) return CD_FAIL(err, ENOTASK, "%.120s: the task has no definition", aim->workload_key);

@@ -280,6 +280,25 @@ TEST(shards) {
     cd_dataset_free(a);
 }
 
+/* Of CPU programs, of all but those that have none, and of no rejected ones. The tests that compare whole files see that they do not depend on
+ * threads, stops and kills. */
+TEST(facts) {
+    cdmpp_err err = {0};
+    cd_dataset *d = NULL;
+    const char *path = whole(NULL);
+    size_t n[4] = {0};
+    assert_ok(cd_dataset_load_within(&path, 1, &(cd_dataset_options){.facts = true}, &d, &err));
+    for (size_t i = 0; i < d->n; i++) {
+        const float *row = d->row + d->row_ptr[i] * CD_N_COL;
+        const uint8_t want = d->error[i] == CD_LABEL_REJECTED ? CD_FACTS_ABSENT : d->is_gpu[i] ? CD_FACTS_GPU : (int)(row[0] * 64) % 8 == 3 ? CD_FACTS_UNSUPPORTED : CD_FACTS_THERE;
+        assert_int_equal(d->facts_state[i], want);
+        if (want == CD_FACTS_THERE) assert_memory_equal(d->facts + i * CD_N_FACTS, row, CD_N_FACTS * sizeof *row);
+        n[want]++;
+    }
+    assert_true(n[CD_FACTS_THERE] > 1000 && n[CD_FACTS_UNSUPPORTED] > 100 && n[CD_FACTS_ABSENT] > 10);
+    cd_dataset_free(d);
+}
+
 /* Steps are kept when they are asked for, of rejected programs too; a run without them does not go on from one with them. */
 TEST(steps) {
     cdmpp_err err = {0};
@@ -359,5 +378,5 @@ TEST(bad_inputs) {
     assert_false(exists(scratch("bad.h5.partial")));
 }
 
-TESTS(NULL, NULL, contents, skipped_table, same_for_any_jobs, strict, stop_and_go_on, kill_and_go_on, useless_partial, shards, steps,
+TESTS(NULL, NULL, contents, skipped_table, same_for_any_jobs, strict, stop_and_go_on, kill_and_go_on, useless_partial, shards, facts, steps,
       disk_full, bad_inputs)

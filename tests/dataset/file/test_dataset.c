@@ -287,6 +287,111 @@ TEST(false_steps) {
     assert_string_equal(err.key, "/steps/code");
 }
 
+/* Item i with facts, but every fifth and GPU programs. */
+static void make_facts(made_item *m, unsigned i) {
+    static float fact[CD_N_FACTS];
+    m->it.facts_state = m->it.is_gpu ? CD_FACTS_GPU : i % 5 ? CD_FACTS_THERE : CD_FACTS_UNSUPPORTED;
+    m->it.facts = m->it.facts_state == CD_FACTS_THERE ? fact : NULL;
+    for (unsigned c = 0; c < CD_N_FACTS; c++) fact[c] = (float)(i + c) / 3;
+}
+
+static cdmpp_status load_facts(const char *const *path, size_t n, uint64_t memory, cd_dataset **d, cdmpp_err *err) {
+    return cd_dataset_load_within(path, n, &(cd_dataset_options){.facts = true, .memory = memory, .folder = ""}, d, err);
+}
+
+static void check_facts(const cd_dataset *d, size_t p, unsigned i) {
+    static made_item m;
+    make_item(&m, i);
+    make_facts(&m, i);
+    assert_int_equal(d->facts_state[p], m.it.facts_state);
+    if (m.it.facts) assert_memory_equal(d->facts + p * CD_N_FACTS, m.it.facts, CD_N_FACTS * sizeof *d->facts);
+    else for (size_t c = 0; c < CD_N_FACTS; c++) assert_true(isnan(d->facts[p * CD_N_FACTS + c]));
+}
+
+/* Facts of parts follow each other, in memory, on disk and merged; who does not ask for them does not get them. */
+TEST(facts) {
+    cdmpp_err err = {0};
+    cd_extract_stats stats;
+    cd_dataset *d = NULL;
+    const char *path[] = {scratch("f1.h5"), scratch("f2.h5")}, *joined = scratch("f.h5"), *plain = scratch("f3.h5");
+    assert_ok(make_spoilt(path[0], 0, 200, make_facts, &err));
+    assert_ok(make_spoilt(path[1], 200, 3000, make_facts, &err));
+    assert_ok(cd_merge(joined, path, 2, "test", &stats, &err));
+    for (int way = 0; way < 3; way++) {
+        assert_ok(way < 2 ? load_facts(path, 2, way ? 1 : 0, &d, &err) : load_facts(&joined, 1, 0, &d, &err));
+        assert_true((d->spool != NULL) == (way == 1));
+        for (unsigned i = 0; i < 3000; i++) check_facts(d, i, i);
+        cd_dataset_free(d);
+    }
+    assert_ok(make_file(plain, 0, 200, &err));
+    assert_ok(load_facts(&plain, 1, 0, &d, &err)); /* written without: each program says so */
+    for (unsigned i = 0; i < 200; i++) assert_int_equal(d->facts_state[i], CD_FACTS_ABSENT);
+    cd_dataset *with = NULL;
+    assert_ok(cd_dataset_load(path, 1, &with, &err));
+    assert_null(with->facts);
+    assert_string_equal(with->content_digest, d->content_digest); /* the same data */
+    cd_dataset_free(d);
+    cd_dataset_free(with);
+    assert_string_equal(cd_facts_state_text(CD_FACTS_GPU), "a GPU program");
+    assert_string_equal(cd_facts_state_text(77), "of an unknown state");
+}
+
+/* A file of an earlier version, made by removing what it did not have, and one with facts of other columns. */
+static void spoil_facts(const char *path, bool remove) {
+    const hid_t f = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+    assert_true(f >= 0);
+    if (remove) assert_true(H5Ldelete(f, "/facts", H5P_DEFAULT) >= 0);
+    else {
+        const hid_t d = H5Dopen2(f, "/facts/value", H5P_DEFAULT), a = H5Aopen(d, "digest", H5P_DEFAULT), t = H5Aget_type(a);
+        char other[65] = "0123456789012345678901234567890123456789012345678901234567890123";
+        assert_true(H5Awrite(a, t, other) >= 0);
+        H5Tclose(t), H5Aclose(a), H5Dclose(d);
+    }
+    H5Fclose(f);
+}
+
+TEST(files_without_facts) {
+    cdmpp_err err = {0};
+    cd_dataset *d = NULL;
+    cd_extract_stats stats;
+    const char *path[] = {scratch("o1.h5"), scratch("o2.h5")}, *other = scratch("o3.h5"), *joined = scratch("o.h5");
+    assert_ok(make_spoilt(path[0], 0, 40, make_facts, &err));
+    assert_ok(make_spoilt(path[1], 40, 90, make_facts, &err));
+    assert_ok(make_spoilt(other, 0, 40, make_facts, &err));
+    spoil_facts(path[0], true);
+    spoil_facts(other, false);
+    assert_ok(cd_dataset_load(path, 2, &d, &err));
+    cd_dataset_free(d);
+    assert_status(load_facts(path, 2, 0, &d, &err), CDMPP_ENODATA);
+    assert_string_equal(err.path, path[0]);
+    assert_ok(cd_dataset_load(&other, 1, &d, &err));
+    cd_dataset_free(d);
+    assert_status(load_facts(&other, 1, 0, &d, &err), CDMPP_ESCHEMA);
+    assert_status(cd_merge(joined, &other, 1, "test", &stats, &err), CDMPP_ESCHEMA);
+    assert_ok(cd_merge(joined, path, 2, "test", &stats, &err));
+    assert_ok(load_facts(&joined, 1, 0, &d, &err));
+    for (unsigned i = 0; i < 40; i++) assert_int_equal(d->facts_state[i], CD_FACTS_ABSENT);
+    for (unsigned i = 40; i < 90; i++) check_facts(d, i, i);
+    cd_dataset_free(d);
+}
+
+static void bad_facts(made_item *m, unsigned i) {
+    static float bad[CD_N_FACTS];
+    make_facts(m, i);
+    if (i != 8) return;
+    bad[3] = NAN;
+    m->it.facts = bad;
+}
+
+TEST(false_facts) {
+    cdmpp_err err = {0};
+    cd_dataset *d = NULL;
+    const char *path = scratch("badf.h5");
+    assert_ok(make_spoilt(path, 0, 20, bad_facts, &err));
+    assert_status(load_facts(&path, 1, 0, &d, &err), CDMPP_ESCHEMA);
+    assert_string_equal(err.key, "/facts/value");
+}
+
 /* One lie in item 21 (two rows, three leaves, of which 0 has a row of its own). */
 static int lie;
 static void tell(made_item *m, unsigned i) {
@@ -413,7 +518,11 @@ TEST(out_of_memory) {
     const char *path = scratch("fault.h5");
     FAULT_SWEEP(f, 1) {
         cd_dataset *d = NULL;
-        f.st = make_spoilt(path, 0, 60, make_steps, &f.err);
+        f.st = make_spoilt(path, 0, 60, make_facts, &f.err);
+        if (!f.st) f.st = load_facts(&path, 1, 0, &d, &f.err);
+        cd_dataset_free(d);
+        d = NULL;
+        if (!f.st) f.st = make_spoilt(path, 0, 60, make_steps, &f.err);
         if (!f.st) f.st = load_steps(&path, 1, 0, &d, &f.err);
         cd_dataset_free(d);
         d = NULL;
@@ -425,4 +534,4 @@ TEST(out_of_memory) {
     }
 }
 
-TESTS(NULL, NULL, round_trip, nothing_stays_open, empty, files_without_kinds_load, parts, asts, rows_as_written, asts_on_disk, steps, files_without_steps, false_steps, false_asts, not_ours, damage, out_of_memory, full_disk)
+TESTS(NULL, NULL, round_trip, nothing_stays_open, empty, files_without_kinds_load, parts, asts, rows_as_written, asts_on_disk, steps, files_without_steps, false_steps, facts, files_without_facts, false_facts, false_asts, not_ours, damage, out_of_memory, full_disk)

@@ -49,6 +49,60 @@ TEST(folds_of_tasks) {
     }
 }
 
+/* Programs without facts are no programs to learn a ratio from: the error says why, how many, and what can be done. */
+TEST(programs_without_facts) {
+    cdmpp_err err = {0};
+    cd_config c;
+    cd_training_set t;
+    configure(&c, "train.facts=prior", "device.file=configs/devices.yaml");
+    assert_status(cd_training_set_make(&t, &c, NULL, NULL, &err), CDMPP_ESCHEMA); /* "fast" is in no list of devices */
+    assert_string_equal(err.key, "device.file");
+    cd_training_set_free(&t);
+    assert_ok(cd_config_set(&c, "filter.facts=true", &err));
+    assert_status(cd_training_set_make(&t, &c, NULL, NULL, &err), CDMPP_ERANGE);
+    assert_non_null(strstr(err.msg, "1200 of 1200 were dropped: no facts of its loop nest"));
+    cd_training_set_free(&t);
+    cd_config_free(&c);
+}
+
+/* The same of described devices: some programs have none. */
+TEST(some_without_facts) {
+    static const char text[] = "- name: fast\n  kind: cpu\n  clock_mhz: 3000\n  cores: 8\n  cores_used: 1\n  lanes: 32\n  simd_bits: 512\n  bandwidth_gb_s: 100\n"
+                               "  l1_kb: 32\n  l2_kb: 1024\n  l3_kb: 16384\n- name: slow\n  kind: cpu\n  clock_mhz: 1000\n  cores: 8\n  cores_used: 1\n"
+                               "  lanes: 32\n  simd_bits: 512\n  bandwidth_gb_s: 50\n  l1_kb: 32\n  l2_kb: 1024\n  l3_kb: 16384\n";
+    cdmpp_err err = {0};
+    cd_config c;
+    cd_training_set t;
+    cd_dataset *d = NULL;
+    const char *path = h5;
+    char devices[400];
+    snprintf(devices, sizeof devices, "device.file=%s", tmp_put(&dir, "two.yaml", text, sizeof text - 1));
+    configure(&c, "train.facts=columns", devices);
+    assert_ok(cd_dataset_load_within(&path, 1, &(cd_dataset_options){.facts = true}, &d, &err));
+    for (size_t i = 0; i < d->n; i++) {
+        d->facts_state[i] = i < 3 ? CD_FACTS_UNSUPPORTED : CD_FACTS_THERE;
+        for (size_t k = 0; k < CD_N_FACTS; k++) d->facts[i * CD_N_FACTS + k] = 1000;
+    }
+    assert_status(cd_training_set_make(&t, &c, d, NULL, &err), CDMPP_ENODATA);
+    assert_string_equal(err.key, "train.facts");
+    assert_non_null(strstr(err.msg, "3 of 1200 programs"));
+    assert_non_null(strstr(err.msg, "line 1 of f.json: extents"));
+    cd_training_set_free(&t);
+    assert_ok(cd_config_set(&c, "filter.facts=true", &err));
+    assert_ok(cd_training_set_make(&t, &c, d, NULL, &err));
+    assert_int_equal(t.filter.drop[CD_FILTER_DROP_NO_FACTS], 3);
+    for (size_t i = 0; i < d->n; i++) assert_true(cd_facts_input_has(&t.view, i) == (i >= 3));
+    assert_true(t.analytic[4 * CD_N_ANALYTIC + 3] < t.analytic[5 * CD_N_ANALYTIC + 3]); /* the faster device computes faster */
+    cd_training_set_free(&t);
+    cd_dataset *without = NULL;
+    assert_ok(cd_dataset_load(&path, 1, &without, &err));
+    assert_status(cd_training_set_make(&t, &c, without, NULL, &err), CDMPP_EMODEL);
+    cd_training_set_free(&t);
+    cd_dataset_free(without);
+    cd_dataset_free(d);
+    cd_config_free(&c);
+}
+
 /* Networks a to f of four tasks each, g in two shapes, and one task that a and every other have in common. */
 TEST(folds_of_networks) {
     enum { NETS = 8, EACH = 4, IN = NETS * EACH + NETS };
@@ -134,4 +188,4 @@ TEST(devices_of_chosen_programs) {
     }
 }
 
-TESTS(made_set_up, made_set_down, folds_of_tasks, folds_of_networks, devices_of_chosen_programs)
+TESTS(made_set_up, made_set_down, folds_of_tasks, programs_without_facts, some_without_facts, folds_of_networks, devices_of_chosen_programs)

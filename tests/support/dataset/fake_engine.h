@@ -1,6 +1,6 @@
 /* fake_engine.h -- rows that depend on the text of a record only, so that the
  * data set layer can be tested without schedules. The task "[\"none\"]" is
- * unknown; a record without steps is rejected. */
+ * unknown; a record without steps is rejected. Facts are the beginning of the rows. */
 #ifndef FAKE_ENGINE_H
 #define FAKE_ENGINE_H
 #include <stdlib.h>
@@ -62,5 +62,13 @@ static inline cdmpp_status fake_build(void *program, const cd_task *t, const cd_
     return CDMPP_OK;
 }
 
-static const cd_feature_engine fake_engine = {NULL, fake_find, fake_open, fake_build, free};
+/* The first numbers of the first row, but of every eighth program none. */
+static inline cdmpp_status fake_facts(void *program, float *out, cdmpp_err *err) {
+    const fake_program *p = program;
+    if ((int)(p->row[0] * 64) % 8 == 3) return CD_FAIL(err, EUNSUPPORTED, "an extent that is no constant");
+    memcpy(out, p->row, CD_N_FACTS * sizeof *out);
+    return CDMPP_OK;
+}
+
+static const cd_feature_engine fake_engine = {NULL, fake_find, fake_open, fake_build, free, fake_facts};
 #endif

@@ -1,0 +1,215 @@
+/* analytic_internal -- what the files of features/analytic share.
+ *
+ *   ast                              tree, nodes in pre-order           access
+ *   parallel f in 0..56              0 root                             conv[f//28, f%28, j]
+ *     for j in 0..14            ──>  1 loop f//28 (2)   digits of       stride 1568*4 of node 1, 56*4 of node 2, 4 of node 3
+ *       conv[f//28, f%28, j]         2 loop f%28 (28)   one loop
+ *                                    3 loop j (14)
+ *                                    4 store
+ *
+ *   (1) a loop variable that is divided becomes several loops, its digits, so that addresses are sums: stride times digit;
+ *   (2) an access is such a sum in bytes, terms in order of their strides, all strides positive;
+ *   (3) the terms of nodes >= k are those that move while node k runs (the path to a store has rising numbers);
+ *   (4) accesses are in the order of the stores, a node's are acc0 .. acc1-1.
+ * Private to the room. */
+#ifndef CD_ANALYTIC_INTERNAL_H
+#define CD_ANALYTIC_INTERNAL_H
+#include "features/analytic/analytic.h"
+
+#define CD_AN_TERMS 24  /* of an access */
+#define CD_AN_MOST ((int64_t)1 << 40) /* extents and strides; more is EUNSUPPORTED or stays there */
+#define CD_AN_DIGITS 8  /* of a loop variable */
+#define CD_AN_LINE 64
+#define CD_AN_PAGE 4096
+
+typedef struct cd_an cd_an;
+
+/* k * (variable / lo % n): a digit of a loop variable, or several neighbours of them. */
+typedef struct cd_an_slice {
+    int64_t k, lo, n;
+    int32_t var;                /* number of the loop */
+    int32_t dim;                /* of the tensor, in an address */
+} cd_an_slice;
+
+/* c + sum of slices. */
+typedef struct cd_an_form {
+    int64_t c;
+    uint32_t n;
+    bool inexact;               /* something in it is no digit */
+    bool gather;                /* something in it is read from a tensor */
+    cd_an_slice t[CD_AN_TERMS];
+} cd_an_form;
+
+typedef struct cd_an_var {      /* a loop of the AST */
+    int64_t extent;
+    const cd_expr *e;
+    uint32_t n_cut;             /* places where it is divided, rising, 1 and extent not among them */
+    int64_t cut[CD_AN_DIGITS];
+    int32_t node;               /* of its outermost digit in the tree; the others follow */
+    uint32_t n_digit;
+    bool vector;                /* becomes vectors */
+} cd_an_var;
+
+typedef struct cd_an_term {
+    int64_t stride;             /* bytes, above 0 */
+    int64_t n;                  /* values of the digit */
+    int64_t reach;              /* stride * (n - 1) */
+    int32_t node;
+    uint8_t dim;
+} cd_an_term;
+
+typedef struct cd_an_access {
+    uint32_t tensor;            /* number among those that the tree touches */
+    bool write, copy;           /* copy: another access of the statement has the same address */
+    bool inside;                /* its lines are counted by another access of the statement */
+    float chance;               /* that it is done: below 1 under if_then_else */
+    bool gather;
+    bool crowded;               /* scratch: its conflicts are counted */
+    uint8_t elem;               /* bytes */
+    uint32_t n;
+    uint64_t nodes;             /* bit node % 64 of each term: most nodes are seen not to move it */
+    int64_t c;                  /* bytes of the lowest address */
+    cd_an_term *t;              /* (n) rising strides */
+    uint8_t n_dim;              /* dimensions that may reach out of the tensor */
+    struct { uint8_t dim; int64_t stride, extent; } out_dim[4]; /* stride in bytes */
+    double lines, width;        /* scratch of the walk: of the part that moves, and its extent in bytes */
+    double pages;
+} cd_an_access;
+
+typedef enum cd_an_kind { CD_AN_LOOP, CD_AN_STORE } cd_an_kind;
+
+typedef struct cd_an_node {
+    uint8_t kind, loop;         /* loop: cd_loop_kind */
+    bool copied;                /* unrolled */
+    bool guessed;               /* by a compiler, not by the schedule */
+    bool last_digit;            /* innermost digit of its variable, the one that the loop's turns are counted at */
+    int32_t parent, end;
+    int32_t var;
+    double extent;              /* LOOP: turns; a leading digit may be a fraction */
+    double runs;                /* how often it is executed in the whole program */
+    uint32_t acc0, acc1;
+    int32_t ast;                /* node of the AST */
+    int32_t only;               /* its only child, -1: none or several */
+    int64_t unroll;             /* STORE, LOOP: auto_unroll_max_step that holds here */
+} cd_an_node;
+
+/* What one element of a stored value takes; what is done under a condition counts by its chance. */
+typedef struct cd_an_value {
+    double adds, muls, fused;   /* float; fused: pairs of the two */
+    double others;              /* float minima, maxima */
+    double selects, ints, casts, divides, exps, tanhs, calls;
+    double conditions;          /* of if_then_else */
+    bool loads;                 /* reads a tensor */
+    bool plain;                 /* one load, perhaps under conditions, with constants beside */
+} cd_an_value;
+
+/* A division of an address, at the innermost loop that it depends on. */
+typedef struct cd_an_division {
+    const cd_expr *e;
+    int32_t store, var;
+} cd_an_division;
+
+typedef struct cd_an_tensor {
+    uint32_t nest;              /* its number in the nest */
+    uint32_t rank;
+    uint8_t elem;               /* bytes */
+    bool arg, written, read, first_written; /* first_written: the first access is a store */
+    bool pack;                  /* stored in the order of its only load's loops */
+    int32_t home;               /* AST: its REALIZE or ALLOC, -1 */
+    const cd_expr *const *x;    /* (2 * rank) min and extent; NULL: all of it */
+    const int64_t *extent;      /* (rank) */
+    const int64_t *stride;      /* (rank) bytes */
+    double bytes;
+} cd_an_tensor;
+
+/* An access before loops are cut into digits. */
+typedef struct cd_an_raw {
+    uint32_t tensor;
+    bool write, copy;
+    float chance;               /* that it is done: below 1 under if_then_else */
+    int32_t store;              /* AST */
+    uint32_t first;             /* raw: the store's own, whose address a copy has */
+    const cd_expr *const *x;
+    bool gather;
+    uint32_t n;                 /* of a copy 0 */
+    int64_t c;                  /* bytes */
+    cd_an_slice *t;             /* (n) */
+} cd_an_raw;
+
+struct cd_an {
+    cd_arena arena;
+    const cd_nest *nest;
+    const cd_ast *ast;
+    cd_an_var *var;             /* (n_var) */
+    uint32_t n_var, cap_var;
+    int32_t *var_of;            /* by variable of the nest: loop, -1 */
+    uint32_t *tensor_of;        /* by tensor of the nest, UINT32_MAX: not touched */
+    cd_an_tensor *tensor;       /* (n_tensor) */
+    uint32_t n_tensor;
+    cd_an_raw *raw;             /* (n_raw) in the order of the stores */
+    uint32_t n_raw, cap_raw;
+    cd_an_node *node;
+    int32_t n_node;
+    uint32_t cap_node;
+    cd_an_access *acc;          /* (n_raw) */
+    double inexact;
+    cd_an_division *division;
+    uint32_t n_division, cap_division;
+    int32_t store;              /* AST: whose addresses are being read */
+    bool oom;
+    float *out;
+};
+
+struct cd_facts {
+    cd_an an;
+};
+
+/* e as a sum of slices. */
+void cd_an_form_of(cd_an *w, const cd_expr *e, cd_an_form *out);
+/* form += times * add, as dimension `dim`. */
+void cd_an_form_add(cd_an_form *form, const cd_an_form *add, int64_t times, int32_t dim);
+static inline int64_t cd_an_mul(int64_t a, int64_t b) { /* stops at CD_AN_MOST */
+    int64_t r;
+    if (__builtin_mul_overflow(a, b, &r) || r > CD_AN_MOST || r < -CD_AN_MOST) return (a < 0) == (b < 0) ? CD_AN_MOST : -CD_AN_MOST;
+    return r;
+}
+/* Chance that a condition holds, loop variables taken as independent and evenly spread. */
+double cd_an_chance(cd_an *w, const cd_expr *cond);
+/* Least and greatest value. */
+cd_bound cd_an_form_range(const cd_an_form *f);
+
+/* The loops, tensors and accesses of the AST. Errors: EUNSUPPORTED, ENOMEM. */
+cdmpp_status cd_an_read(cd_an *w, cdmpp_err *err);
+/* The tree, once all cuts are known. Errors: ENOMEM. */
+cdmpp_status cd_an_tree(cd_an *w, cdmpp_err *err);
+/* Accesses raw[k] as sums over nodes. */
+void cd_an_place(cd_an *w, const cd_an_raw *raw, cd_an_access *out);
+
+/* Distinct granules (lines or pages) of the part of `a` that moves while `node` runs, in the mean over all iterations around; *width: bytes
+ * from its lowest to its highest address. */
+double cd_an_granules(const cd_an_access *a, int32_t node, int64_t granule, double *width);
+
+/* `inner`: variable of the innermost loop; divisions and functions without it are done outside. NULL: no loop. */
+void cd_an_value_of(cd_an *w, const cd_expr *e, const cd_expr *inner, cd_an_value *out);
+/* Is the tensor's storage new in every turn of the loop? Then it is registers where it is small. */
+static inline bool cd_an_private(const cd_an *w, const cd_an_access *a, int32_t loop) { return w->tensor[a->tensor].home > w->node[loop].ast; }
+/* Which loops are written out (node.copied) and which become vectors (var.vector). */
+void cd_an_unroll(cd_an *w);
+static inline int32_t cd_an_innermost(const cd_an *w, int32_t var) { return w->var[var].node + (int32_t)w->var[var].n_digit - 1; }
+static inline bool cd_an_is_vector(const cd_an *w, int32_t node) { return w->node[node].var >= 0 && w->var[w->node[node].var].vector; }
+/* Vectors, whole and in parts, for n neighbours. */
+static inline int64_t cd_an_pieces(int64_t n, int64_t lanes) { return n / lanes + __builtin_popcountll((unsigned long long)(n % lanes)); }
+/* The stride at a node in bytes, 0 if the access does not move there. */
+static inline int64_t cd_an_stride(const cd_an_access *a, int32_t node) {
+    if (!(a->nodes >> (node & 63) & 1)) return 0;
+    for (uint32_t i = 0; i < a->n; i++)
+        if (a->t[i].node == node) return a->t[i].stride;
+    return 0;
+}
+
+/* The facts, group by group. */
+void cd_an_reuse(cd_an *w);
+/* Granules that caches of these capacities (bytes, at most 16) fetch and give back in the whole program. */
+void cd_an_traffic(cd_an *w, int64_t granule, const double *cap, uint32_t n_cap, double *fetch, double *back);
+void cd_an_core(cd_an *w);
+#endif

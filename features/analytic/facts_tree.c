@@ -1,0 +1,236 @@
+/* The tree of loops and stores: every loop variable cut into its digits, every address a sum of strides over them. */
+#include <string.h>
+
+#include "features/analytic/analytic_internal.h"
+
+/* ---- digits ---- */
+
+/* Cuts that divide each other in a chain, the smallest first; the others are approximated. */
+static void chain(cd_an_var *v) {
+    uint32_t n = 0;
+    int64_t last = 1;
+    for (uint32_t i = 0; i < v->n_cut; i++) {
+        if (v->cut[i] % last) continue;
+        last = v->cut[n++] = v->cut[i];
+    }
+    v->n_cut = n;
+    v->n_digit = n + 1;
+}
+
+/* Digit j, the innermost is 0: variable / lo % n. */
+static int64_t digit_lo(const cd_an_var *v, uint32_t j) { return j ? v->cut[j - 1] : 1; }
+static int64_t digit_n(const cd_an_var *v, uint32_t j) {
+    return j < v->n_cut ? v->cut[j] / digit_lo(v, j) : (v->extent + digit_lo(v, j) - 1) / digit_lo(v, j);
+}
+static int32_t digit_node(const cd_an_var *v, uint32_t j) { return v->node + (int32_t)(v->n_digit - 1 - j); }
+
+/* ---- accesses ---- */
+
+static void put_term(cd_an *w, cd_an_access *a, int64_t stride, int64_t n, int32_t node, int32_t dim) {
+    for (uint32_t i = 0; i < a->n; i++)
+        if (a->t[i].node == node) {
+            a->t[i].stride += stride;
+            return;
+        }
+    if (a->n == CD_AN_TERMS) w->inexact++;
+    else a->t[a->n++] = (cd_an_term){stride, n, 0, node, (uint8_t)dim};
+}
+
+/* A slice that is no run of digits moves as the digit in which it begins. */
+static void put_slice(cd_an *w, cd_an_access *a, const cd_an_slice *s) {
+    const cd_an_var *v = &w->var[s->var];
+    const int64_t end = s->n >= (v->extent + s->lo - 1) / s->lo ? INT64_MAX : s->lo * s->n;
+    bool begins = false, ends = end == INT64_MAX;
+    uint32_t at = 0;
+    for (uint32_t j = 0; j < v->n_digit; j++) {
+        begins |= digit_lo(v, j) == s->lo;
+        ends |= digit_lo(v, j) == end;
+        if (digit_lo(v, j) <= s->lo) at = j;
+    }
+    if (!begins || !ends) {
+        w->inexact++;
+        put_term(w, a, s->k, s->n, digit_node(v, at), s->dim);
+        return;
+    }
+    for (uint32_t j = 0; j < v->n_digit; j++)
+        if (digit_lo(v, j) >= s->lo && digit_lo(v, j) < end)
+            put_term(w, a, cd_an_mul(s->k, digit_lo(v, j) / s->lo), digit_n(v, j), digit_node(v, j), s->dim);
+}
+
+/* Strides above 0, rising. */
+static void order_terms(cd_an_access *a) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < a->n; i++) {
+        cd_an_term t = a->t[i];
+        if (!t.stride || t.n <= 1) continue;
+        if (t.stride < 0) {
+            a->c += cd_an_mul(t.stride, t.n - 1);
+            t.stride = -t.stride;
+        }
+        uint32_t k = n++;
+        for (; k > 0 && a->t[k - 1].stride > t.stride; k--) a->t[k] = a->t[k - 1];
+        a->t[k] = t;
+    }
+    a->n = n;
+}
+
+/* The order of the loops, if the terms reach every element once. */
+static void pack(const cd_an_tensor *t, cd_an_access *a) {
+    int64_t all = t->elem;
+    for (uint32_t i = 0; i < a->n; i++) all = cd_an_mul(all, a->t[i].n);
+    if ((double)all != t->bytes || a->c) return;
+    for (uint32_t i = 1; i < a->n; i++) { /* innermost first */
+        const cd_an_term x = a->t[i];
+        uint32_t k = i;
+        for (; k > 0 && a->t[k - 1].node < x.node; k--) a->t[k] = a->t[k - 1];
+        a->t[k] = x;
+    }
+    int64_t stride = t->elem;
+    for (uint32_t i = 0; i < a->n; i++) {
+        a->t[i].stride = stride;
+        stride *= a->t[i].n;
+    }
+}
+
+/* Dimensions in which the sum may leave the tensor: an access under a condition. */
+static void find_out(const cd_an_tensor *t, cd_an_access *a) {
+    for (uint32_t d = 0; d < t->rank && a->n_dim < 4; d++) {
+        int64_t reach = 0;
+        for (uint32_t i = 0; i < a->n; i++)
+            if (a->t[i].dim == d) reach += a->t[i].reach;
+        if (t->stride[d] <= 0 || reach / t->stride[d] < t->extent[d]) continue;
+        a->out_dim[a->n_dim].dim = (uint8_t)d;
+        a->out_dim[a->n_dim].stride = t->stride[d];
+        a->out_dim[a->n_dim++].extent = t->extent[d];
+    }
+}
+
+void cd_an_place(cd_an *w, const cd_an_raw *raw, cd_an_access *out) {
+    const cd_an_tensor *t = &w->tensor[raw->tensor];
+    if (raw->copy) {
+        *out = w->acc[raw->first];
+        out->write = false;
+        out->copy = true;
+        return;
+    }
+    cd_an_term scratch[CD_AN_TERMS];
+    *out = (cd_an_access){.tensor = raw->tensor, .write = raw->write, .chance = raw->chance, .gather = raw->gather, .elem = t->elem, .c = raw->c, .t = scratch};
+    for (uint32_t i = 0; i < raw->n; i++) put_slice(w, out, &raw->t[i]);
+    order_terms(out);
+    out->t = cd_arena_alloc(&w->arena, out->n, sizeof *out->t);
+    if (out->t) memcpy(out->t, scratch, out->n * sizeof *scratch);
+    else w->oom = !(out->n = 0);
+    for (uint32_t i = 0; i < out->n; i++) out->nodes |= (uint64_t)1 << (out->t[i].node & 63);
+    if (t->pack) pack(t, out);
+    for (uint32_t i = 0; i < out->n; i++) out->t[i].reach = cd_an_mul(out->t[i].stride, out->t[i].n - 1);
+    if (!t->pack) find_out(t, out);
+}
+
+/* ---- nodes ---- */
+
+typedef struct {
+    cd_an *w;
+    uint32_t raw;
+} builder;
+
+/* All nodes, so that they need not grow. */
+static bool reserve(cd_an *w) {
+    w->cap_node = 1;
+    for (int32_t k = 0; k < w->ast->n; k++) w->cap_node += w->ast->node[k].kind == CD_AST_STORE;
+    for (uint32_t v = 0; v < w->n_var; v++) w->cap_node += w->var[v].n_cut + 1;
+    w->node = cd_arena_alloc(&w->arena, w->cap_node, sizeof *w->node);
+    return w->node != NULL;
+}
+
+static cd_an_node *open_node(cd_an *w, cd_an_kind kind, int32_t parent, int32_t ast) {
+    if (CD_GROW_IN(&w->arena, w->node, (uint32_t)w->n_node, w->cap_node)) {
+        w->oom = true;
+        return NULL;
+    }
+    cd_an_node *n = &w->node[w->n_node++];
+    *n = (cd_an_node){.kind = (uint8_t)kind, .parent = parent, .ast = ast, .extent = 1, .only = -1, .var = -1};
+    return n;
+}
+
+static void build(builder *b, int32_t from, int32_t to, int32_t parent, double runs, int64_t unroll);
+
+static void close_node(builder *b, int32_t k) {
+    b->w->node[k].end = b->w->n_node;
+    b->w->node[k].acc1 = b->raw;
+}
+
+/* A loop: one node for each digit, outermost first. */
+static void build_loop(builder *b, int32_t k, int32_t parent, double runs, int64_t unroll) {
+    cd_an *w = b->w;
+    const cd_ast_node *n = &w->ast->node[k];
+    const int32_t var = w->var_of[n->var->u.i];
+    if (var < 0) {
+        build(b, k + 1, n->end, parent, runs, unroll);
+        return;
+    }
+    cd_an_var *v = &w->var[var];
+    chain(v);
+    v->node = w->n_node;
+    for (uint32_t j = v->n_digit; j-- > 0;) {
+        cd_an_node *d = open_node(w, CD_AN_LOOP, parent, k);
+        if (!d) return;
+        parent = w->n_node - 1;
+        d->loop = n->loop;
+        d->var = var;
+        d->last_digit = j == 0;
+        d->extent = j < v->n_cut ? (double)digit_n(v, j) : (double)v->extent / (double)digit_lo(v, j);
+        d->runs = runs;
+        d->acc0 = b->raw;
+        d->unroll = unroll;
+        runs *= d->extent;
+    }
+    build(b, k + 1, n->end, parent, runs, unroll);
+    for (int32_t d = v->node + (int32_t)v->n_digit; d-- > v->node;) close_node(b, d);
+}
+
+static void build_store(builder *b, int32_t k, int32_t parent, double runs, int64_t unroll) {
+    cd_an *w = b->w;
+    cd_an_node *n = open_node(w, CD_AN_STORE, parent, k);
+    if (!n) return;
+    n->runs = runs;
+    n->unroll = unroll;
+    n->acc0 = b->raw;
+    for (; b->raw < w->n_raw && w->raw[b->raw].store == k; b->raw++) cd_an_place(w, &w->raw[b->raw], &w->acc[b->raw]);
+    close_node(b, w->n_node - 1);
+}
+
+/* Children of AST nodes from..to-1, dead ones replaced by theirs. */
+static void build(builder *b, int32_t from, int32_t to, int32_t parent, double runs, int64_t unroll) {
+    for (int32_t k = from; k < to;) {
+        const cd_ast_node *n = &b->w->ast->node[k];
+        if (n->dead) {
+            k++;
+            continue;
+        }
+        if (n->kind == CD_AST_FOR) build_loop(b, k, parent, runs, unroll);
+        else if (n->kind == CD_AST_STORE) build_store(b, k, parent, runs, unroll);
+        else if (n->kind == CD_AST_IF) build(b, k + 1, n->end, parent, runs * cd_an_chance(b->w, n->e), unroll);
+        else build(b, k + 1, n->end, parent, runs, n->kind == CD_AST_ATTR && n->attr == CD_ATTR_UNROLL_STEP ? n->extent : unroll);
+        k = n->end;
+    }
+}
+
+static void find_only(cd_an *w) {
+    for (int32_t k = 0; k < w->n_node; k++) {
+        cd_an_node *n = &w->node[k];
+        if (n->kind == CD_AN_LOOP && k + 1 < n->end && w->node[k + 1].end == n->end) n->only = k + 1;
+    }
+}
+
+cdmpp_status cd_an_tree(cd_an *w, cdmpp_err *err) {
+    builder b = {w, 0};
+    w->acc = cd_arena_alloc(&w->arena, w->n_raw + 1, sizeof *w->acc);
+    cd_an_node *root = w->acc && reserve(w) ? open_node(w, CD_AN_LOOP, -1, -1) : NULL;
+    if (!root) return CD_FAIL(err, ENOMEM, "facts");
+    root->runs = 1;
+    build(&b, 0, w->ast->n, 0, 1, 0);
+    if (w->oom) return CD_FAIL(err, ENOMEM, "facts");
+    close_node(&b, 0);
+    find_only(w);
+    return CDMPP_OK;
+}

@@ -1,0 +1,72 @@
+/* What the header of a model that reads facts says of them: the digest and the names of their columns, and of each device the numbers
+ * that its analytic times were computed with, so that a later description of the device changes no answer. */
+#include "learner/model/model_internal.h"
+
+#include <inttypes.h>
+
+/* The numbers of a description, by name. */
+typedef struct {
+    const char *name;
+    size_t at;
+} number_row;
+
+static const number_row table[] = {
+#define X(key, low, high, unit, meaning) {#key, offsetof(cd_device, key)},
+#include "features/device/device_keys.def"
+#define X(key, high, reference, unit, meaning) {#key, offsetof(cd_device, probe) + CD_DEVICE_PROBE_##key * sizeof(double)},
+#include "features/device/device_probes.def"
+};
+enum { N_NUMBER = sizeof table / sizeof *table };
+
+static double *number(cd_device *d, size_t k) { return (double *)(void *)((char *)d + table[k].at); }
+
+void cd_model_facts_put_device(cd_buf *b, const cd_device_numbers *d) {
+    cd_device copy = *d;
+    const char *comma = "";
+    cd_buf_puts(b, ",\"numbers\":{");
+    for (size_t k = 0; k < N_NUMBER; k++) {
+        const double v = *number(&copy, k);
+        if (!(v >= 0) || (v <= 0 && table[k].at < offsetof(cd_device, probe) + sizeof copy.probe && table[k].at >= offsetof(cd_device, probe))) continue;
+        cd_buf_putf(b, "%s\"%s\":%.17g", comma, table[k].name, v);
+        comma = ",";
+    }
+    cd_buf_puts(b, "}");
+}
+
+void cd_model_facts_put(cd_buf *b) {
+    char digest[65];
+    cd_fact_cols_digest(digest);
+    cd_buf_putf(b, "\"facts\":{\"input_version\":%d,\"digest\":\"%s\",\"columns\":[", CD_FACTS_INPUT_VERSION, digest);
+    for (size_t c = 0; c < CD_N_FACTS; c++) cd_buf_putf(b, "%s\"%s\"", c ? "," : "", cd_fact_cols()[c].name);
+    cd_buf_puts(b, "]},");
+}
+
+cdmpp_status cd_model_facts_check(const cd_json *model, cdmpp_err *err) {
+    const cd_json *facts = cd_json_get(model, "facts"), *v;
+    int64_t version;
+    char want[65];
+    cd_str have;
+    if (!facts) return CDMPP_OK;
+    CD_TRY(cd_json_need(facts, "input_version", &v, err));
+    CD_TRY(cd_json_int(v, 0, INT32_MAX, &version, err));
+    if (version != CD_FACTS_INPUT_VERSION)
+        return CD_FAIL(err, EMODEL, "expected facts of input version %d, found %" PRId64 ": train the model again", CD_FACTS_INPUT_VERSION, version);
+    CD_TRY(cd_json_need_str(facts, "digest", &have, err));
+    cd_fact_cols_digest(want);
+    if (!cd_str_is(have, want))
+        return CD_FAIL(err, EMODEL, "facts of loop nests: this program computes %.16s..., the model was trained on %.*s...: train it again", want,
+                       (int)(have.n < 16 ? have.n : 16), have.p);
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_model_facts_read_device(cd_model *m, size_t i, const cd_json *device, cdmpp_err *err) {
+    const cd_json *v = cd_json_get(device, "numbers");
+    cd_device *d = &m->numbers[i];
+    if (!v) return CD_FAIL(err, ESCHEMA, "numbers: missing, of a model that reads facts");
+    *d = (cd_device){.name = m->device[i], .kind = m->device_is_gpu[i] ? CD_DEVICE_GPU : CD_DEVICE_CPU};
+    for (size_t k = 0; k < N_NUMBER; k++) {
+        *number(d, k) = CD_DEVICE_UNKNOWN;
+        if (cd_json_get(v, table[k].name)) CD_TRY(cd_err_key(err, cd_json_need_real(v, table[k].name, 0, 1e15, number(d, k), err), "numbers"));
+    }
+    return CDMPP_OK;
+}

@@ -1,0 +1,242 @@
+/* Facts of programs: the table, laws that hold whatever the schedule, what is refused, memory. */
+#include <stdlib.h>
+
+#include "check.h"
+#include "fault.h"
+#include "made_facts.h"
+
+TEST(columns) {
+    const cd_fact_col *c = cd_fact_cols();
+    char digest[65];
+    for (size_t i = 0; i < CD_N_FACTS; i++) {
+        assert_true(c[i].name[0] && c[i].unit[0] && c[i].meaning[0]);
+        for (size_t j = 0; j < i; j++) assert_string_not_equal(c[i].name, c[j].name);
+    }
+    assert_string_equal(c[CD_FACT_FETCHED_0].name, "fetched_4k");
+    assert_string_equal(c[CD_FACT_FETCHED_0 + CD_N_FACT_CAPACITY - 1].name, "fetched_128m");
+    assert_string_equal(c[CD_FACT_WRITTEN_0].name, "written_4k");
+    cd_fact_cols_digest(digest);
+    assert_int_equal(strlen(digest), 64);
+}
+
+/* The page has the table as it is. */
+TEST(manual) {
+    static char text[1 << 16];
+    cd_buf b = {0};
+    FILE *f = fopen("docs/reference/facts.md", "r");
+    assert_non_null(f);
+    text[fread(text, 1, sizeof text - 1, f)] = 0;
+    fclose(f);
+    cd_fact_cols_print(&b);
+    assert_false(b.oom);
+    assert_non_null(strstr(text, b.p));
+    cd_buf_free(&b);
+}
+
+typedef struct {
+    cd_facts *f;
+    double flop, calls;
+    bool fixed;                 /* every schedule does the same operations */
+    float first[CD_N_FACTS];
+    size_t n;
+} laws;
+
+static double at(const float *x, int k) { return (double)x[k]; }
+
+static void check_memory(const float *x) {
+    for (int c = 0; c < CD_N_FACT_CAPACITY; c++) {
+        const double more = 1.00001;
+        assert_true(at(x, CD_FACT_FETCHED_0 + c) * more >= at(x, CD_FACT_LINES));
+        if (c) assert_true(at(x, CD_FACT_FETCHED_0 + c) <= at(x, CD_FACT_FETCHED_0 + c - 1) * more);
+        if (c) assert_true(at(x, CD_FACT_WRITTEN_0 + c) <= at(x, CD_FACT_WRITTEN_0 + c - 1) * more);
+    }
+    assert_close(at(x, CD_FACT_FETCHED_0 + CD_N_FACT_CAPACITY - 1), at(x, CD_FACT_LINES), 1e-6, 0);
+    assert_close(at(x, CD_FACT_LINES_INPUT) + at(x, CD_FACT_LINES_OUTPUT) + at(x, CD_FACT_LINES_SCRATCH), at(x, CD_FACT_LINES), 1e-6, 0);
+    assert_true(at(x, CD_FACT_PAGES_64) >= 1 && at(x, CD_FACT_PAGES_2048) <= at(x, CD_FACT_PAGES_64) * 1.00001);
+}
+
+static void check_threads(const float *x) {
+    const int on[] = {CD_FACT_SHARE_2, CD_FACT_SHARE_4, CD_FACT_SHARE_8, CD_FACT_SHARE_16, CD_FACT_SHARE_32, CD_FACT_SHARE_64};
+    double before = 1;
+    for (int k = 0; k < 6; k++) {
+        assert_true(at(x, on[k]) <= before * 1.00001 && at(x, on[k]) >= 0.99999 / (2 << k));
+        assert_true(at(x, on[k]) >= at(x, CD_FACT_SERIAL_SHARE) * 0.99999);
+        before = at(x, on[k]);
+    }
+}
+
+static void one(void *ctx, const cd_nest *nest) {
+    laws *l = ctx;
+    float x[CD_N_FACTS], again[CD_N_FACTS];
+    cdmpp_err err = {0};
+    assert_ok(cd_facts_cpu(l->f, nest, x, &err));
+    for (size_t k = 0; k < CD_N_FACTS; k++) assert_true(isfinite(x[k]) && x[k] >= 0);
+    check_memory(x);
+    check_threads(x);
+    if (l->fixed) assert_close(at(x, CD_FACT_FLOP), l->flop, 1e-6, 0);
+    if (l->fixed) assert_close(at(x, CD_FACT_CALLS_DIVIDE), l->calls, 1e-6, 0);
+    assert_true(at(x, CD_FACT_CORE_CYCLES) * 1.00001 >= at(x, CD_FACT_PORT_CYCLES));
+    assert_true(at(x, CD_FACT_VECTOR_OPS) + at(x, CD_FACT_PART_OPS) + at(x, CD_FACT_SCALAR_OPS) > 0);
+    assert_close(at(x, CD_FACT_MAIN_SHARE), 0.5, 0, 0.5);
+    if (!l->n++) memcpy(l->first, x, sizeof x);
+    assert_ok(cd_facts_cpu(l->f, nest, again, &err));
+    assert_memory_equal(x, again, sizeof x);
+}
+
+/* Operations do not depend on the schedule, traffic falls with the capacity, threads only help, the same program gives the same bits. */
+static void test_laws(void **state) {
+    static const struct {
+        size_t task;
+        double flop, calls;
+    } row[] = {{MADE_F_MATMUL, 2 * 16 * 32 * 24, 0}, {MADE_F_MATMUL_RELU, 2 * 20 * 24 * 12 + 20 * 24, 0},
+               {MADE_F_CONV, 2 * 64 * 16 * 72, 0}, {MADE_F_DEPTHWISE, 2 * 25 * 16 * 9 + 25 * 16, 0}, {MADE_F_TRANSPOSE, 48 * 32, 0},
+               {MADE_F_RESHAPE, 24 * 16, 0}, {MADE_F_BATCH, 2 * 4 * 16 * 16 * 16, 0}};
+    cdmpp_err err = {0};
+    laws l = {0};
+    assert_ok(cd_facts_new(&l.f, &err));
+    for (size_t k = 0; k < sizeof row / sizeof *row; k++) {
+        l.flop = row[k].flop;
+        l.calls = row[k].calls;
+        l.fixed = true;
+        assert_true(made_facts_each(*state, row[k].task, 30, one, &l) > 20);
+    }
+    l.fixed = false; /* rfactor adds sums of parts */
+    made_facts_each(*state, MADE_F_NORM, 30, one, &l);
+    cd_facts_free(l.f);
+}
+
+/* A record of TVM's form of one task. */
+static void lower(const made_facts_room *r, size_t task, const char *steps, cd_arena *a, cd_nest *nest) {
+    cdmpp_err err = {0};
+    cd_record rec;
+    char key[8];
+    snprintf(key, sizeof key, "%zu", task);
+    assert_ok(prog_record(a, key, PROG_CPU, steps, &rec, &err));
+    assert_ok(cd_program_lower(r->program, cd_task_registry_at(r->tasks, task), &rec, &err));
+    assert_ok(cd_program_nest(r->program, nest, &err));
+}
+
+/* Extents that are no constants, and GPU programs. */
+static void test_refused(void **state) {
+    cd_arena a = {0};
+    cdmpp_err err = {0};
+    cd_facts *f;
+    cd_nest nest;
+    float x[CD_N_FACTS];
+    assert_ok(cd_facts_new(&f, &err));
+    lower(*state, MADE_F_MATMUL, "[]", &a, &nest);
+    cd_ast t = *nest.ast;
+    t.node = cd_arena_alloc(&a, (size_t)t.n, sizeof *t.node);
+    assert_non_null(t.node);
+    memcpy(t.node, nest.ast->node, (size_t)t.n * sizeof *t.node);
+    nest.ast = &t;
+    assert_ok(cd_facts_cpu(f, &nest, x, &err));
+    int32_t loop = 0;
+    while (t.node[loop].kind != CD_AST_FOR) loop++;
+    const cd_ast_node kept = t.node[loop];
+    t.node[loop].extent_e = kept.var;
+    assert_status(cd_facts_cpu(f, &nest, x, &err), CDMPP_EUNSUPPORTED);
+    assert_string_equal(err.msg, "facts: a loop whose extent is no constant");
+    t.node[loop] = kept;
+    t.node[loop].kind = CD_AST_THREAD;
+    assert_status(cd_facts_cpu(f, &nest, x, &err), CDMPP_EUNSUPPORTED);
+    assert_non_null(strstr(err.msg, "thread axes"));
+    t.node[loop] = kept;
+    t.node[loop].extent = INT64_MAX / 2;
+    assert_status(cd_facts_cpu(f, &nest, x, &err), CDMPP_EUNSUPPORTED);
+    t.node[loop].extent = (int64_t)1 << 40; /* counts leave int64, not float */
+    assert_ok(cd_facts_cpu(f, &nest, x, &err));
+    for (size_t k = 0; k < CD_N_FACTS; k++) assert_true(isfinite(x[k]) && x[k] >= 0);
+    cd_facts_free(f);
+    cd_facts_free(NULL);
+    cd_arena_free(&a);
+}
+
+/* Weights in the order of the loops: j outermost reads a column of B after the other, which are lines then. */
+static void test_packed(void **state) {
+    static const char *const task[] = {
+        "\"ops\": [" MADE_IN("A", 16, 64) ", {\"name\": \"B\", \"shape\": [64, 512], \"dtype\": \"float32\", \"layout_free\": true}, {\"name\": \"C\","
+        "\"axis\": [[\"i\", 0, 16], [\"j\", 0, 512]], \"reduce_axis\": [[\"k\", 0, 64]], \"reduce\": \"sum\", \"body\": \"A[i, k]*B[k, j]\"}]"};
+    made_facts_room r = {0};
+    cd_arena a = {0};
+    cdmpp_err err = {0};
+    cd_facts *f;
+    cd_nest nest;
+    float row[CD_N_FACTS], packed[CD_N_FACTS];
+    (void)state;
+    assert_ok(prog_tasks(task, 1, &r.tasks, &err));
+    assert_ok(cd_program_new(&r.program, &err));
+    assert_ok(cd_facts_new(&f, &err));
+    lower(&r, 0, "[[\"RE\", 2, [1, 0, 2]]]", &a, &nest);
+    nest.pack = false;
+    assert_ok(cd_facts_cpu(f, &nest, row, &err));
+    nest.pack = true;
+    assert_ok(cd_facts_cpu(f, &nest, packed, &err));
+    assert_close(at(row, CD_FACT_LINES), at(packed, CD_FACT_LINES), 1e-6, 0);
+    const double apart = 512.0 * (64 + 16) + 64, lines = at(row, CD_FACT_FETCHED_0), few = at(packed, CD_FACT_FETCHED_0);
+    assert_true(lines > 0.8 * apart && few < lines / 3);
+    cd_facts_free(f);
+    cd_program_free(r.program);
+    cd_task_registry_free(r.tasks);
+    cd_arena_free(&a);
+}
+
+/* The known matrix product: what stands in docs/reference/facts.md. 16 x 32 x 24 without a schedule: for i, j, k. */
+static void test_example(void **state) {
+    cd_arena a = {0};
+    cdmpp_err err = {0};
+    cd_facts *f;
+    cd_nest nest;
+    float x[CD_N_FACTS];
+    assert_ok(cd_facts_new(&f, &err));
+    lower(*state, MADE_F_MATMUL, "[]", &a, &nest);
+    assert_ok(cd_facts_cpu(f, &nest, x, &err));
+    assert_close(at(x, CD_FACT_LINES), 24 + 48 + 32, 0, 0);
+    assert_close(at(x, CD_FACT_LINES_OUTPUT), 32, 0, 0);
+    assert_close(at(x, CD_FACT_FLOP_FUSED), 2 * 16 * 32 * 24, 0, 0);
+    assert_close(at(x, CD_FACT_WIDTH), nest.vector_bytes, 0, 0);
+    assert_close(at(x, CD_FACT_STATEMENTS), 2, 0, 0);
+    assert_close(at(x, CD_FACT_REGIONS), 0, 0, 0);
+    assert_close(at(x, CD_FACT_SHARE_64), 1, 0, 0);
+    assert_close(at(x, CD_FACT_INEXACT), 0, 0, 0);
+    cd_facts_free(f);
+    cd_arena_free(&a);
+}
+
+static void quiet(void *ctx, const cd_nest *nest) {
+    cd_facts *facts = ctx;
+    float x[CD_N_FACTS];
+    cdmpp_err err = {0};
+    assert_ok(cd_facts_cpu(facts, nest, x, &err));
+    assert_ok(cd_facts_cpu(facts, nest, x, &err));
+    fault_all();
+    const cdmpp_status st = cd_facts_cpu(facts, nest, x, &err);
+    fault_off();
+    assert_ok(st);
+}
+
+/* After the arena has found its size (two programs) the same program asks for no memory. */
+static void test_no_heap_after_warm_up(void **state) {
+    cd_facts *facts;
+    cdmpp_err err = {0};
+    assert_ok(cd_facts_new(&facts, &err));
+    made_facts_each(*state, MADE_F_CONV, 6, quiet, facts);
+    made_facts_each(*state, MADE_F_MATMUL, 6, quiet, facts);
+    cd_facts_free(facts);
+}
+
+static void test_faults(void **state) {
+    cd_arena a = {0};
+    cd_nest nest;
+    lower(*state, MADE_F_CONV, "[]", &a, &nest);
+    FAULT_SWEEP(f, 1) {
+        cd_facts *facts = NULL;
+        float x[CD_N_FACTS];
+        f.st = cd_facts_new(&facts, &f.err);
+        if (!f.st) f.st = cd_facts_cpu(facts, &nest, x, &f.err);
+        cd_facts_free(facts);
+    }
+    cd_arena_free(&a);
+}
+
+TESTS(made_facts_up, made_facts_down, columns, manual, test_laws, test_refused, test_packed, test_example, test_no_heap_after_warm_up, test_faults)
