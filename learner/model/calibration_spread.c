@@ -103,7 +103,7 @@ static void widen_few(const weighted *v, size_t n, double total, double p, doubl
     for (size_t i = 0; i < n; i++) mean += v[i].weight * v[i].z / total;
     for (size_t i = 0; i < n; i++) square += v[i].weight * (v[i].z - mean) * (v[i].z - mean) / total;
     q[3] = sqrt(square * e / (e - 1));
-    const double far = cd_student_quantile(p, floor(e) - 1) * q[3] * sqrt(1 + 1 / e);
+    const double far = cd_normal_student(p, floor(e) - 1) * q[3] * sqrt(1 + 1 / e);
     q[0] = fmin(q[0], mean - far);
     q[2] = fmax(q[2], mean + far);
 }

@@ -148,7 +148,7 @@ double cd_library_op_spread_half(const cd_library_op_spread *s, double predicted
     rest *= times_at(s, level);
     if (!(s->freedom > 0)) return rest;
     const double freedom = a->other && s->other_freedom > 0 ? fmin(s->other_freedom, s->freedom) : s->freedom;
-    return hypot(rest, between * cd_student_quantile((1 + level) / 2, freedom));
+    return hypot(rest, between * cd_normal_student((1 + level) / 2, freedom));
 }
 
 /* Of the interval of 0.9, in which few devices make the common part wider. */

@@ -1,6 +1,7 @@
 /* Intervals of operators: coverage on residuals of known noise, devices that were not seen, levels, what is too little. */
 #include "learner/operators/operators.h"
 #include "check.h"
+#include "fault.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -290,5 +291,19 @@ TEST(far_beyond_is_wider) {
     cd_arena_free(&a);
 }
 
-TESTS(NULL, NULL, far_beyond_is_wider, rows_are_covered, new_devices_are_covered, farther_devices_are_wider, another_stack_is_wider,
+TEST(any_allocation_may_fail) {
+    made m = make(CD_LIBRARY_OP_HELD_DEVICE, 4, 100, 0.1, 0.05, 61);
+    FAULT_SWEEP(w, 3) {
+        cd_library_op_coverage c[CD_N_LIBRARY_OP_CLASS + 1];
+        cd_library_op_spread *v;
+        cd_arena a = {0};
+        size_t n;
+        w.st = cd_library_op_spread_fit(m.r, m.n, &a, &v, &n, &w.err);
+        if (!w.st) w.st = cd_library_op_spread_check(m.r, m.n, CD_LIBRARY_OP_HELD_DEVICE, 0.9, c, &w.err);
+        cd_arena_free(&a);
+    }
+    free(m.r);
+}
+
+TESTS(NULL, NULL, any_allocation_may_fail, far_beyond_is_wider, rows_are_covered, new_devices_are_covered, farther_devices_are_wider, another_stack_is_wider,
       classes_tell_of_one_another, larger_rows_of_a_device_err_together, levels_rise, too_little, check_leaves_the_part_out)
