@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-void cd_quantize_scale(float low, float high, float *scale, int *zero) {
+void cd_fuse_quantize_scale(float low, float high, float *scale, int *zero) {
     const double lo = low < 0 ? (double)low : 0, hi = high > 0 ? (double)high : 0;
     const float s = (float)((hi - lo) / 255);
     *scale = s > 0 ? s : 1;
@@ -55,7 +55,7 @@ static void find_observed(cd_quantize_walk *w) {
     for (uint32_t i = 0; i < g->n; i++) w->observed[i] = CD_GRAPH_NONE;
     w->n_observed = 0;
     for (uint32_t i = 1; i < g->n; i++) {
-        if (!w->live[i] || !cd_quantize_is_layer(&g->node[i]) || cd_quantize_refuse(g, &g->node[i])) continue;
+        if (!w->live[i] || !cd_fuse_quantize_layer_is(&g->node[i]) || cd_fuse_quantize_layer_refuse(g, &g->node[i])) continue;
         const uint32_t x = base_of(g, g->node[i].in[0]);
         if (w->observed[x] == CD_GRAPH_NONE) w->observed[x] = w->n_observed++;
     }
@@ -80,7 +80,7 @@ static uint32_t undo(cd_quantize_walk *w, uint32_t i) {
 static uint32_t operand(cd_quantize_walk *w, uint32_t i) {
     if (w->q->mode == CD_QUANTIZE_FILE && is_data_dequantize(&w->from->node[i])) return undo(w, i);
     if (w->q->mode != CD_QUANTIZE_RANGES || w->observed[i] == CD_GRAPH_NONE) return w->to[i];
-    const cd_quantize_code c = cd_quantize_code_of(w, i);
+    const cd_quantize_code c = cd_fuse_quantize_layer_code(w, i);
     const uint32_t in[2] = {c.node, cd_fuse_const(w->f, CD_F32, (double)c.scale)};
     const cd_graph_shape s = w->from->node[i].shape;
     return cd_fuse_add_node(w->f, CD_FUSE_OP_DEQUANTIZE, CD_F32, &s, in, 2, &(cd_fuse_attr){.s = c.zero});
@@ -106,9 +106,9 @@ static void copy(cd_quantize_walk *w, uint32_t i) {
 }
 
 /* A bias stands behind the layer that takes it up. */
-uint32_t cd_quantize_constant(cd_quantize_walk *w, uint32_t i) {
+uint32_t cd_fuse_quantize_constant(cd_quantize_walk *w, uint32_t i) {
     const cd_fuse_node *n = &w->from->node[i];
-    for (uint32_t k = 0; k < n->n_in; k++) (void)cd_quantize_constant(w, n->in[k]);
+    for (uint32_t k = 0; k < n->n_in; k++) (void)cd_fuse_quantize_constant(w, n->in[k]);
     if (!w->to[i] && i) copy(w, i);
     return w->to[i];
 }
@@ -141,12 +141,12 @@ static void list(cd_quantize_walk *w, const cd_fuse_node *n, const char *why) {
 
 static bool layer(cd_quantize_walk *w, uint32_t i) {
     const cd_fuse_node *n = &w->from->node[i];
-    if (n->is_const || !cd_quantize_is_layer(n)) return false;
-    const char *why = cd_quantize_refuse(w->from, n);
-    if (!why && w->q->mode == CD_QUANTIZE_FILE) why = cd_quantize_refuse_file(w->from, n);
+    if (n->is_const || !cd_fuse_quantize_layer_is(n)) return false;
+    const char *why = cd_fuse_quantize_layer_refuse(w->from, n);
+    if (!why && w->q->mode == CD_QUANTIZE_FILE) why = cd_fuse_quantize_layer_refuse_file(w->from, n);
     if (!why && (w->q->mode == CD_QUANTIZE_FLOAT || w->q->mode == CD_QUANTIZE_OBSERVE)) why = "in float";
     list(w, n, why);
-    if (!why) cd_quantize_emit(w, i);
+    if (!why) cd_fuse_quantize_layer_emit(w, i);
     return !why;
 }
 

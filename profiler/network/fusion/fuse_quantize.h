@@ -45,5 +45,5 @@ typedef struct cd_quantize_layer {
 } cd_quantize_layer;
 
 /* Scale and zero point of the range low .. high, which is widened to contain 0. A range without extent has scale 1. */
-void cd_quantize_scale(float low, float high, float *scale, int *zero);
+void cd_fuse_quantize_scale(float low, float high, float *scale, int *zero);
 #endif

@@ -5,11 +5,11 @@
 
 #define MOST_BIAS 1073741824.0 /* of a bias in units of its channel: sums stay within 32 bits */
 
-bool cd_quantize_is_layer(const cd_fuse_node *n) {
+bool cd_fuse_quantize_layer_is(const cd_fuse_node *n) {
     return n->op == CD_FUSE_OP_CONV || n->op == CD_FUSE_OP_CONVT || n->op == CD_FUSE_OP_DENSE || n->op == CD_FUSE_OP_BMM;
 }
 
-const char *cd_quantize_refuse(const cd_fuse_graph *g, const cd_fuse_node *n) {
+const char *cd_fuse_quantize_layer_refuse(const cd_fuse_graph *g, const cd_fuse_node *n) {
     if (n->is_const) return "it works on weights alone";
     if (n->dtype != CD_F32) return "it is not float32";
     if (n->op == CD_FUSE_OP_CONVT) return "a transposed convolution";
@@ -42,7 +42,7 @@ static bool fits_channels(const cd_fuse_graph *g, const cd_fuse_node *w, uint32_
     return cd_graph_shape_elements(s) == 1 || (s->rank == w->shape.rank && cd_graph_shape_elements(s) == s->dim[axis] && s->dim[axis] == w->shape.dim[axis]);
 }
 
-const char *cd_quantize_refuse_file(const cd_fuse_graph *g, const cd_fuse_node *n) {
+const char *cd_fuse_quantize_layer_refuse_file(const cd_fuse_graph *g, const cd_fuse_node *n) {
     bool turned;
     const cd_fuse_node *x = data_of(g, n), *w = weight_of(g, n, &turned);
     if (x->op != CD_FUSE_OP_DEQUANTIZE || x->is_const) return "its input is not quantised";
@@ -56,11 +56,11 @@ const char *cd_quantize_refuse_file(const cd_fuse_graph *g, const cd_fuse_node *
 
 /* ---- operands in 8 bits ---- */
 
-cd_quantize_code cd_quantize_code_of(cd_quantize_walk *w, uint32_t i) {
+cd_quantize_code cd_fuse_quantize_layer_code(cd_quantize_walk *w, uint32_t i) {
     cd_quantize_code c;
     const uint32_t k = w->observed[i];
     const cd_graph_shape s = w->from->node[i].shape;
-    cd_quantize_scale(w->q->low[k], w->q->high[k], &c.scale, &c.zero);
+    cd_fuse_quantize_scale(w->q->low[k], w->q->high[k], &c.scale, &c.zero);
     if (!w->code[i]) {
         const uint32_t origin = w->f->origin, in[2] = {w->to[i], cd_fuse_const(w->f, CD_F32, (double)(float)(1.0 / (double)c.scale))};
         w->f->origin = w->from->node[i].origin;
@@ -187,7 +187,7 @@ static uint32_t shift_of(cd_quantize_walk *w, const weight *k, uint32_t scale, i
         sum = cd_fuse_binary(f, CD_FUSE_OP_MUL, all, cd_fuse_const(f, CD_I32, -zero));
     }
     if (bias || k->lost) {
-        const uint32_t own = bias ? flat(f, cd_quantize_constant(w, w->from->node[bias].in[1])) : k->lost;
+        const uint32_t own = bias ? flat(f, cd_fuse_quantize_constant(w, w->from->node[bias].in[1])) : k->lost;
         const uint32_t in[2] = {bias && k->lost ? cd_fuse_binary(f, CD_FUSE_OP_ADD, own, k->lost) : own, scale};
         const cd_graph_shape s = f->node[in[0]].shape;
         b = cd_fuse_add_node(f, CD_FUSE_OP_QUANTIZE, CD_I32, &s, in, 2, &(cd_fuse_attr){.p = -MOST_BIAS, .q = MOST_BIAS});
@@ -195,12 +195,12 @@ static uint32_t shift_of(cd_quantize_walk *w, const weight *k, uint32_t scale, i
     return b && sum ? cd_fuse_binary(f, CD_FUSE_OP_ADD, b, sum) : b + sum;
 }
 
-void cd_quantize_emit(cd_quantize_walk *w, uint32_t i) {
+void cd_fuse_quantize_layer_emit(cd_quantize_walk *w, uint32_t i) {
     const cd_fuse_node *n = &w->from->node[i];
     const bool file = w->q->mode == CD_QUANTIZE_FILE;
     cd_fuse_graph *f = w->f;
     const uint32_t base = behind_views(w->from, n->in[0]);
-    const cd_quantize_code c = file ? file_code(w, n) : cd_quantize_code_of(w, base);
+    const cd_quantize_code c = file ? file_code(w, n) : cd_fuse_quantize_layer_code(w, base);
     const weight k = file ? file_weight(w, n) : own_weight(w, base, w->to[n->in[1]]);
     const uint32_t bias = bias_of(w, i), scale = cd_fuse_binary(f, CD_FUSE_OP_MUL, k.scale, cd_fuse_const(f, CD_F32, (double)c.scale));
     const uint32_t shift = shift_of(w, &k, scale, c.zero, bias);

@@ -204,7 +204,7 @@ static void check_ranges(bool means) {
     const cd_quantize how = {CD_QUANTIZE_RANGES, 1, &low, &high, means ? &at : NULL};
     const cd_network_values_options o = options(m.g, &how);
     assert_ok(cd_network_live_open(&o, &v, &err));
-    cd_quantize_scale(low, high, &s, &l.zero);
+    cd_fuse_quantize_scale(low, high, &s, &l.zero);
     quantize_layer(&l, w, b, s);
     for (int i = 0; means && i < C2 * C1 * 9; i++) b[i / (C1 * 9)] += (w[i] - l.weight[i] * (double)l.scale[i / (C1 * 9)] / (double)s) * mean[i / 9 % C1];
     for (int i = 0; means && i < C2; i++) {

@@ -13,7 +13,7 @@ static cdmpp_err err;
 static void check_scale(float low, float high) {
     float scale;
     int zero;
-    cd_quantize_scale(low, high, &scale, &zero);
+    cd_fuse_quantize_scale(low, high, &scale, &zero);
     assert_true(zero >= 0 && zero <= 255 && scale > 0);
     const double lo = fmin(0, (double)low), hi = fmax(0, (double)high);
     for (int i = 0; i <= 1000; i++) {
@@ -33,10 +33,10 @@ TEST(test_scale) {
         check_scale((float)(size * cd_rng_unit(4, k)), (float)(size * 2)); /* 0 is outside: the range is widened */
         check_scale((float)(-2 * size), (float)(-size * cd_rng_unit(5, k)));
     }
-    cd_quantize_scale(0, 0, &scale, &zero);
+    cd_fuse_quantize_scale(0, 0, &scale, &zero);
     assert_true(scale == 1.0F);
     assert_int_equal(zero, 0);
-    cd_quantize_scale(-1, 0, &scale, &zero);
+    cd_fuse_quantize_scale(-1, 0, &scale, &zero);
     assert_int_equal(zero, 255);
 }
 
