@@ -21,6 +21,7 @@
 #define CD_AN_DIGITS 8  /* of a loop variable */
 #define CD_AN_LINE 64
 #define CD_AN_PAGE 4096
+#define CD_AN_HERE INT32_MAX /* node of a term that is not a loop's: neighbours that the same store reads */
 
 typedef struct cd_an cd_an;
 
@@ -61,7 +62,7 @@ typedef struct cd_an_term {
 typedef struct cd_an_access {
     uint32_t tensor;            /* number among those that the tree touches */
     bool write, copy;           /* copy: another access of the statement has the same address */
-    bool inside;                /* its lines are counted by another access of the statement */
+    bool inside;                /* a neighbour that another access of the statement has as a term: its lines are counted there */
     float chance;               /* that it is done: below 1 under if_then_else */
     bool gather;
     bool crowded;               /* scratch: its conflicts are counted */
@@ -73,7 +74,6 @@ typedef struct cd_an_access {
     uint8_t n_dim;              /* dimensions that may reach out of the tensor */
     struct { uint8_t dim; int64_t stride, extent; } out_dim[4]; /* stride in bytes */
     double lines, width;        /* scratch of the walk: of the part that moves, and its extent in bytes */
-    double pages;
 } cd_an_access;
 
 typedef enum cd_an_kind { CD_AN_LOOP, CD_AN_STORE } cd_an_kind;

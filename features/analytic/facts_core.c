@@ -205,7 +205,8 @@ static cycles cycles_of(const statement *s, float *out) {
     const double loads = s->unit + s->same + s->strided, stores = s->store_unit + s->store_strided;
     c.port = (c.arithmetic + more) / PORTS;
     c.move = fmax((loads + s->spills) / LOAD_PORTS, stores + s->spills / 2);
-    const double instructions = c.arithmetic + more + loads + stores + s->spills + (s->strided + s->store_strided) + branches + DIVISION_INSTRUCTIONS * divisions;
+    const double moves = loads + stores + s->spills + s->strided + s->store_strided; /* lanes one by one take two */
+    const double instructions = c.arithmetic + more + moves + branches + DIVISION_INSTRUCTIONS * divisions;
     c.issue = instructions / ISSUE;
     c.chain = chain(s);
     c.calls = elements * (v->divides * (s->vector < 0 ? DIVIDE_SCALAR : DIVIDE_VECTOR) + v->exps * EXP_CYCLES + (v->tanhs + v->calls) * CALL_CYCLES);

@@ -178,7 +178,7 @@ static double conflicts(const cd_an_access *a, int32_t node, double lines) {
 static bool in_memory(const pass *p, const cd_an_access *a, int32_t k) {
     if (cd_an_stride(a, k)) return true;
     for (uint32_t i = 0; i < a->n; i++)
-        if (a->t[i].node > k && !p->w->node[a->t[i].node].copied && !cd_an_is_vector(p->w, a->t[i].node)) return true;
+        if (a->t[i].node > k && a->t[i].node != CD_AN_HERE && !p->w->node[a->t[i].node].copied && !cd_an_is_vector(p->w, a->t[i].node)) return true;
     return false;
 }
 
@@ -187,9 +187,10 @@ static bool in_memory(const pass *p, const cd_an_access *a, int32_t k) {
 static void crowd(const pass *p, cd_an_access *a, int32_t k, double old) {
     const cd_an_node *n = &p->w->node[k];
     const double again = n->extent * old - a->lines;
-    if (a->crowded || a->copy || old <= 8 || cd_an_is_vector(p->w, k) || again < 0.25 * n->extent * old) return;
+    if (a->crowded || a->copy || a->inside || old <= 8 || cd_an_is_vector(p->w, k) || again < 0.25 * n->extent * old) return;
     a->crowded = true;
-    if (p->bytes[k + 1] <= CROWDED_CACHE && in_memory(p, a, k)) p->w->out[CD_FACT_CONFLICT_LINES] += (float)(again / (n->extent * old) * conflicts(a, k + 1, old) * n->runs * n->extent);
+    if (p->bytes[k + 1] > CROWDED_CACHE || !in_memory(p, a, k)) return;
+    p->w->out[CD_FACT_CONFLICT_LINES] += (float)(again / (n->extent * old) * conflicts(a, k + 1, old) * n->runs * n->extent);
 }
 
 /* Lines that all iterations of a parallel loop read. */
@@ -200,7 +201,7 @@ static void share(const pass *p, int32_t k) {
         const cd_an_access *a = &p->w->acc[i];
         bool still = !a->write && !a->copy && !p->w->tensor[a->tensor].written;
         for (int32_t d = k; d <= cd_an_innermost(p->w, n->var); d++) still = still && !cd_an_stride(a, d);
-        if (still) p->w->out[CD_FACT_LINES_SHARED] += (float)a->lines;
+        if (still && !a->inside) p->w->out[CD_FACT_LINES_SHARED] += (float)a->lines;
     }
 }
 

@@ -86,8 +86,10 @@ static void visit(const counter *c, const cd_expr *e, double part) {
 
 static bool plain(const cd_expr *e) {
     if (e->op == CD_LOAD) return true;
-    if (e->op == CD_CALL && e->n == 3 && !strcmp(e->u.name, "if_then_else")) return (plain(e->a[1]) || !(e->a[1]->flags & CD_EXPR_HAS_LOAD)) && (plain(e->a[2]) || !(e->a[2]->flags & CD_EXPR_HAS_LOAD));
-    return false;
+    if (e->op != CD_CALL || e->n != 3 || strcmp(e->u.name, "if_then_else")) return false;
+    for (uint32_t i = 1; i < 3; i++)
+        if ((e->a[i]->flags & CD_EXPR_HAS_LOAD) && !plain(e->a[i])) return false;
+    return true;
 }
 
 void cd_an_value_of(cd_an *w, const cd_expr *e, const cd_expr *inner, cd_an_value *out) {

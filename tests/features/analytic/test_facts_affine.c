@@ -26,6 +26,7 @@ static int64_t address_of(const walk *k, const cd_an_raw *r) {
 static int64_t placed_at(const walk *k, const cd_an_access *a) {
     int64_t at = a->c;
     for (uint32_t i = 0; i < a->n; i++) {
+        if (a->t[i].node == CD_AN_HERE) continue; /* a row of neighbours: this is the first */
         const cd_an_var *v = &k->w.var[k->w.node[a->t[i].node].var];
         const uint32_t digit = v->n_digit - 1 - (uint32_t)(a->t[i].node - v->node);
         at += a->t[i].stride * ((int64_t)k->sim->in.var[v->e->u.i] / (digit ? v->cut[digit - 1] : 1) % a->t[i].n);
