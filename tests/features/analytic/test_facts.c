@@ -203,6 +203,33 @@ static void test_example(void **state) {
     cd_arena_free(&a);
 }
 
+static void any(void *ctx, const cd_nest *nest) {
+    cd_facts *facts = ctx;
+    float x[CD_N_FACTS];
+    cdmpp_err err = {0};
+    const cdmpp_status st = cd_facts_cpu(facts, nest, x, &err);
+    if (st == CDMPP_EUNSUPPORTED) return;
+    assert_ok(st);
+    for (size_t k = 0; k < CD_N_FACTS; k++) assert_true(isfinite(x[k]) && x[k] >= 0);
+}
+
+/* The tasks of the fuzz target: gathers, scalars, odd types and shapes. */
+TEST(odd_tasks) {
+    made_facts_room r = {0};
+    cdmpp_err err = {0};
+    cd_facts *facts;
+    size_t n = 0;
+    assert_ok(cd_task_registry_new(&r.tasks, &err));
+    assert_ok(cd_task_registry_load(r.tasks, "tests/fuzz/program.tasks.json", &err));
+    assert_ok(cd_program_new(&r.program, &err));
+    assert_ok(cd_facts_new(&facts, &err));
+    for (size_t k = 0; k < cd_task_registry_count(r.tasks); k++) n += made_facts_each(&r, k, 8, any, facts);
+    assert_true(n > 0);
+    cd_facts_free(facts);
+    cd_program_free(r.program);
+    cd_task_registry_free(r.tasks);
+}
+
 static void quiet(void *ctx, const cd_nest *nest) {
     cd_facts *facts = ctx;
     float x[CD_N_FACTS];
@@ -239,4 +266,4 @@ static void test_faults(void **state) {
     cd_arena_free(&a);
 }
 
-TESTS(made_facts_up, made_facts_down, columns, manual, test_laws, test_refused, test_packed, test_example, test_no_heap_after_warm_up, test_faults)
+TESTS(made_facts_up, made_facts_down, columns, manual, test_laws, test_refused, test_packed, test_example, odd_tasks, test_no_heap_after_warm_up, test_faults)
