@@ -82,7 +82,7 @@ static double unite(const pass *p, uint32_t from, uint32_t to, state *out) {
     return bytes * (double)p->granule;
 }
 
-static void measure(const pass *p, cd_an_access *a, int32_t node) { a->lines = cd_an_granules(a, node, p->granule, &a->width); }
+static void measure(const pass *p, cd_an_access *a, int32_t node) { a->lines = cd_facts_lines_count(a, node, p->granule, &a->width); }
 
 /* A node that fits any of the capacities, with all that is below it: a store, or what skip() left out. */
 static void leaf(pass *p, int32_t k) {
@@ -318,14 +318,14 @@ static bool few_pages(cd_an *w, const pass *lines) {
     for (uint32_t k = 0; k < w->n_raw; k++) {
         const cd_an_access *a = &w->acc[k];
         if (a->copy || a->inside || a->tensor >= 32) continue;
-        pages[a->tensor] = fmax(pages[a->tensor], cd_an_granules(a, 0, CD_AN_PAGE, &width));
+        pages[a->tensor] = fmax(pages[a->tensor], cd_facts_lines_count(a, 0, CD_AN_PAGE, &width));
     }
     for (uint32_t t = 0; t < 32; t++) w->out[CD_FACT_PAGES_64] += (float)pages[t];
     w->out[CD_FACT_PAGES_2048] = w->out[CD_FACT_PAGES_64];
     return true;
 }
 
-void cd_an_reuse(cd_an *w) {
+void cd_facts_reuse_count(cd_an *w) {
     pass p;
     double cap[MOST];
     const double entries[] = {64.0 * CD_AN_PAGE, 2048.0 * CD_AN_PAGE};
@@ -335,7 +335,7 @@ void cd_an_reuse(cd_an *w) {
     if (!few_pages(w, &p) && start(&p, w, CD_AN_PAGE, entries, 2, p.bytes)) put_pages(&p, w->out);
 }
 
-void cd_an_traffic(cd_an *w, int64_t granule, const double *cap, uint32_t n_cap, double *fetch, double *back) {
+void cd_facts_reuse_traffic(cd_an *w, int64_t granule, const double *cap, uint32_t n_cap, double *fetch, double *back) {
     pass p;
     if (!start(&p, w, granule, cap, n_cap, NULL)) return;
     for (uint32_t c = 0; c < n_cap; c++) fetch[c] = back[c] = 0;

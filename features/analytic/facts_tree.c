@@ -105,7 +105,8 @@ static void find_out(const cd_an_tensor *t, cd_an_access *a) {
     }
 }
 
-void cd_an_place(cd_an *w, const cd_an_raw *raw, cd_an_access *out) {
+/* An access as a sum over nodes. */
+static void place(cd_an *w, const cd_an_raw *raw, cd_an_access *out) {
     const cd_an_tensor *t = &w->tensor[raw->tensor];
     if (raw->copy) {
         *out = w->acc[raw->first];
@@ -244,7 +245,7 @@ static void build_store(builder *b, int32_t k, int32_t parent, double runs, int6
     n->runs = runs;
     n->unroll = unroll;
     n->acc0 = b->raw;
-    for (; b->raw < w->n_raw && w->raw[b->raw].store == k; b->raw++) cd_an_place(w, &w->raw[b->raw], &w->acc[b->raw]);
+    for (; b->raw < w->n_raw && w->raw[b->raw].store == k; b->raw++) place(w, &w->raw[b->raw], &w->acc[b->raw]);
     find_neighbours(w, w->node[w->n_node - 1].acc0, b->raw);
     close_node(b, w->n_node - 1);
 }
@@ -259,7 +260,7 @@ static void build(builder *b, int32_t from, int32_t to, int32_t parent, double r
         }
         if (n->kind == CD_AST_FOR) build_loop(b, k, parent, runs, unroll);
         else if (n->kind == CD_AST_STORE) build_store(b, k, parent, runs, unroll);
-        else if (n->kind == CD_AST_IF) build(b, k + 1, n->end, parent, runs * cd_an_chance(b->w, n->e), unroll);
+        else if (n->kind == CD_AST_IF) build(b, k + 1, n->end, parent, runs * cd_facts_affine_chance(b->w, n->e), unroll);
         else build(b, k + 1, n->end, parent, runs, n->kind == CD_AST_ATTR && n->attr == CD_ATTR_UNROLL_STEP ? n->extent : unroll);
         k = n->end;
     }
@@ -272,7 +273,7 @@ static void find_only(cd_an *w) {
     }
 }
 
-cdmpp_status cd_an_tree(cd_an *w, cdmpp_err *err) {
+cdmpp_status cd_facts_tree_make(cd_an *w, cdmpp_err *err) {
     builder b = {w, 0};
     w->acc = cd_arena_alloc(&w->arena, w->n_raw + 1, sizeof *w->acc);
     cd_an_node *root = w->acc && reserve(w) ? open_node(w, CD_AN_LOOP, -1, -1) : NULL;

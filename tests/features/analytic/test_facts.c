@@ -6,7 +6,7 @@
 #include "made_facts.h"
 
 TEST(columns) {
-    const cd_fact_col *c = cd_fact_cols();
+    const cd_fact_col *c = cd_facts_cols();
     char digest[65];
     for (size_t i = 0; i < CD_N_FACTS; i++) {
         assert_true(c[i].name[0] && c[i].unit[0] && c[i].meaning[0]);
@@ -15,7 +15,7 @@ TEST(columns) {
     assert_string_equal(c[CD_FACT_FETCHED_0].name, "fetched_4k");
     assert_string_equal(c[CD_FACT_FETCHED_0 + CD_N_FACT_CAPACITY - 1].name, "fetched_128m");
     assert_string_equal(c[CD_FACT_WRITTEN_0].name, "written_4k");
-    cd_fact_cols_digest(digest);
+    cd_facts_cols_digest(digest);
     assert_int_equal(strlen(digest), 64);
 }
 
@@ -27,7 +27,7 @@ TEST(manual) {
     assert_non_null(f);
     text[fread(text, 1, sizeof text - 1, f)] = 0;
     fclose(f);
-    cd_fact_cols_print(&b);
+    cd_facts_cols_print(&b);
     assert_false(b.oom);
     assert_non_null(strstr(text, b.p));
     cd_buf_free(&b);

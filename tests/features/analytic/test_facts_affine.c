@@ -62,8 +62,8 @@ static void follow(void *ctx, const cd_nest *nest) {
     memset(&sim, 0, sizeof sim);
     sim.address = one_access;
     sim.ctx = k;
-    assert_ok(cd_an_read(&k->w, &err));
-    assert_ok(cd_an_tree(&k->w, &err));
+    assert_ok(cd_facts_read_nest(&k->w, &err));
+    assert_ok(cd_facts_tree_make(&k->w, &err));
     assert_true(lru_run(&sim, nest, 2000000));
     cd_arena_free(&k->w.arena);
 }
@@ -130,7 +130,7 @@ TEST(lines_are_counted) {
         if (rows) for (uint32_t i = 0; i < a.n; i++) t[i].node = 1;
         for (uint32_t i = 0; i < a.n; i++) t[i].reach = t[i].stride * (t[i].n - 1);
         double n = 0, width;
-        const double got = cd_an_granules(&a, 1, 64, &width), truth = mean(&a, 0, 0, &n) / n;
+        const double got = cd_facts_lines_count(&a, 1, 64, &width), truth = mean(&a, 0, 0, &n) / n;
         if (rows && fabs(got - truth) > 1e-9) fail_msg("program %d: %g lines, %g", k, got, truth);
         exact += fabs(got - truth) < 1e-9;
         ratio += got / truth;
