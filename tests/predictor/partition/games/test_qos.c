@@ -222,6 +222,8 @@ TEST(arrivals) {
     assert_int_equal(r.arrived, 6);
     assert_close(r.mean_wait_s, 2.5 / 3, 1e-12, 0); /* a waits for the first b, 2 s, the second b for a, until 3.5 */
     assert_close(r.busy, 5 / 5.5, 1e-12, 0);
+    assert_close(r.p50_s, 2.5, 1e-12, 0);
+    assert_close(r.p99_s, 3, 1e-12, 0); /* of a, which waits for b: were the kinds drawn, it would be another */
     cd_qos_free(&k);
 }
 
