@@ -31,7 +31,7 @@
 /* Why a program has no facts. */
 typedef enum cd_facts_state { CD_FACTS_THERE, CD_FACTS_GPU, CD_FACTS_UNSUPPORTED, CD_FACTS_ABSENT } cd_facts_state;
 /* "a GPU program"; a state that no version writes: "of an unknown state". */
-const char *cd_facts_state_text(uint8_t state);
+const char *cd_layout_facts_text(uint8_t state);
 
 typedef struct cd_dataset {
     size_t n, n_row;

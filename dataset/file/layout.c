@@ -110,7 +110,7 @@ cdmpp_status cd_layout_check_facts(const cd_h5 *h, cdmpp_err *err) {
     return fail(h, path, CD_FAIL(err, ESCHEMA, "facts of loop nests: expected columns of digest %.12s..., found %.12s...: extract the logs again", want, have), err);
 }
 
-const char *cd_facts_state_text(uint8_t state) {
+const char *cd_layout_facts_text(uint8_t state) {
     static const char *const text[] = {"it has facts", "a GPU program", "extents or addresses that are not constants",
                                        "rejected by its target, or from a file of an earlier version"};
     return state < sizeof text / sizeof *text ? text[state] : "of an unknown state";
