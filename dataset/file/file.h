@@ -249,7 +249,7 @@ bool cd_layout_optional(cd_layout_array a);
 /* Is it one of the two arrays of steps, of facts? */
 bool cd_layout_of_steps(cd_layout_array a);
 bool cd_layout_of_facts(cd_layout_array a);
-/* Attributes of /facts/value: the names of its columns, one a line, and their digest (cd_fact_cols_digest). */
+/* Attributes of /facts/value: the names of its columns, one a line, and their digest (cd_facts_cols_digest). */
 #define CD_LAYOUT_ATTR_NAMES "names"
 #define CD_LAYOUT_ATTR_FACTS "digest"
 enum { CD_LAYOUT_NAMES = 8192 };

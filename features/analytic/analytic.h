@@ -26,11 +26,11 @@ typedef struct cd_fact_col {
     const char *name, *unit, *meaning;
 } cd_fact_col;
 
-const cd_fact_col *cd_fact_cols(void); /* (CD_N_FACTS) */
+const cd_fact_col *cd_facts_cols(void); /* (CD_N_FACTS) */
 /* Hex digest of version, names and order. 64 chars + NUL. */
-void cd_fact_cols_digest(char out[65]);
+void cd_facts_cols_digest(char out[65]);
 /* docs/reference/facts.md, the table of it, as Markdown. */
-void cd_fact_cols_print(cd_buf *out);
+void cd_facts_cols_print(cd_buf *out);
 
 typedef struct cd_facts cd_facts;
 

@@ -21,6 +21,7 @@
 #define CD_AN_DIGITS 8  /* of a loop variable */
 #define CD_AN_LINE 64
 #define CD_AN_PAGE 4096
+#define CD_AN_HERE INT32_MAX /* node of a term that is not a loop's: neighbours that the same store reads */
 
 typedef struct cd_an cd_an;
 
@@ -61,7 +62,7 @@ typedef struct cd_an_term {
 typedef struct cd_an_access {
     uint32_t tensor;            /* number among those that the tree touches */
     bool write, copy;           /* copy: another access of the statement has the same address */
-    bool inside;                /* its lines are counted by another access of the statement */
+    bool inside;                /* a neighbour that another access of the statement has as a term: its lines are counted there */
     float chance;               /* that it is done: below 1 under if_then_else */
     bool gather;
     bool crowded;               /* scratch: its conflicts are counted */
@@ -73,7 +74,6 @@ typedef struct cd_an_access {
     uint8_t n_dim;              /* dimensions that may reach out of the tensor */
     struct { uint8_t dim; int64_t stride, extent; } out_dim[4]; /* stride in bytes */
     double lines, width;        /* scratch of the walk: of the part that moves, and its extent in bytes */
-    double pages;
 } cd_an_access;
 
 typedef enum cd_an_kind { CD_AN_LOOP, CD_AN_STORE } cd_an_kind;
@@ -165,36 +165,34 @@ struct cd_facts {
 };
 
 /* e as a sum of slices. */
-void cd_an_form_of(cd_an *w, const cd_expr *e, cd_an_form *out);
+void cd_facts_affine_of(cd_an *w, const cd_expr *e, cd_an_form *out);
 /* form += times * add, as dimension `dim`. */
-void cd_an_form_add(cd_an_form *form, const cd_an_form *add, int64_t times, int32_t dim);
+void cd_facts_affine_add(cd_an_form *form, const cd_an_form *add, int64_t times, int32_t dim);
 static inline int64_t cd_an_mul(int64_t a, int64_t b) { /* stops at CD_AN_MOST */
     int64_t r;
     if (__builtin_mul_overflow(a, b, &r) || r > CD_AN_MOST || r < -CD_AN_MOST) return (a < 0) == (b < 0) ? CD_AN_MOST : -CD_AN_MOST;
     return r;
 }
 /* Chance that a condition holds, loop variables taken as independent and evenly spread. */
-double cd_an_chance(cd_an *w, const cd_expr *cond);
+double cd_facts_affine_chance(cd_an *w, const cd_expr *cond);
 /* Least and greatest value. */
-cd_bound cd_an_form_range(const cd_an_form *f);
+cd_bound cd_facts_affine_range(const cd_an_form *f);
 
 /* The loops, tensors and accesses of the AST. Errors: EUNSUPPORTED, ENOMEM. */
-cdmpp_status cd_an_read(cd_an *w, cdmpp_err *err);
+cdmpp_status cd_facts_read_nest(cd_an *w, cdmpp_err *err);
 /* The tree, once all cuts are known. Errors: ENOMEM. */
-cdmpp_status cd_an_tree(cd_an *w, cdmpp_err *err);
-/* Accesses raw[k] as sums over nodes. */
-void cd_an_place(cd_an *w, const cd_an_raw *raw, cd_an_access *out);
+cdmpp_status cd_facts_tree_make(cd_an *w, cdmpp_err *err);
 
 /* Distinct granules (lines or pages) of the part of `a` that moves while `node` runs, in the mean over all iterations around; *width: bytes
  * from its lowest to its highest address. */
-double cd_an_granules(const cd_an_access *a, int32_t node, int64_t granule, double *width);
+double cd_facts_lines_count(const cd_an_access *a, int32_t node, int64_t granule, double *width);
 
 /* `inner`: variable of the innermost loop; divisions and functions without it are done outside. NULL: no loop. */
-void cd_an_value_of(cd_an *w, const cd_expr *e, const cd_expr *inner, cd_an_value *out);
+void cd_facts_value_of(cd_an *w, const cd_expr *e, const cd_expr *inner, cd_an_value *out);
 /* Is the tensor's storage new in every turn of the loop? Then it is registers where it is small. */
 static inline bool cd_an_private(const cd_an *w, const cd_an_access *a, int32_t loop) { return w->tensor[a->tensor].home > w->node[loop].ast; }
 /* Which loops are written out (node.copied) and which become vectors (var.vector). */
-void cd_an_unroll(cd_an *w);
+void cd_facts_unroll_loops(cd_an *w);
 static inline int32_t cd_an_innermost(const cd_an *w, int32_t var) { return w->var[var].node + (int32_t)w->var[var].n_digit - 1; }
 static inline bool cd_an_is_vector(const cd_an *w, int32_t node) { return w->node[node].var >= 0 && w->var[w->node[node].var].vector; }
 /* Vectors, whole and in parts, for n neighbours. */
@@ -208,8 +206,8 @@ static inline int64_t cd_an_stride(const cd_an_access *a, int32_t node) {
 }
 
 /* The facts, group by group. */
-void cd_an_reuse(cd_an *w);
+void cd_facts_reuse_count(cd_an *w);
 /* Granules that caches of these capacities (bytes, at most 16) fetch and give back in the whole program. */
-void cd_an_traffic(cd_an *w, int64_t granule, const double *cap, uint32_t n_cap, double *fetch, double *back);
-void cd_an_core(cd_an *w);
+void cd_facts_reuse_traffic(cd_an *w, int64_t granule, const double *cap, uint32_t n_cap, double *fetch, double *back);
+void cd_facts_core_count(cd_an *w);
 #endif

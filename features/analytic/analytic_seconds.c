@@ -60,7 +60,8 @@ static void transfers(machine *m) {
     const double l1 = by_rule(m, d->probe[CD_DEVICE_PROBE_probe_l1] * 1e9, 2 * fact(m, CD_FACT_WIDTH) * m->clock, CD_ANALYTIC_RULE_L1);
     const double l2 = by_rule(m, d->probe[CD_DEVICE_PROBE_probe_l2] * 1e9, L2_BYTES_A_CLOCK * m->clock, CD_ANALYTIC_RULE_L2);
     const double l3 = by_rule(m, d->probe[CD_DEVICE_PROBE_probe_l3] * 1e9, L3_BYTES_A_CLOCK * m->clock, CD_ANALYTIC_RULE_L3);
-    const double memory = fmin(d->bandwidth_gb_s * 1e9, (d->probe[CD_DEVICE_PROBE_probe_memory] > 0 ? d->probe[CD_DEVICE_PROBE_probe_memory] : (double)INFINITY) * 1e9 * m->threads);
+    const double one = d->probe[CD_DEVICE_PROBE_probe_memory]; /* what one thread gets of it */
+    const double memory = 1e9 * (one > 0 ? fmin(d->bandwidth_gb_s, one * m->threads) : d->bandwidth_gb_s);
     const double width = fact(m, CD_FACT_WIDTH), moves = fact(m, CD_FACT_LOADS_UNIT) + fact(m, CD_FACT_STORES_UNIT) + fact(m, CD_FACT_SPILLS);
     m->out->l1_s = (moves * width + 4 * (fact(m, CD_FACT_LOADS_SAME) + fact(m, CD_FACT_LOADS_STRIDED) + fact(m, CD_FACT_STORES_STRIDED))) / l1 / m->threads;
     m->out->l2_s = crossing(m, d->l1_kb * 1024) * LINE / l2 / m->threads;
@@ -78,7 +79,7 @@ static cdmpp_status check(const float *facts, const cd_device *d, cdmpp_err *err
         if (!(need[i].value > 0)) return CD_FAIL(err, ESCHEMA, "the device does not say %s, which the estimate from the loop nest needs", need[i].key);
     if (!(d->l3_kb >= 0)) return CD_FAIL(err, ESCHEMA, "the device does not say l3_kb, which the estimate from the loop nest needs");
     for (size_t i = 0; i < CD_N_FACTS; i++)
-        if (!(facts[i] >= 0)) return CD_FAIL(err, ERANGE, "fact %s is %g", cd_fact_cols()[i].name, (double)facts[i]);
+        if (!(facts[i] >= 0)) return CD_FAIL(err, ERANGE, "fact %s is %g", cd_facts_cols()[i].name, (double)facts[i]);
     return CDMPP_OK;
 }
 

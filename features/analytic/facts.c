@@ -9,9 +9,9 @@ static const cd_fact_col cols[CD_N_FACTS] = {
 #include "features/analytic/facts_cols.def"
 };
 
-const cd_fact_col *cd_fact_cols(void) { return cols; }
+const cd_fact_col *cd_facts_cols(void) { return cols; }
 
-void cd_fact_cols_digest(char out[65]) {
+void cd_facts_cols_digest(char out[65]) {
     cd_sha256 h;
     const char version[] = {'0' + CD_FACTS_VERSION, '\n'};
     cd_sha256_init(&h);
@@ -23,7 +23,7 @@ void cd_fact_cols_digest(char out[65]) {
     cd_sha256_hex(&h, out);
 }
 
-void cd_fact_cols_print(cd_buf *out) {
+void cd_facts_cols_print(cd_buf *out) {
     cd_buf_puts(out, "| # | name | unit | meaning |\n| --: | --- | --- | --- |\n");
     for (size_t i = 0; i < CD_N_FACTS; i++)
         cd_buf_putf(out, "| %zu | `%s` | %s | %s |\n", i, cols[i].name, cols[i].unit, cols[i].meaning);
@@ -51,11 +51,11 @@ cdmpp_status cd_facts_cpu(cd_facts *f, const cd_nest *nest, float *out, cdmpp_er
     *w = (cd_an){.arena = arena, .nest = nest, .ast = nest->ast, .out = out};
     cd_arena_reset(&w->arena);
     memset(out, 0, CD_N_FACTS * sizeof *out);
-    CD_TRY(cd_an_read(w, err));
-    CD_TRY(cd_an_tree(w, err));
-    cd_an_unroll(w);
-    cd_an_reuse(w);
-    cd_an_core(w);
+    CD_TRY(cd_facts_read_nest(w, err));
+    CD_TRY(cd_facts_tree_make(w, err));
+    cd_facts_unroll_loops(w);
+    cd_facts_reuse_count(w);
+    cd_facts_core_count(w);
     if (w->oom) return CD_FAIL(err, ENOMEM, "facts");
     out[CD_FACT_INEXACT] = (float)w->inexact;
     limit(out);

@@ -16,7 +16,7 @@ static void add_slice(cd_an_form *f, cd_an_slice s) {
     else f->t[f->n++] = s;
 }
 
-void cd_an_form_add(cd_an_form *form, const cd_an_form *add, int64_t times, int32_t dim) {
+void cd_facts_affine_add(cd_an_form *form, const cd_an_form *add, int64_t times, int32_t dim) {
     form->c += cd_an_mul(times, add->c);
     form->inexact |= add->inexact;
     form->gather |= add->gather;
@@ -24,7 +24,7 @@ void cd_an_form_add(cd_an_form *form, const cd_an_form *add, int64_t times, int3
         add_slice(form, (cd_an_slice){cd_an_mul(times, add->t[i].k), add->t[i].lo, add->t[i].n, add->t[i].var, dim});
 }
 
-cd_bound cd_an_form_range(const cd_an_form *f) {
+cd_bound cd_facts_affine_range(const cd_an_form *f) {
     cd_bound r = {f->c, f->c};
     for (uint32_t i = 0; i < f->n; i++) {
         const int64_t x = cd_an_mul(f->t[i].k, f->t[i].n - 1);
@@ -70,7 +70,7 @@ static void divide(cd_an *w, const cd_an_form *f, int64_t d, cd_an_form *whole, 
     whole->c = cd_expr_floordiv(f->c, d);
     rest->c = cd_expr_floormod(f->c, d);
     for (uint32_t i = 0; i < f->n; i++) divide_slice(w, f->t[i], d, whole, rest);
-    const cd_bound r = cd_an_form_range(rest);
+    const cd_bound r = cd_facts_affine_range(rest);
     if (r.lo >= 0 && r.hi < d) {
         whole->inexact |= rest->inexact;
         return;
@@ -99,14 +99,14 @@ static void note(cd_an *w, const cd_expr *e, const cd_an_form *f) {
 static void add_divided(cd_an *w, const cd_expr *e, int64_t times, cd_an_form *out) {
     cd_an_form f, whole, rest;
     const int64_t d = e->a[1]->op == CD_INT ? e->a[1]->u.i : 0;
-    cd_an_form_of(w, e->a[0], &f);
+    cd_facts_affine_of(w, e->a[0], &f);
     if (d <= 0) {
         out->inexact = true;
         return;
     }
     note(w, e, &f);
     divide(w, &f, d, &whole, &rest);
-    cd_an_form_add(out, e->op == CD_FDIV || e->op == CD_DIV ? &whole : &rest, times, 0);
+    cd_facts_affine_add(out, e->op == CD_FDIV || e->op == CD_DIV ? &whole : &rest, times, 0);
 }
 
 static void add_var(cd_an *w, const cd_expr *e, int64_t times, cd_an_form *out) {
@@ -151,7 +151,7 @@ static void add_expr(cd_an *w, const cd_expr *e, int64_t times, cd_an_form *out)
     }
 }
 
-void cd_an_form_of(cd_an *w, const cd_expr *e, cd_an_form *out) {
+void cd_facts_affine_of(cd_an *w, const cd_expr *e, cd_an_form *out) {
     out->c = 0;
     out->n = 0;
     out->inexact = out->gather = false;
@@ -162,10 +162,10 @@ void cd_an_form_of(cd_an *w, const cd_expr *e, cd_an_form *out) {
 
 static double below(cd_an *w, const cd_expr *a, const cd_expr *b, int64_t least) {
     cd_an_form f, g;
-    cd_an_form_of(w, a, &f);
-    cd_an_form_of(w, b, &g);
-    cd_an_form_add(&f, &g, -1, 0);
-    const cd_bound r = cd_an_form_range(&f); /* holds where f < least */
+    cd_facts_affine_of(w, a, &f);
+    cd_facts_affine_of(w, b, &g);
+    cd_facts_affine_add(&f, &g, -1, 0);
+    const cd_bound r = cd_facts_affine_range(&f); /* holds where f < least */
     if (r.hi < least) return 1;
     if (r.lo >= least) return 0;
     return (double)(least - r.lo) / ((double)(r.hi - r.lo) + 1);
@@ -175,13 +175,13 @@ static double equal(cd_an *w, const cd_expr *a, const cd_expr *b) {
     return below(w, a, b, 1) - below(w, a, b, 0);
 }
 
-double cd_an_chance(cd_an *w, const cd_expr *e) {
+double cd_facts_affine_chance(cd_an *w, const cd_expr *e) {
     switch ((cd_expr_op)e->op) {
     case CD_INT: return e->u.i != 0;
-    case CD_AND: return cd_an_chance(w, e->a[0]) * cd_an_chance(w, e->a[1]);
-    case CD_OR: return 1 - (1 - cd_an_chance(w, e->a[0])) * (1 - cd_an_chance(w, e->a[1]));
-    case CD_NOT: return 1 - cd_an_chance(w, e->a[0]);
-    case CD_CALL: return e->n == 1 ? cd_an_chance(w, e->a[0]) : 0.5; /* likely */
+    case CD_AND: return cd_facts_affine_chance(w, e->a[0]) * cd_facts_affine_chance(w, e->a[1]);
+    case CD_OR: return 1 - (1 - cd_facts_affine_chance(w, e->a[0])) * (1 - cd_facts_affine_chance(w, e->a[1]));
+    case CD_NOT: return 1 - cd_facts_affine_chance(w, e->a[0]);
+    case CD_CALL: return e->n == 1 ? cd_facts_affine_chance(w, e->a[0]) : 0.5; /* likely */
     default: break;
     }
     if (!cd_expr_op_is_cmp((cd_expr_op)e->op) || !cd_expr_dtype_is_index(e->a[0]->type) || (e->flags & CD_EXPR_HAS_LOAD)) return 0.5;

@@ -205,7 +205,8 @@ static cycles cycles_of(const statement *s, float *out) {
     const double loads = s->unit + s->same + s->strided, stores = s->store_unit + s->store_strided;
     c.port = (c.arithmetic + more) / PORTS;
     c.move = fmax((loads + s->spills) / LOAD_PORTS, stores + s->spills / 2);
-    const double instructions = c.arithmetic + more + loads + stores + s->spills + (s->strided + s->store_strided) + branches + DIVISION_INSTRUCTIONS * divisions;
+    const double moves = loads + stores + s->spills + s->strided + s->store_strided; /* lanes one by one take two */
+    const double instructions = c.arithmetic + more + moves + branches + DIVISION_INSTRUCTIONS * divisions;
     c.issue = instructions / ISSUE;
     c.chain = chain(s);
     c.calls = elements * (v->divides * (s->vector < 0 ? DIVIDE_SCALAR : DIVIDE_VECTOR) + v->exps * EXP_CYCLES + (v->tanhs + v->calls) * CALL_CYCLES);
@@ -302,7 +303,7 @@ static void one(cd_an *w, int32_t k, work *t) {
     s.lanes = w->nest->vector_bytes / (w->tensor[w->acc[s.n->acc0].tensor].elem);
     if (s.lanes < 1) s.lanes = 1;
     look_around(&s);
-    cd_an_value_of(w, w->ast->node[s.n->ast].e, s.n->parent > 0 ? w->var[w->node[s.n->parent].var].e : NULL, &s.value);
+    cd_facts_value_of(w, w->ast->node[s.n->ast].e, s.n->parent > 0 ? w->var[w->node[s.n->parent].var].e : NULL, &s.value);
     for (uint32_t i = s.n->acc0; i < s.n->acc1; i++) access(&s, &w->acc[i]);
     registers(&s);
     const cycles c = cycles_of(&s, out);
@@ -359,7 +360,7 @@ static void put_threads(const cd_an *w, const work *t, float *out) {
     out[CD_FACT_SERIAL_SHARE] = t->total > 0 ? (float)(t->serial / t->total) : 1;
 }
 
-void cd_an_core(cd_an *w) {
+void cd_facts_core_count(cd_an *w) {
     work t = {0};
     w->out[CD_FACT_WIDTH] = (float)w->nest->vector_bytes;
     for (int32_t k = 1; k < w->n_node; k++)

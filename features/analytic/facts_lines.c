@@ -53,7 +53,7 @@ static int64_t outside(const cd_an_access *a, int32_t node, uint32_t i) {
     return 0;
 }
 
-double cd_an_granules(const cd_an_access *a, int32_t node, int64_t granule, double *width) {
+double cd_facts_lines_count(const cd_an_access *a, int32_t node, int64_t granule, double *width) {
     set s = {.run = a->elem, .n = 1, .span = a->elem, .copies = 1, .bits = (uint64_t)granule};
     for (uint32_t i = 0; i < a->n; i++) {
         if (a->t[i].node >= node) add(&s, a->t[i].stride, a->t[i].reach - (a->n_dim ? outside(a, node, i) : 0), granule);

@@ -68,11 +68,11 @@ static void address(cd_an *w, const cd_an_tensor *t, const cd_expr *const *x, cd
     out->n = 0;
     out->inexact = out->gather = false;
     for (uint32_t d = 0; d < t->rank; d++) {
-        cd_an_form_of(w, x[d], &f);
-        cd_an_form_add(out, &f, t->stride[d], (int32_t)d);
+        cd_facts_affine_of(w, x[d], &f);
+        cd_facts_affine_add(out, &f, t->stride[d], (int32_t)d);
         if (!t->x) continue;
-        cd_an_form_of(w, t->x[2 * d], &f);
-        cd_an_form_add(out, &f, -t->stride[d], (int32_t)d);
+        cd_facts_affine_of(w, t->x[2 * d], &f);
+        cd_facts_affine_add(out, &f, -t->stride[d], (int32_t)d);
     }
 }
 
@@ -129,7 +129,7 @@ static void add_access(reader *r, uint32_t nest, const cd_expr *const *x, uint32
 static void collect(reader *r, const cd_expr *e, double chance) {
     if (!(e->flags & CD_EXPR_HAS_LOAD)) return;
     const bool branch = e->op == CD_CALL && e->n == 3 && !strcmp(e->u.name, "if_then_else");
-    const double first = branch ? cd_an_chance(r->w, e->a[0]) : 1;
+    const double first = branch ? cd_facts_affine_chance(r->w, e->a[0]) : 1;
     for (uint32_t i = 0; i < e->n; i++) collect(r, e->a[i], !branch || !i ? chance : chance * (i == 1 ? first : 1 - first));
     if (e->op == CD_LOAD) add_access(r, (uint32_t)e->u.i, e->a, e->n, false, chance);
 }
@@ -152,7 +152,7 @@ static void find_packed(cd_an *w) {
             if (w->raw[j].tensor == w->raw[k].tensor) w->tensor[w->raw[k].tensor].pack = false;
 }
 
-cdmpp_status cd_an_read(cd_an *w, cdmpp_err *err) {
+cdmpp_status cd_facts_read_nest(cd_an *w, cdmpp_err *err) {
     w->var_of = cd_arena_alloc(&w->arena, w->nest->n_var + 1, sizeof *w->var_of);
     w->tensor_of = cd_arena_alloc(&w->arena, w->nest->n_tensor + 1, sizeof *w->tensor_of);
     w->tensor = cd_arena_alloc(&w->arena, w->nest->n_tensor + 1, sizeof *w->tensor);

@@ -82,7 +82,7 @@ static double unite(const pass *p, uint32_t from, uint32_t to, state *out) {
     return bytes * (double)p->granule;
 }
 
-static void measure(const pass *p, cd_an_access *a, int32_t node) { a->lines = cd_an_granules(a, node, p->granule, &a->width); }
+static void measure(const pass *p, cd_an_access *a, int32_t node) { a->lines = cd_facts_lines_count(a, node, p->granule, &a->width); }
 
 /* A node that fits any of the capacities, with all that is below it: a store, or what skip() left out. */
 static void leaf(pass *p, int32_t k) {
@@ -178,7 +178,7 @@ static double conflicts(const cd_an_access *a, int32_t node, double lines) {
 static bool in_memory(const pass *p, const cd_an_access *a, int32_t k) {
     if (cd_an_stride(a, k)) return true;
     for (uint32_t i = 0; i < a->n; i++)
-        if (a->t[i].node > k && !p->w->node[a->t[i].node].copied && !cd_an_is_vector(p->w, a->t[i].node)) return true;
+        if (a->t[i].node > k && a->t[i].node != CD_AN_HERE && !p->w->node[a->t[i].node].copied && !cd_an_is_vector(p->w, a->t[i].node)) return true;
     return false;
 }
 
@@ -187,9 +187,10 @@ static bool in_memory(const pass *p, const cd_an_access *a, int32_t k) {
 static void crowd(const pass *p, cd_an_access *a, int32_t k, double old) {
     const cd_an_node *n = &p->w->node[k];
     const double again = n->extent * old - a->lines;
-    if (a->crowded || a->copy || old <= 8 || cd_an_is_vector(p->w, k) || again < 0.25 * n->extent * old) return;
+    if (a->crowded || a->copy || a->inside || old <= 8 || cd_an_is_vector(p->w, k) || again < 0.25 * n->extent * old) return;
     a->crowded = true;
-    if (p->bytes[k + 1] <= CROWDED_CACHE && in_memory(p, a, k)) p->w->out[CD_FACT_CONFLICT_LINES] += (float)(again / (n->extent * old) * conflicts(a, k + 1, old) * n->runs * n->extent);
+    if (p->bytes[k + 1] > CROWDED_CACHE || !in_memory(p, a, k)) return;
+    p->w->out[CD_FACT_CONFLICT_LINES] += (float)(again / (n->extent * old) * conflicts(a, k + 1, old) * n->runs * n->extent);
 }
 
 /* Lines that all iterations of a parallel loop read. */
@@ -200,7 +201,7 @@ static void share(const pass *p, int32_t k) {
         const cd_an_access *a = &p->w->acc[i];
         bool still = !a->write && !a->copy && !p->w->tensor[a->tensor].written;
         for (int32_t d = k; d <= cd_an_innermost(p->w, n->var); d++) still = still && !cd_an_stride(a, d);
-        if (still) p->w->out[CD_FACT_LINES_SHARED] += (float)a->lines;
+        if (still && !a->inside) p->w->out[CD_FACT_LINES_SHARED] += (float)a->lines;
     }
 }
 
@@ -317,14 +318,14 @@ static bool few_pages(cd_an *w, const pass *lines) {
     for (uint32_t k = 0; k < w->n_raw; k++) {
         const cd_an_access *a = &w->acc[k];
         if (a->copy || a->inside || a->tensor >= 32) continue;
-        pages[a->tensor] = fmax(pages[a->tensor], cd_an_granules(a, 0, CD_AN_PAGE, &width));
+        pages[a->tensor] = fmax(pages[a->tensor], cd_facts_lines_count(a, 0, CD_AN_PAGE, &width));
     }
     for (uint32_t t = 0; t < 32; t++) w->out[CD_FACT_PAGES_64] += (float)pages[t];
     w->out[CD_FACT_PAGES_2048] = w->out[CD_FACT_PAGES_64];
     return true;
 }
 
-void cd_an_reuse(cd_an *w) {
+void cd_facts_reuse_count(cd_an *w) {
     pass p;
     double cap[MOST];
     const double entries[] = {64.0 * CD_AN_PAGE, 2048.0 * CD_AN_PAGE};
@@ -334,7 +335,7 @@ void cd_an_reuse(cd_an *w) {
     if (!few_pages(w, &p) && start(&p, w, CD_AN_PAGE, entries, 2, p.bytes)) put_pages(&p, w->out);
 }
 
-void cd_an_traffic(cd_an *w, int64_t granule, const double *cap, uint32_t n_cap, double *fetch, double *back) {
+void cd_facts_reuse_traffic(cd_an *w, int64_t granule, const double *cap, uint32_t n_cap, double *fetch, double *back) {
     pass p;
     if (!start(&p, w, granule, cap, n_cap, NULL)) return;
     for (uint32_t c = 0; c < n_cap; c++) fetch[c] = back[c] = 0;

@@ -105,7 +105,8 @@ static void find_out(const cd_an_tensor *t, cd_an_access *a) {
     }
 }
 
-void cd_an_place(cd_an *w, const cd_an_raw *raw, cd_an_access *out) {
+/* An access as a sum over nodes. */
+static void place(cd_an *w, const cd_an_raw *raw, cd_an_access *out) {
     const cd_an_tensor *t = &w->tensor[raw->tensor];
     if (raw->copy) {
         *out = w->acc[raw->first];
@@ -124,6 +125,55 @@ void cd_an_place(cd_an *w, const cd_an_raw *raw, cd_an_access *out) {
     if (t->pack) pack(t, out);
     for (uint32_t i = 0; i < out->n; i++) out->t[i].reach = cd_an_mul(out->t[i].stride, out->t[i].n - 1);
     if (!t->pack) find_out(t, out);
+}
+
+/* ---- neighbours ---- */
+
+static bool same_terms(const cd_an_access *a, const cd_an_access *b) {
+    uint32_t i = 0, j = 0;
+    for (;; i++, j++) {
+        while (i < a->n && a->t[i].node == CD_AN_HERE) i++;
+        if (i == a->n || j == b->n) return i == a->n && j == b->n;
+        if (a->t[i].stride != b->t[j].stride || a->t[i].n != b->t[j].n || a->t[i].node != b->t[j].node) return false;
+    }
+}
+
+/* b lies `step` after the last of a's neighbours, or is its first one: a becomes a row of them. */
+static bool join(cd_an *w, cd_an_access *a, cd_an_access *b) {
+    cd_an_term *here = NULL;
+    const int64_t step = b->c - a->c;
+    for (uint32_t i = 0; i < a->n; i++)
+        if (a->t[i].node == CD_AN_HERE) here = &a->t[i];
+    if (here) {
+        if (step != here->reach + here->stride) return false;
+        here->reach = step;
+        here->n++;
+        return true;
+    }
+    cd_an_term *t = cd_arena_alloc(&w->arena, a->n + 1, sizeof *t);
+    if (!t) return !(w->oom = true);
+    uint32_t at = 0;
+    const int64_t stride = step < 0 ? -step : step;
+    while (at < a->n && a->t[at].stride < stride) at++;
+    memcpy(t, a->t, at * sizeof *t);
+    t[at] = (cd_an_term){stride, 2, stride, CD_AN_HERE, UINT8_MAX};
+    memcpy(t + at + 1, a->t + at, (a->n - at) * sizeof *t);
+    a->t = t;
+    a->n++;
+    if (step < 0) a->c = b->c;
+    return true;
+}
+
+/* Loads of a store that differ by a number: X[i] + X[i + 1] + X[i + 2]. Those that form no row count as if they lay apart or alike. */
+static void find_neighbours(cd_an *w, uint32_t from, uint32_t to) {
+    for (uint32_t j = from + 1; j < to; j++) {
+        cd_an_access *b = &w->acc[j];
+        for (uint32_t i = from; i < j && !b->inside && !b->copy && !b->write; i++) {
+            cd_an_access *a = &w->acc[i];
+            if (a->tensor != b->tensor || a->write || a->copy || a->inside || a->c == b->c || !same_terms(a, b)) continue;
+            b->inside = join(w, a, b);
+        }
+    }
 }
 
 /* ---- nodes ---- */
@@ -195,7 +245,8 @@ static void build_store(builder *b, int32_t k, int32_t parent, double runs, int6
     n->runs = runs;
     n->unroll = unroll;
     n->acc0 = b->raw;
-    for (; b->raw < w->n_raw && w->raw[b->raw].store == k; b->raw++) cd_an_place(w, &w->raw[b->raw], &w->acc[b->raw]);
+    for (; b->raw < w->n_raw && w->raw[b->raw].store == k; b->raw++) place(w, &w->raw[b->raw], &w->acc[b->raw]);
+    find_neighbours(w, w->node[w->n_node - 1].acc0, b->raw);
     close_node(b, w->n_node - 1);
 }
 
@@ -209,7 +260,7 @@ static void build(builder *b, int32_t from, int32_t to, int32_t parent, double r
         }
         if (n->kind == CD_AST_FOR) build_loop(b, k, parent, runs, unroll);
         else if (n->kind == CD_AST_STORE) build_store(b, k, parent, runs, unroll);
-        else if (n->kind == CD_AST_IF) build(b, k + 1, n->end, parent, runs * cd_an_chance(b->w, n->e), unroll);
+        else if (n->kind == CD_AST_IF) build(b, k + 1, n->end, parent, runs * cd_facts_affine_chance(b->w, n->e), unroll);
         else build(b, k + 1, n->end, parent, runs, n->kind == CD_AST_ATTR && n->attr == CD_ATTR_UNROLL_STEP ? n->extent : unroll);
         k = n->end;
     }
@@ -222,7 +273,7 @@ static void find_only(cd_an *w) {
     }
 }
 
-cdmpp_status cd_an_tree(cd_an *w, cdmpp_err *err) {
+cdmpp_status cd_facts_tree_make(cd_an *w, cdmpp_err *err) {
     builder b = {w, 0};
     w->acc = cd_arena_alloc(&w->arena, w->n_raw + 1, sizeof *w->acc);
     cd_an_node *root = w->acc && reserve(w) ? open_node(w, CD_AN_LOOP, -1, -1) : NULL;

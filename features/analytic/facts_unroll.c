@@ -156,7 +156,7 @@ static bool short_enough(const cd_an *w, int32_t k) {
     return c >= 0 && c * (double)v->extent <= MOST_COST;
 }
 
-void cd_an_unroll(cd_an *w) {
+void cd_facts_unroll_loops(cd_an *w) {
     written_out(w, 1, w->n_node);
     for (int32_t k = w->n_node; k-- > 1;) {
         const cd_an_node *n = &w->node[k];

@@ -57,7 +57,7 @@ static void visit(const counter *c, const cd_expr *e, double part);
 
 /* One of two values is computed; the condition is counted, not looked into. */
 static void branch(const counter *c, const cd_expr *e, double part) {
-    const double chance = e->flags & CD_EXPR_HAS_VAR ? cd_an_chance(c->w, e->a[0]) : 1;
+    const double chance = e->flags & CD_EXPR_HAS_VAR ? cd_facts_affine_chance(c->w, e->a[0]) : 1;
     c->v->conditions += part;
     visit(c, e->a[1], part * chance);
     visit(c, e->a[2], part * (1 - chance));
@@ -86,11 +86,13 @@ static void visit(const counter *c, const cd_expr *e, double part) {
 
 static bool plain(const cd_expr *e) {
     if (e->op == CD_LOAD) return true;
-    if (e->op == CD_CALL && e->n == 3 && !strcmp(e->u.name, "if_then_else")) return (plain(e->a[1]) || !(e->a[1]->flags & CD_EXPR_HAS_LOAD)) && (plain(e->a[2]) || !(e->a[2]->flags & CD_EXPR_HAS_LOAD));
-    return false;
+    if (e->op != CD_CALL || e->n != 3 || strcmp(e->u.name, "if_then_else")) return false;
+    for (uint32_t i = 1; i < 3; i++)
+        if ((e->a[i]->flags & CD_EXPR_HAS_LOAD) && !plain(e->a[i])) return false;
+    return true;
 }
 
-void cd_an_value_of(cd_an *w, const cd_expr *e, const cd_expr *inner, cd_an_value *out) {
+void cd_facts_value_of(cd_an *w, const cd_expr *e, const cd_expr *inner, cd_an_value *out) {
     const counter c = {w, inner, out};
     *out = (cd_an_value){.plain = (e->flags & CD_EXPR_HAS_LOAD) && plain(e)};
     visit(&c, e, 1);

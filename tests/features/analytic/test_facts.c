@@ -6,7 +6,7 @@
 #include "made_facts.h"
 
 TEST(columns) {
-    const cd_fact_col *c = cd_fact_cols();
+    const cd_fact_col *c = cd_facts_cols();
     char digest[65];
     for (size_t i = 0; i < CD_N_FACTS; i++) {
         assert_true(c[i].name[0] && c[i].unit[0] && c[i].meaning[0]);
@@ -15,7 +15,7 @@ TEST(columns) {
     assert_string_equal(c[CD_FACT_FETCHED_0].name, "fetched_4k");
     assert_string_equal(c[CD_FACT_FETCHED_0 + CD_N_FACT_CAPACITY - 1].name, "fetched_128m");
     assert_string_equal(c[CD_FACT_WRITTEN_0].name, "written_4k");
-    cd_fact_cols_digest(digest);
+    cd_facts_cols_digest(digest);
     assert_int_equal(strlen(digest), 64);
 }
 
@@ -27,7 +27,7 @@ TEST(manual) {
     assert_non_null(f);
     text[fread(text, 1, sizeof text - 1, f)] = 0;
     fclose(f);
-    cd_fact_cols_print(&b);
+    cd_facts_cols_print(&b);
     assert_false(b.oom);
     assert_non_null(strstr(text, b.p));
     cd_buf_free(&b);
@@ -203,6 +203,33 @@ static void test_example(void **state) {
     cd_arena_free(&a);
 }
 
+static void any(void *ctx, const cd_nest *nest) {
+    cd_facts *facts = ctx;
+    float x[CD_N_FACTS];
+    cdmpp_err err = {0};
+    const cdmpp_status st = cd_facts_cpu(facts, nest, x, &err);
+    if (st == CDMPP_EUNSUPPORTED) return;
+    assert_ok(st);
+    for (size_t k = 0; k < CD_N_FACTS; k++) assert_true(isfinite(x[k]) && x[k] >= 0);
+}
+
+/* The tasks of the fuzz target: gathers, scalars, odd types and shapes. */
+TEST(odd_tasks) {
+    made_facts_room r = {0};
+    cdmpp_err err = {0};
+    cd_facts *facts;
+    size_t n = 0;
+    assert_ok(cd_task_registry_new(&r.tasks, &err));
+    assert_ok(cd_task_registry_load(r.tasks, "tests/fuzz/program.tasks.json", &err));
+    assert_ok(cd_program_new(&r.program, &err));
+    assert_ok(cd_facts_new(&facts, &err));
+    for (size_t k = 0; k < cd_task_registry_count(r.tasks); k++) n += made_facts_each(&r, k, 8, any, facts);
+    assert_true(n > 0);
+    cd_facts_free(facts);
+    cd_program_free(r.program);
+    cd_task_registry_free(r.tasks);
+}
+
 static void quiet(void *ctx, const cd_nest *nest) {
     cd_facts *facts = ctx;
     float x[CD_N_FACTS];
@@ -239,4 +266,4 @@ static void test_faults(void **state) {
     cd_arena_free(&a);
 }
 
-TESTS(made_facts_up, made_facts_down, columns, manual, test_laws, test_refused, test_packed, test_example, test_no_heap_after_warm_up, test_faults)
+TESTS(made_facts_up, made_facts_down, columns, manual, test_laws, test_refused, test_packed, test_example, odd_tasks, test_no_heap_after_warm_up, test_faults)

@@ -22,13 +22,21 @@ static int64_t address_of(const walk *k, const cd_an_raw *r) {
     return at;
 }
 
-/* The same by the nodes of the tree. */
-static int64_t placed_at(const walk *k, const cd_an_access *a) {
+static bool falls(const cd_an_raw *r, int32_t var) {
+    for (uint32_t i = 0; i < r->n; i++)
+        if (r->t[i].var == var && r->t[i].k < 0) return true;
+    return false;
+}
+
+/* The same by the nodes of the tree, whose strides are above 0: a digit that falls is counted from its end. */
+static int64_t placed_at(const walk *k, const cd_an_raw *r, const cd_an_access *a) {
     int64_t at = a->c;
     for (uint32_t i = 0; i < a->n; i++) {
+        if (a->t[i].node == CD_AN_HERE) continue; /* a row of neighbours: this is the first */
         const cd_an_var *v = &k->w.var[k->w.node[a->t[i].node].var];
         const uint32_t digit = v->n_digit - 1 - (uint32_t)(a->t[i].node - v->node);
-        at += a->t[i].stride * ((int64_t)k->sim->in.var[v->e->u.i] / (digit ? v->cut[digit - 1] : 1) % a->t[i].n);
+        const int64_t value = (int64_t)k->sim->in.var[v->e->u.i] / (digit ? v->cut[digit - 1] : 1) % a->t[i].n;
+        at += a->t[i].stride * (falls(r, k->w.node[a->t[i].node].var) ? a->t[i].n - 1 - value : value);
     }
     return at;
 }
@@ -39,7 +47,7 @@ static void one_access(void *ctx, int32_t node, uint32_t tensor, int64_t bytes) 
     bool found = false;
     for (uint32_t i = 0; i < k->w.n_raw && !found; i++) {
         const cd_an_raw *r = &k->w.raw[i];
-        found = r->store == node && k->w.tensor[r->tensor].nest == tensor && !r->copy && address_of(k, r) == bytes && placed_at(k, &k->w.acc[i]) == bytes;
+        found = r->store == node && k->w.tensor[r->tensor].nest == tensor && !r->copy && address_of(k, r) == bytes && placed_at(k, r, &k->w.acc[i]) == bytes;
     }
     k->checked++;
     k->wrong += !found;
@@ -54,8 +62,8 @@ static void follow(void *ctx, const cd_nest *nest) {
     memset(&sim, 0, sizeof sim);
     sim.address = one_access;
     sim.ctx = k;
-    assert_ok(cd_an_read(&k->w, &err));
-    assert_ok(cd_an_tree(&k->w, &err));
+    assert_ok(cd_facts_read_nest(&k->w, &err));
+    assert_ok(cd_facts_tree_make(&k->w, &err));
     assert_true(lru_run(&sim, nest, 2000000));
     cd_arena_free(&k->w.arena);
 }
@@ -122,7 +130,7 @@ TEST(lines_are_counted) {
         if (rows) for (uint32_t i = 0; i < a.n; i++) t[i].node = 1;
         for (uint32_t i = 0; i < a.n; i++) t[i].reach = t[i].stride * (t[i].n - 1);
         double n = 0, width;
-        const double got = cd_an_granules(&a, 1, 64, &width), truth = mean(&a, 0, 0, &n) / n;
+        const double got = cd_facts_lines_count(&a, 1, 64, &width), truth = mean(&a, 0, 0, &n) / n;
         if (rows && fabs(got - truth) > 1e-9) fail_msg("program %d: %g lines, %g", k, got, truth);
         exact += fabs(got - truth) < 1e-9;
         ratio += got / truth;

@@ -48,9 +48,9 @@ static void compare(void *ctx, const cd_nest *nest) {
     memset(&sim, 0, sizeof sim);
     sim.n_cap = CAPS;
     for (int k = 0; k < CAPS; k++) cap[k] = 64.0 * (double)(sim.cap[k] = 16L << k);
-    assert_ok(cd_an_read(&w, &err));
-    assert_ok(cd_an_tree(&w, &err));
-    cd_an_traffic(&w, CD_AN_LINE, cap, CAPS, fetch, back);
+    assert_ok(cd_facts_read_nest(&w, &err));
+    assert_ok(cd_facts_tree_make(&w, &err));
+    cd_facts_reuse_traffic(&w, CD_AN_LINE, cap, CAPS, fetch, back);
     assert_false(w.oom);
     if (!lru_run(&sim, nest, 2000000)) fail_msg("%s", sim.in.why ? sim.in.why : "too many lines");
     const double lines = (double)sim.n;

@@ -6,7 +6,7 @@
 
 #define MADE_IN(name, ...) "{\"name\": \"" name "\", \"shape\": [" #__VA_ARGS__ "], \"dtype\": \"float32\"}"
 
-enum { MADE_F_MATMUL, MADE_F_MATMUL_RELU, MADE_F_CONV, MADE_F_DEPTHWISE, MADE_F_NORM, MADE_F_TRANSPOSE, MADE_F_RESHAPE, MADE_F_BATCH, MADE_F_TASKS };
+enum { MADE_F_MATMUL, MADE_F_MATMUL_RELU, MADE_F_CONV, MADE_F_DEPTHWISE, MADE_F_NORM, MADE_F_TRANSPOSE, MADE_F_RESHAPE, MADE_F_BATCH, MADE_F_STENCIL, MADE_F_ROWS, MADE_F_FLAT, MADE_F_TASKS };
 
 static const char *const made_facts[MADE_F_TASKS] = {
     MADE_MATMUL(16, 32, 24, ""),
@@ -26,6 +26,12 @@ static const char *const made_facts[MADE_F_TASKS] = {
     "\"ops\": [" MADE_IN("A", 32, 12) ", {\"name\": \"F\", \"axis\": [[\"i\", 0, 24], [\"j\", 0, 16]], \"body\": \"A[(i*16 + j) // 12, (i*16 + j) % 12] + 1.0\"}]",
     "\"ops\": [" MADE_IN("A", 4, 16, 16) "," MADE_IN("B", 4, 16, 16) ", {\"name\": \"C\", \"axis\": [[\"b\", 0, 4], [\"i\", 0, 16], [\"j\", 0, 16]],"
     "\"reduce_axis\": [[\"k\", 0, 16]], \"reduce\": \"sum\", \"body\": \"A[b, i, k]*B[b, j, k]\"}]",
+    /* neighbours in a row; elements of rows that lie apart */
+    "\"ops\": [" MADE_IN("X", 20, 48) ", {\"name\": \"Y\", \"axis\": [[\"i\", 0, 20], [\"j\", 0, 32]], \"body\": \"X[i, j] + X[i, j + 2] + X[i, j + 1]\"}]",
+    "\"ops\": [" MADE_IN("X", 40, 64) ", {\"name\": \"Y\", \"axis\": [[\"i\", 0, 20], [\"j\", 0, 16]],"
+    "\"body\": \"X[i, j] + X[i, j + 16] + X[i, j + 32] + X[i + 20, j]\"}]",
+    /* a variable that is divided here and whole there */
+    "\"ops\": [" MADE_IN("A", 12, 32) "," MADE_IN("B", 384) ", {\"name\": \"F\", \"axis\": [[\"i\", 0, 384]], \"body\": \"A[i // 32, i % 32]*B[383 - i]\"}]",
 };
 
 typedef struct {
