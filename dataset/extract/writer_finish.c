@@ -39,7 +39,7 @@ static cdmpp_status set_facts_names(const cd_h5 *h, cdmpp_err *err) {
     const char *path = cd_layout[CD_LAYOUT_ARRAY_FACTS].path;
     char names[CD_LAYOUT_NAMES], digest[65];
     cd_layout_facts_names(names);
-    cd_fact_cols_digest(digest);
+    cd_facts_cols_digest(digest);
     CD_TRY(cd_h5_set_text(h, path, CD_LAYOUT_ATTR_FACTS, digest, err));
     return cd_h5_set_text(h, path, CD_LAYOUT_ATTR_NAMES, names, err);
 }

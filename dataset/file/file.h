@@ -31,7 +31,7 @@
 /* Why a program has no facts. */
 typedef enum cd_facts_state { CD_FACTS_THERE, CD_FACTS_GPU, CD_FACTS_UNSUPPORTED, CD_FACTS_ABSENT } cd_facts_state;
 /* "a GPU program"; a state that no version writes: "of an unknown state". */
-const char *cd_facts_state_text(uint8_t state);
+const char *cd_layout_facts_text(uint8_t state);
 
 typedef struct cd_dataset {
     size_t n, n_row;
@@ -250,7 +250,7 @@ bool cd_layout_optional(cd_layout_array a);
 /* Is it one of the two arrays of steps, of facts? */
 bool cd_layout_of_steps(cd_layout_array a);
 bool cd_layout_of_facts(cd_layout_array a);
-/* Attributes of /facts/value: the names of its columns, one a line, and their digest (cd_fact_cols_digest). */
+/* Attributes of /facts/value: the names of its columns, one a line, and their digest (cd_facts_cols_digest). */
 #define CD_LAYOUT_ATTR_NAMES "names"
 #define CD_LAYOUT_ATTR_FACTS "digest"
 enum { CD_LAYOUT_NAMES = 8192 };

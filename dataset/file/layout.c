@@ -95,7 +95,7 @@ bool cd_layout_optional(cd_layout_array a) { return a == CD_LAYOUT_ARRAY_KIND ||
 void cd_layout_facts_names(char out[CD_LAYOUT_NAMES]) {
     size_t at = 0;
     for (size_t i = 0; i < CD_N_FACTS; i++) {
-        const int n = snprintf(out + at, CD_LAYOUT_NAMES - at, "%s%s", i ? "\n" : "", cd_fact_cols()[i].name);
+        const int n = snprintf(out + at, CD_LAYOUT_NAMES - at, "%s%s", i ? "\n" : "", cd_facts_cols()[i].name);
         assert(n > 0 && at + (size_t)n < CD_LAYOUT_NAMES); /* a table of this size has shorter names */
         at += (size_t)n;
     }
@@ -104,13 +104,13 @@ void cd_layout_facts_names(char out[CD_LAYOUT_NAMES]) {
 cdmpp_status cd_layout_check_facts(const cd_h5 *h, cdmpp_err *err) {
     const char *path = cd_layout[CD_LAYOUT_ARRAY_FACTS].path;
     char want[65], have[65];
-    cd_fact_cols_digest(want);
+    cd_facts_cols_digest(want);
     CD_TRY(cd_h5_get_text(h, path, CD_LAYOUT_ATTR_FACTS, have, sizeof have, err));
     if (!strcmp(want, have)) return CDMPP_OK;
     return fail(h, path, CD_FAIL(err, ESCHEMA, "facts of loop nests: expected columns of digest %.12s..., found %.12s...: extract the logs again", want, have), err);
 }
 
-const char *cd_facts_state_text(uint8_t state) {
+const char *cd_layout_facts_text(uint8_t state) {
     static const char *const text[] = {"it has facts", "a GPU program", "extents or addresses that are not constants",
                                        "rejected by its target, or from a file of an earlier version"};
     return state < sizeof text / sizeof *text ? text[state] : "of an unknown state";

@@ -35,9 +35,9 @@ void cd_model_facts_put_device(cd_buf *b, const cd_device_numbers *d) {
 
 void cd_model_facts_put(cd_buf *b) {
     char digest[65];
-    cd_fact_cols_digest(digest);
+    cd_facts_cols_digest(digest);
     cd_buf_putf(b, "\"facts\":{\"input_version\":%d,\"digest\":\"%s\",\"columns\":[", CD_FACTS_INPUT_VERSION, digest);
-    for (size_t c = 0; c < CD_N_FACTS; c++) cd_buf_putf(b, "%s\"%s\"", c ? "," : "", cd_fact_cols()[c].name);
+    for (size_t c = 0; c < CD_N_FACTS; c++) cd_buf_putf(b, "%s\"%s\"", c ? "," : "", cd_facts_cols()[c].name);
     cd_buf_puts(b, "]},");
 }
 
@@ -52,7 +52,7 @@ cdmpp_status cd_model_facts_check(const cd_json *model, cdmpp_err *err) {
     if (version != CD_FACTS_INPUT_VERSION)
         return CD_FAIL(err, EMODEL, "expected facts of input version %d, found %" PRId64 ": train the model again", CD_FACTS_INPUT_VERSION, version);
     CD_TRY(cd_json_need_str(facts, "digest", &have, err));
-    cd_fact_cols_digest(want);
+    cd_facts_cols_digest(want);
     if (!cd_str_is(have, want))
         return CD_FAIL(err, EMODEL, "facts of loop nests: this program computes %.16s..., the model was trained on %.*s...: train it again", want,
                        (int)(have.n < 16 ? have.n : 16), have.p);

@@ -216,7 +216,7 @@ static cdmpp_status no_facts(const cd_training_set *t, size_t first, cdmpp_err *
     }
     return cd_err_key(err, CD_FAIL(err, ENODATA, "%zu of %zu programs have no facts of their loop nests (line %llu of %.80s: %s); --set filter.facts=true leaves them out", n,
                                    all, (unsigned long long)t->d->source_line[first], t->d->source_name[t->d->source_file[first]],
-                                   cd_facts_state_text(t->d->facts_state[first])), "train.facts");
+                                   cd_layout_facts_text(t->d->facts_state[first])), "train.facts");
 }
 
 static cdmpp_status fill_analytic(cd_training_set *t, cdmpp_err *err) {

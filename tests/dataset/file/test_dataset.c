@@ -332,8 +332,8 @@ TEST(facts) {
     assert_string_equal(with->content_digest, d->content_digest); /* the same data */
     cd_dataset_free(d);
     cd_dataset_free(with);
-    assert_string_equal(cd_facts_state_text(CD_FACTS_GPU), "a GPU program");
-    assert_string_equal(cd_facts_state_text(77), "of an unknown state");
+    assert_string_equal(cd_layout_facts_text(CD_FACTS_GPU), "a GPU program");
+    assert_string_equal(cd_layout_facts_text(77), "of an unknown state");
 }
 
 /* A file of an earlier version, made by removing what it did not have, and one with facts of other columns. */

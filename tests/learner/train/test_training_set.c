@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "fault.h"
 #include "learner/train/training_set.h"
 #include "made_set_file.h"
 
@@ -94,6 +95,10 @@ TEST(some_without_facts) {
     for (size_t i = 0; i < d->n; i++) assert_true(cd_facts_input_has(&t.view, i) == (i >= 3));
     assert_true(t.analytic[4 * CD_N_ANALYTIC + 3] < t.analytic[5 * CD_N_ANALYTIC + 3]); /* the faster device computes faster */
     cd_training_set_free(&t);
+    FAULT_SWEEP(f, 5) {
+        f.st = cd_training_set_make(&t, &c, d, NULL, &f.err);
+        cd_training_set_free(&t);
+    }
     cd_dataset *without = NULL;
     assert_ok(cd_dataset_load(&path, 1, &without, &err));
     assert_status(cd_training_set_make(&t, &c, without, NULL, &err), CDMPP_EMODEL);
