@@ -287,7 +287,7 @@ TEST(facts) {
     cd_dataset *d = NULL;
     const char *path = whole(NULL);
     size_t n[4] = {0};
-    assert_ok(cd_dataset_load_within(&path, 1, &(cd_dataset_options){.facts = true}, &d, &err));
+    assert_ok(cd_dataset_load_within(&path, 1, &(cd_dataset_options){.facts = true, .as_written = true}, &d, &err));
     for (size_t i = 0; i < d->n; i++) {
         const float *row = d->row + d->row_ptr[i] * CD_N_COL;
         const uint8_t want = d->error[i] == CD_LABEL_REJECTED ? CD_FACTS_ABSENT : d->is_gpu[i] ? CD_FACTS_GPU : (int)(row[0] * 64) % 8 == 3 ? CD_FACTS_UNSUPPORTED : CD_FACTS_THERE;

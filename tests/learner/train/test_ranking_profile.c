@@ -128,8 +128,7 @@ static void answers_of_other_folds_stay_out(void **s) {
     assert_memory_equal(a, b, t.n_oof * sizeof *a);
     bytes(k, &x);
     bytes(other, &y);
-    assert_int_equal(x.n, y.n);
-    assert_memory_not_equal(x.p, y.p, x.n);
+    assert_true(x.n != y.n || memcmp(x.p, y.p, x.n));
     cd_buf_free(&x);
     cd_buf_free(&y);
     cd_mem_free(b);
