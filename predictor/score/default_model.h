@@ -9,7 +9,7 @@
 #include "profiler/describe/describe.h"
 
 /* Name and version: the version grows when the recipe or the carried records change. */
-#define CD_DEFAULT_MODEL "cdmpp-default-1.cdmpp"
+#define CD_DEFAULT_MODEL "cdmpp-default-2.cdmpp"
 
 struct cd_log;
 
