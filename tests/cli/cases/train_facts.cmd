@@ -20,7 +20,7 @@ train --set train.facts=columns --checkpoint kept --out 2.cdmpp 2>err.txt; echo 
 # what is said where something is missing or does not fit
 train --set train.facts=prior --set model.members=[sums] --out x.cdmpp >/dev/null; echo "status $?" # which reads none
 cdmpp-predict --cost-model x.cdmpp --info | grep -c '"facts":"prior"'
-train --set train.facts=prior --set train.objective=rank --out x.cdmpp; echo "status $?"
+train --set train.facts=prior --set train.objective=rank --out x.cdmpp 2>err; echo "status $?"; sed "s|$ROOT/||" err >&2
 predict() { cdmpp-predict --quiet --cost-model prior.cdmpp "$@"; echo "status $?"; }
 predict --export onnx --out m.onnx
 predict --tasks "$K" --explain "$HELD:1" >explained.txt; tail -n 1 explained.txt
