@@ -52,7 +52,8 @@ cat >machine.json <<'X'
  "contention": {"peak_bytes_per_s": 1.2e10, "beside": 1.02, "turn": 2.01, "pairs": 21, "error": 0.05}}
 X
 each machine '' machine.json cdmpp-partition link show bad
-cdmpp-partition -q --network matmul-matmul-add --cost-model "$ROOT/tests/golden/model_v1.cdmpp" --as zen5-avx2 --trials 1 --min-us 0 --margin 0 --save-plan plan.json >/dev/null
+cp "$ROOT/tests/golden/model_v1.cdmpp" model.cdmpp # the plan names the model: without the path of this clone
+cdmpp-partition -q --network matmul-matmul-add --cost-model model.cdmpp --as zen5-avx2 --trials 1 --min-us 0 --margin 0 --save-plan plan.json >/dev/null
 each plan '' plan.json cdmpp-partition -q --network matmul-matmul-add --plan bad
 cat >space.yaml <<'X'
 tune: {trials: 9, budget: train.rounds, min_budget: 2, max_budget: 18}
