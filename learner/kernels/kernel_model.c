@@ -1,15 +1,15 @@
-/* Boosted trees for each type of kernel. They learn the logarithm of the time over a plain guess from operations and bytes: so a kernel
- * that is larger than all samples still takes longer. */
+/* Boosted trees for each type of kernel. They learn the logarithm of the time over the analytic time of its program, or, where that is unknown, over a
+ * plain guess from operations and bytes: so a kernel that is larger than all samples still takes longer. */
 #include <math.h>
 #include <string.h>
 
 #include "learner/kernels/kernels.h"
 #include "learner/trees/trees.h"
 
-enum { ROUNDS = 200 };
+enum { ROUNDS = 200, COLUMNS = CD_KERNEL_WIDTH + 1 };
 
 typedef struct part {
-    const char *type;
+    const char *type;           /* NULL: all types, for kernels of those with too few samples; only of samples with an analytic time */
     size_t n;                   /* samples that it was trained on */
     cd_xgb *gbt;                /* NULL: too few samples */
     double bias;                /* mean of what it learns */
@@ -19,25 +19,32 @@ struct cd_kernel_model {
     cd_arena arena;
     size_t n, cap;
     part *part;                 /* (n) */
+    part any;
 };
 
 void cd_kernel_model_free(cd_kernel_model *m) {
     if (!m) return;
     for (size_t k = 0; k < m->n; k++) cd_xgb_free(m->part[k].gbt);
+    cd_xgb_free(m->any.gbt);
     cd_arena_free(&m->arena);
     cd_mem_free(m);
 }
 
 /* Seconds at 10 G operations and 10 GB a second; any fixed numbers would do. */
-static double guess(const cd_kernel *k) { return 1e-9 + (k->x[0] + k->x[1] + k->x[2] + k->x[3]) * 1e-10; }
+static double plain_guess(const cd_kernel *k) { return 1e-9 + (k->x[0] + k->x[1] + k->x[2] + k->x[3]) * 1e-10; }
+static double guess(const cd_kernel *k) { return k->analytic_s > 0 ? k->analytic_s : plain_guess(k); }
 
+/* The last column: how much slower the program is than its operations and bytes alone would be; NaN: trees take it as missing. */
 static void put_row(const cd_kernel *k, float *row) {
     for (size_t c = 0; c < CD_KERNEL_WIDTH; c++) row[c] = (float)log1p(k->x[c]);
+    row[CD_KERNEL_WIDTH] = k->analytic_s > 0 ? (float)log(k->analytic_s / plain_guess(k)) : NAN;
 }
 
 static bool is_trained_on(const cd_kernel_sample *v, const char *type, int skip) {
     return !v->held && (skip < 0 || cd_kernel_fold(v->root) != skip) && (!type || !strcmp(v->kernel.type, type));
 }
+
+static bool is_of(const part *p, const cd_kernel_sample *v, int skip) { return is_trained_on(v, p->type, skip) && (p->type || v->kernel.analytic_s > 0); }
 
 /* ---- training ---- */
 
@@ -46,7 +53,7 @@ static const cd_xgb_param param[] = {{"max_depth", "5"}, {"eta", "0.1"}, {"min_c
 static cdmpp_status boost(part *p, const float *x, const double *y, size_t n, float *score, cdmpp_err *err) {
     cd_xgb_data *d = NULL;
     float *grad = score + n, *hess = score + 2 * n;
-    cdmpp_status st = cd_xgb_data_new(x, n, CD_KERNEL_WIDTH, 1, &d, err);
+    cdmpp_status st = cd_xgb_data_new(x, n, COLUMNS, 1, &d, err);
     if (!st) st = cd_xgb_new(d, NULL, param, sizeof param / sizeof *param, &p->gbt, err);
     for (int r = 0; !st && r < ROUNDS; r++) {
         st = cd_xgb_scores(p->gbt, d, score, err);
@@ -58,18 +65,18 @@ static cdmpp_status boost(part *p, const float *x, const double *y, size_t n, fl
 }
 
 static cdmpp_status train_part(const cd_kernel_samples *s, int skip, part *p, cdmpp_err *err) {
-    float *x = cd_mem_alloc((p->n + 1) * (CD_KERNEL_WIDTH + 3) * sizeof *x);
+    float *x = cd_mem_alloc((p->n + 1) * (COLUMNS + 3) * sizeof *x);
     double *y = cd_mem_alloc((p->n + 1) * sizeof *y);
     cdmpp_status st = x && y ? CDMPP_OK : CD_FAIL(err, ENOMEM, "kernels");
     size_t n = 0;
     for (size_t i = 0; !st && i < s->n; i++) {
         const cd_kernel_sample *v = &s->v[i];
-        if (!is_trained_on(v, p->type, skip)) continue;
-        put_row(&v->kernel, x + n * CD_KERNEL_WIDTH);
+        if (!is_of(p, v, skip)) continue;
+        put_row(&v->kernel, x + n * COLUMNS);
         y[n] = log(v->seconds / guess(&v->kernel));
         p->bias += y[n++] / (double)p->n;
     }
-    if (!st) st = boost(p, x, y, n, x + n * CD_KERNEL_WIDTH, err);
+    if (!st) st = boost(p, x, y, n, x + n * COLUMNS, err);
     cd_mem_free(x);
     cd_mem_free(y);
     return st;
@@ -84,6 +91,7 @@ static part *find(const cd_kernel_model *m, const char *type) {
 static cdmpp_status count(const cd_kernel_samples *s, int skip, cd_kernel_model *m, cdmpp_err *err) {
     for (size_t i = 0; i < s->n; i++) {
         if (!is_trained_on(&s->v[i], NULL, skip)) continue;
+        m->any.n += is_of(&m->any, &s->v[i], skip);
         part *p = find(m, s->v[i].kernel.type);
         if (!p) {
             if (CD_GROW_IN(&m->arena, m->part, m->n, m->cap)) return CD_FAIL(err, ENOMEM, "kernels");
@@ -103,6 +111,7 @@ cdmpp_status cd_kernel_model_train(const cd_kernel_samples *s, int skip, cd_kern
     cdmpp_status st = count(s, skip, m, err);
     for (size_t k = 0; !st && k < m->n; k++)
         if (m->part[k].n >= CD_KERNEL_LEAST) st = train_part(s, skip, &m->part[k], err);
+    if (!st && skip < 0 && m->any.n >= CD_KERNEL_LEAST) st = train_part(s, skip, &m->any, err); /* cross-validation looks for types with few samples */
     if (st) cd_kernel_model_free(m);
     else *out = m;
     return st;
@@ -110,13 +119,18 @@ cdmpp_status cd_kernel_model_train(const cd_kernel_samples *s, int skip, cd_kern
 
 /* ---- predicting ---- */
 
+bool cd_kernel_model_knows(const cd_kernel_model *m, const char *type) {
+    const part *p = find(m, type);
+    return p && p->gbt;
+}
+
 cdmpp_status cd_kernel_model_predict(const cd_kernel_model *m, const cd_kernel *k, double *seconds, cdmpp_err *err) {
-    const part *p = find(m, k->type);
-    float row[CD_KERNEL_WIDTH], score;
+    const part *p = cd_kernel_model_knows(m, k->type) || !(k->analytic_s > 0) ? find(m, k->type) : &m->any;
+    float row[COLUMNS], score;
     *seconds = (double)NAN;
     if (!p || !p->gbt) return CDMPP_OK;
     put_row(k, row);
-    CD_TRY(cd_xgb_predict(p->gbt, row, 1, CD_KERNEL_WIDTH, &score, err));
+    CD_TRY(cd_xgb_predict(p->gbt, row, 1, COLUMNS, &score, err));
     *seconds = exp((double)score + p->bias) * guess(k);
     return CDMPP_OK;
 }
@@ -138,7 +152,7 @@ cdmpp_status cd_kernel_model_score(const cd_kernel_model *m, const cd_kernel_sam
     return CDMPP_OK;
 }
 
-cdmpp_status cd_kernel_model_network(const cd_kernel_model *m, const cd_workload *w, double *out, double *sum, cdmpp_err *err) {
+cdmpp_status cd_kernel_model_network(const cd_kernel_model *m, const cd_workload *w, const double *analytic, double *out, double *sum, cdmpp_err *err) {
     cd_arena a = {0};
     cdmpp_status st = CDMPP_OK;
     *sum = 0;
@@ -147,6 +161,7 @@ cdmpp_status cd_kernel_model_network(const cd_kernel_model *m, const cd_workload
         out[g] = (double)NAN;
         if (w->group[g].task != CD_GRAPH_NONE) {
             st = cd_kernel_of(w, g, &a, &k, err);
+            if (analytic && isfinite(analytic[w->group[g].task])) k.analytic_s = analytic[w->group[g].task];
             if (!st) st = cd_kernel_model_predict(m, &k, &out[g], err);
         }
         if (!w->group[g].weights) *sum += out[g];

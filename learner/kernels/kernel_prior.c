@@ -24,6 +24,7 @@ struct cd_kernel_prior {
 };
 
 size_t cd_kernel_prior_count(const cd_kernel_prior *p) { return p->n; }
+const cd_kernel *cd_kernel_prior_at(const cd_kernel_prior *p, size_t i) { return &p->v[i].kernel; }
 
 void cd_kernel_prior_free(cd_kernel_prior *p) {
     if (!p) return;

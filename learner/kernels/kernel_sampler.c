@@ -6,7 +6,7 @@
 
 #include "learner/kernels/kernels.h"
 
-enum { FIRST = 100, PER_ROUND = 20, AROUND = 4, TRIES = 200, HELD = 20, SEARCH = 10000 };
+enum { FIRST = 100, PER_ROUND = 20, AROUND = 4, TRIES = 200, HELD = 20, SEARCH = 10000, EACH = 2, EACH_TRIES = 6 };
 
 typedef struct sampler {
     const cd_kernel_prior *p;
@@ -38,14 +38,15 @@ static bool is_over(sampler *x) {
 /* ---- one draw ---- */
 
 /* Each group of the network that is new is a sample. *added: how many. */
-static cdmpp_status add_all(sampler *x, const cd_workload *w, const double *seconds, cd_kernel_sample v, size_t *added) {
+static cdmpp_status add_all(sampler *x, const cd_workload *w, const cd_kernel_time *t, cd_kernel_sample v, size_t *added) {
     cd_arena a = {0};
     cdmpp_status st = CDMPP_OK;
     for (uint32_t g = 0; !st && g < w->n_group; g++) {
-        if (w->group[g].task == CD_GRAPH_NONE || w->group[g].weights || !isfinite(seconds[g])) continue;
+        if (w->group[g].task == CD_GRAPH_NONE || w->group[g].weights || !isfinite(t[g].seconds)) continue;
         st = cd_kernel_of(w, g, &a, &v.kernel, x->err);
         if (st || is_known(x->s, &v.kernel)) continue;
-        v.seconds = seconds[g];
+        v.seconds = t[g].seconds;
+        v.kernel.analytic_s = t[g].analytic_s;
         st = cd_kernel_samples_add(x->s, &v, x->err);
         *added += !st;
     }
@@ -69,11 +70,11 @@ static cdmpp_status any_new(sampler *x, const cd_workload *w, bool *out) {
 }
 
 static cdmpp_status measure(sampler *x, const cd_workload *w, const cd_kernel_sample *v, size_t *added) {
-    double *seconds = cd_mem_alloc((w->n_group + 1) * sizeof *seconds);
+    cd_kernel_time *t = cd_mem_alloc((w->n_group + 1) * sizeof *t);
     cdmpp_err own = {0};
-    if (!seconds) return CD_FAIL(x->err, ENOMEM, "kernels");
-    cdmpp_status st = x->c->time(x->c->ctx, w, v->draw, seconds, &own);
-    if (!st) st = add_all(x, w, seconds, *v, added);
+    if (!t) return CD_FAIL(x->err, ENOMEM, "kernels");
+    cdmpp_status st = x->c->time(x->c->ctx, w, v->draw, t, &own);
+    if (!st) st = add_all(x, w, t, *v, added);
     else if (st == CDMPP_EINTERRUPTED || st == CDMPP_EIO || st == CDMPP_ENOMEM) {
         if (x->err) *x->err = own;
     } else {
@@ -81,7 +82,7 @@ static cdmpp_status measure(sampler *x, const cd_workload *w, const cd_kernel_sa
         x->out->why = own;
         st = CDMPP_OK;
     }
-    cd_mem_free(seconds);
+    cd_mem_free(t);
     return st;
 }
 
@@ -106,11 +107,36 @@ static cdmpp_status draw(sampler *x, const cd_kernel_sample *around, const char 
     return st;
 }
 
+/* ---- every type ---- */
+
+static size_t samples_of(const sampler *x, const char *type) {
+    size_t n = 0;
+    for (size_t i = 0; i < x->s->n; i++) n += !x->s->v[i].held && !strcmp(x->s->v[i].kernel.type, type);
+    return n;
+}
+
+static bool is_first(const cd_kernel_prior *p, size_t i) {
+    for (size_t k = 0; k < i; k++)
+        if (!strcmp(cd_kernel_prior_at(p, k)->type, cd_kernel_prior_at(p, i)->type)) return false;
+    return true;
+}
+
+/* A type that few kernels of the networks have would be missed by chance. What cannot be had in some tries is left. */
+static cdmpp_status draw_types(sampler *x) {
+    for (size_t i = 0; i < cd_kernel_prior_count(x->p); i++) {
+        const char *type = cd_kernel_prior_at(x->p, i)->type;
+        if (!is_first(x->p, i)) continue;
+        for (size_t k = 0; k < EACH_TRIES * CD_KERNEL_LEAST && samples_of(x, type) < EACH * CD_KERNEL_LEAST && !is_over(x); k++) CD_TRY(draw(x, NULL, type, 0));
+    }
+    x->idle = 0;
+    return CDMPP_OK;
+}
+
 /* ---- where the error is large ---- */
 
 typedef struct place {
     size_t sample;
-    double error;
+    double error;               /* times the seconds that kernels of its type take in the networks: what it does to their sums */
 } place;
 
 static int by_error(const void *a, const void *b) {
@@ -125,6 +151,20 @@ static bool is_listed(const cd_kernel_samples *s, const place *v, size_t n, cons
     return false;
 }
 
+/* Seconds of all kernels of the type that the networks have, by the mean of its samples. */
+static double seconds_of_type(const sampler *x, const char *type) {
+    double sum = 0;
+    size_t n = 0, there = 0;
+    for (size_t i = 0; i < x->s->n; i++) {
+        const cd_kernel_sample *v = &x->s->v[i];
+        if (v->held || v->root != v->draw || strcmp(v->kernel.type, type)) continue;
+        sum += v->seconds;
+        n++;
+    }
+    for (size_t i = 0; i < cd_kernel_prior_count(x->p); i++) there += !strcmp(cd_kernel_prior_at(x->p, i)->type, type);
+    return n ? sum / (double)n * (double)there : 0;
+}
+
 /* Errors of the samples of one fold, by a model that does not know them. Of a type that it has no answer for, the first sample stands for all. */
 static cdmpp_status look(sampler *x, int fold, place *v, size_t *n) {
     cd_kernel_model *m;
@@ -136,13 +176,13 @@ static cdmpp_status look(sampler *x, int fold, place *v, size_t *n) {
         if (s->held || cd_kernel_fold(s->root) != fold || !strcmp(s->kernel.type, "LayoutTransform")) continue;
         st = cd_kernel_model_predict(m, &s->kernel, &t, x->err);
         const double e = isnan(t) ? HUGE_VAL : fabs(t / s->seconds - 1);
-        if (!st && e > x->o.target && !(isnan(t) && is_listed(x->s, v, *n, s->kernel.type))) v[(*n)++] = (place){i, e};
+        if (!st && e > x->o.target && !(isnan(t) && is_listed(x->s, v, *n, s->kernel.type))) v[(*n)++] = (place){i, isinf(e) ? e : e * seconds_of_type(x, s->kernel.type)};
     }
     cd_kernel_model_free(m);
     return st;
 }
 
-/* A round: the worst ones first. Samples may move while others are added, so the one to draw around is copied. */
+/* A round: those that do the most to the networks' sums first. Samples may move while others are added, so the one to draw around is copied. */
 static cdmpp_status round_of(sampler *x, uint32_t round) {
     place *v = cd_mem_alloc((x->s->n + 1) * sizeof *v);
     cdmpp_status st = v ? CDMPP_OK : CD_FAIL(x->err, ENOMEM, "kernels");
@@ -155,6 +195,7 @@ static cdmpp_status round_of(sampler *x, uint32_t round) {
             const cd_kernel_sample s = x->s->v[v[i].sample];
             const bool few = isinf(v[i].error);
             st = draw(x, few ? NULL : &s, few ? s.kernel.type : NULL, round);
+            if (!st && x->idle && !is_over(x)) st = draw(x, NULL, NULL, round); /* all that is near to it is known */
         }
     for (size_t k = n * x->o.around; !st && k < x->o.per_round * x->o.around && !is_over(x); k++) st = draw(x, NULL, NULL, round); /* too few are wrong */
     cd_mem_free(v);
@@ -196,6 +237,7 @@ cdmpp_status cd_kernel_sample_run(const cd_kernel_prior *p, const cd_kernel_cloc
     if (!x.o.around) x.o.around = AROUND;
     go_on(&x);
     while (x.roots < x.o.first && !is_over(&x)) CD_TRY(draw(&x, NULL, NULL, 0));
+    CD_TRY(draw_types(&x));
     for (;;) {
         CD_TRY(train_and_score(&x));
         if (is_good(&x)) return CDMPP_OK; /* end: TARGET */

@@ -36,6 +36,7 @@ static cdmpp_status read_sample(cd_arena *a, const char *text, size_t n, cd_kern
     v->kernel.type = cd_str_dup(a, type);
     if (!v->kernel.type) return CD_FAIL(err, ENOMEM, "samples");
     CD_TRY(cd_json_need_reals(top, "x", CD_KERNEL_WIDTH, CD_KERNEL_WIDTH, 0, 1e30, CD_JSON_ANY, v->kernel.x, &width, err));
+    if (cd_json_get(top, "analytic_s")) CD_TRY(cd_json_need_real(top, "analytic_s", 0, 1e9, &v->kernel.analytic_s, err));
     CD_TRY(cd_json_need_real(top, "seconds", 1e-15, 1e9, &v->seconds, err));
     CD_TRY(cd_json_need_count(top, "draw", &v->draw, err));
     CD_TRY(cd_json_need_count(top, "root", &v->root, err));
@@ -106,6 +107,7 @@ static void put_sample(cd_buf *b, const cd_kernel_sample *v) {
     cd_json_write_member_str(&w, "type", v->kernel.type);
     cd_json_write_key(&w, "x");
     cd_json_write_reals(&w, v->kernel.x, CD_KERNEL_WIDTH);
+    if (v->kernel.analytic_s > 0) cd_json_write_member_real(&w, "analytic_s", v->kernel.analytic_s);
     cd_json_write_member_real(&w, "seconds", v->seconds);
     cd_json_write_member_int(&w, "draw", (int64_t)v->draw);
     cd_json_write_member_int(&w, "root", (int64_t)v->root);

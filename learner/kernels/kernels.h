@@ -12,8 +12,9 @@
  *   (1) a type is the operators of a kernel: "Conv+BatchNormalization+Relu"; each type has a booster of its own;
  *   (2) one draw in five of those around the networks' own sizes is held out: it is in no training and does not say where to sample. Sampling
  *       ends when `within` of the held out times (20 at least) are predicted to +-`target`, or the budget is spent;
- *   (3) where to sample is said by five-fold cross-validation of the others, draws near to each other in one fold. Of a type with too few
- *       draws to tell, more are drawn around the networks' own sizes; none of these is held out;
+ *   (3) where to sample is said by five-fold cross-validation of the others, draws near to each other in one fold: where the error times the seconds that
+ *       kernels of the type take in the networks is the largest. Of a type with too few
+ *       draws to tell, more are drawn around the networks' own sizes; none of these is held out. Before the first training each type has some draws;
  *   (4) samples are lines of a file that only grows. A run that was killed goes on with the same command.
  * One thread. Seconds. */
 #ifndef CD_KERNELS_H
@@ -26,12 +27,13 @@ enum { CD_KERNEL_WIDTH = 13 };
 typedef struct cd_kernel {
     const char *type;
     double x[CD_KERNEL_WIDTH];  /* cd_kernel_column_name; sizes as they are, not as logarithms */
+    double analytic_s;          /* of the program that the back end chooses (cd_program_select_estimate); 0: unknown. Not part of what a kernel is */
 } cd_kernel;
 const char *cd_kernel_column_name(size_t k);
-/* The kernel of a group that has a task; its type in the arena. Errors: ENOMEM. */
+/* The kernel of a group that has a task, without an analytic time; its type in the arena. Errors: ENOMEM. */
 cdmpp_status cd_kernel_of(const cd_workload *w, uint32_t group, cd_arena *a, cd_kernel *out, cdmpp_err *err);
 
-/* ---- samples (kernel_samples.c): JSON lines {"type", "x": [..], "seconds", "draw", "root", "round", "held"} ---- */
+/* ---- samples (kernel_samples.c): JSON lines {"type", "x": [..], "analytic_s", "seconds", "draw", "root", "round", "held"}; analytic_s may be absent ---- */
 typedef struct cd_kernel_sample {
     cd_kernel kernel;
     double seconds;
@@ -63,7 +65,9 @@ typedef struct cd_kernel_model cd_kernel_model;
 enum { CD_KERNEL_FOLDS = 5, CD_KERNEL_LEAST = 5 };
 cdmpp_status cd_kernel_model_train(const cd_kernel_samples *s, int skip, CD_GIVE cd_kernel_model **out, cdmpp_err *err);
 void cd_kernel_model_free(CD_TAKE cd_kernel_model *m); /* NULL is fine */
-/* NaN: no samples of the type, or fewer than CD_KERNEL_LEAST. Errors: EBACKEND, ENOMEM. */
+/* Has the type CD_KERNEL_LEAST samples? */
+bool cd_kernel_model_knows(const cd_kernel_model *m, const char *type);
+/* Of a type that it does not know, a kernel with an analytic time is predicted from all types together; without one NaN. Errors: EBACKEND, ENOMEM. */
 cdmpp_status cd_kernel_model_predict(const cd_kernel_model *m, const cd_kernel *k, double *seconds, cdmpp_err *err);
 static inline int cd_kernel_fold(uint64_t root) { return (int)(cd_rng_at(0x6b65726e, root) % CD_KERNEL_FOLDS); }
 
@@ -74,8 +78,9 @@ typedef struct cd_kernel_score {
 } cd_kernel_score;
 /* Of the held out samples. */
 cdmpp_status cd_kernel_model_score(const cd_kernel_model *m, const cd_kernel_samples *s, double target, cd_kernel_score *out, cdmpp_err *err);
-/* out (w->n_group): NaN where a group has no answer. *sum: of the groups of the network that run, NaN with one unknown. Errors: as predict. */
-cdmpp_status cd_kernel_model_network(const cd_kernel_model *m, const cd_workload *w, double *out, double *sum, cdmpp_err *err);
+/* analytic (w->n_task): analytic times of the tasks, NaN for none; NULL: none is known. out (w->n_group): NaN where a group has no answer. *sum: of the groups
+ * of the network that run, NaN with one unknown. Errors: as predict. */
+cdmpp_status cd_kernel_model_network(const cd_kernel_model *m, const cd_workload *w, const double *analytic, double *out, double *sum, cdmpp_err *err);
 
 /* ---- what is drawn (kernel_prior.c) ---- */
 typedef struct cd_kernel_prior cd_kernel_prior;
@@ -91,12 +96,19 @@ cdmpp_status cd_kernel_prior_draw(const cd_kernel_prior *p, uint64_t seed, uint6
 /* The type that the draw `root` is of. */
 const char *cd_kernel_prior_type(const cd_kernel_prior *p, uint64_t seed, uint64_t root);
 size_t cd_kernel_prior_count(const cd_kernel_prior *p);
+/* Kernel i < count of the networks. */
+CD_KEEP const cd_kernel *cd_kernel_prior_at(const cd_kernel_prior *p, size_t i);
 
 /* ---- the loop (kernel_sampler.c) ---- */
+typedef struct cd_kernel_time {
+    double seconds;             /* NaN: none */
+    double analytic_s;          /* 0: unknown */
+} cd_kernel_time;
+
 typedef struct cd_kernel_clock {
     void *ctx;
-    /* seconds (w->n_group) of each group of the network; NaN: none. EINTERRUPTED, EIO and ENOMEM end the sampling; what else fails is left out. */
-    cdmpp_status (*time)(void *ctx, const cd_workload *w, uint64_t draw, double *seconds, cdmpp_err *err);
+    /* out (w->n_group): of each group of the network. EINTERRUPTED, EIO and ENOMEM end the sampling; what else fails is left out. */
+    cdmpp_status (*time)(void *ctx, const cd_workload *w, uint64_t draw, cd_kernel_time *out, cdmpp_err *err);
     double (*now)(void *ctx);   /* for the budget */
 } cd_kernel_clock;
 
@@ -126,17 +138,23 @@ typedef struct cd_kernel_sampled {
 /* Errors: EINTERRUPTED (samples so far are in the file), those of the calls above. */
 cdmpp_status cd_kernel_sample_run(const cd_kernel_prior *p, const cd_kernel_clock *c, const cd_kernel_sampler_options *o, cd_kernel_samples *s, cd_kernel_sampled *out, cdmpp_err *err);
 
-/* ---- our executor as the clock: each task gets the best of `trials` random schedules; times are those in place, between neighbours ---- */
+/* ---- our executor as the clock: each task gets the best of `trials` schedules, those with the least analytic time of `pool` random ones. The same task
+ * always gets the same candidates. Times are those in place, between neighbours ---- */
 typedef struct cd_kernel_executor {
     CD_KEEP cd_measure *measure;
     const char *target;
     cd_hardware hardware;
     int threads;                /* 1: the thread's own time, without that of other programs on the machine */
     uint32_t trials;            /* 0: 8 */
+    uint32_t pool;              /* with `device`, as of cd_program_select_options */
+    CD_KEEP const cd_device *device;
+    uint64_t seed;
     double budget_s;            /* of the passes of a network; 0: 0.1 */
     const volatile sig_atomic_t *stop;
 } cd_kernel_executor;
 cd_kernel_clock cd_kernel_executor_clock(CD_KEEP cd_kernel_executor *x);
-/* Also the time of a pass of the whole network. seconds (w->n_group). */
-cdmpp_status cd_kernel_executor_time(const cd_kernel_executor *x, const cd_workload *w, uint64_t seed, double *seconds, double *pass_s, cdmpp_err *err);
+/* Without running: analytic (w->n_task) of each task, NaN for none. Errors: ENOMEM, EINTERRUPTED. */
+cdmpp_status cd_kernel_executor_estimate(const cd_kernel_executor *x, const cd_workload *w, double *analytic, cdmpp_err *err);
+/* Also the time of a pass of the whole network. out (w->n_group). */
+cdmpp_status cd_kernel_executor_time(const cd_kernel_executor *x, const cd_workload *w, cd_kernel_time *out, double *pass_s, cdmpp_err *err);
 #endif

@@ -19,6 +19,7 @@ static const cd_option table[] = {
     {"check", 0, NULL, CD_OPTION_FLAG, AT(check), NULL, WHAT, NULL}, /* what is done without it */
     {"stats", 0, "FILE", CD_OPTION_OUTPUT, AT(stats), "*.jsonl", WHAT, "Also write statistics of every measurement, one JSON object a line"},
     {"trials", 0, "N", CD_OPTION_INT, AT(trials), "1..1000000", WHAT, "draw: different programs of a task (default: 10). corun --group: groups (default: 10)"},
+    {"pool", 0, "N", CD_OPTION_INT, AT(pool), "1..1000000", WHAT, "kernels, curves, --ops: of N random schedules of a task measure the --trials with the least analytic time (default: 256; 1: the first --trials that are drawn)"},
     {"seed", 0, "N", CD_OPTION_INT, AT(seed), "0..2000000000", WHAT, "draw: of the random schedules (default: 0). corun --group: of the groups"},
     {"group", 0, "N", CD_OPTION_INT, AT(corun_group), "2..4", WHAT, "corun: groups of N of the programs, each group measured and predicted from the pairs"},
     {"pairs", 0, "CSV", CD_OPTION_FILE, AT(pairs), "*.csv", WHAT, "corun --group: the pairs are in this file of corun --out (default: they are measured first)"},

@@ -9,6 +9,7 @@
 #include <signal.h>
 
 #include "base/cli/cli.h"
+#include "profiler/describe/describe.h"
 #include "profiler/network/workload/workload.h"
 #include "profiler/records/records.h"
 
@@ -26,6 +27,7 @@ typedef struct cd_main_profile {
     const char *cache, *cflags;
     /* draw, sweep, corun (main_profile_variants.c) */
     int trials, seed;
+    int pool;                   /* random schedules of a task from which the analytic time chooses; 0: the default */
     const char *factor, *plot;
     int corun_group;            /* corun: programs of a group; 0: pairs */
     const char *pairs;
@@ -90,6 +92,11 @@ cd_measure_options cd_main_profile_measure_options(const cd_main_profile *o);
 int cd_main_profile_source(const cd_main_profile *o);
 /* The usual hardware of a target. */
 cd_hardware cd_main_profile_hardware(const char *target);
+/* Random schedules of a task from which the analytic time chooses. */
+uint32_t cd_main_profile_pool(const cd_main_profile *o);
+/* What the analytic time needs: this processor, measured (two seconds), in *e, with so many cores in use. NULL: no pool is wanted, or the processor cannot be
+ * described, which is told. */
+const cd_device *cd_main_profile_pool_device(const cd_main_profile *o, int threads, cd_describe_entry *e);
 /* Logs what it hears; bad items are counted in o->bad. */
 cd_record_listener cd_main_profile_listener(cd_main_profile *o);
 /* The text, or with --json the JSON in its envelope, to standard output; freed. */

@@ -147,14 +147,14 @@ typedef struct answer {
     double predicted_s, measured_s; /* NaN: none */
 } answer;
 
-/* Does an earlier group without an answer have this type? */
-static cdmpp_status is_told(work *k, const cd_workload *w, const double *each, uint32_t group, const char *type, bool *out) {
+/* Does an earlier group have this type? */
+static cdmpp_status is_told(work *k, const cd_workload *w, uint32_t group, const char *type, bool *out) {
     cd_arena a = {0};
     cdmpp_status st = CDMPP_OK;
     *out = false;
     for (uint32_t g = 0; !st && g < group && !*out; g++) {
         cd_kernel x;
-        if (w->group[g].task == CD_GRAPH_NONE || !isnan(each[g])) continue;
+        if (w->group[g].task == CD_GRAPH_NONE) continue;
         st = cd_kernel_of(w, g, &a, &x, k->err);
         *out = !st && !strcmp(x.type, type);
     }
@@ -162,35 +162,45 @@ static cdmpp_status is_told(work *k, const cd_workload *w, const double *each, u
     return st;
 }
 
-/* Each type without an answer, and each operator without a definition, is told once for each network. */
-static cdmpp_status tell_unknown(work *k, const cd_workload *w, const double *each) {
+/* Each type that the model does not know, and each operator without a definition, is told once for each network. */
+static cdmpp_status tell_unknown(work *k, const cd_kernel_model *m, const cd_workload *w, const double *each) {
     cd_arena a = {0};
     cdmpp_status st = CDMPP_OK;
     for (uint32_t i = 0; i < w->n_unsupported; i++) cd_log_put(k->o->log, CD_LOG_WARNING, "%.60s: %.60s: %.100s", w->graph->name, w->unsupported[i].op, w->unsupported[i].reason);
     for (uint32_t g = 0; !st && g < w->n_group; g++) {
         cd_kernel x;
         bool told;
-        if (w->group[g].task == CD_GRAPH_NONE || !isnan(each[g])) continue;
+        if (w->group[g].task == CD_GRAPH_NONE) continue;
         st = cd_kernel_of(w, g, &a, &x, k->err);
-        if (!st) st = is_told(k, w, each, g, x.type, &told);
-        if (!st && !told) cd_log_put(k->o->log, CD_LOG_WARNING, "%.60s: too few samples of %.200s", w->graph->name, x.type);
+        if (st || cd_kernel_model_knows(m, x.type)) continue;
+        st = is_told(k, w, g, x.type, &told);
+        if (!st && !told) cd_log_put(k->o->log, CD_LOG_WARNING, "%.60s: too few samples of %.200s%s", w->graph->name, x.type, isnan(each[g]) ? "" : ", all types answer for it");
     }
     cd_arena_free(&a);
     return st;
 }
 
+/* Runs the network. */
+static cdmpp_status measure_one(work *k, const cd_workload *w, double *pass_s) {
+    cd_kernel_time *t = cd_mem_alloc((w->n_group + 1) * sizeof *t);
+    if (!t) return CD_FAIL(k->err, ENOMEM, "networks");
+    const cdmpp_status st = cd_kernel_executor_time(&k->x, w, t, pass_s, k->err);
+    cd_mem_free(t);
+    return st;
+}
+
 static cdmpp_status predict_one(work *k, const cd_kernel_model *m, const cd_graph *g, answer *out) {
     cd_workload *w = NULL;
-    double *each = NULL;
+    double *each = NULL, *analytic;
     *out = (answer){(double)NAN, (double)NAN};
     CD_TRY(cd_workload_build(g, &k->wo, &w, k->err));
-    cdmpp_status st = (each = cd_mem_zalloc(w->n_group + 1, sizeof *each)) ? CDMPP_OK : CD_FAIL(k->err, ENOMEM, "networks");
-    if (!st) st = cd_kernel_model_network(m, w, each, &out->predicted_s, k->err);
-    if (!st && isnan(out->predicted_s)) {
-        k->o->bad++;
-        st = tell_unknown(k, w, each);
-    }
-    if (!st && k->o->measure) st = cd_kernel_executor_time(&k->x, w, (uint64_t)k->o->seed, each, &out->measured_s, k->err);
+    cdmpp_status st = (each = cd_mem_zalloc(w->n_group + w->n_task + 1, sizeof *each)) ? CDMPP_OK : CD_FAIL(k->err, ENOMEM, "networks");
+    analytic = each ? each + w->n_group : NULL;
+    if (!st && k->x.device) st = cd_kernel_executor_estimate(&k->x, w, analytic, k->err);
+    if (!st) st = cd_kernel_model_network(m, w, k->x.device ? analytic : NULL, each, &out->predicted_s, k->err);
+    if (!st && isnan(out->predicted_s)) k->o->bad++;
+    if (!st) st = tell_unknown(k, m, w, each);
+    if (!st && k->o->measure) st = measure_one(k, w, &out->measured_s);
     cd_mem_free(each);
     cd_workload_free(w);
     return st;
@@ -250,12 +260,15 @@ static cdmpp_status predict(work *k) {
 cdmpp_status cd_main_profile_kernels(cd_main_profile *o, cdmpp_err *err) {
     cd_measure_options mo = cd_main_profile_measure_options(o);
     work k = {.o = o, .err = err};
+    cd_describe_entry here;
     mo.threads = o->threads > 0 ? o->threads : 1;
     mo.jobs = o->jobs;
     k.hardware = cd_target_hardware(false, mo.threads, 64);
     k.wo = (cd_workload_options){.target = target_of(o), .hardware = &k.hardware, .rules = o->fusion_rules ? &k.rules : NULL};
-    k.x = (cd_kernel_executor){.target = target_of(o), .hardware = k.hardware, .threads = mo.threads, .trials = (uint32_t)o->trials, .budget_s = o->budget_ms * 1e-3, .stop = o->stop};
+    k.x = (cd_kernel_executor){.target = target_of(o), .hardware = k.hardware, .threads = mo.threads, .trials = (uint32_t)o->trials, .pool = cd_main_profile_pool(o),
+                                .seed = (uint64_t)o->seed, .budget_s = o->budget_ms * 1e-3, .stop = o->stop};
     cdmpp_status st = cd_measure_open(&mo, &k.x.measure, err);
+    if (!st) k.x.device = cd_main_profile_pool_device(o, mo.threads, &here);
     if (!st) st = read_networks(&k);
     if (!st && o->fusion_rules) st = read_rules(&k);
     if (!st) st = is_sample(o) ? sample(&k) : predict(&k);

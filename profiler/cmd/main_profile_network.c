@@ -142,10 +142,27 @@ static cd_measure_options measure_options(const cd_main_profile *o, cd_hardware 
     return m;
 }
 
+enum { POOL = 256 };
+
+uint32_t cd_main_profile_pool(const cd_main_profile *o) { return o->pool ? (uint32_t)o->pool : POOL; }
+
+const cd_device *cd_main_profile_pool_device(const cd_main_profile *o, int threads, cd_describe_entry *e) {
+    cdmpp_err why = {0};
+    if (cd_main_profile_pool(o) <= (o->trials > 1 ? (uint32_t)o->trials : 1)) return NULL;
+    if (cd_describe_cpu("", true, e, &why)) {
+        cd_log_put(o->log, CD_LOG_WARNING, "random schedules are measured as they come, as this processor could not be described: %.150s", why.msg);
+        return NULL;
+    }
+    e->device.cores_used = threads;
+    return &e->device;
+}
+
 /* Free *x, after an error too. */
 static cdmpp_status make_programs(cd_main_profile *o, const cd_hardware *hw, cd_measure *m, cd_network_programs *x, cdmpp_err *err) {
     const cd_network_source s = source_of(o);
-    const cd_program_select_options po = {.log = o->operand.v, .n_log = o->operand.n, .trials = (uint32_t)o->trials, .seed = (uint64_t)o->seed, .target = target_of(o),
+    cd_describe_entry here;
+    const cd_program_select_options po = {.log = o->operand.v, .n_log = o->operand.n, .trials = (uint32_t)o->trials, .pool = cd_main_profile_pool(o),
+                                          .device = cd_main_profile_pool_device(o, (int)hw->num_cores, &here), .seed = (uint64_t)o->seed, .target = target_of(o),
                                           .hardware = *hw, .threads = (int)hw->num_cores, .measure = m, .stop = o->stop};
     const cd_record_listener l = cd_main_profile_listener(o);
     cd_fusion_rules rules = {0};

@@ -1,8 +1,10 @@
 /* For each task of a network the fastest program: candidates come from given records, from logs, or from random schedules; they are
  * built in batches and measured one after the other. */
-#include "profiler/runtime/single/single.h"
-
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "profiler/runtime/single/single_internal.h"
 
 enum { BATCH = 32, TRIALS = 4 };
 
@@ -12,7 +14,8 @@ typedef struct {
     bool from_log;
     const char *text;
     size_t len;
-    double cost_s;              /* of logs: to choose by */
+    double cost_s;              /* to choose by: of logs what they say, of drawn ones the analytic time where there is a pool */
+    size_t number;              /* in which order they were drawn */
     bool layout;                /* the record's parameters are packed */
 } candidate;
 
@@ -25,6 +28,7 @@ typedef struct {
     candidate *c;               /* (n, cap) */
     size_t n, cap;
     cd_record_maker maker;
+    cd_program_pool *pool;      /* NULL: the first schedules that are drawn are tried */
 } selector;
 
 static void drop(cd_program_select_task *t) { cd_record_program_free(&t->job); }
@@ -123,21 +127,49 @@ static cdmpp_status add(selector *p, candidate c, cdmpp_err *err) {
 static cdmpp_status add_drawn(selector *p, const char *line, size_t len, cdmpp_err *err) {
     cd_record r;
     cd_arena a = {0};
-    candidate c = {.task = CD_GRAPH_NONE};
+    candidate c = {.task = CD_GRAPH_NONE, .number = p->n};
+    cdmpp_status st = CDMPP_OK;
     if (!cd_record_read(&a, line, len, &r, NULL)) c.task = task_of(p, r.workload_key);
+    const bool wanted = c.task != CD_GRAPH_NONE && !p->best[c.task].text;
+    if (wanted && p->pool) st = cd_program_pool_seconds(p->pool, cd_task_registry_at(p->w->tasks, p->w->task[c.task].task), &r, &c.cost_s, err);
     cd_arena_free(&a);
-    if (c.task == CD_GRAPH_NONE || p->best[c.task].text) return CDMPP_OK;
+    if (!wanted || st) return st;
     CD_TRY(keep_text(p, &c, line, len, err));
     return add(p, c, err);
 }
 
+static int by_cost(const void *a, const void *b) {
+    const candidate *x = a, *y = b;
+    if (x->task != y->task) return x->task < y->task ? -1 : 1;
+    if (x->cost_s != y->cost_s) return x->cost_s < y->cost_s ? -1 : 1;
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+/* Of the candidates from `first` on, the `trials` cheapest of each task stay. */
+static void keep_cheapest(selector *p, size_t first) {
+    const uint32_t trials = p->o->trials ? p->o->trials : TRIALS;
+    size_t kept = first;
+    uint32_t of_task = 0;
+    if (p->n > first) qsort(p->c + first, p->n - first, sizeof *p->c, by_cost);
+    for (size_t k = first; k < p->n; k++) {
+        of_task = k > first && p->c[k].task == p->c[k - 1].task ? of_task + 1 : 0;
+        if (!of_task && isfinite(p->c[k].cost_s)) p->out->task[p->c[k].task].analytic_s = p->c[k].cost_s;
+        if (of_task < trials) p->c[kept++] = p->c[k];
+    }
+    p->n = kept;
+}
+
 static cdmpp_status draw_rest(selector *p, cdmpp_err *err) {
-    const cd_random_schedules_options o = {.trials = p->o->trials ? p->o->trials : TRIALS, .seed = p->o->seed, .target = p->o->target, .hardware = p->o->hardware};
+    const uint32_t trials = p->o->trials ? p->o->trials : TRIALS;
+    const cd_random_schedules_options o = {.trials = p->pool && p->o->pool > trials ? p->o->pool : trials, .seed = p->o->seed, .target = p->o->target, .hardware = p->o->hardware};
+    const size_t first = p->n;
     cd_random_schedules *d = NULL;
     cd_buf line = {0};
     cdmpp_status st = cd_random_schedules_new(p->w->tasks, &o, &d, err);
     while (!st) {
         cdmpp_err why = {0};
+        if (p->o->stop && *p->o->stop) st = CD_FAIL(err, EINTERRUPTED, "while schedules were drawn");
+        if (st) break;
         cd_buf_clear(&line);
         const cdmpp_status drawn = cd_random_schedules_next(d, &line, &why);
         if (drawn == CDMPP_ENOMEM || line.oom) st = CD_FAIL(err, ENOMEM, "schedules");
@@ -145,6 +177,7 @@ static cdmpp_status draw_rest(selector *p, cdmpp_err *err) {
         else if (!line.n) break;
         else st = add_drawn(p, line.p, line.n, err);
     }
+    if (!st && p->pool) keep_cheapest(p, first);
     cd_buf_free(&line);
     cd_random_schedules_free(d);
     return st;
@@ -240,20 +273,45 @@ static cdmpp_status try_all(selector *p, cdmpp_err *err) {
 }
 
 /* Tasks without any candidate keep the status "no schedule". */
-static cdmpp_status run(selector *p, cdmpp_err *err) {
+static cdmpp_status prepare(selector *p, cdmpp_err *err) {
     const uint32_t n = p->w->n_task;
     p->out->n = n;
     p->out->task = cd_mem_zalloc(n + 1, sizeof *p->out->task);
     p->best = CD_NEWN(&p->arena, candidate, n + 1);
     if (!p->out->task || !p->best) return CD_FAIL(err, ENOMEM, "%u tasks", n);
-    for (uint32_t k = 0; k < n; k++) p->out->task[k].status = CD_FAIL(&p->out->task[k].err, EUNSUPPORTED, "no schedule");
+    for (uint32_t k = 0; k < n; k++) {
+        p->out->task[k].status = CD_FAIL(&p->out->task[k].err, EUNSUPPORTED, "no schedule");
+        p->out->task[k].analytic_s = (double)NAN;
+    }
     CD_TRY(cd_program_new(&p->maker.program, err));
+    return p->o->pool && p->o->device ? cd_program_pool_new(p->o->device, &p->pool, err) : CDMPP_OK;
+}
+
+static cdmpp_status run(selector *p, cdmpp_err *err) {
+    CD_TRY(prepare(p, err));
     CD_TRY(take_lines(p, err));
     CD_TRY(read_logs(p, err));
-    for (uint32_t k = 0; k < n; k++)
+    for (uint32_t k = 0; k < p->out->n; k++)
         if (p->best[k].text) CD_TRY(add(p, p->best[k], err));
     CD_TRY(draw_rest(p, err));
     return try_all(p, err);
+}
+
+static void close_all(selector *p) {
+    cd_program_pool_free(p->pool);
+    cd_program_free(p->maker.program);
+    cd_arena_free(&p->arena);
+}
+
+cdmpp_status cd_program_select_estimate(const cd_workload *w, const cd_program_select_options *o, double *analytic_s, cdmpp_err *err) {
+    cd_program_select none = {0};
+    selector p = {.w = w, .o = o, .out = &none};
+    cdmpp_status st = prepare(&p, err);
+    if (!st) st = draw_rest(&p, err);
+    for (uint32_t k = 0; !st && k < w->n_task; k++) analytic_s[k] = none.task[k].analytic_s;
+    close_all(&p);
+    cd_mem_free(none.task);
+    return st;
 }
 
 cdmpp_status cd_program_select_run(const cd_workload *w, const cd_program_select_options *o, cd_program_select **out, cdmpp_err *err) {
@@ -261,8 +319,7 @@ cdmpp_status cd_program_select_run(const cd_workload *w, const cd_program_select
     p.out = cd_mem_zalloc(1, sizeof *p.out);
     if (!p.out) return CD_FAIL(err, ENOMEM, "programs");
     const cdmpp_status st = run(&p, err);
-    cd_program_free(p.maker.program);
-    cd_arena_free(&p.arena);
+    close_all(&p);
     if (st) cd_program_select_free(p.out);
     else *out = p.out;
     return st;

@@ -4,6 +4,7 @@
  * callers are the commands of profiler, and partition. */
 #ifndef CD_PROFILER_RUNTIME_SINGLE_DOOR_H
 #define CD_PROFILER_RUNTIME_SINGLE_DOOR_H
+#include "features/device/device.h"
 #include "profiler/network/workload/workload.h"
 #include "profiler/records/records.h"
 
@@ -120,6 +121,7 @@ void cd_executor_plan_counts(const cd_executor *r, uint32_t *calls, uint32_t *wa
  *
  *   logs  ──> best record of a task ─┐
  *   none: `trials` random schedules ─┴> compiled, measured ──> the fastest of each task
+ *         (or of `pool` random ones those with the least analytic time)
  *
  *   (1) schedules of logs are compiled and measured here like all others: a time
  *       from elsewhere only chooses among records;
@@ -137,6 +139,8 @@ typedef struct cd_program_select_options {
     size_t n_line;
     bool reference;             /* also build each task without a schedule, and compare what programs compute with it */
     uint32_t trials;            /* of a task without a record; 0: 4 */
+    uint32_t pool;              /* above `trials`: of so many random schedules the `trials` with the least analytic time are tried */
+    CD_KEEP const cd_device *device; /* for the analytic time; NULL: no pool */
     uint64_t seed;
     const char *target;
     cd_hardware hardware;
@@ -149,6 +153,7 @@ typedef struct cd_program_select_task {
     cd_record_program job;              /* the chosen one; only where status is OK */
     cd_measure_item item;       /* with its object and times */
     uint32_t tried, failed;
+    double analytic_s;          /* the least of the pool; NaN: none */
     bool from_log;
     bool unpacked;              /* (4) */
     cdmpp_status status;
@@ -164,6 +169,9 @@ typedef struct cd_program_select {
 /* Errors: EIO (a log that cannot be read), EINTERRUPTED, those of cd_measure_build, ENOMEM. */
 cdmpp_status cd_program_select_run(const cd_workload *w, const cd_program_select_options *o, CD_GIVE cd_program_select **out, cdmpp_err *err);
 void cd_program_select_free(CD_TAKE cd_program_select *p); /* NULL is fine */
+/* What is known without building or running anything: analytic_s (w->n_task) of each task, the least of the pool, NaN for none. Logs and lines are not read.
+ * Errors: EINTERRUPTED, ENOMEM, ESCHEMA (the device). */
+cdmpp_status cd_program_select_estimate(const cd_workload *w, const cd_program_select_options *o, double *analytic_s, cdmpp_err *err);
 
 /* Time of an operator against its size: one network at several sizes becomes a table of curves.
  *

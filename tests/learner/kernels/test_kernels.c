@@ -27,6 +27,7 @@ typedef struct machine {
     double noise, tick;         /* each call advances the clock by tick */
     double at;
     const char *wild;           /* kernels of this type take anything up to twice as long */
+    bool analytic;              /* programs are of very different quality, which the analytic time knows */
     size_t calls, fail_at;      /* fail_at: the call that is interrupted; 0: none */
 } machine;
 
@@ -35,7 +36,10 @@ static double law(const cd_kernel *k) {
     return 2e-6 + k->x[0] * idle / (20e9 * (k->x[9] > 1 ? 1 : 1.5)) + (k->x[1] + k->x[2] + k->x[3]) / 15e9;
 }
 
-static cdmpp_status clock_time(void *ctx, const cd_workload *w, uint64_t draw, double *seconds, cdmpp_err *e) {
+/* How many times slower its program is: a number that no size tells. */
+static double luck(const cd_kernel *k) { return exp(2 * cd_rng_unit(7, (uint64_t)(k->x[0] + 3 * k->x[3] + 7 * k->x[1]))); }
+
+static cdmpp_status clock_time(void *ctx, const cd_workload *w, uint64_t draw, cd_kernel_time *out, cdmpp_err *e) {
     machine *m = ctx;
     cd_arena a = {0};
     m->at += m->tick;
@@ -44,7 +48,8 @@ static cdmpp_status clock_time(void *ctx, const cd_workload *w, uint64_t draw, d
         cd_kernel k;
         assert_ok(cd_kernel_of(w, g, &a, &k, &err));
         const bool wild = m->wild && !strncmp(k.type, m->wild, strlen(m->wild));
-        seconds[g] = law(&k) * exp(m->noise * (2 * cd_rng_unit(draw, g) - 1)) * (wild ? 1 + cd_rng_unit(draw, 100 + g) : 1);
+        out[g] = (cd_kernel_time){law(&k) * exp(m->noise * (2 * cd_rng_unit(draw, g) - 1)) * (wild ? 1 + cd_rng_unit(draw, 100 + g) : 1), 0};
+        if (m->analytic) out[g].seconds *= luck(&k), out[g].analytic_s = 1.3 * law(&k) * luck(&k);
     }
     cd_arena_free(&a);
     return CDMPP_OK;
@@ -187,9 +192,9 @@ TEST(test_budget) {
     tmp_dir d = tmp_make();
     machine m = {.noise = 0.01, .tick = 1};
     size_t n, held = 0, roots = 0, later = 0;
-    const cd_kernel_sampled r = run(tmp_path(&d, "k.jsonl"), &m, (cd_kernel_sampler_options){.seconds = 120, .first = 60, .per_round = 5, .target = 0.001}, &n);
+    const cd_kernel_sampled r = run(tmp_path(&d, "k.jsonl"), &m, (cd_kernel_sampler_options){.seconds = 240, .first = 100, .per_round = 5, .target = 0.001}, &n);
     assert_int_equal(r.end, CD_KERNEL_END_SECONDS);
-    assert_int_equal(m.calls, 120);
+    assert_int_equal(m.calls, 240);
     cd_kernel_samples s;
     assert_ok(cd_kernel_samples_open(tmp_path(&d, "k.jsonl"), false, on_bad, NULL, &s, &err));
     for (size_t i = 0; i < s.n; i++) {
@@ -201,7 +206,7 @@ TEST(test_budget) {
         for (size_t k = 0; k < i && !known; k++) known = s.v[k].draw == s.v[i].root && !s.v[k].held;
         assert_true(known);
     }
-    assert_true(held * 10 > roots && held * 3 < roots);
+    assert_true(held * 14 > roots && held * 3 < roots); /* draws that a type lacks are roots, too, and none is held out */
     assert_true(later > 20);
     cd_kernel_samples_free(&s);
     tmp_remove(&d);
@@ -248,7 +253,7 @@ TEST(test_networks) {
         double sum, want = 0;
         assert_ok(cd_workload_build(graph[k], &wo, &w, &err));
         double *each = calloc(w->n_group, sizeof *each);
-        assert_ok(cd_kernel_model_network(model, w, each, &sum, &err));
+        assert_ok(cd_kernel_model_network(model, w, NULL, each, &sum, &err));
         for (uint32_t g = 0; g < w->n_group; g++) {
             cd_kernel x;
             assert_ok(cd_kernel_of(w, g, &a, &x, &err));
@@ -269,11 +274,67 @@ TEST(test_networks) {
     tmp_remove(&d);
 }
 
+/* Mean error of the held out samples of a machine whose programs differ by luck. */
+static double error_of_luck(tmp_dir *d, bool analytic, cd_kernel_model **out, size_t *n) {
+    machine m = {.analytic = true};
+    const char *path = tmp_path(d, analytic ? "with.jsonl" : "without.jsonl");
+    cd_kernel_samples s;
+    cd_kernel_score score;
+    (void)run(path, &m, (cd_kernel_sampler_options){.limit = 600, .target = 0.05, .plain = true}, n);
+    assert_ok(cd_kernel_samples_open(path, false, on_bad, NULL, &s, &err));
+    for (size_t i = 0; i < s.n && !analytic; i++) s.v[i].kernel.analytic_s = 0;
+    assert_ok(cd_kernel_model_train(&s, -1, out, &err));
+    assert_ok(cd_kernel_model_score(*out, &s, 0.05, &score, &err));
+    cd_kernel_samples_free(&s);
+    return score.error;
+}
+
+/* What no size tells the analytic time does; it goes through the file, and answers for a type without samples. */
+TEST(test_analytic) {
+    tmp_dir d = tmp_make();
+    cd_kernel_model *with, *without;
+    cd_kernel k = {.type = "Nothing", .x = {1e6, 1e5, 1e4, 1e5, 1, 64, 400, 64, 400, 1, 1, 1, 3}};
+    size_t n;
+    double t;
+    const double know = error_of_luck(&d, true, &with, &n), guess = error_of_luck(&d, false, &without, &n);
+    assert_true(know < 0.08 && guess > 0.3);
+    assert_false(cd_kernel_model_knows(with, "Nothing"));
+    assert_ok(cd_kernel_model_predict(with, &k, &t, &err));
+    assert_true(isnan(t));
+    k.analytic_s = 1.3e-3;
+    assert_ok(cd_kernel_model_predict(with, &k, &t, &err));
+    assert_close(t, 1e-3, 0.1, 0);
+    assert_ok(cd_kernel_model_predict(without, &k, &t, &err));
+    assert_true(isnan(t));
+    cd_kernel_model_free(with);
+    cd_kernel_model_free(without);
+    tmp_remove(&d);
+}
+
+/* Each type of the networks has samples before the first training, however few kernels are of it. */
+TEST(test_each_type) {
+    tmp_dir d = tmp_make();
+    machine m = {.tick = 1};
+    cd_kernel_samples s;
+    size_t n;
+    (void)run(tmp_path(&d, "k.jsonl"), &m, (cd_kernel_sampler_options){.first = 5, .target = 0.9, .within = 0.01}, &n);
+    assert_ok(cd_kernel_samples_open(tmp_path(&d, "k.jsonl"), false, on_bad, NULL, &s, &err));
+    for (size_t i = 0; i < cd_kernel_prior_count(prior); i++) {
+        const char *type = cd_kernel_prior_at(prior, i)->type;
+        size_t found = 0;
+        for (size_t k = 0; k < s.n; k++) found += !s.v[k].held && s.v[k].round == 0 && !strcmp(s.v[k].kernel.type, type);
+        if (found < CD_KERNEL_LEAST) fail_msg("%s: %zu samples", type, found);
+    }
+    cd_kernel_samples_free(&s);
+    tmp_remove(&d);
+}
+
 /* ---- files ---- */
 
 TEST(test_bad_lines) {
     static const char *const bad[] = {"x\n", "{}\n", "{\"type\":\"Conv\",\"x\":[1],\"seconds\":1,\"draw\":0,\"root\":0,\"round\":0,\"held\":false}\n",
                                       "{\"type\":\"Conv\",\"x\":[1,1,1,1,1,1,1,1,1,1,1,1,1],\"seconds\":0,\"draw\":0,\"root\":0,\"round\":0,\"held\":false}\n",
+                                      "{\"type\":\"Conv\",\"x\":[1,1,1,1,1,1,1,1,1,1,1,1,1],\"analytic_s\":-1,\"seconds\":1,\"draw\":0,\"root\":0,\"round\":0,\"held\":false}\n",
                                       "{\"type\":\"Conv\",\"x\":[1,1,1,1,1,1,1,1,1,1,1,1,1],\"seconds\":1,\"draw\":0,\"root\":0,\"round\":0,\"held\":0}\n"};
     tmp_dir d = tmp_make();
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
@@ -289,9 +350,9 @@ TEST(test_bad_lines) {
     tmp_remove(&d);
 }
 
-static cdmpp_status same_time(void *ctx, const cd_workload *w, uint64_t draw, double *seconds, cdmpp_err *e) {
+static cdmpp_status same_time(void *ctx, const cd_workload *w, uint64_t draw, cd_kernel_time *out, cdmpp_err *e) {
     (void)ctx, (void)draw, (void)e;
-    for (uint32_t g = 0; g < w->n_group; g++) seconds[g] = 1e-3;
+    for (uint32_t g = 0; g < w->n_group; g++) out[g] = (cd_kernel_time){1e-3, 2e-3};
     return CDMPP_OK;
 }
 
@@ -319,4 +380,4 @@ TEST(test_faults) {
     tmp_remove(&d);
 }
 
-TESTS(up, down, test_faults, test_draws, test_target, test_resume, test_budget, test_where, test_networks, test_bad_lines)
+TESTS(up, down, test_faults, test_draws, test_target, test_resume, test_budget, test_where, test_networks, test_analytic, test_each_type, test_bad_lines)
