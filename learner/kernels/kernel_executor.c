@@ -14,9 +14,9 @@ cdmpp_status cd_kernel_executor_estimate(const cd_kernel_executor *x, const cd_w
 }
 
 /* A task without a program leaves its group without a time. */
-cdmpp_status cd_kernel_executor_time(const cd_kernel_executor *x, const cd_workload *w, cd_kernel_time *out, double *pass_s, cdmpp_err *err) {
+static cdmpp_status run(const cd_kernel_executor *x, const cd_workload *w, bool cool, cd_kernel_time *out, double *pass_s, cdmpp_err *err) {
     const cd_program_select_options so = options_of(x);
-    const cd_op_profile_options po = {.threads = x->threads, .budget_s = x->budget_s > 0 ? x->budget_s : 0.1, .cpu_time = x->threads == 1};
+    const cd_op_profile_options po = {.threads = x->threads, .budget_s = x->budget_s > 0 ? x->budget_s : 0.1, .cpu_time = x->threads == 1, .cool = cool};
     cd_program_select *s = NULL;
     cd_op_profile *p = NULL;
     cdmpp_status st = cd_program_select_run(w, &so, &s, err);
@@ -31,10 +31,15 @@ cdmpp_status cd_kernel_executor_time(const cd_kernel_executor *x, const cd_workl
     return st;
 }
 
+cdmpp_status cd_kernel_executor_time(const cd_kernel_executor *x, const cd_workload *w, cd_kernel_time *out, double *pass_s, cdmpp_err *err) {
+    return run(x, w, false, out, pass_s, err);
+}
+
+/* In a network other kernels have run since this one did: its weights are not in the core's own caches. */
 static cdmpp_status time_of(void *ctx, const cd_workload *w, uint64_t draw, cd_kernel_time *out, cdmpp_err *err) {
     double pass_s;
     (void)draw;
-    return cd_kernel_executor_time(ctx, w, out, &pass_s, err);
+    return run(ctx, w, true, out, &pass_s, err);
 }
 
 cd_kernel_clock cd_kernel_executor_clock(cd_kernel_executor *x) { return (cd_kernel_clock){.ctx = x, .time = time_of, .now = cd_timing_clock_now}; }

@@ -85,7 +85,10 @@ static cdmpp_status in_place(run *x, unsigned n, cdmpp_err *err) {
     cd_executor_ran *all = cd_mem_zalloc((size_t)n * m, sizeof *all);
     double v[PLACE_MAX], total[PLACE_MAX];
     cdmpp_status st = all ? CDMPP_OK : CD_FAIL(err, ENOMEM, "passes");
-    for (unsigned i = 0; i < n && !st; i++) st = x->runner.pass(x->runner.run, all + (size_t)i * m, &total[i], err);
+    for (unsigned i = 0; i < n && !st; i++) {
+        if (x->o->cool && x->r) st = cd_cache_flush_caches(&x->flush, CD_WIPE_CORE, err);
+        if (!st) st = x->runner.pass(x->runner.run, all + (size_t)i * m, &total[i], err);
+    }
     if (st) {
         cd_mem_free(all);
         return st;

@@ -231,6 +231,7 @@ typedef struct cd_op_profile_options {
     uint32_t workers;           /* groups at a time; 0: 1 */
     bool by_chain;              /* workers take the group with the longest chain behind it, by times alone; else the first */
     bool pin;                   /* on the last workers x threads processors */
+    bool cool;                  /* place_s: the core's own caches are emptied before each pass: a small network finds its weights like a part of a large one; CPU */
     bool alone;                 /* warm_s, cool_s and cold_s too */
     bool cpu_time;              /* as in executor.h */
     bool check;                 /* results against the reference's (program_select.h: reference): max_error */
