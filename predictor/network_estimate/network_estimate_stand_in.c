@@ -97,7 +97,7 @@ static void say_stands(const cd_network_estimate *e, cd_network_estimate_device 
     if (d->said_stands) return;
     d->said_stands = true;
     cd_log_put(e->o->log, CD_LOG_WARNING, "no model knows %s%s: %s of the model stands for it. Times there may be %s%s times shorter or longer, and the interval counts with that",
-               name, both ? "" : ", and nobody describes both", d->stands, both ? "" : "at least ", cd_model_set_times_off(spread, times));
+               name, both ? "" : ", and a description is missing", d->stands, both ? "" : "at least ", cd_model_set_times_off(spread, times));
 }
 
 /* All of its programs are unlike those of the training: none of them ran there. */

@@ -10,6 +10,9 @@
 
 static const char descriptions[] =
     "- {name: box, kind: cpu, clock_mhz: 4100, cores: 1, lanes: 16, simd_bits: 256, bandwidth_gb_s: 60, fp32_gflops: 131.2, warp: 1}\n"
+    "- {name: zen5-avx2, kind: cpu, clock_mhz: 4100, cores: 1, lanes: 16, simd_bits: 256, bandwidth_gb_s: 64, warp: 1}\n"
+    "- {name: zen5-avx512, kind: cpu, clock_mhz: 4100, cores: 1, lanes: 32, simd_bits: 512, bandwidth_gb_s: 64, warp: 1}\n"
+    "- {name: swift, kind: cpu, clock_mhz: 4100, cores: 1, lanes: 64, simd_bits: 256, bandwidth_gb_s: 600, warp: 1}\n"
     "- {name: board, kind: gpu, clock_mhz: 1000, cores: 50, lanes: 64, bandwidth_gb_s: 400, fp32_gflops: 6400, warp: 32}\n";
 static const char costs[] = "- {devices: [elsewhere], lift: 1.2, call_s: 0, networks: 5, spread: 0.3, source: \"made up\"}\n";
 
@@ -139,6 +142,24 @@ TEST(the_shift_stays_in_the_sum) {
     end();
 }
 
+/* Four times as fast as what stands for it: its times may be as short as its own peaks allow. */
+TEST(the_peaks_of_a_stand_in_bound_nothing) {
+    double least[MOST] = {0};
+    const cd_network_estimate_case *c = estimate("box", true);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < c->cost[0]->n && i < MOST; i++) least[i] = c->cost[0]->node[i].least_s;
+    end();
+    c = estimate("swift", true);
+    assert_true(c->device->stands && !c->device->scaled);
+    for (uint32_t i = 0; i < c->cost[0]->n && i < MOST; i++) {
+        if (!(least[i] > 0)) continue;
+        assert_true(c->cost[0]->node[i].least_s < 0.5 * least[i]);
+        n++;
+    }
+    assert_true(n > 0);
+    end();
+}
+
 /* All of its programs are unlike those of the training. */
 TEST(another_device_stands_for_it) {
     const cd_network_estimate_case *c = estimate("box", true);
@@ -167,4 +188,4 @@ TEST(a_device_of_another_kind_stands_for_it) {
     end();
 }
 
-TESTS(set_up, tear_down, without_a_fit_of_the_device, the_shift_stays_in_the_sum, another_device_stands_for_it, a_device_of_another_kind_stands_for_it)
+TESTS(set_up, tear_down, without_a_fit_of_the_device, the_shift_stays_in_the_sum, the_peaks_of_a_stand_in_bound_nothing, another_device_stands_for_it, a_device_of_another_kind_stands_for_it)
