@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "learner/inputs/normal.h"
+#include "learner/inputs/inputs.h"
 #include "learner/model/model.h"
 
 /* The least spread: CPU models of one device asked about another, each of three CPUs about the two others, on tasks that no choice was
