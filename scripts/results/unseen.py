@@ -4,12 +4,12 @@ of CDMPP_DATA/gpu-ansor where it is there.
 
 One device is new. Two models are asked about it: `others`, trained on the other two with the law of devices that it learns, and `one`, trained on one
 other device, which has the least spread alone. Its programs are asked about, and networks of its tasks: each of 12 tasks with the fastest program that was
-measured of each, whose measured time is the sum. "inside" is the share within the interval of 90 %.
+measured of each, whose measured time is the sum. At last the default model's CPU stands for each GPU, by rooflines. "inside" is the share within the interval of 90 %.
 
 Parts of tasks are those of kshot.py: PART=valid (default) asks tasks that no choice may not see; PART=test asks the test tasks. Prints words for
 figures.py put; writes a Markdown table to TABLE. A step that is done is not done again. From the environment: B, JOBS, MOST (records of a device that
 train, 3000), MOST_GPU (1500), ASKED (records that are asked about, 1000)."""
-import json, math, os, re, sys, tarfile
+import glob, json, math, os, re, sys, tarfile
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -123,6 +123,44 @@ def one_kind(work, kind, devices, rows, figure):
     for (law, what), v in sums.items():
         figure["%s-%s-%s" % (kind, law, what)] = (figures.mean(f[1] for f in v), sum(f[0] for f in v))
 
+# ---- a CPU stands for a GPU ----
+def fastest_of_gpu(gpu):
+    """Seconds of the fastest record of each task."""
+    best = {}
+    with tarfile.open(DATA + "/gpu-ansor/%s.tar.xz" % gpu, "r|xz") as t:
+        for m in t:
+            lines = t.extractfile(m).read().splitlines() if m.isfile() and m.name.endswith(".json") else []
+            found = (re.search(rb'"r":\s*\[\[([0-9.e+-]+)[^\]]*\],\s*0,', l[l.rfind(b'"r"'):]) for l in lines)
+            s = [float(f[1]) for f in found if f]
+            if s:
+                best[json.loads(lines[0])["i"][0][0]] = min(s)
+    return best
+
+def cpu_tasks(out):
+    """Definitions without the target that they were made for: else candidates would be those of its hardware."""
+    d = json.loads(quick.sh(B + "/cdmpp-extract", *tasks_of("gpu"), "--write-tasks"))
+    for t in d["tasks"]:
+        for k in ("target", "target_host", "hardware"):
+            t.pop(k, None)
+    figures.write(out, json.dumps(d))
+
+def stand_for(work, gpu, out):
+    graph = [{"name": "task%d" % i, "device": gpu, "measured_s": s, "nodes": [{"name": "program", "op": "task", "kind": "task", "key": k}]}
+             for i, (k, s) in enumerate(sorted(fastest_of_gpu(gpu).items()))]
+    figures.write(out + ".graph", json.dumps({"schema": "cdmpp.netgraph", "version": 1, "networks": graph}))
+    model = os.environ.get("MODEL") or sorted(glob.glob(B + "/models/cdmpp-default-*.cdmpp"))[-1]
+    figures.write(out, quick.sh(B + "/cdmpp-replay", "--quiet", "--json", "--measured", "--graph", out + ".graph", "--tasks", os.path.join(work, "cpu.tasks.json"), "--device", gpu,
+                                "--cache", os.path.join(work, "books"), "--issue-us", "0", "--allow-missing", "--cost-model", model, "-j", JOBS))
+
+def between_kinds(work, rows, figure):
+    """How often the factor between kinds holds; from which factor on it would have."""
+    kshot.once(os.path.join(work, "cpu.tasks.json"), cpu_tasks)
+    for gpu in GPUS:
+        out = kshot.once(os.path.join(work, "stands-for-%s.json" % gpu), lambda out: stand_for(work, gpu, out))
+        n, share, off, half = networks_of(out)
+        rows.append("| %s | a CPU, by rooflines | %d | %.1f | %.2f | %.1f | | | | |" % (gpu, n, share, off, half))
+        figure["kinds-" + gpu] = (share, n)
+
 def main(work, table):
     rows = ["| new | trained on | programs | inside, % | abs(ln) | times | networks | inside, % | abs(ln) | times |",
             "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"]
@@ -133,6 +171,7 @@ def main(work, table):
     one_kind(work, "cpu", sorted(kshot.CPUS), rows, figure)
     if DATA and not os.environ.get("CPU"):
         one_kind(work, "gpu", GPUS, rows, figure)
+        between_kinds(work, rows, figure)
     if table:
         figures.write(table, "\n".join(rows) + "\n")
     for name, (share, n) in figure.items():
