@@ -211,7 +211,14 @@ void cd_model_mark_unlike(const cd_model *m, bool compared, uint32_t reason, cd_
     if (!reason) return;
     p->flags |= CD_MODEL_OUT_OF_RANGE;
     p->reason |= reason;
+    if (reason == CD_UNLIKE_DEVICE) return; /* that has a law of its own */
     cd_trained_on_widen(m->trained_on, p->latency_s, &p->low_s, &p->high_s, &p->rel_std);
+}
+
+cd_device_doubt cd_model_device_doubt(const cd_model *m, size_t i, const float *want, const float *has) {
+    const bool both = want && has;
+    return cd_device_law_at(&m->law[m->device_is_gpu[i] ? CD_DEVICE_LAW_GPU : CD_DEVICE_LAW_CPU], both ? cd_device_distance(want, has) : (double)NAN,
+                            both ? cd_device_law_peaks(want, has) : 0);
 }
 
 size_t cd_model_n_kind(const cd_model *m) { return m->n_kind; }

@@ -98,6 +98,45 @@ void cd_trained_on_widen(const cd_trained_on *t, double latency_s, double *low_s
 void cd_trained_on_write(const cd_trained_on *t, cd_buf *b);
 cdmpp_status cd_trained_on_read(const cd_json *v, size_t n_device, cd_arena *a, cd_trained_on **out, cdmpp_err *err);
 
+/* device_law -- how far off a model is on a device that it never saw, where another device of its kind stands for it.
+ *
+ *   ln(measured / median) of a program  =  shift of the device  +  what the model errs anywhere  +  own of the program
+ *
+ *   machines of the training, each left out once (learner/train/device_law_fit.c) ──> law ──> header key "unseen"
+ *   law, distance of the device to its stand-in ──> doubt ──> wider intervals
+ *
+ *   (1) shift is one number for all programs of a device: the sum of a network has it as a program has. Own is drawn for each program.
+ *   (2) a law of few machines has the quantiles of Student's t; it is pooled with the least spread, and no shift is less than that.
+ *   (3) a model of one device has no law: the least spread answers. A device that is farther from its stand-in than the machines that
+ *       were left out has a larger shift;
+ *   (4) peaks of both that differ by a factor are an end of the interval of 90 %: a program need not profit from a peak, few profit more. */
+enum { CD_DEVICE_LAW_CPU, CD_DEVICE_LAW_GPU, CD_N_DEVICE_LAW };
+/* Standard deviations of the least spread and the distance that it is of: measured once (device_law.c). */
+#define CD_DEVICE_LAW_LEAST_SHIFT 0.20
+#define CD_DEVICE_LAW_LEAST_OWN 0.43
+#define CD_DEVICE_LAW_DISTANCE 0.105
+
+typedef struct cd_device_law {
+    uint32_t n;      /* machines that were left out; 0: none, and nothing below */
+    double shift;    /* root mean square over them */
+    double own;      /* beyond what the model says of its programs: standard deviation */
+    double distance; /* mean over them, to their stand-ins (cd_device_distance) */
+} cd_device_law;
+
+/* Standard deviations of ln(true / median) that a stand-in adds; of an interval of 90 % that many times 1.645. */
+typedef struct cd_device_doubt {
+    double shift, own;
+} cd_device_doubt;
+
+/* distance: of the device to its stand-in; NaN, infinity: not known. peaks: cd_device_law_peaks of both; 0: not known. */
+cd_device_doubt cd_device_law_at(const cd_device_law *l, double distance, double peaks);
+/* Of two descriptions as vectors: logarithm of the ratio of peaks, of arithmetic or of memory, that differs most; 0: one of them does not say any. */
+double cd_device_law_peaks(const float *a, const float *b);
+bool cd_device_law_any(const cd_device_law law[CD_N_DEVICE_LAW]);
+void cd_device_law_write(const cd_device_law law[CD_N_DEVICE_LAW], cd_buf *b);
+/* Errors: ESCHEMA, ERANGE. */
+cdmpp_status cd_device_law_read(const cd_json *v, cd_device_law law[CD_N_DEVICE_LAW], cdmpp_err *err);
+
 typedef struct cd_model cd_model;
 typedef struct cd_model_scratch cd_model_scratch;
 
@@ -173,6 +212,9 @@ typedef struct cd_model_prediction {
 /* The answer for a program that is unlike for these reasons: flagged, with an interval that is as wide as such errors are. compared: its kind was, so that
  * the range of features is judged by trained_on's limit. */
 void cd_model_mark_unlike(const cd_model *m, bool compared, uint32_t reason, cd_model_prediction *p);
+/* The interval of a program of a device for which device i of the model answered. want, has: descriptions of both as vectors; NULL: nobody describes one. */
+void cd_device_doubt_widen(const cd_device_doubt *d, cd_model_prediction *p);
+cd_device_doubt cd_model_device_doubt(const cd_model *m, size_t i, const float *want, const float *has);
 
 /* Score programs index[0 .. n) of the view (NULL: 0 .. n), whose `device` are numbers in
  * the model. Errors: EMODEL, ENUMERIC, EBACKEND, ENOMEM; out is then untouched or partly written. */
@@ -201,6 +243,7 @@ struct cd_model {
     float *device_vector;    /* (n_device, w_device); zeros when the device is not described */
     cd_device_numbers *numbers; /* (n_device) in the arena: what analytic times were computed with; NULL: no member reads facts */
     const cd_trained_on *trained_on; /* in the arena; NULL: not known */
+    cd_device_law law[CD_N_DEVICE_LAW]; /* of devices that it never saw */
     bool rows_as_given;      /* of input version 1: its answers depend on the order of rows */
     const char *header;
     char digest[65];         /* of the file */

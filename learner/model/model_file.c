@@ -49,6 +49,11 @@ static cdmpp_status put_model(cd_buf *b, const cd_model *m, cd_buf *blob, cdmpp_
         cd_trained_on_write(m->trained_on, b);
         cd_buf_puts(b, ",");
     }
+    if (cd_device_law_any(m->law)) {
+        cd_buf_puts(b, "\"unseen\":");
+        cd_device_law_write(m->law, b);
+        cd_buf_puts(b, ",");
+    }
     return put_estimators(b, m, blob, err);
 }
 

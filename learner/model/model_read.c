@@ -220,10 +220,12 @@ static cdmpp_status read_estimators(cd_model *m, const cd_json *model, cd_str we
 
 cdmpp_status cd_model_read_v2(cd_model *m, const cd_json *model, cd_str weights, cdmpp_err *err) {
     const cd_json *kinds = cd_json_get(model, "trained_on"); /* absent in models of earlier versions */
+    const cd_json *law = cd_json_get(model, "unseen");       /* and in those of one device */
     cd_trained_on *t = NULL;
     CD_TRY(read_common(m, model, true, err));
     if (kinds) CD_TRY(cd_err_key(err, cd_trained_on_read(kinds, m->n_device, &m->arena, &t, err), "trained_on"));
     m->trained_on = t;
+    if (law) CD_TRY(cd_err_key(err, cd_device_law_read(law, m->law, err), "unseen"));
     return read_estimators(m, model, weights, err);
 }
 
@@ -249,6 +251,7 @@ cd_model *cd_model_new_tuner(cd_model *m) {
     t->w_device = m->w_device;
     t->device_vector = m->device_vector;
     t->trained_on = m->trained_on;
+    memcpy(t->law, m->law, sizeof t->law);
     t->rows_as_given = m->rows_as_given;
     t->header = "";
     return t;

@@ -72,14 +72,14 @@ cdmpp_status cd_model_set_stand_in(cd_model_set *m, const char *device, CD_KEEP 
                                    bool *other_kind, cdmpp_err *err);
 /* Where a model of tasks that comes later in the set knows the device too: its path. NULL: at most one does. */
 CD_KEEP const char *cd_model_set_also(const cd_model_set *m, const char *device);
-/* Of two descriptions as vectors: logarithm of the ratio of peaks, of arithmetic or of memory, that differs most; 0: one of them does not say any. */
-double cd_model_set_peaks_apart(const float *a, const float *b);
+/* What it adds that device `at` of the model stands for one: of the same kind the model's law (learner/model/model.h); of another kind CD_MODEL_SET_BETWEEN_KINDS. want, has: their descriptions as vectors; NULL: nobody describes one of them. */
+cd_device_doubt cd_model_set_doubt(const cd_model *model, size_t at, const float *want, const float *has, bool other_kind);
 /* Where a device of another kind stands for one, times are multiplied by this: seconds by the roofline here over those there, of an operator with so many
  * operations and bytes. here, there: descriptions as vectors; a peak counts where both know it. 0: there is none. */
 double cd_model_set_rooflines(const float *here, const float *there, double flop, double bytes);
-/* Between kinds nine of ten operators are taken to be at most so many times off. Good kernels reach a fifth to nine tenths of a peak on either kind.
- * Nobody fitted it. */
-#define CD_MODEL_SET_BETWEEN_KINDS 4.0
+/* Between kinds nine of ten operators are at most so many times off: of tasks of three GPUs for which a CPU stood, each GPU counting the same, measured once
+ * (docs/results/single-learner.md, "Devices that a model never saw"). */
+#define CD_MODEL_SET_BETWEEN_KINDS 10.0
 /* For messages: by how many times nine of ten times may be shorter or longer, "4.9". spread: standard deviation of ln(true / predicted). Gives `out`. */
 enum { CD_MODEL_SET_TIMES_OFF = 16 };
 const char *cd_model_set_times_off(double spread, char out[CD_MODEL_SET_TIMES_OFF]);

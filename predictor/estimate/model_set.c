@@ -261,13 +261,9 @@ const char *cd_model_set_also(const cd_model_set *m, const char *device) {
     return found < 2 ? NULL : m->v[k - 1].path;
 }
 
-double cd_model_set_peaks_apart(const float *a, const float *b) {
-    static const int peak[] = {CD_N_DEVICE_KIND + CD_DEVICE_COL_flops, CD_N_DEVICE_KIND + CD_DEVICE_COL_bandwidth};
-    double most = 0;
-    for (size_t k = 0; k < 2; k++)
-        if (!(a[peak[k] + CD_N_DEVICE_RATIO] > 0) && !(b[peak[k] + CD_N_DEVICE_RATIO] > 0))
-            most = fmax(most, fabs((double)a[peak[k]] - (double)b[peak[k]]) * log(10));
-    return most;
+cd_device_doubt cd_model_set_doubt(const cd_model *model, size_t at, const float *want, const float *has, bool other_kind) {
+    if (other_kind) return (cd_device_doubt){log(CD_MODEL_SET_BETWEEN_KINDS) / cd_normal_quantile(0.95), 0};
+    return cd_model_device_doubt(model, at, want, has);
 }
 
 const char *cd_model_set_times_off(double spread, char out[CD_MODEL_SET_TIMES_OFF]) {

@@ -166,12 +166,13 @@ void cd_node_cost_predicted(cd_node_cost_entry *n, const cd_node_cost_fastest *f
     n->spread = sure && p->reason ? fmax(s, as_wide(n, p->rel_std)) : s;
 }
 
-/* What stands for the device is of its kind: its times are taken for the device's, and so bound by the device's own peaks. One of another kind is scaled first. */
+/* What stands for the device is of its kind: its times are taken for the device's, and so bound by the device's own peaks. The stand-in's bound its own
+ * times alone: the device may be faster. One of another kind is scaled first. */
 static double least_here(const asking *k, const cd_scored *o) {
     const cd_device *of = NULL;
     if (!k->a->stands || !k->device || !o->task || !o->task->dag) return o->least_s;
     if (cd_device_table_find(k->a->devices, k->a->stands, &of, NULL) || of->kind != k->device->kind) return o->least_s;
-    return fmax(o->least_s, cd_device_least_s(k->device, &o->task->dag->least));
+    return cd_device_least_s(k->device, &o->task->dag->least);
 }
 
 /* Its slower ones are scored, too, where the log has them: base/core/order_stat.h. One that no model scores is left out. */
@@ -209,9 +210,8 @@ static cdmpp_status answer(asking *k, uint32_t beg, uint32_t end, const cd_score
     for (uint32_t j = beg; j < end; j++) {
         cd_node_cost_entry *n = &k->c->node[k->q[j].node];
         if (o->st) give_up(k, k->q[j].node, reason);
-        else cd_node_cost_predicted(n, f, &o->pred, o->least_s);
+        else cd_node_cost_predicted(n, f, &o->pred, least_here(k, o));
         n->unlike = unlike;
-        n->least_s = o->st ? 0 : least_here(k, o);
         cd_node_cost_at_least(n);
         n->like = o->st ? UINT32_MAX : like;
     }

@@ -158,9 +158,11 @@ static cd_str target_of(const picking *p, const cd_task *t) {
     return text(d >= 0 && cd_model_device_is_gpu(p->m, (size_t)d) ? "cuda" : "llvm");
 }
 
+/* A task that was made for another kind of device says nothing of this one's hardware. */
 static cd_hardware hardware_of(const picking *p, const cd_task *t, bool gpu) {
+    const bool of_kind = !*t->target || cd_target_is_gpu(text(t->target)) == gpu;
     if (p->o->hardware) return *p->o->hardware;
-    return t->has_hardware ? t->hardware : cd_target_hardware(gpu, 1, 32);
+    return t->has_hardware && of_kind ? t->hardware : cd_target_hardware(gpu, 1, 32);
 }
 
 /* Weights are packed before the network runs; what another operator makes would have to be packed in every pass. */

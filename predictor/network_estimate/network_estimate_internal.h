@@ -36,13 +36,12 @@ cdmpp_status cd_network_estimate_unique_names(cd_network_estimate *e, cdmpp_err 
 /* ---- network_estimate_stand_in.c ---- */
 /* Fills d->model and d->stands where a described device of the same kind may answer. Errors: those of cd_model_load. */
 cdmpp_status cd_network_estimate_stand_in(cd_network_estimate *e, cd_network_estimate_device *d, cdmpp_err *err);
-/* Marks the costs of a place whose device another one stands for. *spread: standard deviation of ln(true / predicted) that this adds to all
- * of them alike; 0: none, or nobody knows it. Errors: those of cd_node_cost_of. */
-cdmpp_status cd_network_estimate_mark_stand_in(cd_network_estimate *e, cd_network_estimate_case *c, uint32_t place, double *spread,
-                                               cdmpp_err *err);
+/* Marks the costs of a place whose device another one stands for, and widens each of them by what it has of its own. *spread: standard
+ * deviation of ln(true / predicted) that comes on top for all of them alike; 0: nothing stands for it. */
+void cd_network_estimate_mark_stand_in(cd_network_estimate *e, cd_network_estimate_case *c, uint32_t place, double *spread);
 
 /* ---- network_estimate_spread.c ---- */
-/* Fills c->spread, widens the intervals of operators. Errors: those of cd_network_estimate_mark_stand_in. */
+/* Fills c->spread, widens the intervals of operators. Errors: ENOMEM. */
 cdmpp_status cd_network_estimate_spreads(cd_network_estimate *e, cd_network_estimate_case *c, cdmpp_err *err);
 /* Widens the interval of the network, to no more than the ends of its operators' intervals make. Errors: those of cd_replay_run. */
 cdmpp_status cd_network_estimate_widen(const cd_network_estimate *e, cd_network_estimate_case *c, cdmpp_err *err);

@@ -41,7 +41,7 @@ cdmpp_status cd_network_estimate_spreads(cd_network_estimate *e, cd_network_esti
     for (uint32_t k = 0; k < c->n_place; k++) {
         double stands;
         if (!(tasks_s(c, k) > 0)) continue;
-        CD_TRY(cd_network_estimate_mark_stand_in(e, c, k, &stands, err));
+        cd_network_estimate_mark_stand_in(e, c, k, &stands);
         c->spread[k] = hypot(stands, without_fit(e, c->place[k]));
         for (uint32_t i = 0; c->spread[k] > 0 && i < c->source->graph->n_node; i++) {
             cd_node_cost_entry *n = &c->cost[k]->node[i];

@@ -1,12 +1,10 @@
 /* A device that no model knows, but that is described: the most similar device of its kind that a model knows stands for it. Where models
  * know none of its kind, a device of another kind does.
  *
- *   the model's own devices, two by two ─> ln of their totals of this network, distance of their descriptions ─┐
- *   device <─ distance ─> who stands for it ──────────────────────────────────────────────────────────────────┴─> spread
+ *   device <─ distance ─> who stands for it ─> the model's law of devices that it never saw ─> shift of all its times, spread of each
  *
- * How far off that may be is what the model says of its own devices: the sum of squared logarithms over the sum of distances, times
- * this distance. A model of one device, or one that does not look at the device, cannot say it: it is at least the ratio of the two peaks
- * that differs most, of arithmetic or of memory.
+ * The law (learner/model/model.h) comes from devices that the training left out. The shift is at least the ratio of the two peaks that differs
+ * most, of arithmetic or of memory. It stays in the sum of a network, where what each program has of its own becomes small.
  *
  * Between kinds programs differ, and with them nearly everything that a model learns. What stays is the work: each operator is taken to reach
  * as large a part of the device's roofline as it does of the other's. */
@@ -15,8 +13,6 @@
 
 #include "learner/inputs/inputs.h"
 #include "predictor/network_estimate/network_estimate_internal.h"
-
-enum { MOST = 16 }; /* devices of a model that are compared */
 
 cdmpp_status cd_network_estimate_stand_in(cd_network_estimate *e, cd_network_estimate_device *d, cdmpp_err *err) {
     CD_TRY(cd_model_set_stand_in(&e->models, d->name, &d->model, &d->stands, &d->scaled, err));
@@ -27,46 +23,6 @@ cdmpp_status cd_network_estimate_stand_in(cd_network_estimate *e, cd_network_est
     d->model = m;
     d->scaled = false;
     d->stands = cd_model_device(m, 0);
-    return CDMPP_OK;
-}
-
-/* ---- how far off ---- */
-/* Seconds of the tasks on a place, would they run on device `name` of its model. */
-static cdmpp_status total_on(const cd_network_estimate *e, const cd_network_estimate_case *c, uint32_t place, const char *name, double *out,
-                             cdmpp_err *err) {
-    const cd_network_estimate_device *d = c->place[place];
-    const cd_network_graph *g = c->source->graph;
-    const cd_node_cost_options a = {.model = d->model, .tasks = c->source->tasks, .schedules = d->schedules, .device = name,
-                                    .devices = e->models.devices, .alone = true};
-    cd_node_cost *cost;
-    CD_TRY(cd_node_cost_of(g, &a, &cost, err));
-    *out = 0;
-    for (uint32_t k = 0; k < g->n_node; k++)
-        if ((!c->where || c->where[k] == place) && cost->node[k].source == CD_COST_MODEL)
-            *out += cost->node[k].seconds * (double)g->node[k].repeat;
-    cd_node_cost_free(cost);
-    return CDMPP_OK;
-}
-
-/* Sum of squared logarithms over sum of distances of all pairs of the model's devices of this kind; 0: there is no pair. */
-static cdmpp_status of_pairs(const cd_network_estimate *e, const cd_network_estimate_case *c, uint32_t place, double *out, cdmpp_err *err) {
-    const cd_network_estimate_device *d = c->place[place];
-    float v[MOST][CD_N_DEVICE_COL];
-    double total[MOST], squares = 0, distances = 0;
-    size_t n = 0;
-    for (size_t i = 0; i < cd_model_n_device(d->model) && n < MOST; i++) {
-        if ((cd_model_device_is_gpu(d->model, i) != 0) != d->gpu || !cd_model_set_vector(&e->models, d->model, i, v[n])) continue;
-        CD_TRY(total_on(e, c, place, cd_model_device(d->model, i), &total[n], err));
-        n += total[n] > 0;
-    }
-    for (size_t i = 0; i < n; i++)
-        for (size_t j = 0; j < i; j++) {
-            const double far = cd_device_distance(v[i], v[j]), off = log(total[i] / total[j]);
-            if (!isfinite(far)) continue;
-            squares += off * off;
-            distances += far;
-        }
-    *out = distances > 0 ? squares / distances : 0;
     return CDMPP_OK;
 }
 
@@ -118,47 +74,43 @@ static bool own_vector(const cd_network_estimate *e, const cd_network_estimate_d
     return d->guessed || d->about;
 }
 
-static cdmpp_status spread_of(const cd_network_estimate *e, const cd_network_estimate_case *c, uint32_t place, double *out,
-                              cdmpp_err *err) {
-    const cd_network_estimate_device *d = c->place[place];
+/* What that adds to all of its times alike, and to each of them. *both: somebody describes it and what stands for it. */
+static cd_device_doubt doubt_of(const cd_network_estimate *e, const cd_network_estimate_device *d, bool *both) {
     float want[CD_N_DEVICE_COL], has[CD_N_DEVICE_COL];
     const int at = cd_model_find_device(d->model, d->stands, strlen(d->stands));
-    *out = 0;
-    if (at < 0 || !own_vector(e, d, want) || !cd_model_set_vector(&e->models, d->model, (size_t)at, has)) return CDMPP_OK;
-    CD_TRY(of_pairs(e, c, place, out, err));
-    *out = fmax(sqrt(*out * cd_device_distance(want, has)), cd_model_set_peaks_apart(want, has));
-    return CDMPP_OK;
+    *both = at >= 0 && own_vector(e, d, want) && cd_model_set_vector(&e->models, d->model, (size_t)at, has);
+    return cd_model_set_doubt(d->model, at < 0 ? 0 : (size_t)at, *both ? want : NULL, *both ? has : NULL, d->scaled);
 }
 
-static void mark(cd_node_cost_entry *n) {
+static void mark(cd_node_cost_entry *n, double own) {
     n->flags |= CD_MODEL_OUT_OF_RANGE;
     n->reason |= CD_UNLIKE_DEVICE;
     if (!n->unlike) n->unlike = cd_trained_on_reason(CD_UNLIKE_BIT_DEVICE);
+    n->spread = hypot(n->spread, own);
+    if (own > 0) cd_replay_widen(n->seconds, own, 0.9, &n->low_s, &n->high_s);
+}
+
+static void say_stands(const cd_network_estimate *e, cd_network_estimate_device *d, double spread, bool both) {
+    const char *name = d->guessed ? "this machine" : d->name;
+    char times[CD_MODEL_SET_TIMES_OFF];
+    if (d->scaled) say_scaled(e, d);
+    if (d->said_stands) return;
+    d->said_stands = true;
+    cd_log_put(e->o->log, CD_LOG_WARNING, "no model knows %s%s: %s of the model stands for it. Times there may be %s%s times shorter or longer, and the interval counts with that",
+               name, both ? "" : ", and a description is missing", d->stands, both ? "" : "at least ", cd_model_set_times_off(spread, times));
 }
 
 /* All of its programs are unlike those of the training: none of them ran there. */
-cdmpp_status cd_network_estimate_mark_stand_in(cd_network_estimate *e, cd_network_estimate_case *c, uint32_t place, double *spread,
-                                               cdmpp_err *err) {
+void cd_network_estimate_mark_stand_in(cd_network_estimate *e, cd_network_estimate_case *c, uint32_t place, double *spread) {
     cd_network_estimate_device *d = c->place[place];
     cd_node_cost *cost = c->cost[place];
+    bool both;
     *spread = 0;
-    if (!d->stands || !cost->n_model) return CDMPP_OK;
-    if (d->scaled) {
-        scale(e, c, place);
-        *spread = log(CD_MODEL_SET_BETWEEN_KINDS) / cd_normal_quantile(0.95);
-    } else CD_TRY(spread_of(e, c, place, spread, err));
+    if (!d->stands || !cost->n_model) return;
+    const cd_device_doubt doubt = doubt_of(e, d, &both);
+    if (d->scaled) scale(e, c, place);
+    *spread = doubt.shift;
     for (uint32_t k = 0; k < cost->n; k++)
-        if (cost->node[k].source == CD_COST_MODEL) mark(&cost->node[k]);
-    if (d->scaled) say_scaled(e, d);
-    if (d->said_stands) return CDMPP_OK;
-    const char *name = d->guessed ? "this machine" : d->name;
-    char times[CD_MODEL_SET_TIMES_OFF];
-    d->said_stands = true;
-    if (*spread > 0.005)
-        cd_log_put(e->o->log, CD_LOG_WARNING, "no model knows %s: %s of the model stands for it. Times there may be %s times shorter or longer, and the interval counts with that",
-                   name, d->stands, cd_model_set_times_off(*spread, times));
-    else
-        cd_log_put(e->o->log, CD_LOG_WARNING, "no model knows %s: %s of the model stands for it; how far off that is, nobody knows",
-                   name, d->stands);
-    return CDMPP_OK;
+        if (cost->node[k].source == CD_COST_MODEL) mark(&cost->node[k], doubt.own);
+    say_stands(e, d, *spread, both);
 }

@@ -15,6 +15,7 @@ typedef struct {
     int gpu;                   /* kind of the programs, -1: not known */
     uint32_t device;
     const cd_device *own;      /* NULL: not described */
+    cd_device_doubt doubt;
 } stranger;
 
 struct cd_device_match {
@@ -52,7 +53,7 @@ static bool described(const float *v) {
 }
 
 /* gpu: kind of the target, -1 when there is none. */
-static cdmpp_status most_similar(const cd_device_match *w, const char *name, int gpu, uint32_t *out, cdmpp_err *err) {
+static cdmpp_status most_similar(const cd_device_match *w, const char *name, int gpu, uint32_t *out, cd_device_doubt *doubt, cdmpp_err *err) {
     float want[CD_N_DEVICE_COL];
     double least = (double)INFINITY;
     size_t width;
@@ -72,16 +73,18 @@ static cdmpp_status most_similar(const cd_device_match *w, const char *name, int
         if (d < least) {
             least = d;
             *out = (uint32_t)i;
+            *doubt = cd_model_device_doubt(w->m, i, want, v);
         }
     }
     return isfinite(least) ? CDMPP_OK
                            : CD_FAIL(err, EMODEL, "device: the model has no described %s to stand for '%.60s'", is_gpu ? "GPU" : "CPU", name);
 }
 
-static cdmpp_status nearest(const cd_device_match *w, const char *name, int gpu, uint32_t *out, cdmpp_err *err) {
-    const cdmpp_status st = most_similar(w, name, gpu, out, err);
+static cdmpp_status nearest(const cd_device_match *w, const char *name, int gpu, uint32_t *out, cd_device_doubt *doubt, cdmpp_err *err) {
+    const cdmpp_status st = most_similar(w, name, gpu, out, doubt, err);
     if (!st || st == CDMPP_ENOMEM || cd_model_n_device(w->m) > 1) return st ? cd_err_key(err, st, "device") : st;
     *out = 0; /* the only one there is */
+    *doubt = cd_model_device_doubt(w->m, 0, NULL, NULL);
     return CDMPP_OK;
 }
 
@@ -89,21 +92,21 @@ static cdmpp_status nearest(const cd_device_match *w, const char *name, int gpu,
 static cdmpp_status answer_for(cd_device_match *w, cd_str name, int gpu, cd_device_pick *out, cdmpp_err *err) {
     for (size_t i = 0; i < w->n_seen; i++)
         if (w->seen[i].gpu == gpu && cd_str_is(name, w->seen[i].name)) {
-            *out = (cd_device_pick){w->seen[i].device, w->seen[i].name, true, w->seen[i].own};
+            *out = (cd_device_pick){w->seen[i].device, w->seen[i].name, true, w->seen[i].own, w->seen[i].doubt};
             return CDMPP_OK;
         }
     if (CD_GROW(w->seen, w->n_seen, w->cap)) return CD_FAIL(err, ENOMEM, "devices");
     stranger s = {.name = cd_mem_zalloc(name.n + 1, 1), .gpu = gpu};
     if (!s.name) return CD_FAIL(err, ENOMEM, "name of a device");
     memcpy(s.name, name.p, name.n);
-    const cdmpp_status st = nearest(w, s.name, gpu, &s.device, err);
+    const cdmpp_status st = nearest(w, s.name, gpu, &s.device, &s.doubt, err);
     if (st) {
         cd_mem_free(s.name);
         return st;
     }
     if (w->o.devices && cd_device_table_find(w->o.devices, s.name, &s.own, NULL)) s.own = NULL;
     w->seen[w->n_seen++] = s;
-    *out = (cd_device_pick){s.device, s.name, true, s.own};
+    *out = (cd_device_pick){s.device, s.name, true, s.own, s.doubt};
     return CDMPP_OK;
 }
 
@@ -115,7 +118,7 @@ cdmpp_status cd_device_match_new(const cd_model *m, const cd_device_match_option
     if (!w) return CD_FAIL(err, ENOMEM, "device of the candidates");
     *w = (cd_device_match){.m = m, .o = *o, .has_fixed = o->device != NULL};
     const int k = o->device ? cd_model_find_device(m, o->device, strlen(o->device)) : 0;
-    if (o->device && k >= 0) w->fixed = (cd_device_pick){(uint32_t)k, cd_model_device(m, (size_t)k), false, NULL};
+    if (o->device && k >= 0) w->fixed = (cd_device_pick){(uint32_t)k, cd_model_device(m, (size_t)k), false, NULL, {0, 0}};
     else if (o->device && o->nearest) st = answer_for(w, (cd_str){o->device, strlen(o->device)}, -1, &w->fixed, err);
     else if (o->device)
         st = CD_FAIL(err, EMODEL, "device: expected one of %s, found '%.60s'", device_list(m, known, sizeof known), o->device);
@@ -148,7 +151,7 @@ static cdmpp_status own_device(cd_device_match *w, cd_str target, const char *so
     const bool unnamed = cd_str_is(cd_device_name_of(target, ""), "unknown");
     if (k < 0 && cd_model_n_device(w->m) == 1 && unnamed) k = 0;
     if (k >= 0) {
-        *out = (cd_device_pick){(uint32_t)k, cd_model_device(w->m, (size_t)k), false, NULL};
+        *out = (cd_device_pick){(uint32_t)k, cd_model_device(w->m, (size_t)k), false, NULL, {0, 0}};
         return CDMPP_OK;
     }
     if (w->o.nearest && !unnamed) return answer_for(w, name, target.n ? cd_target_is_gpu(target) : -1, out, err);
@@ -167,7 +170,7 @@ cdmpp_status cd_device_match_named(cd_device_match *w, cd_str name, cd_str targe
         return cd_err_key(err, CD_FAIL(err, EMODEL, "expected one of %s, found none", device_list(w->m, known, sizeof known)), "device");
     if (!name.n) return cd_device_match_pick(w, target, "", out, err);
     const int k = cd_model_find_device(w->m, name.p, name.n);
-    if (k >= 0) *out = (cd_device_pick){(uint32_t)k, cd_model_device(w->m, (size_t)k), false, NULL};
+    if (k >= 0) *out = (cd_device_pick){(uint32_t)k, cd_model_device(w->m, (size_t)k), false, NULL, {0, 0}};
     else if (w->o.nearest) CD_TRY(answer_for(w, name, target.n ? cd_target_is_gpu(target) : -1, out, err));
     else return cd_err_key(err, not_known(w, name, "", err), "device");
     return check_kind(w, target, out->device, err);

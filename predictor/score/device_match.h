@@ -30,6 +30,7 @@ typedef struct cd_device_pick {
     const char *name; /* as it was asked for; lives with the cd_device_match */
     bool unknown;     /* the model does not know that name */
     const cd_device *own; /* its own description, of one that is unknown and described; else NULL */
+    cd_device_doubt doubt; /* of an unknown one: what it adds that another device answers */
 } cd_device_pick;
 
 /* Errors: EMODEL (fixed name), ENOMEM. */

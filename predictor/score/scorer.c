@@ -289,8 +289,9 @@ cdmpp_status cd_scorer_finish(cd_scorer *s, cdmpp_err *err) {
         cd_scored *o = s->open[k];
         o->pred = s->pred[k];
         cd_model_mark_unlike(s->m, o->task && o->task->dag, o->unlike.reason, &o->pred);
+        if (o->which.unknown) cd_device_doubt_widen(&o->which.doubt, &o->pred);
         if (o->pred.reason & CD_UNLIKE_RANGE) cd_trained_on_add(&o->unlike, CD_UNLIKE_BIT_RANGE, "", 0);
-        if (s->peaks && o->task && o->task->dag) o->least_s = cd_device_least_s(s->peaks[o->which.device], &o->task->dag->least);
+        if (s->peaks && o->task && o->task->dag) o->least_s = cd_device_least_s(o->which.unknown ? o->which.own : s->peaks[o->which.device], &o->task->dag->least);
         if (!s->traits) cd_score_bound(o);
     }
     cd_scorer_start(s);

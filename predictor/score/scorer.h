@@ -36,7 +36,7 @@ typedef struct cd_scored {
     cd_launch launch;       /* when st is OK and it is wanted; of records and steps */
     cd_device_pick which;   /* when st is OK */
     bool truncated;         /* more leaves than the model tells apart */
-    double least_s;         /* when st is OK: seconds that the device needs at best; 0: nobody knows */
+    double least_s;         /* when st is OK: seconds that the device needs at best, of an unknown one by its own description; 0: nobody knows */
     double model_s;         /* when st is OK: pred.median_s without that bound, by which candidates are ordered */
     cd_unlike unlike;       /* when st is OK: why it is unlike what the model was trained on; pred has the reasons too */
     cdmpp_err err;          /* when st is not OK; place and path filled in */

@@ -108,6 +108,14 @@ static cdmpp_status vectors(cd_partition *p, uint32_t k, const float **here, con
     return CDMPP_OK;
 }
 
+/* here NULL: nobody describes it. */
+static void take_doubt(cd_shard_plan_source *s, const cd_shard_cost_model *by, const float *here, const float *there) {
+    const int at = cd_model_find_device(by->model, by->device, strlen(by->device));
+    const cd_device_doubt d = cd_model_set_doubt(by->model, at < 0 ? 0 : (size_t)at, here, here ? there : NULL, s->scaled);
+    s->stands_spread = d.shift;
+    s->stands_own = d.own;
+}
+
 /* None knows the device: the most similar described one of its kind, else of another kind, that a model knows. */
 static cdmpp_status stand_in(cd_partition *p, uint32_t k, cdmpp_err *err) {
     const cd_machine_device *d = &p->machine.device[k];
@@ -119,7 +127,7 @@ static cdmpp_status stand_in(cd_partition *p, uint32_t k, cdmpp_err *err) {
     CD_TRY(vectors(p, k, &here, &there, err));
     p->source[k].scaled = other_kind;
     p->source[k].stands = by->device;
-    p->source[k].stands_spread = !here ? 0 : other_kind ? log(CD_MODEL_SET_BETWEEN_KINDS) / cd_normal_quantile(0.95) : cd_model_set_peaks_apart(here, there);
+    take_doubt(&p->source[k], by, here, there);
     by->here = other_kind ? here : NULL;
     by->there = other_kind ? there : NULL;
     cd_partition_say_stand_in(p, k);
@@ -133,7 +141,8 @@ static void guess(cd_partition *p, uint32_t k) {
     const int at = cd_model_find_device(p->by[k].model, p->by[k].device, strlen(p->by[k].device));
     s->guessed = true;
     s->stands = p->by[k].device;
-    if (at >= 0 && cd_model_set_vector(&p->models, p->by[k].model, (size_t)at, there)) s->stands_spread = cd_model_set_peaks_apart(p->models.here, there);
+    const bool both = at >= 0 && cd_model_set_vector(&p->models, p->by[k].model, (size_t)at, there);
+    take_doubt(s, &p->by[k], both ? p->models.here : NULL, there);
     cd_partition_say_stand_in(p, k);
 }
 

@@ -58,11 +58,12 @@ static double shared(const chain *c, uint32_t device) {
 /* A part, or what joins them, with the ends of its interval. */
 static cdmpp_status add_time(chain *c, uint32_t k, uint32_t device, double seconds, cd_shard_cost_doubts *x, cdmpp_err *err) {
     CD_TRY(cd_shard_cost_doubt(c->p->cost, k, device, x, err));
-    add(c, &(cd_replay_op){.name = c->plan->op[k].name, .like = like_of(c, k, device), .seconds = seconds, .spread = x->spread});
+    const double own = c->p->source[device].stands_own, all = hypot(shared(c, device), own);
+    add(c, &(cd_replay_op){.name = c->plan->op[k].name, .like = like_of(c, k, device), .seconds = seconds, .spread = hypot(x->spread, own)});
     c->on_s[device] += seconds;
     x->low *= seconds;
     x->high *= seconds;
-    if (shared(c, device) > 0) cd_replay_widen(seconds, shared(c, device), CD_REPLAY_LEVEL, &x->low, &x->high);
+    if (all > 0) cd_replay_widen(seconds, all, CD_REPLAY_LEVEL, &x->low, &x->high);
     return CDMPP_OK;
 }
 

@@ -144,6 +144,7 @@ typedef struct cd_shard_plan_source {
     bool scaled;                /* that one is of another kind: times were multiplied by the ratio of both rooflines */
     bool guessed;               /* nobody named it: that one is the nearest to the machine where the plan was made */
     double stands_spread;       /* standard deviation of ln(true / predicted) that all times have in common because of that; 0: none, or not known */
+    double stands_own;          /* the same of each time for itself, as the plan is made; a file does not have it: its interval has it */
     double costs_spread;        /* the same because nobody measured there what networks cost; 0: somebody did, NaN: nobody did on any device */
     double unlike;              /* 0..1, share of the network's time there that is of programs unlike those of the training; NaN: the model does not say what it was trained on */
     double left;                /* 0..1, what others left of its processor when the plan was made to be measured; 0: nobody looked */

@@ -229,10 +229,10 @@ TEST(ratios_of_rooflines) {
     }
     assert_close(cd_model_set_rooflines(no_memory, b, 1e6, 1e9), 2, 1e-5, 0); /* only arithmetic is known of both */
     assert_true(cd_model_set_rooflines(no_memory, b, 0, 1e9) == 0 && cd_model_set_rooflines(nothing, b, 1, 1) == 0);
-    assert_close(cd_model_set_peaks_apart(a, b), log(4), 1e-5, 0);
-    assert_close(cd_model_set_peaks_apart(b, a), log(4), 1e-5, 0);
-    assert_close(cd_model_set_peaks_apart(no_memory, b), log(2), 1e-5, 0);
-    assert_true(cd_model_set_peaks_apart(nothing, b) == 0 && cd_model_set_peaks_apart(a, a) == 0);
+    assert_close(cd_device_law_peaks(a, b), log(4), 1e-5, 0);
+    assert_close(cd_device_law_peaks(b, a), log(4), 1e-5, 0);
+    assert_close(cd_device_law_peaks(no_memory, b), log(2), 1e-5, 0);
+    assert_true(cd_device_law_peaks(nothing, b) == 0 && cd_device_law_peaks(a, a) == 0);
 }
 
 /* At the level of the interval: nine of ten. A factor, because what is many times off is so on both sides. */

@@ -12,8 +12,9 @@
     "\"max_threads_per_block\": 0, \"max_vthread_extent\": 0, \"warp_size\": 0},"
 
 static const char tasks_text[] = "{\"schema\": \"cdmpp.tasks\", \"version\": 1, \"tasks\": [{\"workload_key\": \"[\\\"bare\\\"]\"," OPS ","
-                                 "{\"workload_key\": \"[\\\"own\\\"]\", \"target\": \"llvm -model=chip -mcpu=own\"," HARDWARE OPS "]}";
-static const char *const key[] = {"[\"bare\"]", "[\"own\"]"};
+                                 "{\"workload_key\": \"[\\\"own\\\"]\", \"target\": \"llvm -model=chip -mcpu=own\"," HARDWARE OPS ","
+                                 "{\"workload_key\": \"[\\\"theirs\\\"]\", \"target\": \"cuda -model=card\"," HARDWARE OPS "]}";
+static const char *const key[] = {"[\"bare\"]", "[\"own\"]", "[\"theirs\"]"};
 
 static tmp_dir dir;
 static cd_task_registry *tasks;
@@ -61,6 +62,7 @@ TEST(what_a_record_says) {
         {{.trials = 4, .device = "chip"}, 0, "\"llvm\"", "[1, 32, 64, 0, 0, 0, 0, 0]", 2},
         {{.trials = 4}, 1, "\"llvm -model=chip -mcpu=own\"", "[5, 16, 128, 0, 0, 0, 0, 0]", 2},
         {{.trials = 4, .target = CHIP, .hardware = &given}, 1, "\"" CHIP "\"", "[3, 64, 32, 0, 0, 0, 0, 0]", 2},
+        {{.trials = 4, .target = CHIP}, 2, "\"" CHIP "\"", "[1, 32, 64, 0, 0, 0, 0, 0]", 2}, /* a processor stands for a card */
         {{.trials = 4, .plain = key, .n_plain = 1}, 1, "\"llvm -model=chip -mcpu=own\"", "[5, 16, 128, 0, 0, 0, 0, 0]", 2},
     };
     for (size_t k = 0; k < sizeof tab / sizeof *tab; k++) {

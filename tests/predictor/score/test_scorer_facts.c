@@ -128,7 +128,7 @@ TEST(unknown_device) {
     cd_device_table *own = NULL;
     cd_scorer *known = scorer(model[1], "zen4"), *s;
     assert_ok(cd_device_table_read("own.yaml", text, sizeof text - 1, &diag, &own, &err));
-    assert_ok(cd_scorer_new(model[1], tasks, &(cd_scorer_options){.which = {.device = "slow one", .nearest = true, .devices = own}}, &s, &err));
+    assert_ok(cd_scorer_new(model[1], tasks, &(cd_scorer_options){.which = {.device = "slow one", .nearest = true, .devices = own}, .peaks = own}, &s, &err));
     int slower = 0;
     for (int i = 0; i < MADE_N; i += 7) {
         cd_scored a[2], b[2];
@@ -136,6 +136,10 @@ TEST(unknown_device) {
         score(s, i, b);
         assert_true(b[0].which.unknown && b[0].which.own && !a[0].which.own);
         slower += b[0].pred.median_s > a[0].pred.median_s;
+        assert_close(b[0].least_s, cd_device_least_s(b[0].which.own, &task()->dag->least), 1e-12, 0); /* by its own peaks */
+        assert_true(b[0].least_s > 0 && b[0].pred.latency_s >= b[0].least_s);
+        assert_true(b[0].which.doubt.shift >= CD_DEVICE_LAW_LEAST_SHIFT && a[0].which.doubt.shift == 0);
+        assert_true(b[0].pred.rel_std >= hypot(b[0].which.doubt.shift, b[0].which.doubt.own) && b[0].pred.rel_std > a[0].pred.rel_std);
     }
     if (slower < MADE_N / 7 * 9 / 10) fail_msg("%d of %d are slower", slower, MADE_N / 7);
     cd_scorer_free(known);

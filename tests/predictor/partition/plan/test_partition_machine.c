@@ -143,8 +143,12 @@ TEST(who_stands_in) {
     assert_ok(make());
     assert_true(p.by[0].model && !p.by[0].here && !p.by[0].there);
     cd_device_vector(cd_model_set_device(&p.models, "box"), want);
-    assert_true(cd_model_set_vector(&p.models, p.by[0].model, (size_t)cd_model_find_device(p.by[0].model, p.by[0].device, strlen(p.by[0].device)), has));
-    for (int d = 0; d < 2; d++) assert_close(hypot(p.source[d].stands_spread, p.source[d].costs_spread), hypot(cd_model_set_peaks_apart(want, has), cd_network_cost_spread(p.models.costs)), 1e-9, 0);
+    const size_t at = (size_t)cd_model_find_device(p.by[0].model, p.by[0].device, strlen(p.by[0].device));
+    assert_true(cd_model_set_vector(&p.models, p.by[0].model, at, has));
+    const cd_device_doubt law = cd_model_device_doubt(p.by[0].model, at, want, has);
+    for (int d = 0; d < 2; d++) assert_close(hypot(p.source[d].stands_spread, p.source[d].costs_spread), hypot(law.shift, cd_network_cost_spread(p.models.costs)), 1e-9, 0);
+    for (int d = 0; d < 2; d++) assert_close(p.source[d].stands_own, law.own, 1e-9, 0);
+    assert_true(law.shift >= CD_DEVICE_LAW_LEAST_SHIFT && law.own > 0);
     const char *first = strstr(said, "no model knows box: ");
     assert_non_null(first);
     assert_null(strstr(first + 1, "no model knows box")); /* once */
@@ -214,7 +218,7 @@ TEST(a_machine_of_a_file) {
     assert_true(p.machine.n == 2 && p.machine.device[1].times == 30 && p.machine.device[0].times <= 1);
     assert_true(p.machine.device[1].mem_gb == 16 && !(p.machine.device[0].mem_gb > 0)); /* the host's memory is not the device's own */
     assert_true(p.by[1].here && p.by[1].there && !p.by[0].here);
-    assert_close(hypot(p.source[1].stands_spread, p.source[1].costs_spread), hypot(log(4) / cd_normal_quantile(0.95), cd_network_cost_spread(p.models.costs)), 1e-9, 0);
+    assert_close(hypot(p.source[1].stands_spread, p.source[1].costs_spread), hypot(log(CD_MODEL_SET_BETWEEN_KINDS) / cd_normal_quantile(0.95), cd_network_cost_spread(p.models.costs)), 1e-9, 0);
     assert_non_null(strstr(said, "no model knows board, nor another of its kind"));
     assert_non_null(strstr(said, OLDER " knows zen5-avx2 too: a model before it answers"));
     end();

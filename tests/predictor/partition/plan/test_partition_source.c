@@ -49,7 +49,7 @@ TEST(stand_ins) {
     p.source[0].guessed = true;
     cd_partition_say_stand_in(&p, 0);
     heard("x: warning: no model knows chip-a: t4 of the model stands for it. Times there may be 1.9 times shorter or longer\n"
-          "x: warning: no model knows chip-b, nor another of its kind: t4 of the model stands for it. Its times are multiplied by the ratio of both rooflines, and may be 4 times shorter or longer\n"
+          "x: warning: no model knows chip-b, nor another of its kind: t4 of the model stands for it. Its times are multiplied by the ratio of both rooflines, and may be 10 times shorter or longer\n"
           "x: warning: no model knows chip-a: t4 of the model stands for it; how far off that is, nobody knows\n"
           "x: warning: no model knows a0: t4 of the model stands for it; how far off that is, nobody knows\n"
           "x: warning: no model knows the machine that the plan is for: t4 of the model stands for it; how far off that is, nobody knows\n");

@@ -1,0 +1,281 @@
+/* Machines of the training left out one by one, and what their errors say of one that nobody trained on. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "learner/train/device_law_fit.h"
+#include "learner/train/train_internal.h"
+
+enum { MOST_MACHINES = 16, MOST_TRAIN = 4000, MOST_TEST = 1000, ROUNDS = 40, DEPTH = 6, VALID_EVERY = 10, FEW = 20 };
+static const double ninety = 0.9;
+
+typedef struct {
+    float v[CD_N_DEVICE_COL];
+} sheet;
+
+typedef struct {
+    const cd_training_set *t;
+    int nthread;
+    cd_arena arena;
+    sheet *sheet;            /* (n_device) */
+    bool *described;         /* (n_device) */
+    uint32_t *machine;       /* (n_device) */
+    uint32_t *stands;        /* (d->n) device of each program; of those left out: who stands for it */
+    float *analytic;         /* (d->n, CD_N_ANALYTIC) of that device; NULL: no member reads facts */
+    uint32_t *program;       /* (d->n) */
+    double *log_s, *answer;  /* (d->n) */
+    cd_device_law_error *error;     /* (d->n) */
+    const double *kind_log_s; /* (n_kind, n_oof) */
+    const cd_model *m;
+    cd_config c;             /* of small trees */
+} work;
+
+static bool trains(const cd_training_set *t, size_t i) { return t->fold[i] != CD_FOLD_NEVER && (t->n_fold > 1 || t->split->part[i] == CD_SPLIT_PART_TRAIN); }
+
+/* ---- machines ---- */
+static bool same_number(const float *a, const float *b, int column) {
+    const int at = CD_N_DEVICE_KIND + column;
+    return a[at] == b[at] && a[at + CD_N_DEVICE_RATIO] == b[at + CD_N_DEVICE_RATIO];
+}
+
+/* Programs for one machine may be compiled for several instruction sets, each of them a device: all but the width of vectors, and what follows
+ * from it, is the same then. */
+bool cd_device_law_one_machine(const float *a, const float *b) {
+    static const int own[] = {CD_DEVICE_COL_clock, CD_DEVICE_COL_cores, CD_DEVICE_COL_bandwidth, CD_DEVICE_COL_l1, CD_DEVICE_COL_l2,
+                              CD_DEVICE_COL_last_cache, CD_DEVICE_COL_process};
+    for (size_t k = 0; k < sizeof own / sizeof *own; k++)
+        if (!same_number(a, b, own[k])) return false;
+    return a[0] == b[0];
+}
+
+/* Descriptions are a help: of a device that has none nothing is learned. */
+static cdmpp_status describe(work *w, cdmpp_err *err) {
+    cd_device_table *l = NULL;
+    cd_diag diag = {0};
+    const char *path;
+    cdmpp_status st = cd_device_table_path(&w->arena, w->t->c->device_file, w->t->c->path, &path, err);
+    if (!st) st = cd_device_table_load(path, &diag, &l, err);
+    for (size_t k = 0; !st && k < w->t->n_device; k++) w->described[k] = !cd_device_table_vector(l, w->t->device_name[k], w->sheet[k].v, NULL);
+    cd_device_table_free(l);
+    cd_diag_free(&diag);
+    if (st != CDMPP_ENOMEM && err) *err = (cdmpp_err){0};
+    return st == CDMPP_ENOMEM ? st : CDMPP_OK;
+}
+
+static void number_machines(work *w) {
+    for (uint32_t k = 0; k < w->t->n_device; k++) {
+        w->machine[k] = k;
+        for (uint32_t j = 0; j < k && w->machine[k] == k; j++)
+            if (w->described[j] && w->described[k] && cd_device_law_one_machine(w->sheet[j].v, w->sheet[k].v)) w->machine[k] = w->machine[j];
+    }
+}
+
+/* The nearest described one of its kind on another machine; n_device: none. */
+static uint32_t stand_in(const work *w, uint32_t device, double *far) {
+    uint32_t best = (uint32_t)w->t->n_device;
+    *far = (double)INFINITY;
+    for (uint32_t k = 0; k < w->t->n_device; k++) {
+        if (!w->described[k] || w->machine[k] == w->machine[device] || w->t->device_is_gpu[k] != w->t->device_is_gpu[device]) continue;
+        const double d = cd_device_distance(w->sheet[device].v, w->sheet[k].v);
+        if (d < *far) *far = d, best = k;
+    }
+    return best;
+}
+
+/* ---- programs ---- */
+/* Every k-th program of a machine, or of the others, so that there are at most `most`. */
+static size_t list(work *w, uint32_t machine, bool in, size_t most) {
+    const cd_training_set *t = w->t;
+    size_t all = 0, n = 0, seen = 0;
+    for (size_t i = 0; i < t->d->n; i++) all += trains(t, i) && (w->machine[t->device[i]] == machine) == in;
+    const size_t step = all / most + 1;
+    for (size_t i = 0; i < t->d->n; i++) {
+        if (!trains(t, i) || (w->machine[t->device[i]] == machine) != in || seen++ % step) continue;
+        w->program[n] = (uint32_t)i;
+        w->log_s[n++] = t->log_s[i];
+    }
+    return n;
+}
+
+/* Programs 0..n of the list are asked about as those of their stand-ins. */
+static cdmpp_status put_stand_ins(work *w, size_t n, cdmpp_err *err) {
+    const cd_training_set *t = w->t;
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t p = w->program[i];
+        double far;
+        w->stands[p] = stand_in(w, t->device[p], &far);
+        if (w->analytic)
+            CD_TRY(cd_facts_input_times(t->d->facts + (size_t)p * CD_N_FACTS, &t->numbers[w->stands[p]], w->analytic + (size_t)p * CD_N_ANALYTIC, err));
+    }
+    return CDMPP_OK;
+}
+
+static void take_back(work *w, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t p = w->program[i];
+        w->stands[p] = w->t->device[p];
+        if (w->analytic) memcpy(w->analytic + (size_t)p * CD_N_ANALYTIC, w->t->analytic + (size_t)p * CD_N_ANALYTIC, CD_N_ANALYTIC * sizeof *w->analytic);
+    }
+}
+
+/* ---- one machine left out ---- */
+static cdmpp_status ask(work *w, const cd_member *e, uint32_t machine, size_t *n, cdmpp_err *err) {
+    cd_member_scratch *s = NULL;
+    cd_program_view view = w->t->view;
+    *n = list(w, machine, true, MOST_TEST);
+    view.device = w->stands;
+    if (w->analytic) view.analytic = w->analytic;
+    cdmpp_status st = put_stand_ins(w, *n, err);
+    if (!st) st = cd_member_scratch_new(&s, err);
+    if (!st) st = cd_member_predict(e, s, &view, w->program, *n, w->t->device_vector, w->t->n_device, w->answer, err);
+    take_back(w, *n);
+    cd_member_scratch_free(s);
+    for (size_t i = 0; !st && i < *n; i++) w->error[i] = (cd_device_law_error){w->log_s[i] - w->answer[i], w->t->d->task[w->program[i]], 0};
+    return st;
+}
+
+/* Errors of trees that were grown without the machine; *n 0: too few programs. The last tenth tells when to stop: programs of other tasks. */
+static cdmpp_status leave_out(work *w, uint32_t machine, size_t *n, cdmpp_err *err) {
+    cd_member e = {.kind = CD_MEMBER_PROGRAM, .fold = -1};
+    const cd_boost_run run = {.name = "unseen", .nthread = w->nthread};
+    const size_t m = list(w, machine, false, MOST_TRAIN), n_valid = m / VALID_EVERY;
+    *n = 0;
+    if (n_valid < 2) return CDMPP_OK;
+    const cd_boost_set train = {m - n_valid, w->program, w->log_s, NULL}, valid = {n_valid, w->program + m - n_valid, w->log_s + m - n_valid, NULL};
+    cdmpp_status st = cd_boost(&w->t->view, &train, &valid, &w->c, &run, &e, err);
+    if (!st) st = ask(w, &e, machine, n, err);
+    cd_member_free(&e);
+    return st;
+}
+
+/* ---- the same machine, known ---- */
+/* Out of fold by the model itself. */
+static cdmpp_status known(work *w, uint32_t machine, size_t *n, cdmpp_err *err) {
+    const cd_training_set *t = w->t;
+    size_t all = 0, seen = 0;
+    *n = 0;
+    for (size_t i = 0; i < t->n_oof; i++) all += w->machine[t->device[t->oof[i]]] == machine;
+    const size_t step = all / MOST_TEST + 1, most = all / step + 1;
+    cd_model_prediction *p = cd_mem_zalloc(most, sizeof *p);
+    double *kind = cd_mem_zalloc(most * w->m->n_kind, sizeof *kind);
+    cdmpp_status st = p && kind ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu programs", most);
+    for (size_t i = 0; !st && i < t->n_oof; i++) {
+        if (w->machine[t->device[t->oof[i]]] != machine || seen++ % step) continue;
+        for (size_t k = 0; k < w->m->n_kind; k++) kind[k * most + *n] = w->kind_log_s[k * t->n_oof + i];
+        w->program[(*n)++] = t->oof[i];
+    }
+    for (size_t k = 1; !st && k < w->m->n_kind; k++) memmove(kind + k * *n, kind + k * most, *n * sizeof *kind);
+    if (!st && *n) st = cd_evaluate_answers(t, w->m, NULL, w->program, *n, kind, p, err);
+    for (size_t i = 0; !st && i < *n; i++) w->error[i] = (cd_device_law_error){t->log_s[w->program[i]] - log(p[i].median_s), t->d->task[w->program[i]], 0};
+    cd_mem_free(p);
+    cd_mem_free(kind);
+    return st;
+}
+
+/* ---- what errors say ---- */
+static int by_task(const void *a, const void *b) {
+    const cd_device_law_error *x = a, *y = b;
+    if (x->task != y->task) return x->task < y->task ? -1 : 1;
+    return (x->r > y->r) - (x->r < y->r);
+}
+
+static int by_size(const void *a, const void *b) {
+    const double x = fabs(((const cd_device_law_error *)a)->r), y = fabs(((const cd_device_law_error *)b)->r);
+    return (x > y) - (x < y);
+}
+
+/* Each task counts the same. Takes the mean off; the spread is what a normal law has nine of ten errors within. */
+void cd_device_law_parts(cd_device_law_error *e, size_t n, double *shift, double *spread) {
+    double sum = 0, weight = 0, n_task = 0;
+    qsort(e, n, sizeof *e, by_task);
+    for (size_t i = 0, j; i < n; i = j, n_task++) {
+        for (j = i; j < n && e[j].task == e[i].task;) j++;
+        for (size_t k = i; k < j; k++) e[k].weight = 1 / (double)(j - i);
+        for (size_t k = i; k < j; k++) sum += e[k].r * e[k].weight;
+    }
+    *shift = n ? sum / n_task : 0;
+    *spread = 0;
+    for (size_t i = 0; i < n; i++) e[i].r -= *shift;
+    qsort(e, n, sizeof *e, by_size);
+    for (size_t i = 0; i < n && weight < ninety * n_task; i++) {
+        weight += e[i].weight;
+        *spread = fabs(e[i].r) / cd_normal_quantile(0.5 + ninety / 2);
+    }
+}
+
+/* The mean distance of a machine's devices; infinity: one has no stand-in. */
+static double far_of(const work *w, uint32_t machine) {
+    double sum = 0, n = 0, far;
+    for (uint32_t k = 0; k < w->t->n_device; k++) {
+        if (w->machine[k] != machine) continue;
+        (void)stand_in(w, k, &far);
+        sum += w->described[k] ? far : (double)INFINITY;
+        n++;
+    }
+    return sum / n;
+}
+
+static cdmpp_status one_machine(work *w, uint32_t machine, cd_device_law *l, cdmpp_err *err) {
+    double shift, unseen, bias, seen;
+    const double far = far_of(w, machine);
+    size_t n;
+    if (!isfinite(far) || l->n == MOST_MACHINES) return CDMPP_OK;
+    CD_TRY(leave_out(w, machine, &n, err));
+    if (n < FEW) return CDMPP_OK;
+    cd_device_law_parts(w->error, n, &shift, &unseen);
+    CD_TRY(known(w, machine, &n, err));
+    cd_device_law_parts(w->error, n, &bias, &seen);
+    l->shift += shift * shift;
+    l->own += fmax(0, unseen * unseen - seen * seen);
+    l->distance += far;
+    l->n++;
+    return CDMPP_OK;
+}
+
+/* ---- all ---- */
+static cdmpp_status arrays(work *w, cdmpp_err *err) {
+    const cd_training_set *t = w->t;
+    const size_t n = t->d->n, k = t->n_device;
+    w->sheet = CD_NEWN(&w->arena, sheet, k);
+    w->described = CD_NEWN(&w->arena, bool, k);
+    w->machine = CD_NEWN(&w->arena, uint32_t, k);
+    w->stands = CD_NEWN(&w->arena, uint32_t, n);
+    w->program = CD_NEWN(&w->arena, uint32_t, n);
+    w->log_s = CD_NEWN(&w->arena, double, n);
+    w->answer = CD_NEWN(&w->arena, double, n);
+    w->error = CD_NEWN(&w->arena, cd_device_law_error, n);
+    w->analytic = t->analytic ? CD_NEWN(&w->arena, float, n * CD_N_ANALYTIC) : NULL;
+    if (w->arena.oom) return CD_FAIL(err, ENOMEM, "%zu programs", n);
+    memcpy(w->stands, t->device, n * sizeof *w->stands);
+    if (t->analytic) memcpy(w->analytic, t->analytic, n * CD_N_ANALYTIC * sizeof *w->analytic);
+    CD_TRY(describe(w, err));
+    number_machines(w);
+    return CDMPP_OK;
+}
+
+static void small_trees(cd_config *c) {
+    c->train_objective = CD_OBJECTIVE_LOG_LATENCY;
+    c->train_rounds = c->train_rounds < ROUNDS ? c->train_rounds : ROUNDS;
+    c->train_max_depth = c->train_max_depth < DEPTH ? c->train_max_depth : DEPTH;
+    c->train_eta = fmax(c->train_eta, 0.2);
+    c->train_together = false;
+}
+
+static void finish(cd_device_law *l) {
+    if (!l->n) return;
+    l->shift = fmin(20, sqrt(l->shift / l->n));
+    l->own = fmin(20, sqrt(l->own / l->n));
+    l->distance /= l->n;
+}
+
+cdmpp_status cd_device_law_fit(const cd_training_set *t, cd_threads *pool, const double *kind_log_s, cd_model *m, cdmpp_err *err) {
+    work w = {.t = t, .nthread = pool ? cd_threads_count(pool) : 1, .kind_log_s = kind_log_s, .m = m, .c = *t->c};
+    if (t->n_device < 2) return CDMPP_OK;
+    small_trees(&w.c);
+    cdmpp_status st = arrays(&w, err);
+    for (uint32_t k = 0; !st && k < t->n_device; k++)
+        if (w.machine[k] == k) st = one_machine(&w, k, &m->law[t->device_is_gpu[k] ? CD_DEVICE_LAW_GPU : CD_DEVICE_LAW_CPU], err);
+    for (int k = 0; k < CD_N_DEVICE_LAW; k++) finish(&m->law[k]);
+    cd_arena_free(&w.arena);
+    return st;
+}
