@@ -3,7 +3,7 @@
  *   argv -> options (one struct, one table in main_profile.c) -> mode: check, run
  *
  * A mode is a first word ("records") or a flag of its own ("--list-tasks"). It checks its options, calls the library and prints. A new
- * one is a member and a row in the table of options, a row in the table of modes, and two functions below. */
+ * one is a member and a row in the table of options (main_profile_options.def), a row in the table of modes, and two functions below. */
 #ifndef CD_MAIN_PROFILE_H
 #define CD_MAIN_PROFILE_H
 #include <signal.h>

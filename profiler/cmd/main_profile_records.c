@@ -7,10 +7,17 @@
 #include "profiler/remote/remote.h"
 #include "profiler/store/store.h"
 
+static cdmpp_status check_hosts(const cd_main_profile *o, cdmpp_err *err) {
+    if (!o->host.n) return o->port || o->transport || o->lease_s ? CD_FAIL(err, EUSAGE, "--port, --transport and --lease go with --host") : CDMPP_OK;
+    if (o->dry_run || o->emit_source) return CD_FAIL(err, EUSAGE, "--host measures: --dry-run and --emit-source do not go with it");
+    return o->jobs || o->cache || o->cache_mb ? CD_FAIL(err, EUSAGE, "--jobs, --cache and --cache-mb are about compilers of this machine: a host has its own") : CDMPP_OK;
+}
+
 cdmpp_status cd_main_profile_records_check(const cd_main_profile *o, cdmpp_err *err) {
     cd_isa_choice c;
     CD_TRY(cd_main_profile_logs_check(o, "no records to read", err));
     if (o->dry_run && o->emit_source) return CD_FAIL(err, EUSAGE, "--dry-run and --emit-source do not go together");
+    CD_TRY(check_hosts(o, err));
     if (o->check && o->no_check) return CD_FAIL(err, EUSAGE, "--check and --no-check do not go together");
     if (o->dialect >= 0 && !o->emit_source) return CD_FAIL(err, EUSAGE, "--dialect goes with --emit-source");
     if (o->isa && o->isa[0]) CD_TRY(cd_err_key(err, cd_isa_choose(o->isa, "", &c, err), "--isa"));
