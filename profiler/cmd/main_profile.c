@@ -175,6 +175,8 @@ cd_hardware cd_main_profile_hardware(const char *target) {
     return cd_target_hardware(gpu, gpu ? 0 : cd_backend_cpu_threads(target), 64);
 }
 
+const char *cd_main_profile_core(const cd_main_profile *o) { return o->core_type >= 0 ? cd_core_type_name((cd_core_type)o->core_type) : NULL; }
+
 static void on_note(void *ctx, const char *text) { cd_log_put(((cd_main_profile *)ctx)->log, CD_LOG_WARNING, "%s", text); }
 int cd_main_profile_source(const cd_main_profile *o) {
     return o->network && cd_network_source_is_file(o->network) ? CD_NETWORK_SOURCE_ONNX : o->model_source;
@@ -200,6 +202,18 @@ cdmpp_status cd_main_profile_write(const char *path, cd_buf *b, cdmpp_err *err) 
     return st;
 }
 
+/* The mode, on the cores that it is to run on; of other hosts these are the worker's. */
+static cdmpp_status run_there(cd_main_profile *o, const mode *m, cdmpp_err *err) {
+    cd_core_hold h = {0};
+    const bool here = o->core_type >= 0 && !o->host.n;
+    cdmpp_status st = here ? cd_core_type_begin("", (cd_core_type)o->core_type, &h, err) : CDMPP_OK;
+    if (!st && here && o->threads > cd_affinity_count())
+        st = CD_FAIL(err, EUSAGE, "--threads %d: there are %d processors for --core-type %s", o->threads, cd_affinity_count(), cd_main_profile_core(o));
+    if (!st) st = m->run(o, err);
+    cd_core_type_end(&h);
+    return st;
+}
+
 /* Exit status: of an error its own, 3 where items failed, else that of a wrapped program. */
 static cdmpp_status run(cd_command_run *r, void *options, cdmpp_err *err) {
     cd_main_profile *o = options;
@@ -208,12 +222,12 @@ static cdmpp_status run(cd_command_run *r, void *options, cdmpp_err *err) {
     o->stop = r->stop;
     const mode *m = mode_of(o, r->said.operand.n ? r->said.operand.v[0] : NULL);
     cdmpp_status st = o->target && m->run != cd_main_profile_store ? cd_target_check(o->target, o->log, err) : CDMPP_OK; /* of the store it is a filter */
-    if (!st) st = m->run(o, err);
+    if (!st) st = run_there(o, m, err);
     r->exit_code = o->bad ? 3 : o->exit_code;
     return st;
 }
 
 int main(int argc, char **argv) {
-    cd_main_profile o = {.dialect = -1, .csv = CD_MAIN_PROFILE_NO_CSV};
+    cd_main_profile o = {.dialect = -1, .core_type = -1, .csv = CD_MAIN_PROFILE_NO_CSV};
     return cd_command_main(&self, argc, argv, &o, run);
 }

@@ -21,6 +21,7 @@ typedef struct cd_main_profile {
     const char *isa, *stats;
     /* how */
     int jobs, threads, rounds;
+    int core_type;              /* cd_core_type; -1: any */
     bool cold, cool, no_pin, retry;
     int budget_ms, timeout_s, build_timeout_s, memory_mb, cache_mb;
     const char *cache, *cflags;
@@ -88,6 +89,8 @@ cdmpp_status cd_main_profile_tasks_load(const cd_main_profile *o, CD_GIVE cd_tas
 cd_measure_options cd_main_profile_measure_options(const cd_main_profile *o);
 /* Position in CD_NETWORK_SOURCES: --network that is a file is one without --model-source, too. */
 int cd_main_profile_source(const cd_main_profile *o);
+/* --core-type as a word; NULL: not given. */
+const char *cd_main_profile_core(const cd_main_profile *o);
 /* The usual hardware of a target. */
 cd_hardware cd_main_profile_hardware(const char *target);
 /* Logs what it hears; bad items are counted in o->bad. */

@@ -131,10 +131,11 @@ cdmpp_status cd_describe_name_cpu(const char *root, const cd_device_table *devic
 /* The GPU's, by its back end ("cuda", "opencl") and as that counts it ("": the first). Errors: EBACKEND (no such device), ERANGE. */
 cdmpp_status cd_describe_name_gpu(const char *backend, const char *gpu, const cd_device_table *devices, cd_describe_name *out, cdmpp_err *err);
 
-/* Zeroed but for log (NULL: silent) and gpu. */
+/* Zeroed but for log (NULL: silent), gpu and core. */
 typedef struct cd_describe_namer {
     struct cd_log *log;
     const char *gpu;            /* as above; NULL: the first */
+    const char *core;           /* the type of cores that measure (CD_CORE_TYPES): "zen5-little" is another device than "zen5"; NULL: any */
     cd_describe_name of[3];     /* CPU, CUDA, OpenCL */
     bool asked[3];
 } cd_describe_namer;

@@ -145,6 +145,7 @@ typedef struct cd_remote_records_options {
     size_t limit;               /* records of a round; 0: all */
     int rounds;                 /* 0: 1 */
     int threads;                /* of a program; 0: the record's */
+    const char *core;           /* cores that measure there, of CD_CORE_TYPES; NULL: any */
     const cd_record_listener *listener; /* lines that cannot be used, jobs that no worker answered; notes: programs and workers that failed */
 } cd_remote_records_options;
 
@@ -177,6 +178,7 @@ typedef struct cd_remote_measure_options {
     cd_measure_options measure; /* how workers measure, as for cd_remote_records_options */
     cd_remote_policy policy;
     int threads;                /* of a program; 0: the record's */
+    const char *core;           /* cores that measure there, of CD_CORE_TYPES; NULL: any */
     const cd_record_listener *listener; /* notes: workers that failed; NULL: nobody */
 } cd_remote_measure_options;
 
@@ -204,6 +206,7 @@ typedef struct cd_remote_worker_options {
     cd_measure_options measure;
     int dialect;                /* as for cd_record_maker */
     int threads;                /* of a program; 0: the record's, at most all processors */
+    const char *core;           /* the type of cores that this thread was put on, for the worker's name; NULL: any */
 } cd_remote_worker_options;
 
 /* Be a worker: serve jobs of standard input until it ends, answers go to standard output. Call it before other threads are begun.

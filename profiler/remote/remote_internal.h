@@ -56,6 +56,7 @@ typedef struct cd_remote_way {
     const char *transport;
     const cd_measure_options *measure;
     int threads;
+    const char *core;           /* CD_CORE_TYPES; NULL: any */
 } cd_remote_way;
 cdmpp_status cd_remote_way_hosts(cd_arena *a, const cd_remote_way *w, CD_KEEP cd_remote_host **out, cdmpp_err *err);
 /* What workers get before the first record: {"tasks":text,"check":..}. Errors: ENOMEM. */

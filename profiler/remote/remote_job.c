@@ -14,7 +14,7 @@ static cdmpp_status words_of(cd_arena *a, const cd_remote_way *way, const char *
         double value;
     } number[] = {{"budget-ms", m->timing.budget_s * 1e3}, {"timeout", m->run_limit_s}, {"build-timeout", m->build_limit_s},
                   {"memory-mb", (double)(m->memory_bytes >> 20)}, {"threads", way->threads}};
-    const char *const text[][2] = {{"isa", m->isa}, {"device", m->device}, {"cflags", m->flags}};
+    const char *const text[][2] = {{"isa", m->isa}, {"device", m->device}, {"cflags", m->flags}, {"core-type", way->core}};
     char w[128];
     *n = 0;
     for (size_t i = 0; i < sizeof number / sizeof *number; i++) {

@@ -25,7 +25,7 @@ cdmpp_status cd_remote_measure_open(const cd_remote_measure_options *o, cd_remot
     cd_remote_measure *m = cd_mem_zalloc(1, sizeof *m);
     if (!m) return CD_FAIL(err, ENOMEM, "hosts");
     m->o = *o;
-    const cd_remote_way way = {o->host, o->n_host, o->port, o->transport, &m->o.measure, o->threads};
+    const cd_remote_way way = {o->host, o->n_host, o->port, o->transport, &m->o.measure, o->threads, o->core};
     cdmpp_status st = o->n_host ? CDMPP_OK : CD_FAIL(err, EUSAGE, "no host is named");
     if (!st) st = cd_remote_way_hosts(&m->arena, &way, &m->host, err);
     if (!st) st = cd_remote_ask(&m->host[0], &o->policy, o->measure.stop, &m->about, err);

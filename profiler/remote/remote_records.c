@@ -124,7 +124,7 @@ static void on_event(void *ctx, const char *host, const char *what) {
 
 static cdmpp_status send_all(run *r, cdmpp_err *err) {
     const cd_remote_records_options *o = r->o;
-    const cd_remote_way way = {o->host, o->n_host, o->port, o->transport, &o->measure, o->threads};
+    const cd_remote_way way = {o->host, o->n_host, o->port, o->transport, &o->measure, o->threads, o->core};
     const cd_remote_watch w = {on_answer, on_event, r, o->measure.stop};
     const cd_remote_policy p = {.lease_s = o->lease_s};
     cd_remote_host *host;

@@ -62,9 +62,9 @@ static cdmpp_status on_job(void *ctx, cd_str line, cd_remote_times *out, cdmpp_e
 }
 
 /* The name is that which records of a local run get, so that both ways of measuring make the same log. */
-static void describe(cd_remote_about *a) {
+static void describe(const char *core, cd_remote_about *a) {
     static const char *const isa[] = {"", "avx512", "avx2", "sse2", "aarch64"}; /* by cd_isa */
-    cd_describe_namer namer = {0};
+    cd_describe_namer namer = {.core = core};
     cd_host_info h;
     cd_host_info_read("", &h);
     const char *name = cd_describe_namer_ask(&namer, (cd_str){"llvm", 4});
@@ -82,7 +82,7 @@ cdmpp_status cd_remote_worker_run(const cd_remote_worker_options *o, cdmpp_err *
     if (!st) st = cd_program_new(&w.program, err);
     if (!st) {
         w.maker = (cd_record_maker){.tasks = w.tasks, .program = w.program, .dialect = o->dialect, .isa = o->measure.isa};
-        describe(&about);
+        describe(o->core, &about);
         const cd_remote_service s = {on_setup, on_job, &w, &about, 0};
         st = cd_remote_serve(STDIN_FILENO, STDOUT_FILENO, &s, err);
     }

@@ -56,6 +56,7 @@ static const cd_option table[] = {
     {"jobs", 'j', "N", CD_OPTION_INT, AT(session.jobs), "1..1024", HOW, "Compiler processes at a time (default: one per CPU)"},
     {"executor", 0, "NAME", CD_OPTION_WORD, AT(executor), "default", HOW, "How a network runs: default, one task after the other"},
     {"isa", 0, "SET", CD_OPTION_TEXT, AT(session.isa), CD_ISAS, HOW, "Instructions that C code may use (default: by -mcpu of the target, else those of what measures)"},
+    {"core-type", 0, "TYPE", CD_OPTION_WORD, AT(core_type), CD_CORE_TYPES, HOW, "Measure on cores of this type alone: the fast or the slow ones, or one thread of each core while its siblings are idle or busy (default: any). The name of the device in records ends in it"},
     {"cflags", 0, "FLAGS", CD_OPTION_TEXT, AT(session.cflags), NULL, HOW, "More flags for the C compiler ($CC, else cc), behind the usual ones"},
     {"gpu", 0, "NAME", CD_OPTION_TEXT, AT(session.gpu), NULL, HOW, "Which GPU, as its back end counts them (default: the first)"},
     {"budget-ms", 0, "N", CD_OPTION_INT, AT(session.budget_ms), "1..1000000", HOW, "At most so long for the repeats of one program (default: 100)"},
@@ -227,6 +228,7 @@ static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
     options *o = to;
     o->operand = said->operand;
     CD_TRY(take_network(o, err));
+    if (o->core_type >= 0 && (o->list_tuners || o->space_dump || o->templates || o->replays)) return CD_FAIL(err, EUSAGE, "--core-type goes with a search: nothing is measured here");
     if (o->session.host.n && (o->list_tuners || o->space_dump || o->templates || o->replays)) return CD_FAIL(err, EUSAGE, "--host goes with a search: nothing is measured here");
     if (o->list_tuners) return o->operand.n ? CD_FAIL(err, EUSAGE, "unexpected '%.60s'", o->operand.v[0]) : CDMPP_OK;
     return o->space_dump || o->templates ? check_tasks(o, err) : o->replays ? check_replay(o, err) : check_session(o, err);
@@ -269,6 +271,7 @@ static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err) {
     o->log = o->session.log = &r->log;
     o->session.stop = r->stop;
     o->session.threads = o->what.threads;
+    if (o->core_type >= 0) o->session.core = cd_core_type_name((cd_core_type)o->core_type);
     cdmpp_status st = o->machine ? cd_err_key(err, cd_tune_template_machine(&o->arena, o->machine, o->log, &devices, &o->session.machine, err), "--machine") : CDMPP_OK;
     if (!st) st = cd_main_tune_run(o, err);
     cd_device_table_free(devices);
@@ -278,6 +281,6 @@ static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err) {
 }
 
 int main(int argc, char **argv) {
-    options o = {.tune = 1, .held_out = 1, .tuner = -1, .fallback = -1, .emit = -1, .session = {.epsilon = -1}};
+    options o = {.tune = 1, .held_out = 1, .tuner = -1, .fallback = -1, .core_type = -1, .emit = -1, .session = {.epsilon = -1}};
     return cd_command_main(&self, argc, argv, &o, run);
 }

@@ -117,7 +117,7 @@ static cdmpp_status with_model(options *o, cd_tune_session *s, cdmpp_err *err) {
     return st;
 }
 
-static cdmpp_status run_session(options *o, cdmpp_err *err) {
+static cdmpp_status run_session_there(options *o, cdmpp_err *err) {
     cd_tune_tasks what = {0};
     cd_tune_session s = {.o = &o->session, .what = &what, .out = o->out};
     const cd_measure_options mo = cd_tune_session_measure(&o->session);
@@ -132,6 +132,18 @@ static cdmpp_status run_session(options *o, cdmpp_err *err) {
     cd_measure_close(s.measure);
     cd_remote_measure_close(s.board);
     cd_tune_tasks_free(&what);
+    return st;
+}
+
+/* The session, on the cores that measure; of a board these are the worker's. */
+static cdmpp_status run_session(options *o, cdmpp_err *err) {
+    cd_core_hold h = {0};
+    const bool here = o->core_type >= 0 && !o->session.host.n;
+    cdmpp_status st = here ? cd_core_type_begin("", (cd_core_type)o->core_type, &h, err) : CDMPP_OK;
+    if (!st && here && o->session.threads > cd_affinity_count())
+        st = CD_FAIL(err, EUSAGE, "--threads %d: there are %d processors for --core-type %s", o->session.threads, cd_affinity_count(), o->session.core);
+    if (!st) st = run_session_there(o, err);
+    cd_core_type_end(&h);
     return st;
 }
 

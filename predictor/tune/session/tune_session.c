@@ -18,7 +18,7 @@ cd_measure_options cd_tune_session_measure(const cd_tune_session_options *o) {
 cdmpp_status cd_tune_session_open_board(const cd_tune_session_options *o, const cd_record_listener *l, cd_remote_measure **out, cdmpp_err *err) {
     cd_remote_measure *m;
     const cd_remote_measure_options ro = {.host = o->host.v, .n_host = o->host.n, .port = o->port, .transport = o->transport, .measure = cd_tune_session_measure(o),
-                                          .policy = {.lease_s = o->lease_s}, .threads = o->threads, .listener = l};
+                                          .policy = {.lease_s = o->lease_s}, .threads = o->threads, .core = o->core, .listener = l};
     CD_TRY(cd_remote_measure_open(&ro, &m, err));
     const cd_remote_about *a = cd_remote_measure_about(m);
     const char *name = cd_remote_measure_name(m);
@@ -73,7 +73,7 @@ static void on_trial(void *ctx, const cd_record_program *job, const cd_measure_r
 static cdmpp_status open_all(cd_tune_session *s, cdmpp_err *err) {
     const cd_tune_session_options *o = s->o;
     if (s->tuner) CD_TRY(cd_record_log_open(s->out, false, &s->records, err));
-    s->namer = (cd_describe_namer){.log = o->log, .gpu = o->gpu};
+    s->namer = (cd_describe_namer){.log = o->log, .gpu = o->gpu, .core = o->core};
     const cd_tune_measure_setup setup = {.measure = s->measure, .board = s->board, .tasks = s->what->tasks, .log = s->records, .isa = o->isa, .namer = &s->namer, .threads = o->threads, .jobs = o->jobs,
                                          .pin = !o->no_pin, .check = !o->no_check, .each = on_trial, .ctx = s, .stop = o->stop};
     CD_TRY(cd_tune_measure_new(&setup, &s->meter, err));

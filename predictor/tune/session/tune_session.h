@@ -32,6 +32,7 @@ typedef struct cd_tune_session_options {
     cd_texts host;              /* boards of one kind that measure; none: this machine */
     int port, lease_s;          /* of ssh; of a program */
     const char *transport;      /* cd_remote_reach */
+    const char *core;           /* cores that measure, of CD_CORE_TYPES; NULL: any */
     bool no_pin;
     bool no_check;              /* compare the results of the best programs only, not of every candidate */
     cd_log *log;
