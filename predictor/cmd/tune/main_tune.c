@@ -54,7 +54,7 @@ static const cd_option table[] = {
     {"stats", 0, "FILE", CD_OPTION_OUTPUT, AT(session.stats), "*.jsonl", KEEP, "Also write a JSON object of every round"},
     {"curves", 0, "FILE", CD_OPTION_OUTPUT, AT(curves), "*.csv", KEEP, "Also write every trial, in the layout of OpBench's op_costs"},
     {"jobs", 'j', "N", CD_OPTION_INT, AT(session.jobs), "1..1024", HOW, "Compiler processes at a time (default: one per CPU)"},
-    {"executor", 0, "NAME", CD_OPTION_WORD, AT(executor), "default", HOW, "How a network runs: default, one task after the other"},
+    {"executor", 0, "NAME", CD_OPTION_WORD, AT(executor), "default|debug|vm", HOW, "How a network runs: default, one task after the other. The others are OpBench's; an error says what is here in their place"},
     {"isa", 0, "SET", CD_OPTION_TEXT, AT(session.isa), CD_ISAS, HOW, "Instructions that C code may use (default: by -mcpu of the target, else those of what measures)"},
     {"core-type", 0, "TYPE", CD_OPTION_WORD, AT(core_type), CD_CORE_TYPES, HOW, "Measure on cores of this type alone: the fast or the slow ones, or one thread of each core while its siblings are idle or busy (default: any). The name of the device in records ends in it"},
     {"cflags", 0, "FLAGS", CD_OPTION_TEXT, AT(session.cflags), NULL, HOW, "More flags for the C compiler ($CC, else cc), behind the usual ones"},
@@ -176,6 +176,13 @@ static void take_default_model(options *o) {
     o->default_model = o->model != NULL;
 }
 
+/* Words of OpBench for which another command is here. */
+static cdmpp_status check_executor(const options *o, cdmpp_err *err) {
+    if (o->executor == 1) return CD_FAIL(err, EUSAGE, "--executor debug: cdmpp-profile --ops times each operator of a network, and takes the log of --out");
+    if (o->executor == 2) return CD_FAIL(err, EUSAGE, "--executor vm: programs have fixed shapes; --dim gives a size, cdmpp-replay --dim NAME=A..B estimates a range of them");
+    return CDMPP_OK;
+}
+
 static cdmpp_status check_host(const options *o, cdmpp_err *err) {
     const cd_tune_session_options *s = &o->session;
     if (!s->host.n) return s->port || s->transport || s->lease_s ? CD_FAIL(err, EUSAGE, "--port, --transport and --lease go with --host") : CDMPP_OK;
@@ -186,6 +193,7 @@ static cdmpp_status check_session(options *o, cdmpp_err *err) {
     cd_isa_choice c;
     CD_TRY(check_tasks(o, err));
     CD_TRY(check_host(o, err));
+    CD_TRY(check_executor(o, err));
     if (o->check && o->session.no_check) return CD_FAIL(err, EUSAGE, "--check and --no-check do not go together");
     take_default_model(o);
     CD_TRY(check_search(o, err));
