@@ -78,7 +78,7 @@ static cdmpp_status print_measured(cd_main_profile *o, cd_record_stats *sum, con
 /* The outputs around either way of measuring. */
 static cdmpp_status measure(cd_main_profile *o, cd_record_maker *maker, cd_record_reader *file, cdmpp_err *err) {
     const cd_measure_options mo = cd_main_profile_measure_options(o);
-    const cd_store_measured_options so = {o->store, o->device, o->cflags, o->cold || o->cool};
+    const cd_store_measured_options so = {o->store, o->device, o->cflags, o->cold || o->cool, cd_main_profile_core(o)};
     cd_record_output_options oo = {.path = o->out, .retry = o->retry, .stats = o->stats};
     cd_measure *m = NULL;
     cd_record_output *out = NULL;

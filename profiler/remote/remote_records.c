@@ -141,7 +141,9 @@ static cdmpp_status begin_output(run *r, cdmpp_err *err) {
         if (i) cd_buf_puts(&b, ",");
         cd_buf_put_json_str(&b, r->o->host[i], strlen(r->o->host[i]));
     }
-    cd_buf_putf(&b, "],\"threads\":%d}\n", r->o->threads);
+    cd_buf_puts(&b, "]");
+    if (r->o->core) cd_buf_putf(&b, ",\"core_type\":\"%s\"", r->o->core);
+    cd_buf_putf(&b, ",\"threads\":%d}\n", r->o->threads);
     const cdmpp_status st = cd_record_output_begin(r->out, &b, err);
     cd_buf_free(&b);
     return st;
