@@ -1,5 +1,5 @@
 # an option of another mode is refused, with status 2 and the modes that take it
-no() { cdmpp-profile "$@" 2>err >/dev/null; echo "$? $*: $(grep -v "^Try" err | sed "s/^cdmpp-profile: //")"; }
+no() { timeout 20 cdmpp-profile "$@" 2>err </dev/null >/dev/null; echo "$? $*: $(grep -v "^Try" err | sed "s/^cdmpp-profile: //")"; }
 no records --tasks t --out o --factor tile r.json
 no records --tasks t --out o --plot p.svg r.json
 no records --tasks t --out o --passes 3 r.json
