@@ -125,10 +125,12 @@ TEST(common_rows) {
     result r = parse("x --json -q --log-format json --form richer");
     assert_true(r.st == CDMPP_OK && r.said.json && r.said.quiet && r.said.log_format == 1 && r.o.form == 2);
     assert_false(r.said.help_asked || r.said.version || r.said.usage);
+    cd_cli_args_free(&r.said);
     static const char *const help[] = {"x -h", "x -?", "x --help", "x --help=text", "x -vh --frobnicate", "x --strict --form=rich --help"};
     for (size_t i = 0; i < sizeof help / sizeof *help; i++) {
         r = parse(help[i]);
         assert_true(r.st == CDMPP_OK && r.said.help_asked && r.said.help == CD_CLI_HELP_TEXT);
+        cd_cli_args_free(&r.said);
     }
     r = parse("x --help=zsh");
     assert_true(r.st == CDMPP_OK && r.said.help_asked && r.said.help == CD_CLI_HELP_ZSH);
