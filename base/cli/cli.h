@@ -105,6 +105,7 @@ typedef struct cd_cli_args {
     cd_texts operand;
     bool help_asked, usage, version, json, quiet;
     int help, log_format; /* cd_cli_help_form; 1: JSON */
+    bool *given;          /* (n_row of the command) which of its own options stood in the line; NULL: none */
     cd_arena arena;       /* of the lists */
 } cd_cli_args;
 

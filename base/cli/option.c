@@ -113,9 +113,17 @@ static cdmpp_status append(const reader *r, cd_texts *l, const char *text) {
     return CDMPP_OK;
 }
 
+static cdmpp_status mark(const reader *r, const cd_option *o) {
+    cd_cli_args *s = r->said;
+    if (!s->given && !(s->given = cd_arena_zalloc(&s->arena, r->c->n_row, sizeof *s->given))) return CD_FAIL(r->err, ENOMEM, "%zu options", r->c->n_row);
+    s->given[o - r->c->row] = true;
+    return CDMPP_OK;
+}
+
 /* A word that was left out is the first one: --help is --help=text. */
 static cdmpp_status store(const reader *r, found f, const char *text) {
     void *to = f.to + f.row->offset;
+    if (f.to != (char *)r->said) CD_TRY(mark(r, f.row));
     if (f.to == (char *)r->said && f.row->offset == offsetof(cd_cli_args, help)) r->said->help_asked = true;
     switch (f.row->kind) {
     case CD_OPTION_FLAG: *(bool *)to = true; return CDMPP_OK;

@@ -8,7 +8,7 @@ cd_network_price cd_network_report_hour(const cd_network_report *p, const cd_net
 /* Of a million inferences; NaN: price or batch unknown. */
 double cd_network_report_price(const cd_network_report *p, const cd_network_estimate_case *c);
 /* Watt that the case's device takes at most; NaN: its description does not say. */
-double cd_network_report_power(const cd_network_estimate_case *c);
+double cd_network_report_power(const cd_network_report *p, const cd_network_estimate_case *c);
 /* Joule of an inference at most; NaN: not asked for, power or batch unknown. */
 double cd_network_report_energy(const cd_network_report *p, const cd_network_estimate_case *c);
 /* The cheapest case of this network under the deadline, of those that fit; NULL: none. */

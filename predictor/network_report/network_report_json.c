@@ -107,7 +107,7 @@ static void put_compared(const cd_network_report *p, const cd_network_estimate_c
     }
     if (p->e->o->what_if.n) cd_json_write_member_real(w, "before_s", c->before_s);
     if (p->energy) {
-        cd_json_write_member_real(w, "power_w", cd_network_report_power(c));
+        cd_json_write_member_real(w, "power_w", cd_network_report_power(p, c));
         cd_json_write_member_real(w, "energy_j", cd_network_report_energy(p, c));
     }
     if (!p->prices) return;

@@ -100,15 +100,44 @@ double cd_network_report_price(const cd_network_report *p, const cd_network_esti
     return isnan(items) ? (double)NAN : cd_network_report_hour(p, c).per_hour / 3600 / items * 1e6;
 }
 
-/* At most: the data sheet's power all the time. Of a processor of which some cores are used, their part of it. */
-double cd_network_report_power(const cd_network_estimate_case *c) {
+/* ---- power ---- */
+static cdmpp_status take_power(const char *text, const cd_network_estimate *e, cd_arena *a, double *w, cdmpp_err *err) {
+    const char *is = strrchr(text, '=');
+    char *end;
+    const double v = is ? strtod(is + 1, &end) : 0;
+    bool any = false;
+    if (!is || end == is + 1 || *end || !(v > 0 && v < 1e6)) return CD_FAIL(err, EUSAGE, "--power: expected DEVICE=W with watts above 0, found '%.80s'", text);
+    const char *name = cd_str_dup(a, (cd_str){text, (size_t)(is - text)});
+    if (!name) return CD_FAIL(err, ENOMEM, "devices");
+    for (size_t k = 0; k < e->n_device; k++) {
+        if (!is_device(e, &e->device[k], name)) continue;
+        if (!isnan(w[k])) return CD_FAIL(err, EUSAGE, "--power: a second power of %.60s", e->device[k].name);
+        w[k] = v;
+        any = true;
+    }
+    return any ? CDMPP_OK : CD_FAIL(err, EUSAGE, "--power: nothing is asked about the device '%.60s'", name);
+}
+
+cdmpp_status cd_network_powers_read(const char *const *text, size_t n, const cd_network_estimate *e, cd_arena *a, const double **out, cdmpp_err *err) {
+    double *w = CD_NEWN(a, double, e->n_device + 1);
+    if (!w) return CD_FAIL(err, ENOMEM, "devices");
+    for (size_t k = 0; k < e->n_device; k++) w[k] = (double)NAN;
+    for (size_t k = 0; k < n; k++) CD_TRY(take_power(text[k], e, a, w, err));
+    *out = w;
+    return CDMPP_OK;
+}
+
+/* At most: what was said of it, else the data sheet's power all the time. Of a processor of which some cores are used, their part of it. */
+double cd_network_report_power(const cd_network_report *p, const cd_network_estimate_case *c) {
     const cd_device *d = c->device->about;
+    const double said = p->power_w ? p->power_w[c->device - p->e->device] : (double)NAN;
+    if (!isnan(said)) return said;
     if (!d || !(d->tdp_w > 0)) return (double)NAN;
     return d->cores_used > 0 && d->cores_used < d->cores ? d->tdp_w * d->cores_used / d->cores : d->tdp_w;
 }
 
 double cd_network_report_energy(const cd_network_report *p, const cd_network_estimate_case *c) {
-    return p->energy ? cd_network_report_power(c) / cd_network_estimate_throughput(c) : (double)NAN;
+    return p->energy ? cd_network_report_power(p, c) / cd_network_estimate_throughput(c) : (double)NAN;
 }
 
 /* The least of these, of the cases of this network that fit, under the deadline. */

@@ -241,7 +241,7 @@ static void put_thriftiest(const cd_network_report *p, cd_buf *b) {
         put_time(cell, c->replay.makespan_s);
         cd_buf_putf(b, ": least energy%s is that of %s", isnan(p->deadline_s) ? "" : " under the deadline", c->device->name);
         if (c->source->batch) cd_buf_putf(b, " with batch %lld", (long long)c->source->batch);
-        cd_buf_putf(b, ", %s, at most %.3g J (%g W)\n", cell, cd_network_report_energy(p, c), cd_network_report_power(c));
+        cd_buf_putf(b, ", %s, at most %.3g J (%g W)\n", cell, cd_network_report_energy(p, c), cd_network_report_power(p, c));
     }
 }
 

@@ -3,7 +3,7 @@
  *   argv -> options (one struct, one table in main_profile.c) -> mode: check, run
  *
  * A mode is a first word ("records") or a flag of its own ("--list-tasks"). It checks its options, calls the library and prints. A new
- * one is a member and a row in the table of options, a row in the table of modes, and two functions below. */
+ * one is a member and a row in the table of options (main_profile_options.def), a row in the table of modes, and two functions below. */
 #ifndef CD_MAIN_PROFILE_H
 #define CD_MAIN_PROFILE_H
 #include <signal.h>
@@ -22,6 +22,7 @@ typedef struct cd_main_profile {
     const char *isa, *stats;
     /* how */
     int jobs, threads, rounds;
+    int core_type;              /* cd_core_type; -1: any */
     bool cold, cool, no_pin, retry;
     int budget_ms, timeout_s, build_timeout_s, memory_mb, cache_mb;
     const char *cache, *cflags;
@@ -90,6 +91,8 @@ cdmpp_status cd_main_profile_tasks_load(const cd_main_profile *o, CD_GIVE cd_tas
 cd_measure_options cd_main_profile_measure_options(const cd_main_profile *o);
 /* Position in CD_NETWORK_SOURCES: --network that is a file is one without --model-source, too. */
 int cd_main_profile_source(const cd_main_profile *o);
+/* --core-type as a word; NULL: not given. */
+const char *cd_main_profile_core(const cd_main_profile *o);
 /* The usual hardware of a target. */
 cd_hardware cd_main_profile_hardware(const char *target);
 /* Random schedules of a task from which the analytic time chooses. */

@@ -7,11 +7,19 @@
 #include "profiler/remote/remote.h"
 #include "profiler/store/store.h"
 
+static cdmpp_status check_hosts(const cd_main_profile *o, cdmpp_err *err) {
+    if (!o->host.n) return o->port || o->transport || o->lease_s ? CD_FAIL(err, EUSAGE, "--port, --transport and --lease go with --host") : CDMPP_OK;
+    if (o->dry_run || o->emit_source) return CD_FAIL(err, EUSAGE, "--host measures: --dry-run and --emit-source do not go with it");
+    return o->jobs || o->cache || o->cache_mb ? CD_FAIL(err, EUSAGE, "--jobs, --cache and --cache-mb are about compilers of this machine: a host has its own") : CDMPP_OK;
+}
+
 cdmpp_status cd_main_profile_records_check(const cd_main_profile *o, cdmpp_err *err) {
     cd_isa_choice c;
     CD_TRY(cd_main_profile_logs_check(o, "no records to read", err));
     if (o->dry_run && o->emit_source) return CD_FAIL(err, EUSAGE, "--dry-run and --emit-source do not go together");
+    CD_TRY(check_hosts(o, err));
     if (o->check && o->no_check) return CD_FAIL(err, EUSAGE, "--check and --no-check do not go together");
+    if (o->core_type >= 0 && (o->dry_run || o->emit_source)) return CD_FAIL(err, EUSAGE, "--core-type is about measuring: --dry-run and --emit-source do not go with it");
     if (o->dialect >= 0 && !o->emit_source) return CD_FAIL(err, EUSAGE, "--dialect goes with --emit-source");
     if (o->isa && o->isa[0]) CD_TRY(cd_err_key(err, cd_isa_choose(o->isa, "", &c, err), "--isa"));
     for (size_t i = 0; o->rounds > 1 && i < o->operand.n; i++)
@@ -41,7 +49,7 @@ static cdmpp_status to_store(void *ctx, const cd_record_measured *m, cdmpp_err *
 static cdmpp_status here(cd_main_profile *o, cd_measure *m, cd_record_maker *maker, cd_record_reader *file, cd_record_output *out, cd_record_stats *sum, cdmpp_err *err) {
     const cd_record_listener l = cd_main_profile_listener(o);
     const cd_record_measure_options ro = {.measure = cd_main_profile_measure_options(o), .path = o->operand.v, .n_path = o->operand.n, .limit = (size_t)o->limit,
-                                          .rounds = o->rounds, .threads = o->threads, .jobs = o->jobs, .listener = &l};
+                                          .rounds = o->rounds, .threads = o->threads, .jobs = o->jobs, .core = cd_main_profile_core(o), .listener = &l};
     return cd_record_measure_run(&ro, m, maker, file, out, sum, err);
 }
 
@@ -49,7 +57,7 @@ static cdmpp_status remote(cd_main_profile *o, cd_record_maker *maker, cd_record
     const cd_record_listener l = cd_main_profile_listener(o);
     const cd_remote_records_options ro = {.host = o->host.v, .n_host = o->host.n, .port = o->port, .transport = o->transport, .lease_s = o->lease_s,
                                           .measure = cd_main_profile_measure_options(o), .path = o->operand.v, .n_path = o->operand.n, .limit = (size_t)o->limit,
-                                          .rounds = o->rounds, .threads = o->threads, .listener = &l};
+                                          .rounds = o->rounds, .threads = o->threads, .core = cd_main_profile_core(o), .listener = &l};
     const cdmpp_status st = cd_remote_records_run(&ro, maker, file, out, t, err);
     o->bad += t->failed;
     return st;
@@ -70,7 +78,7 @@ static cdmpp_status print_measured(cd_main_profile *o, cd_record_stats *sum, con
 /* The outputs around either way of measuring. */
 static cdmpp_status measure(cd_main_profile *o, cd_record_maker *maker, cd_record_reader *file, cdmpp_err *err) {
     const cd_measure_options mo = cd_main_profile_measure_options(o);
-    const cd_store_measured_options so = {o->store, o->device, o->cflags, o->cold || o->cool};
+    const cd_store_measured_options so = {o->store, o->device, o->cflags, o->cold || o->cool, cd_main_profile_core(o)};
     cd_record_output_options oo = {.path = o->out, .retry = o->retry, .stats = o->stats};
     cd_measure *m = NULL;
     cd_record_output *out = NULL;
@@ -92,7 +100,7 @@ static cdmpp_status measure(cd_main_profile *o, cd_record_maker *maker, cd_recor
 }
 
 cdmpp_status cd_main_profile_records(cd_main_profile *o, cdmpp_err *err) {
-    cd_describe_namer namer = {.log = o->log, .gpu = o->device};
+    cd_describe_namer namer = {.log = o->log, .gpu = o->device, .core = cd_main_profile_core(o)};
     cd_record_maker maker = {.target = o->target, .dialect = o->dialect, .isa = o->isa};
     const bool measures = !o->dry_run && !o->emit_source;
     maker.reference = measures && !o->no_check;
@@ -112,6 +120,6 @@ cdmpp_status cd_main_profile_worker_check(const cd_main_profile *o, cdmpp_err *e
 }
 
 cdmpp_status cd_main_profile_worker(cd_main_profile *o, cdmpp_err *err) {
-    const cd_remote_worker_options wo = {cd_main_profile_measure_options(o), o->dialect, o->threads};
+    const cd_remote_worker_options wo = {cd_main_profile_measure_options(o), o->dialect, o->threads, cd_main_profile_core(o)};
     return cd_remote_worker_run(&wo, err);
 }

@@ -54,7 +54,7 @@ cdmpp_status cd_main_profile_corun_check(const cd_main_profile *o, cdmpp_err *er
     CD_TRY(cd_main_profile_logs_check(o, "no records to read", err));
     if (o->limit > CD_RECORD_CORUN_MAX) return CD_FAIL(err, EUSAGE, "--limit: at most %d workloads in one table", CD_RECORD_CORUN_MAX);
     if (o->rounds > CD_CORUN_ROUNDS) return CD_FAIL(err, EUSAGE, "--rounds: at most %d", CD_CORUN_ROUNDS);
-    if (o->pairs && !o->corun_group) return CD_FAIL(err, EUSAGE, "--pairs is about --group");
+    if ((o->pairs || o->trials || o->seed) && !o->corun_group) return CD_FAIL(err, EUSAGE, "--pairs, --trials and --seed are about --group");
     return CDMPP_OK;
 }
 

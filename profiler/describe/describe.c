@@ -121,10 +121,10 @@ void cd_describe_entry_put_yaml(cd_buf *out, const cd_describe_entry *d) {
     if (d->probed[0]) cd_buf_putf(out, "  # %s\n", d->probed);
 }
 
-cdmpp_status cd_describe(const char *device, bool measure, cd_buf *out, cdmpp_err *err) {
+cdmpp_status cd_describe(const char *device, bool measure, const char *core, cd_buf *out, cdmpp_err *err) {
     cd_describe_entry d;
     cdmpp_status st;
-    if (!strcmp(device, "cpu")) st = cd_describe_cpu("", measure, &d, err);
+    if (!strcmp(device, "cpu")) st = cd_describe_cores("", measure, core, &d, err);
     else if (!strcmp(device, "opencl") || !strncmp(device, "opencl:", 7)) st = cd_describe_opencl(device[6] ? device + 7 : "", &d, err);
     else if (!strcmp(device, "cuda") || !strncmp(device, "cuda:", 5)) st = cd_describe_cuda(device[4] ? device + 5 : "", &d, err);
     else st = CD_FAIL(err, ERANGE, "expected cpu, opencl[:NAME] or cuda[:NUMBER], found '%.60s'", device);

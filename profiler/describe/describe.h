@@ -41,6 +41,9 @@ void cd_describe_entry_put_yaml(cd_buf *out, const cd_describe_entry *d);
  * HWLOC_SYNTHETIC, which describe another machine: then, and with a root, nothing can be measured. Errors: EBACKEND
  * (no topology, or measuring another machine), ENOMEM. */
 cdmpp_status cd_describe_cpu(const char *root, bool measure, cd_describe_entry *out, cdmpp_err *err);
+/* The same of the cores that this thread was put on (cd_core_type_begin): their number, clock and caches, and measuring on them. The name ends in
+ * `core`; NULL: all cores. */
+cdmpp_status cd_describe_cores(const char *root, bool measure, const char *core, cd_describe_entry *out, cdmpp_err *err);
 /* Peak of this core in fp32 multiply-adds a clock, its clock in MHz; below 0: not measured on this kind of
  * processor. About 50 ms. */
 void cd_describe_core_speed(int simd_bits, double *fma_per_clock, double *clock_mhz);
@@ -82,8 +85,8 @@ void cd_describe_opencl_facts(const cd_opencl_facts *f, cd_describe_entry *out);
 /* Device by its name (opencl_device.h): "", "1", "pocl:0". Errors: ERANGE, EBACKEND. */
 cdmpp_status cd_describe_opencl(const char *name, cd_describe_entry *out, cdmpp_err *err);
 
-/* "cpu", "opencl:NAME", "cuda:N" -> YAML. Errors: ERANGE (the name), EBACKEND (no such device). */
-cdmpp_status cd_describe(const char *device, bool measure, cd_buf *out, cdmpp_err *err);
+/* "cpu", "opencl:NAME", "cuda:N" -> YAML; `core` as above, of a processor. Errors: ERANGE (the name), EBACKEND (no such device). */
+cdmpp_status cd_describe(const char *device, bool measure, const char *core, cd_buf *out, cdmpp_err *err);
 
 /* describe_match -- which described device stands for this machine's processor.
  *
@@ -131,10 +134,11 @@ cdmpp_status cd_describe_name_cpu(const char *root, const cd_device_table *devic
 /* The GPU's, by its back end ("cuda", "opencl") and as that counts it ("": the first). Errors: EBACKEND (no such device), ERANGE. */
 cdmpp_status cd_describe_name_gpu(const char *backend, const char *gpu, const cd_device_table *devices, cd_describe_name *out, cdmpp_err *err);
 
-/* Zeroed but for log (NULL: silent) and gpu. */
+/* Zeroed but for log (NULL: silent), gpu and core. */
 typedef struct cd_describe_namer {
     struct cd_log *log;
     const char *gpu;            /* as above; NULL: the first */
+    const char *core;           /* the type of cores that measure (CD_CORE_TYPES): "zen5-little" is another device than "zen5"; NULL: any */
     cd_describe_name of[3];     /* CPU, CUDA, OpenCL */
     bool asked[3];
 } cd_describe_namer;

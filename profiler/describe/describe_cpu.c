@@ -17,6 +17,8 @@ typedef struct machine {
     const char *root;
     char cpuinfo[TEXT];
     cd_describe_entry *d;
+    const char *core;           /* only cores of this type, on which this thread is; NULL: any */
+    int first;                  /* a processor of them */
     int packages, cores, usable; /* of the first package; processors that we may use on the whole machine */
     bool here;                  /* it is this machine: it can be measured */
     uint64_t last_cache, memory;
@@ -87,8 +89,9 @@ static void set_isa(machine *m) {
 
 /* The base clock, by whoever knows it best. */
 static void set_clock(machine *m) {
-    char text[256];
-    const double base = read_number(m->root, "/sys/devices/system/cpu/cpu0/cpufreq/base_frequency");
+    char text[256], path[96];
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/cpufreq/base_frequency", m->first);
+    const double base = read_number(m->root, path);
     if (base > 0) {
         cd_describe_entry_set(m->d, CD_DESCRIBE_KEY_clock_mhz, base / 1000, NULL);
         return;
@@ -102,9 +105,16 @@ static void set_clock(machine *m) {
     }
     field(m, "bogomips", text, sizeof text);
     const double bogo = strtod(text, NULL);
-    const double most = read_number(m->root, "/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq");
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/cpufreq/cpuinfo_max_freq", m->first);
+    const double most = read_number(m->root, path);
     if (bogo > 0 && has_flag(m, "constant_tsc")) cd_describe_entry_set(m->d, CD_DESCRIBE_KEY_clock_mhz, round(bogo / 2), "of the time-stamp counter");
     else if (most > 0 && !has_flag(m, "constant_tsc")) cd_describe_entry_set(m->d, CD_DESCRIBE_KEY_clock_mhz, most / 1000, "highest");
+}
+
+static void add_core(machine *m) {
+    const size_t at = strlen(m->d->name);
+    if (m->core) snprintf(m->d->name + at, sizeof m->d->name - at, "-%s", m->core);
+    if (m->core) m->d->alias[0] = 0; /* that is the processor's */
 }
 
 static void set_name(machine *m) {
@@ -113,6 +123,7 @@ static void set_name(machine *m) {
     for (size_t i = 0; i < sizeof key / sizeof *key && !text[0]; i++) field(m, key[i], text, sizeof text);
     if (!text[0]) read_text(m->root, "/proc/device-tree/model", text, sizeof text);
     if (text[0]) cd_describe_entry_set_name(m->d, text);
+    add_core(m);
 }
 
 static void set_power(machine *m) {
@@ -122,9 +133,10 @@ static void set_power(machine *m) {
 
 /* ---- hwloc ---- */
 
-/* Size of the first data or unified cache of a level, and how many cores share it. */
-static uint64_t cache_of(hwloc_topology_t t, hwloc_obj_type_t type, unsigned *sharing) {
-    const hwloc_obj_t c = hwloc_get_obj_by_type(t, type, 0);
+/* Size of the first data or unified cache of a level, or of that of our core, and how many cores share it. */
+static uint64_t cache_of(const machine *m, hwloc_topology_t t, hwloc_obj_type_t type, unsigned *sharing) {
+    const hwloc_obj_t pu = m->core ? hwloc_get_pu_obj_by_os_index(t, (unsigned)m->first) : NULL;
+    const hwloc_obj_t c = pu ? hwloc_get_ancestor_obj_by_type(t, type, pu) : hwloc_get_obj_by_type(t, type, 0);
     if (!c || !c->attr) return 0;
     const int n = hwloc_get_nbobjs_inside_cpuset_by_type(t, c->cpuset, HWLOC_OBJ_CORE);
     *sharing = n > 0 ? (unsigned)n : 1;
@@ -134,7 +146,7 @@ static uint64_t cache_of(hwloc_topology_t t, hwloc_obj_type_t type, unsigned *sh
 /* l1 and l2: what one core has; a cache that several cores share is divided among them. l3: all of the package. */
 static void set_caches(machine *m, hwloc_topology_t t, hwloc_const_cpuset_t package) {
     unsigned sharing = 1;
-    const uint64_t l1 = cache_of(t, HWLOC_OBJ_L1CACHE, &sharing), l2 = cache_of(t, HWLOC_OBJ_L2CACHE, &sharing);
+    const uint64_t l1 = cache_of(m, t, HWLOC_OBJ_L1CACHE, &sharing), l2 = cache_of(m, t, HWLOC_OBJ_L2CACHE, &sharing);
     char note[64] = "";
     uint64_t l3 = 0;
     const int n = hwloc_get_nbobjs_inside_cpuset_by_type(t, package, HWLOC_OBJ_L3CACHE);
@@ -163,6 +175,24 @@ static void set_cores(machine *m, hwloc_topology_t t, hwloc_const_cpuset_t packa
     if (used > 0 && used < m->cores) cd_describe_entry_set(m->d, CD_DESCRIBE_KEY_cores_used, used, "that this process may use");
 }
 
+/* The cores that this thread was put on, in place of all. */
+static void set_cores_of_type(machine *m, hwloc_topology_t t) {
+    const hwloc_cpuset_t mine = hwloc_bitmap_alloc();
+    int n = 0;
+    if (!mine || hwloc_get_cpubind(t, mine, HWLOC_CPUBIND_THREAD)) {
+        hwloc_bitmap_free(mine);
+        return;
+    }
+    m->first = hwloc_bitmap_first(mine);
+    m->usable = hwloc_bitmap_weight(mine);
+    for (hwloc_obj_t c = NULL; (c = hwloc_get_next_obj_by_type(t, HWLOC_OBJ_CORE, c));) n += hwloc_bitmap_intersects(c->cpuset, mine);
+    hwloc_bitmap_free(mine);
+    m->cores = n;
+    cd_describe_entry_set(m->d, CD_DESCRIBE_KEY_cores, n, "of this type");
+    m->d->device.cores_used = -1;
+    m->d->note[CD_DESCRIBE_KEY_cores_used][0] = 0;
+}
+
 static void set_memory(machine *m, hwloc_topology_t t) {
     char text[512];
     m->memory = hwloc_get_root_obj(t)->total_memory;
@@ -187,6 +217,7 @@ static cdmpp_status read_topology(machine *m, cdmpp_err *err) {
     m->packages = n > 0 ? n : 1;
     m->here = hwloc_topology_is_thissystem(t) && !m->root[0];
     set_cores(m, t, package->cpuset);
+    if (m->core) set_cores_of_type(m, t);
     set_caches(m, t, package->cpuset);
     set_memory(m, t);
     hwloc_topology_destroy(t);
@@ -233,10 +264,11 @@ static void set_peak(cd_describe_entry *d) {
 }
 
 /* The peak is set last: it follows from lanes and clock, which may be measured. */
-cdmpp_status cd_describe_cpu(const char *root, bool measure, cd_describe_entry *out, cdmpp_err *err) {
+cdmpp_status cd_describe_cores(const char *root, bool measure, const char *core, cd_describe_entry *out, cdmpp_err *err) {
     machine *m = cd_mem_zalloc(1, sizeof *m);
     if (!m) return CD_FAIL(err, ENOMEM, "description");
     m->root = root;
+    m->core = core;
     m->d = out;
     cd_describe_entry_init(out, CD_DEVICE_CPU);
     read_text(root, "/proc/cpuinfo", m->cpuinfo, sizeof m->cpuinfo);
@@ -257,3 +289,5 @@ cdmpp_status cd_describe_cpu(const char *root, bool measure, cd_describe_entry *
     cd_mem_free(m);
     return st;
 }
+
+cdmpp_status cd_describe_cpu(const char *root, bool measure, cd_describe_entry *out, cdmpp_err *err) { return cd_describe_cores(root, measure, NULL, out, err); }

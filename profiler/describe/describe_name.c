@@ -70,6 +70,15 @@ static void say(const cd_describe_namer *n, int kind) {
     else cd_log_put(n->log, CD_LOG_INFO, "device: %s, which no description knows (%s); --target '%s -model=NAME' names another", d->name, d->says, target_of[kind]);
 }
 
+/* A core of one type is a device of its own, which may be described. */
+static void of_core(const cd_describe_namer *n, const cd_device_table *devices, cd_describe_name *d) {
+    const size_t at = strlen(d->name);
+    const char *const known[] = {d->name};
+    if (!n->core || at + strlen(n->core) + 2 > sizeof d->name) return;
+    snprintf(d->name + at, sizeof d->name - at, "-%s", n->core);
+    d->described = described(devices, CD_DEVICE_CPU, known, 1) != NULL;
+}
+
 static void ask(cd_describe_namer *n, int kind) {
     cd_arena a = {0};
     cd_diag diag = {0};
@@ -78,6 +87,7 @@ static void ask(cd_describe_namer *n, int kind) {
     if (!cd_device_table_path(&a, NULL, NULL, &path, NULL)) (void)cd_device_table_load(path, &diag, &devices, NULL);
     const cdmpp_status st = !kind ? cd_describe_name_cpu("", devices, &n->of[0], NULL)
                                   : cd_describe_name_gpu(target_of[kind], n->gpu ? n->gpu : "", devices, &n->of[kind], NULL);
+    if (!st && !kind) of_core(n, devices, &n->of[0]);
     if (!st) say(n, kind);
     cd_device_table_free(devices);
     cd_diag_free(&diag);

@@ -7,6 +7,7 @@
 #define CD_PROFILER_HOST_DOOR_H
 #include <signal.h>
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "base/text/text.h"
 #include "profiler/host/host_load.h"
@@ -34,6 +35,37 @@ typedef struct cd_affinity {
 void cd_affinity_get(cd_affinity *a);
 /* Use `all` but its last n processors; n 0: all of them. */
 void cd_affinity_set(const cd_affinity *all, int but_last);
+
+/* core_type -- which processors are of which type, and measuring on those of one type alone.
+ *
+ *   /sys/devices/cpu_core, cpu_atom            Intel's hybrids ┐
+ *   /sys/devices/system/cpu/cpuN/cpu_capacity  ARM             ├─> big: as fast as the fastest, little: as slow as the slowest
+ *   .../cpufreq/cpuinfo_max_freq               else            ┘
+ *   .../topology/thread_siblings_list ──> smt-idle: one processor of each core, its siblings are not used
+ *                                         smt-busy: the same, its siblings compute meanwhile
+ *
+ * Speeds within a tenth are alike. A type that the machine does not have is an error that says what there is. */
+
+#define CD_CORE_TYPES "big|little|smt-idle|smt-busy"
+typedef enum cd_core_type { CD_CORE_BIG, CD_CORE_LITTLE, CD_CORE_SMT_IDLE, CD_CORE_SMT_BUSY } cd_core_type;
+typedef struct cd_core_set {
+    cd_affinity cpu, sibling;   /* those of the type; of smt-*: the others of their cores */
+    int n;                      /* of cpu */
+} cd_core_set;
+const char *cd_core_type_name(cd_core_type t);
+/* Those of `allowed`. `root` stands before /sys ("": this machine; tests give a folder). Errors: EBACKEND (there is none), ENOMEM. */
+cdmpp_status cd_core_type_find(const char *root, const cd_affinity *allowed, cd_core_type t, cd_core_set *out, cdmpp_err *err);
+
+typedef struct cd_core_hold {
+    cd_affinity before;
+    bool held;
+    pid_t *pid;                 /* (n) what keeps siblings busy */
+    size_t n;
+} cd_core_hold;
+/* This thread, and all that it begins, stays on processors of the type. Before anything that has threads: it may fork. End it after an
+ * error too. Errors: EBACKEND, EIO, ENOMEM. */
+cdmpp_status cd_core_type_begin(const char *root, cd_core_type t, cd_core_hold *h, cdmpp_err *err);
+void cd_core_type_end(cd_core_hold *h); /* zeroed is fine */
 
 /* cache_flush -- replaces what a processor's caches hold.
  *

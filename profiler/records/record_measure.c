@@ -200,7 +200,7 @@ static cdmpp_status begin(run *r, cdmpp_err *err) {
     cd_host_info_warnings(&warnings, &h, o->threads > 0 ? o->threads : 1);
     if (warnings.n) cd_record_listener_note(o->listener, "times may be unsteady: %s", warnings.p);
     const cd_timing_policy p = cd_timing_defaults(o->measure.timing, cd_timing_clock_check(cd_timing_clock_now, NULL).tick_s);
-    cd_record_stats_head(&head, &h, warnings.p ? warnings.p : "", &p, o->threads);
+    cd_record_stats_head(&head, &h, warnings.p ? warnings.p : "", &p, o->threads, o->core);
     const cdmpp_status st = cd_record_output_begin(r->out, &head, err);
     cd_buf_free(&warnings);
     cd_buf_free(&head);

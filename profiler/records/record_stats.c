@@ -40,10 +40,11 @@ static void put_text(cd_buf *b, const char *name, const char *v, size_t n) {
     cd_buf_put_json_str(b, v, n);
 }
 
-void cd_record_stats_head(cd_buf *b, const cd_host_info *h, const char *warnings, const cd_timing_policy *p, int threads) {
+void cd_record_stats_head(cd_buf *b, const cd_host_info *h, const char *warnings, const cd_timing_policy *p, int threads, const char *core) {
     cd_buf_puts(b, "{\"schema\":\"cdmpp.profile_stats\",\"host\":");
     cd_host_info_json(b, h);
     put_text(b, "warnings", warnings, strlen(warnings));
+    if (core) put_text(b, "core_type", core, strlen(core));
     cd_buf_putf(b, ",\"threads\":%d,\"policy\":{\"cold\":%s,\"cool\":%s,\"min_repeat\":%u,\"max_repeat\":%u", threads, p->cold ? "true" : "false", p->cool ? "true" : "false", p->min_repeat, p->max_repeat);
     put_real(b, "budget_s", p->budget_s);
     put_real(b, "warmup_s", p->warmup_s);

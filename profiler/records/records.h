@@ -99,8 +99,8 @@ typedef struct cd_record_stats {
 /* Zero the counts and note the time; add one result. */
 void cd_record_stats_begin(cd_record_stats *s, double now_s);
 void cd_record_stats_add(cd_record_stats *s, const cd_measure_result *m);
-/* The first line. */
-void cd_record_stats_head(cd_buf *b, const cd_host_info *h, const char *warnings, const cd_timing_policy *p, int threads);
+/* The first line; `core`: the type of cores (CD_CORE_TYPES), NULL: any. */
+void cd_record_stats_head(cd_buf *b, const cd_host_info *h, const char *warnings, const cd_timing_policy *p, int threads, const char *core);
 /* `host` measured it; NULL: this machine. */
 void cd_record_stats_line(cd_buf *b, const cd_record_program *j, long record, const cd_measure_result *m, const char *host);
 /* {"records":..,"measured":..,...} */
@@ -128,6 +128,7 @@ typedef struct cd_record_measure_options {
     int rounds;                 /* until each record stands so often in the output, one round after the other; 0: 1 */
     int threads;                /* of a program; 0: the record's, at most all processors */
     int jobs;                   /* compilers at a time; 0: one per processor */
+    const char *core;           /* the type of cores that this thread was put on, for the statistics; NULL: any */
     const cd_record_listener *listener; /* lines that cannot be used, in the first round; notes: programs that failed, an unsteady machine */
 } cd_record_measure_options;
 

@@ -17,7 +17,7 @@ enum { MAX_HOST = 64, GREETINGS = 64, FORGIVE = 20, REASON = 300 };
 typedef struct job {
     uint64_t tried;             /* bit k: by worker k */
     unsigned attempts;
-    bool out, done;             /* leased now; answered */
+    bool out, done, broke;      /* leased now; answered; given up because workers failed at it */
     cdmpp_status status;
     const char *host, *device;
     cdmpp_err *err;             /* of the last failure; NULL: none */
@@ -73,6 +73,12 @@ static void finish(pool *p, job *j, cdmpp_status st, const char *host) {
     p->done++;
 }
 
+static bool anybody_left(const pool *p) {
+    for (size_t k = 0; k < p->n_link; k++)
+        if (p->link[k].state != CD_REMOTE_CONNECTION_DROPPED) return true;
+    return false;
+}
+
 /* Back to the queue, or given up. `final`: what the answer is if nobody else can be asked. */
 static cdmpp_status put_back(pool *p, size_t k, size_t i, cdmpp_status final, const char *why, bool refused, cdmpp_err *err) {
     job *j = &p->job[i];
@@ -80,6 +86,7 @@ static cdmpp_status put_back(pool *p, size_t k, size_t i, cdmpp_status final, co
     j->attempts++;
     j->tried |= (uint64_t)1 << k;
     CD_TRY(note(j, final, p->link[k].host->name, why, err));
+    j->broke = !refused && j->attempts >= p->p.max_attempts && anybody_left(p);
     if (j->attempts >= p->p.max_attempts || (refused && !fresh_worker_for(p, j))) finish(p, j, final, p->link[k].host->name);
     return CDMPP_OK;
 }
@@ -166,16 +173,13 @@ static cdmpp_status refused(pool *p, size_t k, cd_str code, const cd_json *messa
 
 static cdmpp_status hello(pool *p, size_t k, const cd_json *m, cdmpp_err *err) {
     cd_remote_connection *l = &p->link[k];
-    const cd_json *who = m ? cd_json_get(m, "hello") : NULL, *protocol = m ? cd_json_get(m, "protocol") : NULL;
-    if (!who || who->kind != CD_JSON_STR || !cd_str_is(who->u.s, "cdmpp-worker"))
-        return ++l->lines > GREETINGS ? fail(p, k, "is no cdmpp-profile --worker", err) : CDMPP_OK;
-    if (!protocol || protocol->kind != CD_JSON_INT || protocol->u.i != CD_REMOTE_PROTOCOL) {
+    switch (cd_remote_hello_read(m, &l->about)) {
+    case CD_REMOTE_NO_HELLO: return ++l->lines > GREETINGS ? fail(p, k, "is no cdmpp-profile --worker", err) : CDMPP_OK;
+    case CD_REMOTE_OTHER_PROTOCOL:
         l->failures = p->p.max_failures; /* no use to try again */
         return fail(p, k, "speaks another version of the protocol", err);
+    case CD_REMOTE_HELLO: break;
     }
-    const cd_json *device = cd_json_get(m, "device");
-    l->device[0] = 0;
-    if (device && device->kind == CD_JSON_STR) snprintf(l->device, sizeof l->device, "%.*s", (int)(device->u.s.n < 127 ? device->u.s.n : 127), device->u.s.p);
     l->state = CD_REMOTE_CONNECTION_IDLE;
     if (!p->setup[0]) return CDMPP_OK;
     cd_buf_puts(&l->out, "{\"setup\":");
@@ -199,7 +203,7 @@ static cdmpp_status answered(pool *p, size_t k, const cd_json *m, cdmpp_err *err
     j->attempts++;
     j->out = false;
     finish(p, j, CDMPP_OK, l->host->name);
-    j->device = l->device;
+    j->device = l->about.device;
     l->state = CD_REMOTE_CONNECTION_IDLE;
     if (++l->answers % FORGIVE == 0 && l->failures) l->failures--;
     return CDMPP_OK;
@@ -296,7 +300,7 @@ static cdmpp_status wait_and_listen(pool *p, double wait_s, cdmpp_err *err) {
 static cdmpp_status deliver(pool *p, cdmpp_err *err) {
     for (; p->delivered < p->n && p->job[p->delivered].done; p->delivered++) {
         job *j = &p->job[p->delivered];
-        const cd_remote_answer a = {j->status, j->err, j->host ? j->host : "", j->device ? j->device : "", j->attempts, j->status ? NULL : j->times};
+        const cd_remote_answer a = {j->status, j->err, j->host ? j->host : "", j->device ? j->device : "", j->attempts, j->status ? NULL : j->times, j->broke};
         CD_TRY(p->w->answer(p->w->ctx, p->delivered, &a, err));
         cd_mem_free(j->err);
         cd_mem_free(j->times);

@@ -5,6 +5,7 @@
  *   answers 0 1 2 3 .. <─────────  worker "pi@board-2"   one JSON line for each message, both ways
  *
  *   worker -> pool  {"hello":"cdmpp-worker","protocol":1,"version":"0.1.0","device":"..."}          once, first
+ *                   and after them, where it knows: ,"model":"cortex-a72","isa":"aarch64","cpus":4  (cd_remote_about)
  *   pool -> worker  {"setup":{..}}                                                                  once, next; of the caller
  *   pool -> worker  {"lease":7,"record":"{\"i\": ..}"}                                              the record's line as text
  *   worker -> pool  {"lease":7,"alive":true}                                                        while at work
@@ -57,6 +58,14 @@ typedef struct cd_remote_times {
     cd_remote_stats stats;
 } cd_remote_times;
 
+/* What a worker says of itself. "" and 0: it does not say. */
+typedef struct cd_remote_about {
+    char device[128];           /* what its system calls the processor */
+    char model[96];             /* its name in records: -model= of a target */
+    char isa[16];               /* of CD_ISAS, the most that it has; never "native" */
+    int cpus;                   /* processors that programs may use */
+} cd_remote_about;
+
 /* ---- the pool ---- */
 typedef struct cd_remote_host {
     const char *name;           /* for messages */
@@ -78,6 +87,7 @@ typedef struct cd_remote_answer {
     const char *host, *device;  /* who gave it, and the device that it reported; "" for none */
     unsigned attempts;
     const cd_remote_times *times; /* NULL unless OK */
+    bool broke;                 /* max_attempts workers failed while they had it, and there are workers still: it is the program's fault */
 } cd_remote_answer;
 
 /* Callbacks of a run. `answer` is called for each job, in order (4); `event` (may be NULL) for workers that
@@ -94,6 +104,9 @@ typedef struct cd_remote_watch {
 cdmpp_status cd_remote_run(const cd_remote_host *host, size_t n_host, const cd_remote_policy *p, const cd_str *record, size_t n,
                            const char *setup, const cd_remote_watch *w, cdmpp_err *err);
 
+/* Begin a worker there for its hello alone. Errors: EBACKEND (none within start_s, with what it said last), EIO, EINTERRUPTED, ENOMEM. */
+cdmpp_status cd_remote_ask(const cd_remote_host *host, const cd_remote_policy *p, const volatile sig_atomic_t *stop, cd_remote_about *out, cdmpp_err *err);
+
 /* The command line that reaches `host` ("user@board") by ssh and runs cdmpp-profile --worker there with the n words
  * `arg`, into the arena; `transport` not NULL: by sh -c transport, with host and port as $1 and $2, the words behind.
  * Errors: EUSAGE (no name of a host; a word that a shell might take for more than a word), ENOMEM. */
@@ -107,7 +120,7 @@ typedef struct cd_remote_service {
     /* Measure the record on this line. An error is a refusal. */
     cdmpp_status (*measure)(void *ctx, cd_str line, cd_remote_times *out, cdmpp_err *err);
     void *ctx;
-    const char *device;         /* what hello says */
+    const cd_remote_about *about; /* what hello says; NULL: nothing */
     double alive_s;             /* between signs of life; 0: 5 */
 } cd_remote_service;
 
@@ -132,6 +145,7 @@ typedef struct cd_remote_records_options {
     size_t limit;               /* records of a round; 0: all */
     int rounds;                 /* 0: 1 */
     int threads;                /* of a program; 0: the record's */
+    const char *core;           /* cores that measure there, of CD_CORE_TYPES; NULL: any */
     const cd_record_listener *listener; /* lines that cannot be used, jobs that no worker answered; notes: programs and workers that failed */
 } cd_remote_records_options;
 
@@ -146,10 +160,53 @@ cdmpp_status cd_remote_records_run(const cd_remote_records_options *o, cd_record
 /* The counts as a line for people, or as a JSON object with "bad", all items that failed. */
 void cd_remote_records_put(cd_buf *b, const cd_remote_records_tally *t, size_t bad, bool json);
 
+/* remote_measure -- programs of a search measured on boards: what cd_measure is on this machine.
+ *
+ *   open   the first board is asked what it is ──> about
+ *   run    records ──> cd_remote_run ──> a result for each, in their order
+ *
+ *   (1) boards of one search are of one kind: one that calls its processor otherwise than the first is an error;
+ *   (2) a program at which max_attempts workers broke has failed, with error number 4;
+ *   (3) any other program without an answer ends the run: what was measured before it has been delivered.
+ * A worker is begun in each run and ends with it. */
+typedef struct cd_remote_measure cd_remote_measure;
+typedef struct cd_remote_measure_options {
+    const char *const *host;    /* (n_host) "user@board" */
+    size_t n_host;
+    int port;                   /* of ssh; 0: its default */
+    const char *transport;      /* as for cd_remote_reach */
+    cd_measure_options measure; /* how workers measure, as for cd_remote_records_options */
+    cd_remote_policy policy;
+    int threads;                /* of a program; 0: the record's */
+    const char *core;           /* cores that measure there, of CD_CORE_TYPES; NULL: any */
+    const cd_record_listener *listener; /* notes: workers that failed; NULL: nobody */
+} cd_remote_measure_options;
+
+/* What is measured in one run. */
+typedef struct cd_remote_measure_jobs {
+    const cd_task_registry *tasks;
+    const cd_record_program *const *job; /* (n) without code: the worker makes it */
+    size_t n;
+    bool check;                 /* compare the results of each with the reference */
+    bool one;                   /* on the first board alone, one after the other */
+    cdmpp_status (*each)(void *ctx, size_t i, const cd_measure_result *m, cdmpp_err *err); /* in order; an error ends the run */
+    void *ctx;
+} cd_remote_measure_jobs;
+
+/* The texts of `o` are borrowed until close. Errors: those of cd_remote_reach and cd_remote_ask. */
+cdmpp_status cd_remote_measure_open(const cd_remote_measure_options *o, CD_GIVE cd_remote_measure **out, cdmpp_err *err);
+void cd_remote_measure_close(CD_TAKE cd_remote_measure *m); /* NULL is fine */
+CD_KEEP const cd_remote_about *cd_remote_measure_about(const cd_remote_measure *m);
+/* The name of the first board. */
+CD_KEEP const char *cd_remote_measure_name(const cd_remote_measure *m);
+/* Errors: EBACKEND (3), EUSAGE (1), a refusal's own, EINTERRUPTED, EIO, ENOMEM, those of each. */
+cdmpp_status cd_remote_measure_run(cd_remote_measure *m, const cd_remote_measure_jobs *j, cdmpp_err *err);
+
 typedef struct cd_remote_worker_options {
     cd_measure_options measure;
     int dialect;                /* as for cd_record_maker */
     int threads;                /* of a program; 0: the record's, at most all processors */
+    const char *core;           /* the type of cores that this thread was put on, for the worker's name; NULL: any */
 } cd_remote_worker_options;
 
 /* Be a worker: serve jobs of standard input until it ends, answers go to standard output. Call it before other threads are begun.

@@ -24,7 +24,7 @@ typedef struct cd_remote_connection {
     uint32_t lines;             /* of this lease; before hello, of greetings */
     cd_buf in, out;
     size_t sent, scanned;       /* of out; of in, where no line end is */
-    char device[128];           /* by its hello */
+    cd_remote_about about;      /* by its hello */
     char said[160];             /* the last line of its standard error */
 } cd_remote_connection;
 
@@ -38,4 +38,31 @@ bool cd_remote_connection_send(cd_remote_connection *l);
 bool cd_remote_connection_receive(cd_remote_connection *l);
 /* The next whole line of `in`, NUL-terminated and cut off it at the next call; NULL: none yet. */
 char *cd_remote_connection_next_line(cd_remote_connection *l, size_t *n);
+
+/* ---- the hello (remote_hello.c) ---- */
+typedef enum cd_remote_greeting { CD_REMOTE_NO_HELLO, CD_REMOTE_OTHER_PROTOCOL, CD_REMOTE_HELLO } cd_remote_greeting;
+/* A line of it, with its end. Out of memory: b->oom. */
+void cd_remote_hello_put(cd_buf *b, const cd_remote_about *a);
+/* What a message is (NULL: none), and what it says; what it says wrong it does not say. */
+cd_remote_greeting cd_remote_hello_read(const cd_json *m, cd_remote_about *out);
+
+/* ---- what both ways of sending records share (remote_job.c) ---- */
+enum { CD_REMOTE_WORDS = 16 };  /* of a worker's command line */
+/* The commands that reach the hosts and tell them how to measure: (n_host) in the arena. Errors: those of cd_remote_reach. */
+typedef struct cd_remote_way {
+    const char *const *host;
+    size_t n_host;
+    int port;
+    const char *transport;
+    const cd_measure_options *measure;
+    int threads;
+    const char *core;           /* CD_CORE_TYPES; NULL: any */
+} cd_remote_way;
+cdmpp_status cd_remote_way_hosts(cd_arena *a, const cd_remote_way *w, CD_KEEP cd_remote_host **out, cdmpp_err *err);
+/* What workers get before the first record: {"tasks":text,"check":..}. Errors: ENOMEM. */
+cdmpp_status cd_remote_setup_put(cd_buf *b, const cd_task_registry *tasks, bool check, cdmpp_err *err);
+/* The record as it is sent, without the line's end; in the arena. Errors: ENOMEM, those of cd_record_write. */
+cdmpp_status cd_remote_line(cd_arena *a, const cd_record *r, cd_str *out, cdmpp_err *err);
+/* What a host found out, as if it had been measured here. A worker without statistics gives those of its costs. */
+void cd_remote_result(const cd_remote_times *t, cd_measure_result *m);
 #endif

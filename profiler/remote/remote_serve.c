@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/io/io.h"
-#include "profiler/remote/remote.h"
+#include "profiler/remote/remote_internal.h"
 
 #define ALIVE_S 5.0
 
@@ -162,10 +162,8 @@ static cdmpp_status serve(server *v, cdmpp_err *err) {
     cd_arena a = {0};
     cd_buf b = {0};
     bool more = true;
-    const char *device = v->s->device ? v->s->device : "";
-    cd_buf_putf(&b, "{\"hello\":\"cdmpp-worker\",\"protocol\":%d,\"version\":\"%s\",\"device\":", CD_REMOTE_PROTOCOL, cdmpp_version());
-    cd_buf_put_json_str(&b, device, strlen(device));
-    cd_buf_puts(&b, "}\n");
+    static const cd_remote_about nothing = {0};
+    cd_remote_hello_put(&b, v->s->about ? v->s->about : &nothing);
     cdmpp_status st = CDMPP_OK;
     if (b.oom) st = CD_FAIL(err, ENOMEM, "hello");
     else answer(v, &b);

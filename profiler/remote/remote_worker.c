@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "profiler/describe/describe.h"
 #include "profiler/remote/remote.h"
 
 typedef struct {
@@ -60,16 +61,29 @@ static cdmpp_status on_job(void *ctx, cd_str line, cd_remote_times *out, cdmpp_e
     return st;
 }
 
+/* The name is that which records of a local run get, so that both ways of measuring make the same log. */
+static void describe(const char *core, cd_remote_about *a) {
+    static const char *const isa[] = {"", "avx512", "avx2", "sse2", "aarch64"}; /* by cd_isa */
+    cd_describe_namer namer = {.core = core};
+    cd_host_info h;
+    cd_host_info_read("", &h);
+    const char *name = cd_describe_namer_ask(&namer, (cd_str){"llvm", 4});
+    snprintf(a->device, sizeof a->device, "%s", h.cpu);
+    snprintf(a->model, sizeof a->model, "%s", name ? name : "");
+    snprintf(a->isa, sizeof a->isa, "%s", isa[cd_isa_here()]);
+    a->cpus = cd_affinity_count();
+}
+
 cdmpp_status cd_remote_worker_run(const cd_remote_worker_options *o, cdmpp_err *err) {
     worker w = {.o = o};
-    cd_host_info h;
+    cd_remote_about about = {0};
     cdmpp_status st = cd_measure_open(&o->measure, &w.m, err); /* before the thread of cd_remote_serve: it forks */
     if (!st) st = cd_task_registry_new(&w.tasks, err);
     if (!st) st = cd_program_new(&w.program, err);
     if (!st) {
         w.maker = (cd_record_maker){.tasks = w.tasks, .program = w.program, .dialect = o->dialect, .isa = o->measure.isa};
-        cd_host_info_read("", &h);
-        const cd_remote_service s = {on_setup, on_job, &w, h.cpu, 0};
+        describe(o->core, &about);
+        const cd_remote_service s = {on_setup, on_job, &w, &about, 0};
         st = cd_remote_serve(STDIN_FILENO, STDOUT_FILENO, &s, err);
     }
     cd_measure_close(w.m);

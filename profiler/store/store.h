@@ -279,6 +279,7 @@ typedef struct cd_store_measured_options {
     const char *device;         /* name of a GPU, as its back end was asked for it; NULL: "" */
     const char *compiler;       /* flags of the compiler; NULL: "" */
     bool cold;                  /* the times are of cold caches */
+    const char *core;           /* the type of cores that measure (CD_CORE_TYPES): the processor's name ends in it; NULL: any */
 } cd_store_measured_options;
 
 typedef struct cd_store_measured cd_store_measured;

@@ -1,5 +1,6 @@
 /* Adds measurements as they are made. The environment (host, processor, kernel, governor, compiler) is read once, when the store is
  * opened, since it is the same for all measurements of a run. */
+#include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
 
@@ -12,6 +13,7 @@ struct cd_store_measured {
     const cd_store_measured_options *o;
     cd_host_info h;
     cd_describe_entry cpu;
+    char device[96];            /* its name and the type of core */
     cd_buf extra;               /* the host as JSON */
     struct utsname system;
     cd_store_env env;
@@ -19,14 +21,20 @@ struct cd_store_measured {
 
 static cd_str str(const char *s) { return (cd_str){s, strlen(s)}; }
 
+/* The name as devices.yaml would have it. */
+static void set_device(cd_store_measured *k, const char *cpu) {
+    cd_describe_entry_init(&k->cpu, CD_DEVICE_CPU);
+    cd_describe_entry_set_name(&k->cpu, cpu);
+    snprintf(k->device, sizeof k->device, "%s%s%s", k->cpu.name, k->o->core ? "-" : "", k->o->core ? k->o->core : "");
+}
+
 cdmpp_status cd_store_measured_open(const cd_store_measured_options *o, cd_store_measured **out, cdmpp_err *err) {
     cd_store_measured *k = cd_mem_zalloc(1, sizeof *k);
     if (!k) return CD_FAIL(err, ENOMEM, "store");
     k->o = o;
     cd_host_info_read("", &k->h);
     cd_host_info_json(&k->extra, &k->h);
-    cd_describe_entry_init(&k->cpu, CD_DEVICE_CPU);
-    cd_describe_entry_set_name(&k->cpu, k->h.cpu); /* the name as devices.yaml would have it */
+    set_device(k, k->h.cpu);
     if (uname(&k->system)) memset(&k->system, 0, sizeof k->system);
     k->env = (cd_store_env){.host = str(k->system.nodename), .cpu = str(k->h.cpu), .os = str(k->h.kernel), .governor = str(k->h.governor),
                             .compiler = str(o->compiler ? o->compiler : ""), .tool = str("cdmpp-profile " CDMPP_VERSION),
@@ -42,7 +50,7 @@ cdmpp_status cd_store_measured_open(const cd_store_measured_options *o, cd_store
 static cd_str device_of(const cd_store_measured *k, cd_str target) {
     const cd_backend_kind *kind = cd_backend_for_target(target);
     if (kind && strcmp(kind->name, "cpu") != 0) return k->o->device ? str(k->o->device) : (cd_str){"", 0};
-    return str(k->cpu.name);
+    return str(k->device);
 }
 
 cdmpp_status cd_store_measured_add(cd_store_measured *k, const cd_record *r, const cd_task *t, const cd_measure_result *m, long line, cdmpp_err *err) {
@@ -54,8 +62,7 @@ cdmpp_status cd_store_measured_add(cd_store_measured *k, const cd_record *r, con
 }
 
 void cd_store_measured_host(cd_store_measured *k, const char *host, const char *cpu) {
-    cd_describe_entry_init(&k->cpu, CD_DEVICE_CPU);
-    cd_describe_entry_set_name(&k->cpu, cpu);
+    set_device(k, cpu);
     k->env = (cd_store_env){.host = str(host), .cpu = str(cpu), .os = str(""), .governor = str(""), .compiler = k->env.compiler, .tool = k->env.tool,
                             .extra = str("")};
 }

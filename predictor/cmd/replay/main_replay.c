@@ -12,6 +12,7 @@ typedef struct options {
     const char *gap_us, *issue_us, *link_gbs, *link_us, *level, *shared, *refill_gbs, *deadline_ms; /* numbers of `ask` as text */
     double deadline_s;
     const char *save_graph, *save_schedules, *fit_costs, *trace, *html, *prices;
+    cd_texts power;
     const char *quantize;
     int calibrate, compare;
     bool ops, csv, measured, energy, verbose, list_networks, list_devices;
@@ -74,6 +75,7 @@ static const cd_option table[] = {
     {"html", 0, "FILE", CD_OPTION_OUTPUT, AT(html), "*.html", OUTPUT, "Write a page with the timeline and the tables; it needs nothing from outside"},
     {"prices", 0, "FILE", CD_OPTION_FILE, AT(prices), "*.csv", OUTPUT, "Prices: device,price_per_hour[,currency]; the cheapest device is reported"},
     {"energy", 0, NULL, CD_OPTION_FLAG, AT(energy), NULL, OUTPUT, "What an item takes at most, by the power in the data sheet of the device; the device of least energy is reported"},
+    {"power", 0, "DEVICE=W", CD_OPTION_TEXTS, AT(power), NULL, OUTPUT, "With --energy: watts of a device in place of the data sheet's, as a cap under which its times were measured or the power that was measured then"},
     {"deadline-ms", 0, "MS", CD_OPTION_TEXT, AT(deadline_ms), NULL, OUTPUT, "Slower estimates are not among the cheapest and those of least energy"},
     {"verbose", 'v', NULL, CD_OPTION_FLAG, AT(verbose), NULL, OUTPUT, "Report what is read and where the time goes"},
 };
@@ -130,14 +132,24 @@ static cdmpp_status graph_apart(const options *o, const cd_cli_args *said, cdmpp
     return cd_option_outputs_apart(&c, o, said, err);
 }
 
+/* Models, devices, schedules and all else of an estimate would be read by nobody. */
+static cdmpp_status check_quantize_reads(const cd_cli_args *said, cdmpp_err *err) {
+    static const char *const its[] = {"quantize", "calibrate", "compare", "network", "batch", "input-size", "dim", "input", "layout", "target", "trials", "seed", "jobs", "run", "cpu-time", "verbose"};
+    for (size_t k = 0; said->given && k < sizeof table / sizeof *table; k++) {
+        bool reads = !said->given[k];
+        for (size_t i = 0; i < sizeof its / sizeof *its; i++) reads |= !strcmp(table[k].name, its[i]);
+        if (!reads) return CD_FAIL(err, EUSAGE, "--quantize gives no estimate and does not read --%s: its programs are templates and samples (--trials) that it makes itself", table[k].name);
+    }
+    return CDMPP_OK;
+}
+
 /* It needs no model and no device, and takes one network. */
-static cdmpp_status check_quantize(const options *o, cdmpp_err *err) {
+static cdmpp_status check_quantize(const options *o, const cd_cli_args *said, cdmpp_err *err) {
     double batch;
     if (strcmp(o->quantize, CD_QUANTIZE_TYPES) != 0) return CD_FAIL(err, EUSAGE, "--quantize: expected %s, found \"%.40s\"", CD_QUANTIZE_TYPES, o->quantize);
     CD_TRY(cd_option_number("batch", o->ask.batch, 1, 1e6, &batch, err));
     if (o->ask.network.n != 1 || o->ask.graph.n) return CD_FAIL(err, EUSAGE, "--quantize: expected one --network, and no --graph");
-    if (o->csv || o->html || o->trace || o->save_graph || o->save_schedules || o->fit_costs || o->ask.training)
-        return CD_FAIL(err, EUSAGE, "--quantize gives no estimate: --csv, --html, --trace, --save-graph, --save-schedules, --fit-network-cost and --training do not go with it");
+    CD_TRY(check_quantize_reads(said, err));
     if (o->ask.cpu_time && !o->ask.run) return CD_FAIL(err, EUSAGE, "--cpu-time goes with --run");
     if (o->ask.layout) {
         cd_workload_layout layout;
@@ -150,7 +162,7 @@ static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
     options *o = to;
     if (said->operand.n) return cd_network_load_unexpected(said->operand.v[0], err);
     if (o->list_networks || o->list_devices) return CDMPP_OK;
-    if (o->quantize) return check_quantize(o, err);
+    if (o->quantize) return check_quantize(o, said, err);
     if (o->calibrate || o->compare) return CD_FAIL(err, EUSAGE, "--calibrate and --compare go with --quantize");
     if (o->csv && said->json) return CD_FAIL(err, EUSAGE, "--csv and --json are two forms of one output");
     if (o->ask.from_records && o->ask.replay_given)
@@ -158,6 +170,7 @@ static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
     if (o->fit_costs && (!o->ask.graph.n || o->ask.replay_given))
         return CD_FAIL(err, EUSAGE, "--fit-network-cost: expected measured networks of --graph whose tasks are predicted or of --from-records");
     if (o->ask.cpu_time && !o->ask.run) return CD_FAIL(err, EUSAGE, "--cpu-time is about --run");
+    if (o->power.n && !o->energy) return CD_FAIL(err, EUSAGE, "--power goes with --energy");
     if (o->deadline_ms && !o->prices && !o->energy) return CD_FAIL(err, EUSAGE, "--deadline-ms goes with --prices or --energy");
     CD_TRY(numbers(o, err));
     CD_TRY(cd_network_estimate_check(&o->ask, err));
@@ -175,10 +188,11 @@ static cdmpp_status print(const cd_network_report *r, const options *o, bool jso
 
 /* Prices are read before anything is estimated: a mistake in them should not cost the time of the estimates. */
 static cdmpp_status estimate(const options *o, bool json, cd_network_estimate *e, cd_network_prices *prices, cdmpp_err *err) {
-    const cd_network_report r = {.e = e, .ops = o->ops, .measured = o->measured, .prices = o->prices ? prices : NULL, .energy = o->energy,
+    cd_network_report r = {.e = e, .ops = o->ops, .measured = o->measured, .prices = o->prices ? prices : NULL, .energy = o->energy,
                                  .deadline_s = o->deadline_s};
     CD_TRY(cd_network_estimate_open(&o->ask, e, err));
     if (o->prices) CD_TRY(cd_network_prices_read(o->prices, e, prices, err));
+    if (o->power.n) CD_TRY(cd_network_powers_read(o->power.v, o->power.n, e, &prices->arena, &r.power_w, err));
     if (o->save_graph) CD_TRY(cd_network_estimate_save_graph(e, o->save_graph, err));
     CD_TRY(cd_network_estimate_run(e, err));
     if (o->save_schedules) CD_TRY(cd_network_estimate_save_schedules(e, o->save_schedules, err));

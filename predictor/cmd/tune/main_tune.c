@@ -8,8 +8,8 @@
 typedef cd_main_tune options;
 
 #define AT(member) offsetof(options, member)
-enum { WHAT, SEARCH, END, KEEP, HOW, REPLAY };
-static const char *const group[] = {"What", "Search", "When it ends", "What is kept", "Measuring", "Replays"};
+enum { WHAT, SEARCH, END, KEEP, HOW, HOSTS, REPLAY };
+static const char *const group[] = {"What", "Search", "When it ends", "What is kept", "Measuring", "Other hosts", "Replays"};
 static const cd_option table[] = {
     {"network", 0, "NAME|FILE", CD_OPTION_TEXT, AT(network), NULL, WHAT,
      "The network: a name of the zoo (resnet-50 ...) or an ONNX file, all its tasks are tuned; with --tasks one that those files name, with its weights"},
@@ -23,7 +23,7 @@ static const cd_option table[] = {
     {"tasks", 0, "FILE", CD_OPTION_FILES, AT(what.file), NULL, WHAT, "Task definitions to tune: all_tasks.pkl, *.task.pkl, our text form, or a folder of these"},
     {"task", 0, "KEY|#I", CD_OPTION_TEXTS, AT(what.only), NULL, WHAT, "Only this task: its workload key, what that begins with, or its number from 0"},
     {"target", 0, "TARGET", CD_OPTION_TEXT, AT(what.target), NULL, WHAT, "Target of the programs: llvm, cuda, opencl, with TVM's options (default: the task's own, else llvm)"},
-    {"threads", 0, "N", CD_OPTION_INT, AT(what.threads), "1..1024", WHAT, "Threads of a program on a CPU, its cores in the records too (default: -num-cores of the target, else all CPUs)"},
+    {"threads", 0, "N", CD_OPTION_INT, AT(what.threads), "1..1024", WHAT, "Threads of a program on a CPU, its cores in the records too (default: -num-cores of the target, else all CPUs of what measures)"},
     {"tune", 0, "[BOOL]", CD_OPTION_WORD, AT(tune), "false|true", SEARCH, "Search (default); false: only check and measure the untuned programs"},
     {"tuner", 0, "NAME", CD_OPTION_WORD, AT(tuner), CD_TUNERS, SEARCH, "Who searches (default: cdmpp with a cost model, else ansor); --list-tuners tells about them"},
     {"cost-model", 0, "FILE", CD_OPTION_FILE, AT(model), "*.cdmpp", SEARCH, "Cost model of cdmpp-train, for tuners that start from one (default for CPUs: the installed default model)"},
@@ -54,8 +54,9 @@ static const cd_option table[] = {
     {"stats", 0, "FILE", CD_OPTION_OUTPUT, AT(session.stats), "*.jsonl", KEEP, "Also write a JSON object of every round"},
     {"curves", 0, "FILE", CD_OPTION_OUTPUT, AT(curves), "*.csv", KEEP, "Also write every trial, in the layout of OpBench's op_costs"},
     {"jobs", 'j', "N", CD_OPTION_INT, AT(session.jobs), "1..1024", HOW, "Compiler processes at a time (default: one per CPU)"},
-    {"executor", 0, "NAME", CD_OPTION_WORD, AT(executor), "default", HOW, "How a network runs: default, one task after the other"},
-    {"isa", 0, "SET", CD_OPTION_TEXT, AT(session.isa), CD_ISAS, HOW, "Instructions that C code may use (default: by -mcpu of the target, else native)"},
+    {"executor", 0, "NAME", CD_OPTION_WORD, AT(executor), "default|debug|vm", HOW, "How a network runs: default, one task after the other. The others are OpBench's; an error says what is here in their place"},
+    {"isa", 0, "SET", CD_OPTION_TEXT, AT(session.isa), CD_ISAS, HOW, "Instructions that C code may use (default: by -mcpu of the target, else those of what measures)"},
+    {"core-type", 0, "TYPE", CD_OPTION_WORD, AT(core_type), CD_CORE_TYPES, HOW, "Measure on cores of this type alone: the fast or the slow ones, or one thread of each core while its siblings are idle or busy (default: any). The name of the device in records ends in it"},
     {"cflags", 0, "FLAGS", CD_OPTION_TEXT, AT(session.cflags), NULL, HOW, "More flags for the C compiler ($CC, else cc), behind the usual ones"},
     {"gpu", 0, "NAME", CD_OPTION_TEXT, AT(session.gpu), NULL, HOW, "Which GPU, as its back end counts them (default: the first)"},
     {"budget-ms", 0, "N", CD_OPTION_INT, AT(session.budget_ms), "1..1000000", HOW, "At most so long for the repeats of one program (default: 100)"},
@@ -67,6 +68,10 @@ static const cd_option table[] = {
     {"check", 0, NULL, CD_OPTION_FLAG, AT(check), NULL, HOW, NULL}, /* what is done without it */
     {"cache", 0, "FOLDER", CD_OPTION_FOLDER, AT(session.cache), NULL, HOW, "Where compiled programs are kept; empty: nowhere (default: $XDG_CACHE_HOME/cdmpp, ~/.cache/cdmpp)"},
     {"cache-mb", 0, "N", CD_OPTION_INT, AT(session.cache_mb), "1..100000000", HOW, "Mebibytes of programs that are kept, those used least recently go (default: 1024)"},
+    {"host", 0, "USER@BOARD", CD_OPTION_TEXTS, AT(session.host), NULL, HOSTS, "Measure there, by ssh; of several boards of one kind each has one program at a time"},
+    {"port", 0, "N", CD_OPTION_INT, AT(session.port), "1..65535", HOSTS, "Port of ssh there"},
+    {"transport", 0, "COMMAND", CD_OPTION_TEXT, AT(session.transport), NULL, HOSTS, "Reach boards by this shell command in place of ssh: host and port are $1 and $2, options for cdmpp-profile the words behind"},
+    {"lease", 0, "S", CD_OPTION_INT, AT(session.lease_s), "1..1000000", HOSTS, "Seconds that a board may take for one program (default: 120)"},
     {"dry-run", 0, NULL, CD_OPTION_FLAG, AT(dry_run), NULL, WHAT, "Only say what would be tuned"},
     {"replay", 0, NULL, CD_OPTION_FLAG, AT(replays), NULL, REPLAY, "Measure nothing: simulate tuners on the records of logs, --trials of each task (default: 300), --per-round at a time (default: 10)"},
     {"seeds", 0, "N", CD_OPTION_INT, AT(replay.seeds), "1..100000", REPLAY, "Runs of each tuner and task, with seeds from --seed on (default: 5)"},
@@ -115,6 +120,7 @@ static bool has_templates(const options *o) {
 /* The fallback is a search in Ansor's space. */
 static cdmpp_status check_templates(options *o, cdmpp_err *err) {
     if (!has_templates(o)) return o->machine || o->fallback >= 0 ? CD_FAIL(err, EUSAGE, "--machine and --fallback are for tuners of templates") : CDMPP_OK;
+    if (o->session.host.n && !o->machine) return CD_FAIL(err, EUSAGE, "tuners of templates need --machine beside --host: they do not know the caches of a board");
     if (o->fallback < 0) return CDMPP_OK;
     o->session.fallback = cd_tune_tuner_at((size_t)o->fallback);
     if (o->session.fallback->templates) return CD_FAIL(err, EUSAGE, "--fallback %s has no more templates than --tuner", o->session.fallback->name);
@@ -159,20 +165,35 @@ static cdmpp_status check_emit(const options *o, cdmpp_err *err) {
     return CD_FAIL(err, EUSAGE, "--emit: programs for target '%.40s' are not in that language", target);
 }
 
-/* Without --cost-model the default one, for CPUs: its devices are CPUs. The tasks of a file may be of any target, so there the
+/* Without --cost-model the default one, for CPUs: its devices are CPUs, of which a board is none. The tasks of a file may be of any target, so there the
  * user names the target or the model. */
 static void take_default_model(options *o) {
     const char *target = o->what.target ? o->what.target : o->what.network ? "llvm" : "";
     const cd_backend_kind *k = cd_backend_for_target((cd_str){target, strlen(target)});
-    if (o->model || o->compare || !o->tune || o->dry_run || !k || strcmp(k->name, "cpu") != 0) return;
+    if (o->model || o->compare || !o->tune || o->dry_run || o->session.host.n || !k || strcmp(k->name, "cpu") != 0) return;
     if (o->tuner >= 0 && !cd_tune_tuner_needs_model(cd_tune_tuner_at((size_t)o->tuner))) return;
     o->model = cd_default_model_path(&o->arena);
     o->default_model = o->model != NULL;
 }
 
+/* Words of OpBench for which another command is here. */
+static cdmpp_status check_executor(const options *o, cdmpp_err *err) {
+    if (o->executor == 1) return CD_FAIL(err, EUSAGE, "--executor debug: cdmpp-profile --ops times each operator of a network, and takes the log of --out");
+    if (o->executor == 2) return CD_FAIL(err, EUSAGE, "--executor vm: programs have fixed shapes; --dim gives a size, cdmpp-replay --dim NAME=A..B estimates a range of them");
+    return CDMPP_OK;
+}
+
+static cdmpp_status check_host(const options *o, cdmpp_err *err) {
+    const cd_tune_session_options *s = &o->session;
+    if (!s->host.n) return s->port || s->transport || s->lease_s ? CD_FAIL(err, EUSAGE, "--port, --transport and --lease go with --host") : CDMPP_OK;
+    return s->jobs || s->cache || s->cache_mb ? CD_FAIL(err, EUSAGE, "--jobs, --cache and --cache-mb are about compilers of this machine: a board has its own") : CDMPP_OK;
+}
+
 static cdmpp_status check_session(options *o, cdmpp_err *err) {
     cd_isa_choice c;
     CD_TRY(check_tasks(o, err));
+    CD_TRY(check_host(o, err));
+    CD_TRY(check_executor(o, err));
     if (o->check && o->session.no_check) return CD_FAIL(err, EUSAGE, "--check and --no-check do not go together");
     take_default_model(o);
     CD_TRY(check_search(o, err));
@@ -215,6 +236,8 @@ static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
     options *o = to;
     o->operand = said->operand;
     CD_TRY(take_network(o, err));
+    if (o->core_type >= 0 && (o->list_tuners || o->space_dump || o->templates || o->replays)) return CD_FAIL(err, EUSAGE, "--core-type goes with a search: nothing is measured here");
+    if (o->session.host.n && (o->list_tuners || o->space_dump || o->templates || o->replays)) return CD_FAIL(err, EUSAGE, "--host goes with a search: nothing is measured here");
     if (o->list_tuners) return o->operand.n ? CD_FAIL(err, EUSAGE, "unexpected '%.60s'", o->operand.v[0]) : CDMPP_OK;
     return o->space_dump || o->templates ? check_tasks(o, err) : o->replays ? check_replay(o, err) : check_session(o, err);
 }
@@ -223,6 +246,7 @@ static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
 static const char *const use[] = {"--network NAME|FILE [--target TARGET] [--tuner NAME] [--trials N] --out LOG [OPTION...]",
                                   "--tasks FILE [--task KEY|#I] [--target TARGET] [--tuner NAME] [--trials N] --out LOG [OPTION...]",
                                   "--compare A,B,... [--at N,N,...] --tasks FILE --out LOG [OPTION...]",
+                                  "--host USER@BOARD... [--port N] [--transport COMMAND] --network NAME|FILE --out LOG [OPTION...]",
                                   "--space-dump --tasks FILE [--task KEY|#I] [--target TARGET]",
                                   "--replay [--compare A,B,...] [--at N,N,...] --tasks FILE [--cost-model FILE] [OPTION...] LOG|FOLDER...",
                                   "--templates --tasks FILE [--task KEY|#I] [--machine NAME] [--out FILE]",
@@ -233,13 +257,15 @@ static const char *const example[] = {
     "Go on with it until a round costs more than it saves in a million runs", "cdmpp-tune --network resnet-18 --cost-model zen.cdmpp --trials 100000 --runs 1000000 --out r18.json",
     "One task on one thread, and its code", "cdmpp-tune --tasks net.tasks.json --task '#3' --threads 1 --trials 100 --out t3.json --emit c --emit-dir t3",
     "Two tuners against each other", "cdmpp-tune --compare random,ansor --at 10,50,100 --trials 100 --tasks net.tasks.json --task '#3' --out cmp.json",
+    "Search on a board, which has cdmpp-profile and a C compiler", "cdmpp-tune --host pi@board-1 --network mobilenet-v2 --trials 1000 --out board.json",
     "How good would they have been on what was measured", "cdmpp-tune --replay --compare random,cdmpp --cost-model v100.cdmpp --tasks network_info measure_records/v100", NULL};
 static const char *const see[] = {"cdmpp-profile(1)", "cdmpp-train(1)", "cdmpp-predict(1)", NULL};
 static const cd_command self = {
     "cdmpp-tune", "search fast schedules", use,
     "Searches the schedules of tasks or of a whole network: a tuner asks for candidates, they are compiled and measured on this "
     "machine, and each is appended to --out as a record of TVM's auto_scheduler at once. A run that was stopped or killed goes on "
-    "with the same command: nothing is measured twice.\n\n"
+    "with the same command: nothing is measured twice. With --host a board compiles and measures them; a connection that is lost ends the run (exit status 6), "
+    "and the same command goes on.\n\n"
     "Trials of a network go where weight x latency is expected to fall most, after a first round for every task. At the end the best "
     "program of each task is compared with the reference on its real shapes and measured by turns with the untuned one; a best one that is wrong or "
     "slower is refused and the untuned one kept. The exit status is 3 when some task has no program that runs.",
@@ -253,6 +279,7 @@ static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err) {
     o->log = o->session.log = &r->log;
     o->session.stop = r->stop;
     o->session.threads = o->what.threads;
+    if (o->core_type >= 0) o->session.core = cd_core_type_name((cd_core_type)o->core_type);
     cdmpp_status st = o->machine ? cd_err_key(err, cd_tune_template_machine(&o->arena, o->machine, o->log, &devices, &o->session.machine, err), "--machine") : CDMPP_OK;
     if (!st) st = cd_main_tune_run(o, err);
     cd_device_table_free(devices);
@@ -262,6 +289,6 @@ static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err) {
 }
 
 int main(int argc, char **argv) {
-    options o = {.tune = 1, .held_out = 1, .tuner = -1, .fallback = -1, .emit = -1, .session = {.epsilon = -1}};
+    options o = {.tune = 1, .held_out = 1, .tuner = -1, .fallback = -1, .core_type = -1, .emit = -1, .session = {.epsilon = -1}};
     return cd_command_main(&self, argc, argv, &o, run);
 }

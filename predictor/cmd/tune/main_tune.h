@@ -13,6 +13,7 @@ typedef struct cd_main_tune {
     int tune, held_out;         /* 0: false */
     int tuner, emit, executor;  /* -1: not given */
     int fallback;               /* -1: not given */
+    int core_type;              /* cd_core_type; -1: any */
     const char *machine;        /* a described processor, for templates */
     const char *network, *model, *compare, *at, *epsilon, *min_gain, *out, *best, *curves, *emit_dir, *svg, *opbench;
     bool default_model;         /* `model` is the default one */

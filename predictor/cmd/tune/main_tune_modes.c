@@ -71,6 +71,26 @@ static cdmpp_status tune(options *o, cd_tune_session *s, cdmpp_err *err) {
     return cd_command_result(o->json, "cdmpp.tune", "cdmpp-tune", o->log, &b, err);
 }
 
+static void on_note(void *ctx, const char *text) { cd_log_put(((const options *)ctx)->log, CD_LOG_WARNING, "%s", text); }
+
+/* A board says itself how many processors it has, and which device of a model of several it is. */
+static cdmpp_status open_board(options *o, const cd_record_listener *l, cd_tune_session *s, cdmpp_err *err) {
+    CD_TRY(cd_tune_session_open_board(&o->session, l, &s->board, err));
+    const cd_remote_about *a = cd_remote_measure_about(s->board);
+    o->what.cpus = a->cpus;
+    if (o->emit >= 0 && !a->isa[0] && !o->session.isa) return CD_FAIL(err, EUSAGE, "--emit needs --isa: %.60s does not say which instructions it has", cd_remote_measure_name(s->board));
+    return CDMPP_OK;
+}
+
+/* The device of a model of several that a board is by its own name, where no target names one. */
+static void take_board(options *o, const cd_tune_session *s) {
+    const char *name = cd_remote_measure_about(s->board)->model;
+    if (!s->model || o->session.device || !name[0] || cd_model_n_device(s->model) < 2) return;
+    for (uint32_t i = 0; i < s->what->n; i++)
+        if (s->what->unit[i].of.gpu || cd_target_option(s->what->unit[i].of.target, "model").n) return;
+    o->session.device = name;
+}
+
 /* Programs run here: of a model of several devices this machine's answers where no target names one. */
 static bool is_for_here(const options *o, const cd_model *m, const cd_tune_tasks *w) {
     if (!m || o->session.device || o->session.nearest) return false;
@@ -84,7 +104,9 @@ static cdmpp_status with_model(options *o, cd_tune_session *s, cdmpp_err *err) {
     if (o->model) CD_TRY(cd_model_load(o->model, &model, err));
     s->model = model;
     if (model) cd_score_warn(model, o->model, o->log);
-    if (is_for_here(o, model, s->what)) {
+    if (s->board) {
+        take_board(o, s);
+    } else if (is_for_here(o, model, s->what)) {
         const cdmpp_status st = cd_default_model_host(o->model, model, o->log, &o->session.device, err);
         if (st) return cd_model_free(model), st;
     }
@@ -95,17 +117,33 @@ static cdmpp_status with_model(options *o, cd_tune_session *s, cdmpp_err *err) {
     return st;
 }
 
-static cdmpp_status run_session(options *o, cdmpp_err *err) {
+static cdmpp_status run_session_there(options *o, cdmpp_err *err) {
     cd_tune_tasks what = {0};
     cd_tune_session s = {.o = &o->session, .what = &what, .out = o->out};
     const cd_measure_options mo = cd_tune_session_measure(&o->session);
-    cdmpp_status st = o->dry_run ? CDMPP_OK : cd_measure_open(&mo, &s.measure, err); /* first of all: it forks */
+    const cd_record_listener l = {.note = on_note, .ctx = o};
+    cdmpp_status st = o->session.host.n ? open_board(o, &l, &s, err)
+                      : o->dry_run      ? CDMPP_OK
+                                        : cd_measure_open(&mo, &s.measure, err); /* first of all: it forks */
     if (!st && o->what.target) st = cd_target_check(o->what.target, o->log, err);
     if (!st) st = cd_tune_tasks_read(&o->what, o->log, &what, err);
     if (!st) st = o->dry_run ? print_tasks(o, &what, err) : with_model(o, &s, err);
     o->bad += what.n_left_out;
     cd_measure_close(s.measure);
+    cd_remote_measure_close(s.board);
     cd_tune_tasks_free(&what);
+    return st;
+}
+
+/* The session, on the cores that measure; of a board these are the worker's. */
+static cdmpp_status run_session(options *o, cdmpp_err *err) {
+    cd_core_hold h = {0};
+    const bool here = o->core_type >= 0 && !o->session.host.n;
+    cdmpp_status st = here ? cd_core_type_begin("", (cd_core_type)o->core_type, &h, err) : CDMPP_OK;
+    if (!st && here && o->session.threads > cd_affinity_count())
+        st = CD_FAIL(err, EUSAGE, "--threads %d: there are %d processors for --core-type %s", o->session.threads, cd_affinity_count(), o->session.core);
+    if (!st) st = run_session_there(o, err);
+    cd_core_type_end(&h);
     return st;
 }
 

@@ -87,6 +87,7 @@ void cd_tune_session_print_json(cd_buf *b, const cd_tune_session *s) {
     cd_json_writer w = {.out = b};
     const bool all = cd_tune_session_totals(s, &before, &after);
     cd_json_write_open(&w, '{');
+    if (s->board) cd_json_write_member_str(&w, "host", cd_remote_measure_name(s->board)), cd_json_write_member_str(&w, "device", cd_remote_measure_about(s->board)->device);
     cd_json_write_key(&w, "tasks");
     cd_json_write_open(&w, '[');
     for (uint32_t i = 0; i < s->what->n; i++) json_task(&w, s, i);

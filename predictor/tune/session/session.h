@@ -1,6 +1,6 @@
 /* The door of predictor/tune/session: other rooms include this header and no other of the room.
  *
- * Tuning on this machine. It takes tasks, a tuner and a budget; it asks the tuner for candidates, compiles and measures them, gives
+ * Tuning on this machine or on boards. It takes tasks, a tuner and a budget; it asks the tuner for candidates, compiles and measures them, gives
  * the next round to the task that promises most, writes each record to a log, and compares the best program of each task with the
  * untuned one. The table of tuners is here too. */
 #ifndef CD_PREDICTOR_TUNE_SESSION_DOOR_H

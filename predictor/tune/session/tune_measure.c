@@ -1,7 +1,8 @@
-/* Compiles and measures candidates. While a chunk runs the next one is compiled, where that saves time: the times of the last programs decide how
+/* Compiles and measures candidates. On this machine: while a chunk runs the next one is compiled, where that saves time: the times of the last programs decide how
  * many processors the compilers get. */
 #include "predictor/tune/session/tune_measure.h"
 
+#include <limits.h>
 #include <string.h>
 
 enum { CHUNK = 8 };             /* programs of one run of the compiler */
@@ -31,6 +32,21 @@ void cd_tune_record(const cd_tune_task *t, const cd_tune_cand *c, cd_record *r) 
                      .layout_rewrite = cd_target_layout(t->gpu), .n_cost = 1, .cost_s = &never, .error_no = CD_ERROR_NO_MAX, .version = text("v0.6")};
 }
 
+/* For cd_record_maker.device: the board's name, of its processor. */
+static const char *board_name(void *ctx, cd_str target) {
+    const cd_remote_about *a = cd_remote_measure_about(ctx);
+    return a->model[0] && !cd_target_is_gpu(target) ? a->model : NULL;
+}
+
+/* Code for a board, which only its user sees (--emit), is for its instructions; those of this machine are never taken for them. */
+static void of_board(cd_tune_measure *m) {
+    const cd_remote_about *a = cd_remote_measure_about(m->s.board);
+    m->maker.device = board_name;
+    m->maker.ctx = m->s.board;
+    if (!m->maker.isa && a->isa[0]) m->maker.isa = a->isa;
+    m->cpus = a->cpus > 0 ? a->cpus : INT_MAX;
+}
+
 cdmpp_status cd_tune_measure_new(const cd_tune_measure_setup *s, cd_tune_measure **out, cdmpp_err *err) {
     cd_tune_measure *m = cd_mem_zalloc(1, sizeof *m);
     if (!m) return CD_FAIL(err, ENOMEM, "measuring");
@@ -38,6 +54,7 @@ cdmpp_status cd_tune_measure_new(const cd_tune_measure_setup *s, cd_tune_measure
     m->maker = (cd_record_maker){.tasks = s->tasks, .dialect = -1, .isa = s->isa, .device = s->namer ? cd_describe_namer_ask : NULL, .ctx = s->namer};
     m->cpus = cd_affinity_count();
     cd_affinity_get(&m->all);
+    if (s->board) of_board(m);
     const cdmpp_status st = cd_program_new(&m->maker.program, err);
     if (st) cd_tune_measure_free(m);
     else *out = m;
@@ -58,15 +75,19 @@ static int threads_of(const cd_tune_measure *m, const cd_record_program *j) {
     return cores < 1 || cores > m->cpus ? m->cpus : (int)cores;
 }
 
-cdmpp_status cd_tune_measure_job(cd_tune_measure *m, const cd_tune_task *t, const cd_tune_cand *c, bool reference, cd_record_program *out, cdmpp_err *err) {
+static cdmpp_status make_job(cd_tune_measure *m, const cd_tune_task *t, const cd_tune_cand *c, cd_record_program *out, cdmpp_err *err) {
     cd_record r;
     memset(out, 0, sizeof *out);
     cd_tune_record(t, c, &r);
     cd_buf_clear(&m->line);
     CD_TRY(cd_record_write(&m->line, &r, err));
     const cd_recline l = {.path = "tune", .text = m->line.p, .len = m->line.n};
+    return cd_record_program_make(&m->maker, &l, out, err);
+}
+
+cdmpp_status cd_tune_measure_job(cd_tune_measure *m, const cd_tune_task *t, const cd_tune_cand *c, bool reference, cd_record_program *out, cdmpp_err *err) {
     m->maker.reference = reference;
-    CD_TRY(cd_record_program_make(&m->maker, &l, out, err));
+    CD_TRY(make_job(m, t, c, out, err));
     return cd_record_program_code(&m->maker, out, err);
 }
 
@@ -152,6 +173,78 @@ static cdmpp_status all_chunks(cd_tune_measure *m, bool both, cdmpp_err *err) {
     return st;
 }
 
+/* ---- boards ---- */
+static cdmpp_status on_candidate(void *ctx, size_t i, const cd_measure_result *r, cdmpp_err *err) {
+    cd_tune_measure *m = ctx;
+    m->item[i].out = *r;
+    return write_down(m, i, err);
+}
+
+static cdmpp_status on_board(cd_tune_measure *m, cdmpp_err *err) {
+    const cd_record_program **job = cd_mem_zalloc(m->n + 1, sizeof *job);
+    const cd_remote_measure_jobs j = {.tasks = m->s.tasks, .job = job, .n = m->n, .check = m->s.check, .each = on_candidate, .ctx = m};
+    cdmpp_status st = job ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu candidates", m->n);
+    for (size_t i = 0; !st && i < m->n; i++) {
+        job[i] = &m->job[i];
+        st = make_job(m, m->task, &m->cand[i], &m->job[i], err);
+    }
+    if (!st) st = cd_remote_measure_run(m->s.board, &j, err);
+    cd_mem_free(job);
+    return st;
+}
+
+typedef struct {
+    const cd_tune_turn *turn;
+    size_t *of;                 /* (sent) the turn of each that was sent */
+    void (*each)(void *ctx, size_t k);
+    void *ctx;
+} turns;
+
+static cdmpp_status on_turn(void *ctx, size_t i, const cd_measure_result *r, cdmpp_err *err) {
+    const turns *t = ctx;
+    (void)err;
+    t->turn[t->of[i]].item->out = *r;
+    t->each(t->ctx, t->of[i]);
+    return CDMPP_OK;
+}
+
+/* What has failed already is not sent. */
+static cdmpp_status turns_on_board(cd_tune_measure *m, const turns *t, size_t n, cdmpp_err *err) {
+    const cd_record_program **job = cd_mem_zalloc(n + 1, sizeof *job);
+    cd_remote_measure_jobs j = {.tasks = m->s.tasks, .job = job, .one = true, .each = on_turn};
+    turns sent = *t;
+    sent.of = cd_mem_zalloc(n + 1, sizeof *sent.of);
+    j.ctx = &sent;
+    cdmpp_status st = job && sent.of ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu measurements", n);
+    for (size_t k = 0; !st && k < n; k++) {
+        if (t->turn[k].item->out.error_no) {
+            t->each(t->ctx, k);
+            continue;
+        }
+        j.check = t->turn[k].item->reference != NULL;
+        sent.of[j.n] = k;
+        job[j.n++] = t->turn[k].job;
+    }
+    if (!st && j.n) st = cd_remote_measure_run(m->s.board, &j, err);
+    cd_mem_free(job);
+    cd_mem_free(sent.of);
+    return st;
+}
+
+cdmpp_status cd_tune_measure_build(cd_tune_measure *m, cd_measure_item *item, cdmpp_err *err) {
+    return m->s.board ? CDMPP_OK : cd_measure_build(m->s.measure, item, 1, err);
+}
+
+cdmpp_status cd_tune_measure_turns(cd_tune_measure *m, const cd_tune_turn *turn, size_t n, void (*each)(void *ctx, size_t k), void *ctx, cdmpp_err *err) {
+    const turns t = {.turn = turn, .each = each, .ctx = ctx};
+    if (m->s.board) return turns_on_board(m, &t, n, err);
+    for (size_t k = 0; k < n; k++) {
+        CD_TRY(cd_measure_run(m->s.measure, turn[k].item, err));
+        each(ctx, k);
+    }
+    return CDMPP_OK;
+}
+
 /* cd_tune_measure_kind.measure. *done counts what was run, also after an error: these trials are in the log already. */
 static cdmpp_status measure(void *ctx, const cd_tune_task *t, const cd_tune_cand *c, size_t n, cd_tune_trial *out, size_t *done, cdmpp_err *err) {
     cd_tune_measure *m = ctx;
@@ -165,7 +258,7 @@ static cdmpp_status measure(void *ctx, const cd_tune_task *t, const cd_tune_cand
     m->job = cd_mem_zalloc(n + 1, sizeof *m->job);
     m->item = cd_mem_zalloc(n + 1, sizeof *m->item);
     cdmpp_status st = m->job && m->item ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu candidates", n);
-    if (!st) st = all_chunks(m, share(m, threads_of(m, &of)), err);
+    if (!st) st = m->s.board ? on_board(m, err) : all_chunks(m, share(m, threads_of(m, &of)), err);
     *done = m->ran;
     for (size_t i = 0; m->job && i < n; i++) cd_record_program_free(&m->job[i]);
     cd_mem_free(m->job);

@@ -33,39 +33,51 @@ static cdmpp_status make_side(cd_tune_measure *m, const cd_tune_task *t, cd_tune
     return CDMPP_OK;
 }
 
-static cdmpp_status build(cd_measure *measure, cd_tune_side *s, cdmpp_err *err) {
-    return s->there ? cd_measure_build(measure, &s->item, 1, err) : CDMPP_OK;
-}
+/* ---- what is measured ---- */
+typedef struct {
+    cd_tune_side *side[2];      /* (n) those that are measured */
+    int n, failed;              /* failed: the side that did not run at its turn; -1: none */
+    double x[2][REPEATS];
+} sides;
 
-static cdmpp_status check(cd_measure *measure, cd_tune_side *s, cdmpp_err *err) {
-    if (!s->there) return CDMPP_OK;
-    CD_TRY(cd_measure_run(measure, &s->item, err));
+static void checked(void *ctx, size_t k) {
+    cd_tune_side *s = ((const sides *)ctx)->side[k];
     const cd_measure_result *out = &s->item.out;
     s->checked = (out->flags & CD_MEASURE_CHECKED) != 0 || out->error_no == 5;
     s->max_error = out->max_error;
     s->seconds = out->error_no ? CD_TUNE_FAILED_S : out->time.median_s;
     if (out->error_no) s->why = out->err;
-    s->item.reference = NULL; /* it is checked now */
+}
+
+/* Both are compared with the reference, and this once. */
+static cdmpp_status check(cd_tune_measure *m, sides *s, cdmpp_err *err) {
+    cd_tune_turn turn[2];
+    for (int i = 0; i < s->n; i++) turn[i] = (cd_tune_turn){&s->side[i]->job, &s->side[i]->item};
+    CD_TRY(cd_tune_measure_turns(m, turn, (size_t)s->n, checked, s, err));
+    for (int i = 0; i < s->n; i++) s->side[i]->item.reference = NULL;
     return CDMPP_OK;
 }
 
+static void took(void *ctx, size_t k) {
+    sides *s = ctx;
+    const int i = (int)k % s->n;
+    const cd_measure_result *out = &s->side[i]->item.out;
+    s->x[i][k / (size_t)s->n] = out->time.median_s;
+    if (s->failed >= 0 || !out->error_no) return;
+    s->failed = i;
+    lost(s->side[i], &out->err);
+}
+
 /* Untuned, tuned, untuned ...: a disturbance of some seconds hits both sides. The median of a few repeats decides. */
-static cdmpp_status by_turns(cd_measure *measure, cd_tune_side *const *side, int n, cdmpp_err *err) {
-    double x[2][REPEATS];
-    const int times = side[0]->seconds > LONG_S || side[n - 1]->seconds > LONG_S ? FEW : REPEATS;
-    for (int k = 0; k < times; k++)
-        for (int i = 0; i < n; i++) {
-            CD_TRY(cd_measure_run(measure, &side[i]->item, err));
-            const cd_measure_result *out = &side[i]->item.out;
-            if (out->error_no) {
-                lost(side[i], &out->err);
-                return CDMPP_OK;
-            }
-            x[i][k] = out->time.median_s;
-        }
-    for (int i = 0; i < n; i++) {
-        cd_sort_doubles(x[i], (size_t)times);
-        side[i]->seconds = x[i][times / 2];
+static cdmpp_status by_turns(cd_tune_measure *m, sides *s, cdmpp_err *err) {
+    cd_tune_turn turn[2 * REPEATS];
+    const int times = s->side[0]->seconds > LONG_S || s->side[s->n - 1]->seconds > LONG_S ? FEW : REPEATS;
+    for (int k = 0; k < s->n * times; k++) turn[k] = (cd_tune_turn){&s->side[k % s->n]->job, &s->side[k % s->n]->item};
+    s->failed = -1;
+    CD_TRY(cd_tune_measure_turns(m, turn, (size_t)(s->n * times), took, s, err));
+    for (int i = 0; i < s->n && s->failed < 0; i++) {
+        cd_sort_doubles(s->x[i], (size_t)times);
+        s->side[i]->seconds = s->x[i][times / 2];
     }
     return CDMPP_OK;
 }
@@ -92,8 +104,17 @@ static cdmpp_status make_default(const cd_tune_task *t, cd_tune_result *r, cdmpp
     return st == CDMPP_ENOMEM ? st : CDMPP_OK;
 }
 
+static sides those(cd_tune_result *r, bool (*which)(const cd_tune_side *s)) {
+    sides s = {.failed = -1};
+    if (which(&r->untuned)) s.side[s.n++] = &r->untuned;
+    if (which(&r->tuned)) s.side[s.n++] = &r->tuned;
+    return s;
+}
+
+static bool is_there(const cd_tune_side *s) { return s->there; }
+
 /* Both programs are compiled before either is run, because compilers disturb measurements. */
-cdmpp_status cd_tune_result_make(cd_tune_measure *m, cd_measure *measure, const cd_tune_task *t, const cd_tune_cand *best, cd_tune_result *r, cdmpp_err *err) {
+cdmpp_status cd_tune_result_make(cd_tune_measure *m, const cd_tune_task *t, const cd_tune_cand *best, cd_tune_result *r, cdmpp_err *err) {
     memset(r, 0, sizeof *r);
     r->tuned.seconds = r->untuned.seconds = CD_TUNE_FAILED_S;
     CD_TRY(make_default(t, r, err));
@@ -102,15 +123,11 @@ cdmpp_status cd_tune_result_make(cd_tune_measure *m, cd_measure *measure, const 
         CD_TRY(cd_tune_cand_copy(&r->arena, best, &r->tuned.cand, err));
         CD_TRY(make_side(m, t, &r->tuned, err));
     }
-    CD_TRY(build(measure, &r->untuned, err));
-    CD_TRY(build(measure, &r->tuned, err));
-    CD_TRY(check(measure, &r->untuned, err));
-    CD_TRY(check(measure, &r->tuned, err));
-    cd_tune_side *side[2];
-    int n = 0;
-    if (runs(&r->untuned)) side[n++] = &r->untuned;
-    if (runs(&r->tuned)) side[n++] = &r->tuned;
-    if (n) CD_TRY(by_turns(measure, side, n, err));
+    sides s = those(r, is_there);
+    for (int i = 0; i < s.n; i++) CD_TRY(cd_tune_measure_build(m, &s.side[i]->item, err));
+    CD_TRY(check(m, &s, err));
+    s = those(r, runs);
+    if (s.n) CD_TRY(by_turns(m, &s, err));
     r->verdict = verdict_of(r, best != NULL);
     return CDMPP_OK;
 }

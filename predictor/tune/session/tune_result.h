@@ -37,7 +37,7 @@ typedef struct cd_tune_result {
 } cd_tune_result;
 
 /* `best` NULL: only the untuned one. Errors: EINTERRUPTED, EIO, EBACKEND, ENOMEM. Free after an error too. */
-cdmpp_status cd_tune_result_make(cd_tune_measure *m, cd_measure *measure, const cd_tune_task *t, const cd_tune_cand *best, cd_tune_result *out, cdmpp_err *err);
+cdmpp_status cd_tune_result_make(cd_tune_measure *m, const cd_tune_task *t, const cd_tune_cand *best, cd_tune_result *out, cdmpp_err *err);
 void cd_tune_result_free(cd_tune_result *r); /* zeroed is fine */
 /* The side that is kept; NULL: neither runs. */
 CD_KEEP cd_tune_side *cd_tune_result_kept(cd_tune_result *r);

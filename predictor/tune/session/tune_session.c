@@ -15,6 +15,23 @@ cd_measure_options cd_tune_session_measure(const cd_tune_session_options *o) {
                                 .memory_bytes = (uint64_t)o->memory_mb << 20, .timing = {.budget_s = o->budget_ms * 1e-3}, .stop = o->stop};
 }
 
+cdmpp_status cd_tune_session_open_board(const cd_tune_session_options *o, const cd_record_listener *l, cd_remote_measure **out, cdmpp_err *err) {
+    cd_remote_measure *m;
+    const cd_remote_measure_options ro = {.host = o->host.v, .n_host = o->host.n, .port = o->port, .transport = o->transport, .measure = cd_tune_session_measure(o),
+                                          .policy = {.lease_s = o->lease_s}, .threads = o->threads, .core = o->core, .listener = l};
+    CD_TRY(cd_remote_measure_open(&ro, &m, err));
+    const cd_remote_about *a = cd_remote_measure_about(m);
+    const char *name = cd_remote_measure_name(m);
+    if (!a->cpus && !o->threads) {
+        cd_remote_measure_close(m);
+        return CD_FAIL(err, EUSAGE, "--threads is missing: %.60s does not say how many processors it has", name);
+    }
+    cd_log_put(o->log, CD_LOG_INFO, "%s measures: %s, %s, instructions: %s", name, a->device[0] ? a->device : "a device that it does not name",
+               a->model[0] ? a->model : "without a name for records", o->isa && o->isa[0] ? o->isa : a->isa[0] ? a->isa : "its own");
+    *out = m;
+    return CDMPP_OK;
+}
+
 /* Without a limit each task gets PER_TASK trials, of templates CD_TUNE_TEMPLATE_TRIALS. Rounds are shorter where there are fewer than PER_ROUND trials for each task, so that
  * every task has a round. */
 static cd_tune_run_options run_options(cd_tune_session *s) {
@@ -56,8 +73,8 @@ static void on_trial(void *ctx, const cd_record_program *job, const cd_measure_r
 static cdmpp_status open_all(cd_tune_session *s, cdmpp_err *err) {
     const cd_tune_session_options *o = s->o;
     if (s->tuner) CD_TRY(cd_record_log_open(s->out, false, &s->records, err));
-    s->namer = (cd_describe_namer){.log = o->log, .gpu = o->gpu};
-    const cd_tune_measure_setup setup = {.measure = s->measure, .tasks = s->what->tasks, .log = s->records, .isa = o->isa, .namer = &s->namer, .threads = o->threads, .jobs = o->jobs,
+    s->namer = (cd_describe_namer){.log = o->log, .gpu = o->gpu, .core = o->core};
+    const cd_tune_measure_setup setup = {.measure = s->measure, .board = s->board, .tasks = s->what->tasks, .log = s->records, .isa = o->isa, .namer = &s->namer, .threads = o->threads, .jobs = o->jobs,
                                          .pin = !o->no_pin, .check = !o->no_check, .each = on_trial, .ctx = s, .stop = o->stop};
     CD_TRY(cd_tune_measure_new(&setup, &s->meter, err));
     if (o->stats && !(s->stats = fopen(o->stats, "a"))) return cd_err_at(err, CD_FAIL(err, EIO, "cannot open: %s", strerror(errno)), o->stats, 0);
@@ -103,7 +120,7 @@ static cdmpp_status result_of(cd_tune_session *s, uint32_t i, cdmpp_err *err) {
     const cd_tune_task_state *t = cd_tune_session_state(s, i);
     if (*s->o->stop) return CD_FAIL(err, EINTERRUPTED, "while results were checked");
     const cd_tune_cand *best = t && t->best_s < CD_TUNE_FAILED_S ? &t->best : NULL;
-    return cd_tune_result_make(s->meter, s->measure, &s->what->unit[i].of, best, &s->result[i], err);
+    return cd_tune_result_make(s->meter, &s->what->unit[i].of, best, &s->result[i], err);
 }
 
 /* Compiles and measures two programs of each task: of many tasks as long as the rounds. */

@@ -2,7 +2,8 @@
  *
  *   tasks ──> resume (tune_resume.h) ──> rounds (tune_run.h) measured here (tune_measure.h) ──> results (tune_result.h)
  *
- *   cd_measure_open(&cd_tune_session_measure(&o))     first of all: it forks, and a fork wants no threads
+ *   cd_measure_open(&cd_tune_session_measure(&o))     first of all: it forks, and a fork wants no threads; or of o.host
+ *   cd_tune_session_open_board(&o, listener)          boards, which measure in place of this machine
  *   cd_tune_session s = {.o = &o, .what = &tasks, .measure = m, .model = model, .tuner = t, .out = "log.json"};
  *   cd_tune_session_run(&s) ──> cd_tune_session_finish(&s) ──> files (below), text (predictor/tune/report/report.h)
  *
@@ -28,6 +29,10 @@ typedef struct cd_tune_session_options {
     const char *stats;          /* a JSON object of each round is appended to this file */
     int threads, jobs, budget_ms, timeout_s, build_timeout_s, memory_mb, cache_mb; /* cd_measure_options */
     const char *isa, *cflags, *cache, *gpu;
+    cd_texts host;              /* boards of one kind that measure; none: this machine */
+    int port, lease_s;          /* of ssh; of a program */
+    const char *transport;      /* cd_remote_reach */
+    const char *core;           /* cores that measure, of CD_CORE_TYPES; NULL: any */
     bool no_pin;
     bool no_check;              /* compare the results of the best programs only, not of every candidate */
     cd_log *log;
@@ -37,7 +42,8 @@ typedef struct cd_tune_session_options {
 typedef struct cd_tune_session {
     const cd_tune_session_options *o;
     const cd_tune_tasks *what;
-    cd_measure *measure;
+    cd_measure *measure;        /* NULL: board */
+    cd_remote_measure *board;   /* NULL: measure */
     const struct cd_model *model; /* NULL: none */
     const cd_tune_tuner *tuner; /* NULL: nothing is tuned, only untuned programs are measured */
     const char *out;            /* the log that grows */
@@ -57,6 +63,9 @@ typedef struct cd_tune_session {
 
 /* How programs are measured, by the options. */
 cd_measure_options cd_tune_session_measure(const cd_tune_session_options *o);
+/* The boards of the options; `l` (borrowed until they are closed) hears of workers that failed. What the first one is goes to the log. It is an error
+ * where nobody says how many processors it has (EUSAGE). Other errors: those of cd_remote_measure_open. */
+cdmpp_status cd_tune_session_open_board(const cd_tune_session_options *o, const cd_record_listener *l, CD_GIVE cd_remote_measure **out, cdmpp_err *err);
 /* Tune, then check and measure the best programs. Free after an error too. Errors: EINTERRUPTED, EIO, EBACKEND, ENOMEM, those of
  * rankers. */
 cdmpp_status cd_tune_session_run(cd_tune_session *s, cdmpp_err *err);

@@ -19,11 +19,17 @@ void cd_tune_tasks_free(cd_tune_tasks *t) {
 
 static bool is_gpu(const char *target) { return cd_target_is_gpu((cd_str){target, strlen(target)}); }
 
-/* Programs are for this machine, whatever the task's file says of another one. */
+/* Threads of a program for this target. */
+static int threads_of(const cd_tune_tasks_options *o, const char *target) {
+    if (o->threads) return o->threads;
+    return o->cpus && !cd_target_option(target, "-num-cores").n ? o->cpus : cd_backend_cpu_threads(target);
+}
+
+/* Programs are for the machine that measures, whatever the task's file says of another one. */
 static cd_tune_unit unit_of(const cd_tune_tasks_options *o, const cd_task *t, double weight) {
     const char *target = o->target ? o->target : t->target[0] ? t->target : "llvm";
     const bool gpu = is_gpu(target);
-    const int threads = o->threads ? o->threads : cd_backend_cpu_threads(target);
+    const int threads = threads_of(o, target);
     return (cd_tune_unit){.of = {.task = t, .target = target, .gpu = gpu, .hardware = cd_target_hardware(gpu, gpu ? 0 : threads, VECTOR_BYTES), .flop = cd_task_flop(t)},
                           .weight = weight, .name = t->desc[0] ? t->desc : t->workload_key};
 }
@@ -48,7 +54,7 @@ static cdmpp_status network(const cd_tune_tasks_options *o, cd_log *log, cd_tune
     uint32_t n_miss;
     const char *target = o->target ? o->target : "llvm";
     const bool gpu = is_gpu(target);
-    const cd_hardware hw = cd_target_hardware(gpu, gpu ? 0 : o->threads ? o->threads : cd_backend_cpu_threads(target), VECTOR_BYTES);
+    const cd_hardware hw = cd_target_hardware(gpu, gpu ? 0 : threads_of(o, target), VECTOR_BYTES);
     cd_workload_options wo = {.target = target, .hardware = &hw};
     if (o->layout) (void)cd_workload_layout_parse(o->layout, &wo.layout);
     CD_TRY(cd_network_source_read(&source, &out->graph, &miss, &n_miss, err));

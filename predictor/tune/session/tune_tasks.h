@@ -3,7 +3,7 @@
  *   network ──> graph ──> workload ──> task, weight ┐
  *   task files ──────────────────────> task, weight ┴─> chosen by key or number ──> those that this machine can run
  *
- * Programs are tuned for this machine: the hardware of a task's file is that of another one and is not used. */
+ * Programs are tuned for the machine that measures: the hardware of a task's file is that of another one and is not used. */
 #ifndef CD_TUNE_TASKS_H
 #define CD_TUNE_TASKS_H
 #include "base/cli/cli.h"
@@ -23,6 +23,7 @@ typedef struct cd_tune_tasks_options {
     cd_texts only;              /* workload keys, beginnings of keys, or "#I" */
     const char *target;         /* NULL: that of the task, else llvm */
     int threads;
+    int cpus;                   /* processors of a board that measures; 0: this machine measures */
 } cd_tune_tasks_options;
 
 typedef struct cd_tune_tasks {

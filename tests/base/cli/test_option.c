@@ -99,6 +99,20 @@ TEST(operands_and_lists) {
     cd_cli_args_free(&r.said);
 }
 
+/* Which rows stood in the line, with whatever value: also with that of the default. */
+TEST(what_was_given) {
+    result r = parse("x -vj4 --form plain --set a=b --json --set c");
+    const char *want = "0001110100"; /* in the order of the rows; --json is none of them */
+    assert_int_equal(r.st, CDMPP_OK);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (r.said.given[i] != (want[i] == '1')) fail_msg("--%s", rows[i].name);
+    cd_cli_args_free(&r.said);
+    r = parse("x --json");
+    assert_int_equal(r.st, CDMPP_OK);
+    assert_null(r.said.given);
+    cd_cli_args_free(&r.said);
+}
+
 TEST(any_allocation_may_fail) {
     FAULT_SWEEP(f, 1) {
         result r = parse("x a --set b=c -t d e");
@@ -111,10 +125,12 @@ TEST(common_rows) {
     result r = parse("x --json -q --log-format json --form richer");
     assert_true(r.st == CDMPP_OK && r.said.json && r.said.quiet && r.said.log_format == 1 && r.o.form == 2);
     assert_false(r.said.help_asked || r.said.version || r.said.usage);
+    cd_cli_args_free(&r.said);
     static const char *const help[] = {"x -h", "x -?", "x --help", "x --help=text", "x -vh --frobnicate", "x --strict --form=rich --help"};
     for (size_t i = 0; i < sizeof help / sizeof *help; i++) {
         r = parse(help[i]);
         assert_true(r.st == CDMPP_OK && r.said.help_asked && r.said.help == CD_CLI_HELP_TEXT);
+        cd_cli_args_free(&r.said);
     }
     r = parse("x --help=zsh");
     assert_true(r.st == CDMPP_OK && r.said.help_asked && r.said.help == CD_CLI_HELP_ZSH);
@@ -415,5 +431,5 @@ TEST(exits_are_all_told) {
     for (size_t i = 1; i < n; i++) assert_true(e[i - 1].code < e[i].code);
 }
 
-TESTS(NULL, NULL, spellings, operands_and_lists, any_allocation_may_fail, common_rows, mistakes, outputs_are_no_inputs, older_names_are_read_and_not_shown, help_has_all_and_fits, help_is_laid_out,
+TESTS(NULL, NULL, spellings, operands_and_lists, what_was_given, any_allocation_may_fail, common_rows, mistakes, outputs_are_no_inputs, older_names_are_read_and_not_shown, help_has_all_and_fits, help_is_laid_out,
       man_has_all_and_is_roff, bash_completes, zsh_reads_it, exits_are_all_told)

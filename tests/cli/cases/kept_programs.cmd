@@ -10,7 +10,7 @@ echo "--- drawn"
 for n in squeezenet-1.1 bert-tiny yolov3-tiny mobilenet-v3-small gru dcgan resnet3d-18; do
     cdmpp-profile --list-tasks --network $n --target cuda --out-tasks gpu.tasks.json >/dev/null
     cdmpp-profile --list-tasks --network $n --target "$CPU" --out-tasks cpu.tasks.json >/dev/null
-    kept "$n cpu" cdmpp-profile draw --tasks cpu.tasks.json --trials 2 --seed 5 --threads 4 --target "$CPU" --out $n.cpu.json
+    kept "$n cpu" cdmpp-profile draw --tasks cpu.tasks.json --trials 2 --seed 5 --target "$CPU" --out $n.cpu.json
     kept "$n gpu" cdmpp-profile draw --tasks gpu.tasks.json --trials 2 --seed 7 --target cuda --out $n.gpu.json
     kept_files $n.cpu.json $n.gpu.json
     kept "$n C" cdmpp-profile records --emit-source --dialect c --isa avx512 --tasks cpu.tasks.json $n.cpu.json

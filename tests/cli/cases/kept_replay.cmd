@@ -31,6 +31,9 @@ printf 'device,price_per_hour,currency\nv100,3.06,USD\nt4,0.53,USD\nk80,0.9,USD\
 r --graph g.json --device v100,t4,k80 --prices p.csv --energy --deadline-ms 1000
 r --graph g.json --device v100,t4,k80 --prices p.csv --energy --deadline-ms 5 --csv
 r --graph g.json --device v100,t4,k80 --prices p.csv --energy --json
+r --graph g.json --device v100,t4,k80 --energy --power v100=100 --power t4=30 --deadline-ms 1000
+r --graph g.json --device v100,t4,k80 --energy --power a100=100
+r --graph g.json --device v100,t4,k80 --power v100=100
 echo "--- several devices, an iteration of training"
 cat >t.json <<'X'
 {"schema": "cdmpp.netgraph", "version": 1, "networks": [{"name": "iteration", "nodes": [

@@ -14,6 +14,8 @@ cdmpp-replay --network depthwise-conv2d --input-size 14 --quantize int8; echo "e
 cdmpp-replay --network resnet-18 --quantize int4; echo "exit $?"
 cdmpp-replay --network resnet-18 --network vgg-16 --quantize int8; echo "exit $?"
 cdmpp-replay --network resnet-18 --quantize int8 --csv; echo "exit $?"
+cdmpp-replay --network resnet-18 --quantize int8 --schedules no.json; echo "exit $?"
+cdmpp-replay --network resnet-18 --quantize int8 --gap-us 0; echo "exit $?"
 cdmpp-replay --network resnet-18 --quantize int8 --cpu-time; echo "exit $?"
 cdmpp-replay --network resnet-18 --calibrate 3; echo "exit $?"
 exit 0

@@ -6,6 +6,7 @@
 #include "base/io/io.h"
 #include "base/text/text.h"
 #include "check.h"
+#include "fault.h"
 #include "predictor/network_report/network_report.h"
 #include "tmp.h"
 
@@ -395,6 +396,42 @@ static void test_energy(void **state) {
     ((cd_network_estimate_device *)(uintptr_t)c->device)->about = was;
 }
 
+/* What is said of a device counts as it is, also where a part of its cores is used; of the others the data sheet's. */
+static void test_power_that_is_said(void **state) {
+    (void)state;
+    const cd_device *was = c->device->about;
+    const cd_device some = {.kind = CD_DEVICE_CPU, .tdp_w = 300, .cores = 4, .cores_used = 1};
+    static const char *const good[] = {"V100=120"};
+    static const char *const bad[][2] = {{"v100", "expected DEVICE=W"}, {"v100=", "expected DEVICE=W"}, {"v100=0", "watts above 0"}, {"v100=12W", "expected DEVICE=W"}, {"t4=70", "nothing is asked about the device 't4'"}};
+    static const char *const twice[] = {"v100=1", "V100=2"};
+    cd_arena a = {0};
+    cd_buf b = {0};
+    cd_network_report r = report();
+    number();
+    ((cd_network_estimate_device *)(uintptr_t)c->device)->about = &some;
+    assert_ok(cd_network_powers_read(NULL, 0, &e, &a, &r.power_w, &err));
+    r.energy = true;
+    cd_network_report_text(&r, &b);
+    assert_non_null(strstr(b.p, "at most 9.38 J (75 W)"));
+    ((cd_network_estimate_device *)(uintptr_t)c->device)->about = was;
+    cd_buf_clear(&b);
+    assert_ok(cd_network_powers_read(good, 1, &e, &a, &r.power_w, &err));
+    cd_network_report_text(&r, &b);
+    assert_non_null(strstr(b.p, "at most 15 J (120 W)"));
+    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
+        assert_status(cd_network_powers_read(bad[k], 1, &e, &a, &r.power_w, &err), CDMPP_EUSAGE);
+        if (!strstr(err.msg, bad[k][1])) fail_msg("%s: %s", bad[k][0], err.msg);
+    }
+    assert_status(cd_network_powers_read(twice, 2, &e, &a, &r.power_w, &err), CDMPP_EUSAGE);
+    cd_buf_free(&b);
+    cd_arena_free(&a);
+    FAULT_SWEEP(f, 1) {
+        cd_arena each = {0};
+        f.st = cd_network_powers_read(good, 1, &e, &each, &r.power_w, &f.err);
+        cd_arena_free(&each);
+    }
+}
+
 static void test_prices_are_read(void **state) {
     static const char text[] = "device,price_per_hour,currency\n# comment\n\nk80,7,EUR\nV100,2.5,USD\n";
     static const struct {
@@ -414,4 +451,4 @@ static void test_prices_are_read(void **state) {
     }
 }
 
-TESTS(set_up, tear_down, test_csv, test_json, test_text, test_page, test_traces, test_deadline, test_energy, test_prices_are_read)
+TESTS(set_up, tear_down, test_csv, test_json, test_text, test_page, test_traces, test_deadline, test_energy, test_power_that_is_said, test_prices_are_read)

@@ -4,6 +4,8 @@
 #include "check.h"
 #include "tmp.h"
 
+#include "profiler/host/host.h"
+
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -236,7 +238,7 @@ TEST(this_machine) {
     cd_buf b = {0};
     cd_diag diag = {0};
     cd_device_table *l = NULL;
-    assert_ok(cd_describe("cpu", false, &b, &err));
+    assert_ok(cd_describe("cpu", false, NULL, &b, &err));
     if (cd_device_table_read("d.yaml", b.p, b.n, &diag, &l, &err)) fail_msg("%s\n%s", diag.text.p, b.p);
     float v[CD_N_DEVICE_COL];
     cd_device_vector(cd_device_table_at(l, 0), v);
@@ -244,6 +246,23 @@ TEST(this_machine) {
     cd_device_table_free(l);
     cd_diag_free(&diag);
     cd_buf_free(&b);
+}
+
+/* Of cores of one type: those that this thread may use, by a name of their own. */
+TEST(cores_of_a_type) {
+    cd_describe_entry all, some;
+    cd_affinity before;
+    char want[80];
+    assert_ok(cd_describe_cpu("", false, &all, &err));
+    cd_affinity_get(&before);
+    (void)cd_affinity_one(1, 0);
+    assert_ok(cd_describe_cores("", false, "little", &some, &err));
+    cd_affinity_set(&before, 0);
+    snprintf(want, sizeof want, "%.50s-little", all.name);
+    assert_string_equal(some.name, want);
+    assert_true(some.device.cores == 1 && some.device.cores_used < 0);
+    assert_true(some.device.l1_kb == all.device.l1_kb || all.device.l1_kb < 0); /* of a machine of one kind of cores */
+    assert_string_equal(some.alias, "");
 }
 
 /* ---- measured ---- */
@@ -322,15 +341,15 @@ TEST(an_opencl_gpu) {
 
 TEST(devices_by_name) {
     cd_buf b = {0};
-    assert_status(cd_describe("fpga", false, &b, &err), CDMPP_ERANGE);
-    assert_status(cd_describe("cuda:x", false, &b, &err), CDMPP_ERANGE);
-    assert_status(cd_describe("cuda:999", false, &b, &err), CDMPP_EBACKEND);
-    assert_status(cd_describe("opencl:nosuchplatform:0", false, &b, &err), CDMPP_EBACKEND);
-    assert_status(cd_describe("opencl:x", false, &b, &err), CDMPP_ERANGE);
-    const cdmpp_status st = cd_describe("opencl", false, &b, &err); /* where there is one */
+    assert_status(cd_describe("fpga", false, NULL, &b, &err), CDMPP_ERANGE);
+    assert_status(cd_describe("cuda:x", false, NULL, &b, &err), CDMPP_ERANGE);
+    assert_status(cd_describe("cuda:999", false, NULL, &b, &err), CDMPP_EBACKEND);
+    assert_status(cd_describe("opencl:nosuchplatform:0", false, NULL, &b, &err), CDMPP_EBACKEND);
+    assert_status(cd_describe("opencl:x", false, NULL, &b, &err), CDMPP_ERANGE);
+    const cdmpp_status st = cd_describe("opencl", false, NULL, &b, &err); /* where there is one */
     assert_true(st == CDMPP_OK || st == CDMPP_EBACKEND);
     cd_buf_free(&b);
 }
 
-TESTS(NULL, NULL, a_xeon, an_epyc_of_parts, an_arm_board, clocks_of_the_kernel, units_by_flags, numbers_as_text, a_whole_entry, an_exported_topology, this_machine, a_core, the_memory, a_v100,
+TESTS(NULL, NULL, a_xeon, an_epyc_of_parts, an_arm_board, clocks_of_the_kernel, units_by_flags, numbers_as_text, a_whole_entry, an_exported_topology, this_machine, cores_of_a_type, a_core, the_memory, a_v100,
       nothing_told, an_opencl_gpu, devices_by_name)

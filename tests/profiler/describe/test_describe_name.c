@@ -65,6 +65,15 @@ TEST(the_namer) {
     assert_null(cd_describe_namer_ask(&n, (cd_str){"hexagon", 7}));
 }
 
+/* A core of one type is another device. */
+TEST(cores_of_a_type) {
+    cd_describe_namer n = {0}, little = {.core = "little"};
+    char want[128];
+    snprintf(want, sizeof want, "%s-little", cd_describe_namer_ask(&n, (cd_str){"llvm", 4}));
+    assert_string_equal(cd_describe_namer_ask(&little, (cd_str){"llvm", 4}), want);
+    assert_false(little.of[0].described);
+}
+
 /* What it says of a device that nobody describes is for targets of that device. */
 TEST(an_opencl_device_that_nobody_describes) {
     SKIP_WITHOUT_OPENCL();
@@ -84,6 +93,6 @@ TEST(an_opencl_device_that_nobody_describes) {
 }
 
 int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(names), cmocka_unit_test(the_namer), cmocka_unit_test(an_opencl_device_that_nobody_describes)};
+    const struct CMUnitTest t[] = {cmocka_unit_test(names), cmocka_unit_test(the_namer), cmocka_unit_test(cores_of_a_type), cmocka_unit_test(an_opencl_device_that_nobody_describes)};
     return cmocka_run_group_tests(t, NULL, NULL);
 }

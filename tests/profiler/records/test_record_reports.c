@@ -198,10 +198,10 @@ static void test_head(void **state) {
     (void)state;
     const cd_host_info h = {0};
     const cd_timing_policy p = {.cold = true, .min_repeat = 3, .max_repeat = 70, .budget_s = 0.5, .warmup_s = 0.25, .min_repeat_s = 0.125, .ci = 0.0625};
-    cd_record_stats_head(&b, &h, "a \"w\"", &p, 6);
+    cd_record_stats_head(&b, &h, "a \"w\"", &p, 6, "little");
     assert_ok(cd_json_parse(&a, b.p, b.n, &v, &err));
     const char *policy = strstr(b.p, ",\"warnings\"");
-    assert_string_equal(policy, ",\"warnings\":\"a \\\"w\\\"\",\"threads\":6,\"policy\":{\"cold\":true,\"cool\":false,\"min_repeat\":3,\"max_repeat\":70,\"budget_s\":0.5,"
+    assert_string_equal(policy, ",\"warnings\":\"a \\\"w\\\"\",\"core_type\":\"little\",\"threads\":6,\"policy\":{\"cold\":true,\"cool\":false,\"min_repeat\":3,\"max_repeat\":70,\"budget_s\":0.5,"
                                 "\"warmup_s\":0.25,\"min_repeat_s\":0.125,\"ci\":0.0625}}\n");
     assert_ok(cd_json_need_real(cd_json_get(v, "policy"), "ci", 0, 1, &x, &err));
     cd_buf_free(&b);

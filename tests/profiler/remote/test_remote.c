@@ -215,7 +215,8 @@ static cdmpp_status fake(void *ctx, cd_str line, cd_remote_times *out, cdmpp_err
 
 static int serve(void) {
     int64_t bad = 0;
-    const cd_remote_service s = {fake_setup, fake, &bad, "test", 0.02};
+    const cd_remote_about about = {.device = "test"};
+    const cd_remote_service s = {fake_setup, fake, &bad, &about, 0.02};
     cdmpp_err e = {0};
     return (int)cd_remote_serve(0, 1, &s, &e);
 }

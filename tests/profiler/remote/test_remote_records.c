@@ -18,6 +18,7 @@
 static cdmpp_err err;
 
 /* Two records measured by `worker`: the file of statistics, of *n bytes. */
+static const char *core;        /* of the next run */
 static char *stats_of(const char *worker, int threads, cd_remote_records_tally *t, size_t *n) {
     static const char *const log[] = {LOG}, *const tasks[] = {TASKS}, *const host[] = {"one", "two"};
     static volatile sig_atomic_t stop;
@@ -28,7 +29,7 @@ static char *stats_of(const char *worker, int threads, cd_remote_records_tally *
     const cd_record_output_options output = {.path = out, .stats = stats};
     const cd_record_listener nobody = {0};
     const cd_remote_records_options o = {.host = host, .n_host = 2, .transport = worker, .measure = {.stop = &stop}, .path = log, .n_path = 1, .limit = 2,
-                                         .threads = threads, .listener = &nobody};
+                                         .threads = threads, .core = core, .listener = &nobody};
     cd_record_maker maker = {.dialect = -1};
     cd_record_reader *file;
     cd_record_output *to;
@@ -53,6 +54,11 @@ TEST(who_was_asked) {
     const char head[] = "{\"schema\":\"cdmpp.profile_stats\",\"hosts\":[\"one\",\"two\"],\"threads\":3}\n";
     assert_true(n > sizeof head && !strncmp(text, head, sizeof head - 1));
     assert_true(t.read == 2 && t.measured == 2 && t.failed == 0 && t.lost == 0);
+    cd_mem_free(text);
+    core = "little";
+    text = stats_of(WORKER "\\\"error_no\\\":0," COSTS DONE, 0, &t, &n);
+    core = NULL;
+    assert_non_null(strstr(text, "\"hosts\":[\"one\",\"two\"],\"core_type\":\"little\",\"threads\":0}\n"));
     cd_mem_free(text);
 }
 

@@ -132,6 +132,33 @@ TEST(another_host) {
     }
 }
 
+/* Cores of one type are a device of their own, here and on another host. */
+TEST(cores_of_a_type) {
+    cd_store_measured_options o = {.core = "little", .device = "gpu"};
+    cd_store_measured *k = open_it(&o, "cores.db");
+    cd_describe_entry cpu;
+    cd_host_info h;
+    char line[4000], want[128];
+    add(k, "llvm", 0, 1);
+    add(k, "cuda", 0, 2);
+    cd_store_measured_host(k, "board", "ARM Cortex-A72");
+    add(k, "llvm", 0, 3);
+    assert_ok(cd_store_measured_close(k, &err));
+    cd_host_info_read("", &h);
+    cd_describe_entry_init(&cpu, CD_DEVICE_CPU);
+    cd_describe_entry_set_name(&cpu, h.cpu);
+    snprintf(want, sizeof want, "%s-little", cpu.name);
+    line_of(1, line, sizeof line);
+    has(line, quoted(want), "device");
+    line_of(2, line, sizeof line);
+    has(line, "\"gpu\"", "device");
+    cd_describe_entry_init(&cpu, CD_DEVICE_CPU);
+    cd_describe_entry_set_name(&cpu, "ARM Cortex-A72");
+    snprintf(want, sizeof want, "%s-little", cpu.name);
+    line_of(3, line, sizeof line);
+    has(line, quoted(want), "device");
+}
+
 TEST(refused) {
     cd_store_measured_options o = {.path = "/nowhere/s.db"};
     cd_store_measured *k = NULL;
@@ -140,4 +167,4 @@ TEST(refused) {
     assert_ok(cd_store_measured_close(NULL, &err));
 }
 
-TESTS(set_up, tear_down, this_machine, another_host, refused)
+TESTS(set_up, tear_down, this_machine, another_host, cores_of_a_type, refused)
