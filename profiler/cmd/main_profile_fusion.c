@@ -73,12 +73,15 @@ static cdmpp_status on_executor(cd_main_profile *o, cdmpp_err *err) {
     cd_fusion_rules planted = {0};
     mo.threads = o->threads > 0 ? o->threads : 1;
     mo.jobs = o->jobs;
-    cd_detect_executor_options eo = {.target = target_of(o), .device = o->device, .hardware = cd_main_profile_hardware(target_of(o)), .threads = mo.threads, .trials = (uint32_t)o->trials,
+    cd_detect_executor_options eo = {.target = target_of(o), .device = o->device, .hardware = cd_main_profile_hardware(target_of(o)), .threads = mo.threads, .trials = (uint32_t)o->trials, .pool = cd_main_profile_pool(o),
                                      .seed = (uint64_t)o->seed, .budget_s = o->budget_ms * 1e-3, .planted = o->planted ? &planted : NULL, .stop = o->stop};
+    const bool cpu = o->fusion_backend == CD_MAIN_PROFILE_FUSION_CPU;
+    cd_describe_entry here;
     cd_detect_executor *x = NULL;
-    if (o->fusion_backend == CD_MAIN_PROFILE_FUSION_CPU) eo.hardware = cd_target_hardware(false, mo.threads, 64);
+    if (cpu) eo.hardware = cd_target_hardware(false, mo.threads, 64);
     cdmpp_status st = o->planted ? cd_fusion_rules_read(o->planted, &planted, err) : CDMPP_OK;
     if (!st) st = cd_measure_open(&mo, &eo.measure, err);
+    if (!st && cpu) eo.described = cd_main_profile_pool_device(o, mo.threads, &here);
     if (!st) st = cd_detect_executor_open(&eo, &x, &b, err);
     if (!st) st = detect(o, &b, err);
     cd_detect_executor_close(x);

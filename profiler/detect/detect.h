@@ -86,7 +86,8 @@ double cd_detect_confidence(unsigned k, unsigned n);
 cdmpp_status cd_detect_json(cd_buf *out, const cd_detect *d, const char *backend, cdmpp_err *err);
 cdmpp_status cd_detect_text(cd_buf *out, const cd_detect *d, cdmpp_err *err);
 
-/* ---- our executor: programs of random schedules, the best of `trials` for each task; another repeat draws others ---- */
+/* ---- our executor: programs of random schedules, the best of `trials` for each task, those with the least analytic time of `pool`; another repeat draws
+ * others ---- */
 typedef struct cd_detect_executor cd_detect_executor;
 typedef struct cd_detect_executor_options {
     CD_KEEP cd_measure *measure;
@@ -95,6 +96,8 @@ typedef struct cd_detect_executor_options {
     cd_hardware hardware;
     int threads;                /* of a program */
     uint32_t trials;            /* 0: 8 */
+    uint32_t pool;              /* with `described`, as of cd_program_select_options */
+    CD_KEEP const cd_device *described; /* this processor; NULL: no pool */
     uint64_t seed;
     double budget_s;            /* of the passes of a network; 0: 0.1 */
     const cd_fusion_rules *planted; /* it fuses what these say, and what they do not know stays apart; NULL: TVM's rules */

@@ -37,7 +37,7 @@ static cdmpp_status build(const cd_detect_executor *x, const cd_detect_network *
 
 /* A task without a program is an error here: the time of the rest would not be the network's. */
 static cdmpp_status make(cd_detect_executor *x, const cd_detect_network *n, unsigned repeat, made **out, cdmpp_err *err) {
-    const cd_program_select_options po = {.trials = x->o->trials ? x->o->trials : 8, .seed = x->o->seed + repeat, .target = x->o->target, .hardware = x->o->hardware,
+    const cd_program_select_options po = {.trials = x->o->trials ? x->o->trials : 8, .pool = x->o->pool, .device = x->o->described, .seed = x->o->seed + repeat, .target = x->o->target, .hardware = x->o->hardware,
                                           .threads = x->o->threads, .measure = x->o->measure, .stop = x->o->stop};
     for (size_t k = 0; k < x->n; k++)
         if (x->made[k].network == n->id && x->made[k].repeat == repeat) {
