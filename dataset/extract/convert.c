@@ -117,15 +117,15 @@ static cdmpp_status set_steps(cd_arena *a, const cd_record *r, cd_item *it, cdmp
     return CDMPP_OK;
 }
 
-/* Facts are of CPU programs; a program that has none says why. */
+/* A program that has no facts says why. */
 static cdmpp_status set_facts(const cd_convert_state *c, cd_arena *a, cd_item *it, cdmpp_err *err) {
-    it->facts_state = it->is_gpu ? CD_FACTS_GPU : CD_FACTS_ABSENT;
-    if (it->is_gpu || !c->engine->facts) return CDMPP_OK;
+    it->facts_state = CD_FACTS_ABSENT;
+    if (!c->engine->facts) return CDMPP_OK;
     float *x = CD_NEWN(a, float, CD_N_FACTS);
     if (!x) return CD_FAIL(err, ENOMEM, "facts of a program");
-    const cdmpp_status st = c->engine->facts(c->program, x, err);
+    const cdmpp_status st = c->engine->facts(c->program, it->is_gpu ? CD_FACTS_OF_GPU : CD_FACTS_OF_CPU, x, err);
     it->facts = st ? NULL : x;
-    it->facts_state = st ? CD_FACTS_UNSUPPORTED : CD_FACTS_THERE;
+    it->facts_state = st ? CD_FACTS_UNSUPPORTED : it->is_gpu ? CD_FACTS_THERE_GPU : CD_FACTS_THERE;
     return st == CDMPP_EUNSUPPORTED ? CDMPP_OK : st;
 }
 

@@ -112,7 +112,7 @@ typedef struct cd_item {
     const int32_t *step;               /* (n_step) steps as numbers; NULL: the file keeps none, of any program */
     uint32_t n_step;
     const float *facts;                /* (CD_N_FACTS); NULL: none, and facts_state says why */
-    uint8_t facts_state;               /* cd_facts_state; CD_FACTS_THERE without facts stands for CD_FACTS_ABSENT */
+    uint8_t facts_state;               /* cd_facts_state; one that says facts are there without them stands for CD_FACTS_ABSENT */
     double latency_s, latency_mean_s, latency_std_s, latency_min_s, flop;
     uint32_t repeats;
     uint8_t error, is_gpu;
@@ -160,8 +160,8 @@ typedef struct cd_feature_engine {
     cdmpp_status (*open)(void *ctx, CD_GIVE void **program, cdmpp_err *err);
     cdmpp_status (*build)(void *program, const cd_task *task, const cd_record *r, cd_rows *out, cdmpp_err *err);
     void (*close)(CD_TAKE void *program);
-    /* Facts (CD_N_FACTS) of the CPU program of the last build; EUNSUPPORTED: it has none. NULL: none has. */
-    cdmpp_status (*facts)(void *program, float *out, cdmpp_err *err);
+    /* Facts (CD_N_FACTS) of the program of the last build; EUNSUPPORTED: it has none. NULL: none has. */
+    cdmpp_status (*facts)(void *program, cd_facts_set set, float *out, cdmpp_err *err);
 } cd_feature_engine;
 /* TVM's lowering and feature extraction, for the tasks of that registry. */
 cd_feature_engine cd_feature_engine_default(CD_KEEP const cd_task_registry *tasks);

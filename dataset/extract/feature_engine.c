@@ -32,11 +32,11 @@ static cdmpp_status build(void *p, const cd_task *t, const cd_record *r, cd_rows
     return cd_program_build(((worker *)p)->program, t, r, out, err);
 }
 
-static cdmpp_status facts(void *p, float *out, cdmpp_err *err) {
+static cdmpp_status facts(void *p, cd_facts_set set, float *out, cdmpp_err *err) {
     const worker *w = p;
     cd_nest nest;
     CD_TRY(cd_program_nest(w->program, &nest, err));
-    return cd_facts_cpu(w->facts, &nest, out, err);
+    return cd_facts_of(w->facts, set, &nest, out, err);
 }
 
 cd_feature_engine cd_feature_engine_default(const cd_task_registry *tasks) {

@@ -193,6 +193,12 @@ static cdmpp_status check_steps(const merge *m, const input *in, cdmpp_err *err)
     return fail(in, "/steps/ptr", "some files have steps of schedules (cdmpp-extract --steps) and others have none", err);
 }
 
+/* A file of before GPU programs had facts does not name their columns, and has none of them. */
+static bool has_gpu_facts(const cd_h5 *h) {
+    char digest[65];
+    return !cd_h5_get_text(h, cd_layout[CD_LAYOUT_ARRAY_FACTS].path, cd_layout_facts_attr(CD_FACTS_OF_GPU, true), digest, sizeof digest, NULL);
+}
+
 static cdmpp_status join_file(merge *m, input *in, const char *path, cdmpp_err *err) {
     char digest[65];
     CD_TRY(cd_h5_open(&in->h, path, err));
@@ -200,7 +206,8 @@ static cdmpp_status join_file(merge *m, input *in, const char *path, cdmpp_err *
     CD_TRY(cd_h5_get_text(&in->h, "/", "source_digest", digest, sizeof digest, err));
     cd_sha256_add(&m->source, digest, strlen(digest));
     CD_TRY(read_sizes(in, err));
-    if (!lacks(in, CD_LAYOUT_ARRAY_FACTS)) CD_TRY(cd_layout_check_facts(&in->h, err));
+    if (!lacks(in, CD_LAYOUT_ARRAY_FACTS)) CD_TRY(cd_layout_check_facts(&in->h, CD_FACTS_OF_CPU, err));
+    if (!lacks(in, CD_LAYOUT_ARRAY_FACTS) && has_gpu_facts(&in->h)) CD_TRY(cd_layout_check_facts(&in->h, CD_FACTS_OF_GPU, err));
     for (int a = 0; a < CD_LAYOUT_ARRAY_COUNT; a++) in->base[a] = cd_writer_count(m->w, (cd_layout_array)a);
     for (int d = 0; d < CD_LAYOUT_DICT_COUNT; d++) CD_TRY(join_dict(m, in, (cd_layout_dict)d, err));
     for (int a = 0; a < CD_LAYOUT_ARRAY_COUNT; a++)

@@ -134,7 +134,7 @@ static cdmpp_status add_steps(cd_writer *w, const cd_item *it, cdmpp_err *err) {
 
 static cdmpp_status add_facts(cd_writer *w, const cd_item *it, cdmpp_err *err) {
     float none[CD_N_FACTS];
-    const uint8_t state = !it->facts && it->facts_state == CD_FACTS_THERE ? CD_FACTS_ABSENT : it->facts_state;
+    const uint8_t state = !it->facts && cd_facts_are_there(it->facts_state) ? CD_FACTS_ABSENT : it->facts_state;
     for (size_t c = 0; c < CD_N_FACTS; c++) none[c] = NAN;
     CD_TRY(cd_writer_push(w, CD_LAYOUT_ARRAY_FACTS, it->facts ? it->facts : none, 1, err));
     return cd_writer_push(w, CD_LAYOUT_ARRAY_FACTS_STATE, &state, 1, err);

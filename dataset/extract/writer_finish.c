@@ -38,10 +38,13 @@ static bool left_out(const cd_writer *w, cd_layout_array a) { return cd_layout_o
 static cdmpp_status set_facts_names(const cd_h5 *h, cdmpp_err *err) {
     const char *path = cd_layout[CD_LAYOUT_ARRAY_FACTS].path;
     char names[CD_LAYOUT_NAMES], digest[65];
-    cd_layout_facts_names(names);
-    cd_facts_cols_digest(digest);
-    CD_TRY(cd_h5_set_text(h, path, CD_LAYOUT_ATTR_FACTS, digest, err));
-    return cd_h5_set_text(h, path, CD_LAYOUT_ATTR_NAMES, names, err);
+    for (int set = 0; set < CD_N_FACTS_SET; set++) {
+        cd_layout_facts_names((cd_facts_set)set, names);
+        cd_facts_cols_digest((cd_facts_set)set, digest);
+        CD_TRY(cd_h5_set_text(h, path, cd_layout_facts_attr((cd_facts_set)set, true), digest, err));
+        CD_TRY(cd_h5_set_text(h, path, cd_layout_facts_attr((cd_facts_set)set, false), names, err));
+    }
+    return CDMPP_OK;
 }
 
 static cdmpp_status write_array(const cd_writer *w, const cd_h5 *h, cd_layout_array a, uint8_t *buf, cdmpp_err *err) {

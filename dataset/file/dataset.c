@@ -54,7 +54,7 @@ static cdmpp_status count_steps(cd_dataset_file *f, cdmpp_err *err) {
 static cdmpp_status count_facts(cd_dataset_file *f, cdmpp_err *err) {
     const char *path = cd_layout[CD_LAYOUT_ARRAY_FACTS].path;
     if (cd_h5_has(&f->h, path)) {
-        CD_TRY(cd_layout_check_facts(&f->h, err));
+        CD_TRY(cd_layout_check_facts(&f->h, CD_FACTS_OF_CPU, err));
         return cd_dataset_count(f, CD_LAYOUT_ARRAY_FACTS, &f->n.fact, err);
     }
     const cdmpp_status st = CD_FAIL(err, ENODATA, "the file has no facts of loop nests, it is of an earlier version: extract the logs again");
@@ -177,11 +177,15 @@ static cdmpp_status read_facts(const cd_dataset_file *f, cd_dataset *d, uint64_t
     const uint64_t n = f->n.program;
     CD_TRY(cd_dataset_read(f, CD_LAYOUT_ARRAY_FACTS, n, d->facts + at * CD_N_FACTS, err));
     CD_TRY(cd_dataset_read(f, CD_LAYOUT_ARRAY_FACTS_STATE, n, d->facts_state + at, err));
+    bool checked = false;
     for (uint64_t p = 0; p < n; p++) {
         const float *x = d->facts + (at + p) * CD_N_FACTS;
+        const uint8_t state = d->facts_state[at + p];
         if (p % CD_DATASET_REST == 0) cd_spool_rest(d->spool);
-        for (size_t c = 0; !d->facts_state[at + p] && c < CD_N_FACTS; c++)
-            if (!isfinite(x[c])) return cd_dataset_fail(f, "/facts/value", "expected finite numbers where /facts/state is 0", err);
+        if (state == CD_FACTS_THERE_GPU && !checked) CD_TRY(cd_layout_check_facts(&f->h, CD_FACTS_OF_GPU, err));
+        checked |= state == CD_FACTS_THERE_GPU;
+        for (size_t c = 0; cd_facts_are_there(state) && c < CD_N_FACTS; c++)
+            if (!isfinite(x[c])) return cd_dataset_fail(f, "/facts/value", "expected finite numbers where /facts/state is 0 or 4", err);
     }
     return CDMPP_OK;
 }

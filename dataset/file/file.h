@@ -28,8 +28,11 @@
  * learner needs, in memory. Nothing here is thread-safe but reading a loaded
  * cd_dataset is. */
 
-/* Why a program has no facts. */
-typedef enum cd_facts_state { CD_FACTS_THERE, CD_FACTS_GPU, CD_FACTS_UNSUPPORTED, CD_FACTS_ABSENT } cd_facts_state;
+/* Which facts a program has, or why it has none. CD_FACTS_GPU: a GPU program in a file of before these had facts. */
+typedef enum cd_facts_state { CD_FACTS_THERE, CD_FACTS_GPU, CD_FACTS_UNSUPPORTED, CD_FACTS_ABSENT, CD_FACTS_THERE_GPU } cd_facts_state;
+static inline bool cd_facts_are_there(uint8_t state) { return state == CD_FACTS_THERE || state == CD_FACTS_THERE_GPU; }
+/* Of a program that has facts. */
+static inline cd_facts_set cd_facts_set_of(uint8_t state) { return state == CD_FACTS_THERE_GPU ? CD_FACTS_OF_GPU : CD_FACTS_OF_CPU; }
 /* "a GPU program"; a state that no version writes: "of an unknown state". */
 const char *cd_layout_facts_text(uint8_t state);
 
@@ -250,13 +253,13 @@ bool cd_layout_optional(cd_layout_array a);
 /* Is it one of the two arrays of steps, of facts? */
 bool cd_layout_of_steps(cd_layout_array a);
 bool cd_layout_of_facts(cd_layout_array a);
-/* Attributes of /facts/value: the names of its columns, one a line, and their digest (cd_facts_cols_digest). */
-#define CD_LAYOUT_ATTR_NAMES "names"
-#define CD_LAYOUT_ATTR_FACTS "digest"
+/* Attributes of /facts/value: the names of the columns of a set, one a line, and their digest (cd_facts_cols_digest). "names" and "digest" are of
+ * CPU programs, "gpu_names" and "gpu_digest" of GPU programs: files of before these had facts lack them. */
 enum { CD_LAYOUT_NAMES = 8192 };
-void cd_layout_facts_names(char out[CD_LAYOUT_NAMES]);
-/* ESCHEMA unless the file's facts have the columns of this version. */
-cdmpp_status cd_layout_check_facts(const cd_h5 *h, cdmpp_err *err);
+const char *cd_layout_facts_attr(cd_facts_set set, bool digest);
+void cd_layout_facts_names(cd_facts_set set, char out[CD_LAYOUT_NAMES]);
+/* ESCHEMA unless the file's facts of the set have the columns of this version. */
+cdmpp_status cd_layout_check_facts(const cd_h5 *h, cd_facts_set set, cdmpp_err *err);
 /* What an offset array points into, CD_LAYOUT_ARRAY_COUNT for other arrays. */
 cd_layout_array cd_layout_array_of_ptr(cd_layout_array a);
 /* The dictionary that an array's numbers belong to, CD_LAYOUT_DICT_COUNT for other arrays. */

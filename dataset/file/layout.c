@@ -92,27 +92,32 @@ bool cd_layout_of_steps(cd_layout_array a) { return a == CD_LAYOUT_ARRAY_STEP ||
 bool cd_layout_of_facts(cd_layout_array a) { return a == CD_LAYOUT_ARRAY_FACTS || a == CD_LAYOUT_ARRAY_FACTS_STATE; }
 bool cd_layout_optional(cd_layout_array a) { return a == CD_LAYOUT_ARRAY_KIND || cd_layout_of_steps(a) || cd_layout_of_facts(a); }
 
-void cd_layout_facts_names(char out[CD_LAYOUT_NAMES]) {
+const char *cd_layout_facts_attr(cd_facts_set set, bool digest) {
+    static const char *const attr[CD_N_FACTS_SET][2] = {{"names", "digest"}, {"gpu_names", "gpu_digest"}};
+    return attr[set][digest];
+}
+
+void cd_layout_facts_names(cd_facts_set set, char out[CD_LAYOUT_NAMES]) {
     size_t at = 0;
-    for (size_t i = 0; i < CD_N_FACTS; i++) {
-        const int n = snprintf(out + at, CD_LAYOUT_NAMES - at, "%s%s", i ? "\n" : "", cd_facts_cols()[i].name);
+    for (size_t i = 0; i < cd_facts_count(set); i++) {
+        const int n = snprintf(out + at, CD_LAYOUT_NAMES - at, "%s%s", i ? "\n" : "", cd_facts_cols(set)[i].name);
         assert(n > 0 && at + (size_t)n < CD_LAYOUT_NAMES); /* a table of this size has shorter names */
         at += (size_t)n;
     }
 }
 
-cdmpp_status cd_layout_check_facts(const cd_h5 *h, cdmpp_err *err) {
+cdmpp_status cd_layout_check_facts(const cd_h5 *h, cd_facts_set set, cdmpp_err *err) {
     const char *path = cd_layout[CD_LAYOUT_ARRAY_FACTS].path;
     char want[65], have[65];
-    cd_facts_cols_digest(want);
-    CD_TRY(cd_h5_get_text(h, path, CD_LAYOUT_ATTR_FACTS, have, sizeof have, err));
+    cd_facts_cols_digest(set, want);
+    CD_TRY(cd_h5_get_text(h, path, cd_layout_facts_attr(set, true), have, sizeof have, err));
     if (!strcmp(want, have)) return CDMPP_OK;
-    return fail(h, path, CD_FAIL(err, ESCHEMA, "facts of loop nests: expected columns of digest %.12s..., found %.12s...: extract the logs again", want, have), err);
+    return fail(h, path, CD_FAIL(err, ESCHEMA, "facts of loop nests of %s programs: expected columns of digest %.12s..., found %.12s...: extract the logs again", set == CD_FACTS_OF_GPU ? "GPU" : "CPU", want, have), err);
 }
 
 const char *cd_layout_facts_text(uint8_t state) {
-    static const char *const text[] = {"it has facts", "a GPU program", "extents or addresses that are not constants",
-                                       "rejected by its target, or from a file of an earlier version"};
+    static const char *const text[] = {"it has facts", "a GPU program of an earlier version", "extents or addresses that are not constants",
+                                       "rejected by its target, or from a file of an earlier version", "it has facts of GPU programs"};
     return state < sizeof text / sizeof *text ? text[state] : "of an unknown state";
 }
 

@@ -40,7 +40,7 @@ static cd_filter_drop unmeasured(const run *r, size_t i) {
     if (d->error[i]) return CD_FILTER_DROP_ERROR;
     if (!isfinite(y) || y <= 0 || y >= 1e9) return CD_FILTER_DROP_LATENCY;
     if (d->row_ptr[i + 1] == d->row_ptr[i]) return CD_FILTER_DROP_NO_ROWS;
-    if (r->spec->facts && d->facts_state[i] != CD_FACTS_THERE) return CD_FILTER_DROP_NO_FACTS;
+    if (r->spec->facts && !cd_facts_are_there(d->facts_state[i])) return CD_FILTER_DROP_NO_FACTS;
     return CD_FILTER_N_DROP;
 }
 

@@ -49,6 +49,7 @@ typedef struct cd_an_var {      /* a loop of the AST */
     int32_t node;               /* of its outermost digit in the tree; the others follow */
     uint32_t n_digit;
     bool vector;                /* becomes vectors */
+    uint8_t axis;               /* of a GPU program: cd_ast_tag + 1; 0: a loop */
 } cd_an_var;
 
 typedef struct cd_an_term {
@@ -130,7 +131,9 @@ typedef struct cd_an_raw {
     int32_t store;              /* AST */
     uint32_t first;             /* raw: the store's own, whose address a copy has */
     const cd_expr *const *x;
-    bool gather;
+    const cd_expr *cond;        /* the innermost if_then_else around a load; NULL: none */
+    bool cond_else;             /* done where it does not hold */
+    bool gather, inexact;
     uint32_t n;                 /* of a copy 0 */
     int64_t c;                  /* bytes */
     cd_an_slice *t;             /* (n) */
@@ -156,7 +159,7 @@ struct cd_an {
     cd_an_division *division;
     uint32_t n_division, cap_division;
     int32_t store;              /* AST: whose addresses are being read */
-    bool oom;
+    bool oom, gpu;
     float *out;
 };
 
@@ -182,6 +185,9 @@ cd_bound cd_facts_affine_range(const cd_an_form *f);
 cdmpp_status cd_facts_read_nest(cd_an *w, cdmpp_err *err);
 /* The tree, once all cuts are known. Errors: ENOMEM. */
 cdmpp_status cd_facts_tree_make(cd_an *w, cdmpp_err *err);
+
+/* Dimensions in which the sum may leave the tensor: an access under a condition. Terms have their reach. */
+void cd_facts_tree_find_out(const cd_an_tensor *t, cd_an_access *a);
 
 /* Distinct granules (lines or pages) of the part of `a` that moves while `node` runs, in the mean over all iterations around; *width: bytes
  * from its lowest to its highest address. */
@@ -210,4 +216,87 @@ void cd_facts_reuse_count(cd_an *w);
 /* Granules that caches of these capacities (bytes, at most 16) fetch and give back in the whole program. */
 void cd_facts_reuse_traffic(cd_an *w, int64_t granule, const double *cap, uint32_t n_cap, double *fetch, double *back);
 void cd_facts_core_count(cd_an *w);
+
+/* ---- GPU programs: facts_gpu.c, facts_gpu_core.c, facts_gpu_warp.c, facts_gpu_blocks.c, facts_gpu_unroll.c ----
+ *
+ *   attr blockIdx.x 1792         a kernel: its axes, the sums of its facts
+ *     attr threadIdx.x 112       path of the store: blockIdx.x, threadIdx.x, rc, threadIdx.x again, vectorized
+ *       for rc                   a thread axis that stands twice in a path is one axis
+ *         attr threadIdx.x 112
+ *           vectorized 4
+ *             shared[...] = input[...]
+ */
+#define CD_GPU_DEEP 48          /* loops and conditions around a store; more is EUNSUPPORTED */
+#define CD_GPU_LANES 64         /* of a group: a wavefront, or two warps */
+
+typedef enum { CD_GPU_GLOBAL, CD_GPU_SHARED, CD_GPU_LOCAL } cd_an_gpu_place;
+
+typedef struct cd_an_gpu_loop {
+    int32_t ast, var;           /* var: of cd_an, -1: its extent is 1 */
+    const cd_expr *e;           /* its variable */
+    uint8_t loop, axis;         /* cd_loop_kind; cd_ast_tag + 1, 0: no axis */
+    bool copied;                /* written out */
+    int64_t extent;
+} cd_an_gpu_loop;
+
+#define CD_GPU_POINTS 3         /* at which an access is looked at */
+
+typedef struct cd_an_gpu_lanes {
+    bool same;                  /* all lanes have v[0] */
+    int32_t v[CD_GPU_LANES];
+} cd_an_gpu_lanes;
+
+typedef struct cd_an_gpu cd_an_gpu;
+struct cd_an_gpu {
+    cd_an *w;
+    void (*statement)(cd_an_gpu *g, int32_t k, uint32_t raw0, uint32_t raw1); /* of each store, AST node k: cd_facts_gpu_statement, or a test's */
+    void *ctx;                  /* a test's */
+    bool *copied;               /* (AST nodes) */
+    uint8_t *place;             /* (n_tensor) cd_an_gpu_place */
+    double *loaded, *stored;    /* (n_tensor) distinct sectors of the kernel */
+    int32_t *value;             /* (variables of the nest) scratch of the probes */
+    cd_an_gpu_loop path[CD_GPU_DEEP]; /* around the node at hand, outermost first */
+    uint32_t n_path;
+    const cd_expr *cond[CD_GPU_DEEP];
+    uint32_t n_cond, vector_cond; /* conditions outside of the vector loop */
+    uint32_t raw;               /* next access */
+    /* the kernel at hand */
+    int64_t extent[CD_AST_TAG_COUNT]; /* 1: it has no such axis */
+    double blocks, threads, groups; /* groups of CD_GPU_LANES lanes in a block */
+    int32_t group[CD_GPU_POINTS]; /* of lane; -1: not made */
+    cd_an_gpu_lanes lane[CD_GPU_POINTS][4]; /* threads along x, y, z; whether there is one */
+    int32_t wait_at, sync_at;   /* AST: the loop whose turns were counted last */
+    double fact[CD_N_GPU_FACTS];
+    double main;                /* what the kernel that counts most executes */
+    double lanes;               /* of global accesses, of all kernels */
+};
+
+/* Means over groups of lanes of one access. */
+typedef struct cd_an_gpu_touch {
+    double sectors_32, sectors_64; /* of both warps of 32; of the group */
+    double waves_32, waves_64;
+    double words_32, words_64;  /* distinct words of shared memory */
+    double active;              /* lanes that exist and whose conditions hold, over those that exist */
+    bool neighbours;            /* along the vector loop */
+} cd_an_gpu_touch;
+
+/* Facts of a GPU program into w->out. Errors: EUNSUPPORTED, ENOMEM. */
+cdmpp_status cd_facts_gpu_count(cd_an *w, cdmpp_err *err);
+/* Kernel by kernel, store by store; all (CD_N_GPU_FACTS), zeros before: the facts but their ratios. g has w and statement. Errors: likewise. */
+cdmpp_status cd_facts_gpu_walk(cd_an_gpu *g, double *all, cdmpp_err *err);
+/* Which loops are written out: copied. */
+void cd_facts_gpu_unroll(cd_an_gpu *g);
+/* The store of AST node k, whose accesses are raw0 .. raw1-1, into g->fact. */
+void cd_facts_gpu_statement(cd_an_gpu *g, int32_t k, uint32_t raw0, uint32_t raw1);
+/* The access at a few points of its loops; bytes: of a vector that a lane reads as a whole, where neighbours are. */
+void cd_facts_gpu_probe(cd_an_gpu *g, const cd_an_raw *r, cd_an_gpu_touch *out);
+/* Distinct sectors of an access by `n` blocks that follow each other, in the mean; loops outside of AST node `home` stand still. */
+double cd_facts_gpu_sectors(const cd_an_gpu *g, const cd_an_raw *r, double n, int32_t home);
+/* The vector loop around; NULL: none. */
+const cd_an_gpu_loop *cd_facts_gpu_vector(const cd_an_gpu *g);
+/* Does the access move with the loop? */
+bool cd_facts_gpu_moves(const cd_an_gpu *g, const cd_an_raw *r, const cd_an_gpu_loop *l);
+static inline bool cd_an_gpu_is_block(uint8_t axis) { return axis && cd_ast_tag_rank((cd_ast_tag)(axis - 1)) == 0; }
+static inline bool cd_an_gpu_is_vthread(uint8_t axis) { return axis == CD_AST_TAG_VTHREAD + 1; }
+static inline bool cd_an_gpu_is_thread(uint8_t axis) { return axis && !cd_an_gpu_is_block(axis) && !cd_an_gpu_is_vthread(axis); }
 #endif

@@ -79,7 +79,7 @@ static cdmpp_status check(const float *facts, const cd_device *d, cdmpp_err *err
         if (!(need[i].value > 0)) return CD_FAIL(err, ESCHEMA, "the device does not say %s, which the estimate from the loop nest needs", need[i].key);
     if (!(d->l3_kb >= 0)) return CD_FAIL(err, ESCHEMA, "the device does not say l3_kb, which the estimate from the loop nest needs");
     for (size_t i = 0; i < CD_N_FACTS; i++)
-        if (!(facts[i] >= 0)) return CD_FAIL(err, ERANGE, "fact %s is %g", cd_facts_cols()[i].name, (double)facts[i]);
+        if (!(facts[i] >= 0)) return CD_FAIL(err, ERANGE, "fact %s is %g", cd_facts_cols(CD_FACTS_OF_CPU)[i].name, (double)facts[i]);
     return CDMPP_OK;
 }
 

@@ -12,7 +12,7 @@ static cdmpp_status read_loop(cd_an *w, const cd_ast_node *n, cdmpp_err *err) {
     if (n->extent == 1) return CDMPP_OK; /* its variable is 0 */
     if (CD_GROW_IN(&w->arena, w->var, w->n_var, w->cap_var)) return CD_FAIL(err, ENOMEM, "facts");
     w->var_of[n->var->u.i] = (int32_t)w->n_var;
-    w->var[w->n_var++] = (cd_an_var){.extent = n->extent < 0 ? 0 : n->extent, .e = n->var, .node = -1};
+    w->var[w->n_var++] = (cd_an_var){.extent = n->extent < 0 ? 0 : n->extent, .e = n->var, .node = -1, .axis = (uint8_t)(n->kind == CD_AST_THREAD ? n->tag + 1 : 0)};
     return CDMPP_OK;
 }
 
@@ -88,7 +88,13 @@ static const cd_an_raw *same_access(const reader *r, uint32_t tensor, const cd_e
     return NULL;
 }
 
-static void add_access(reader *r, uint32_t nest, const cd_expr *const *x, uint32_t n, bool write, double chance) {
+typedef struct {
+    double chance;
+    const cd_expr *cond;        /* NULL: none */
+    bool cond_else;
+} when;
+
+static void add_access(reader *r, uint32_t nest, const cd_expr *const *x, uint32_t n, bool write, const when *c) {
     cd_an *w = r->w;
     cd_an_tensor *t = tensor_at(w, nest);
     if (!t || n != t->rank) return;
@@ -108,16 +114,19 @@ static void add_access(reader *r, uint32_t nest, const cd_expr *const *x, uint32
     a->write = write;
     a->copy = copy;
     a->store = r->store;
-    a->chance = (float)chance;
+    a->chance = (float)c->chance;
+    a->cond = c->cond;
+    a->cond_else = c->cond_else;
     a->x = x;
     a->first = r->first;
-    a->gather = false;
+    a->gather = a->inexact = false;
     a->n = 0;
     if (copy) return;
     cd_an_form f;
     address(w, t, x, &f);
     w->inexact += f.inexact;
     a->gather = f.gather;
+    a->inexact = f.inexact;
     a->c = f.c;
     a->n = f.n;
     a->t = cd_arena_alloc(&w->arena, f.n, sizeof *a->t);
@@ -126,20 +135,22 @@ static void add_access(reader *r, uint32_t nest, const cd_expr *const *x, uint32
 }
 
 /* Loads in the order in which they are read. */
-static void collect(reader *r, const cd_expr *e, double chance) {
+static void collect(reader *r, const cd_expr *e, when c) {
     if (!(e->flags & CD_EXPR_HAS_LOAD)) return;
     const bool branch = e->op == CD_CALL && e->n == 3 && !strcmp(e->u.name, "if_then_else");
     const double first = branch ? cd_facts_affine_chance(r->w, e->a[0]) : 1;
-    for (uint32_t i = 0; i < e->n; i++) collect(r, e->a[i], !branch || !i ? chance : chance * (i == 1 ? first : 1 - first));
-    if (e->op == CD_LOAD) add_access(r, (uint32_t)e->u.i, e->a, e->n, false, chance);
+    for (uint32_t i = 0; i < e->n; i++)
+        collect(r, e->a[i], !branch || !i ? c : (when){c.chance * (i == 1 ? first : 1 - first), e->a[0], i == 2});
+    if (e->op == CD_LOAD) add_access(r, (uint32_t)e->u.i, e->a, e->n, false, &c);
 }
 
 static cdmpp_status read_store(cd_an *w, int32_t k, cdmpp_err *err) {
     const cd_ast_node *n = &w->ast->node[k];
     reader r = {w, w->n_raw, k};
     w->store = k;
-    add_access(&r, n->tensor, n->x, n->n, true, 1);
-    collect(&r, n->e, 1);
+    const when always = {.chance = 1};
+    add_access(&r, n->tensor, n->x, n->n, true, &always);
+    collect(&r, n->e, always);
     return w->oom ? CD_FAIL(err, ENOMEM, "facts") : CDMPP_OK;
 }
 
@@ -168,8 +179,8 @@ cdmpp_status cd_facts_read_nest(cd_an *w, cdmpp_err *err) {
     for (int32_t k = 0; k < w->ast->n; k++) {
         const cd_ast_node *n = &w->ast->node[k];
         if (n->dead) continue;
-        if (n->kind == CD_AST_THREAD || n->kind == CD_AST_EVAL) return CD_FAIL(err, EUNSUPPORTED, "facts: thread axes, which a CPU program has not");
-        if (n->kind == CD_AST_FOR) CD_TRY(read_loop(w, n, err));
+        if (!w->gpu && (n->kind == CD_AST_THREAD || n->kind == CD_AST_EVAL)) return CD_FAIL(err, EUNSUPPORTED, "facts: thread axes, which a CPU program has not");
+        if (n->kind == CD_AST_FOR || n->kind == CD_AST_THREAD) CD_TRY(read_loop(w, n, err));
         else if (n->kind == CD_AST_REALIZE || n->kind == CD_AST_ALLOC) CD_TRY(read_storage(w, k, err));
         else if (n->kind == CD_AST_STORE) CD_TRY(read_store(w, k, err));
     }

@@ -92,8 +92,7 @@ static void pack(const cd_an_tensor *t, cd_an_access *a) {
     }
 }
 
-/* Dimensions in which the sum may leave the tensor: an access under a condition. */
-static void find_out(const cd_an_tensor *t, cd_an_access *a) {
+void cd_facts_tree_find_out(const cd_an_tensor *t, cd_an_access *a) {
     for (uint32_t d = 0; d < t->rank && a->n_dim < 4; d++) {
         int64_t reach = 0;
         for (uint32_t i = 0; i < a->n; i++)
@@ -124,7 +123,7 @@ static void place(cd_an *w, const cd_an_raw *raw, cd_an_access *out) {
     for (uint32_t i = 0; i < out->n; i++) out->nodes |= (uint64_t)1 << (out->t[i].node & 63);
     if (t->pack) pack(t, out);
     for (uint32_t i = 0; i < out->n; i++) out->t[i].reach = cd_an_mul(out->t[i].stride, out->t[i].n - 1);
-    if (!t->pack) find_out(t, out);
+    if (!t->pack) cd_facts_tree_find_out(t, out);
 }
 
 /* ---- neighbours ---- */

@@ -5,10 +5,11 @@
 
 static float log_s(double seconds) { return (float)log(fmax(seconds, 1e-12)); }
 
-cdmpp_status cd_facts_input_times(const float *facts, const cd_device_numbers *device, float *out, cdmpp_err *err) {
+cdmpp_status cd_facts_input_times(cd_facts_set set, const float *facts, const cd_device_numbers *device, float *out, cdmpp_err *err) {
     cd_analytic_time t;
-    CD_TRY(cd_analytic_seconds(facts, device, &t, err));
-    const double all[CD_N_ANALYTIC] = {t.roofline_s, t.ecm_s, t.sum_s, t.compute_s, t.l1_s, t.l2_s, t.l3_s, t.memory_s, t.overhead_s};
+    CD_TRY(cd_analytic_seconds_of(set, facts, device, &t, err));
+    const double third = set == CD_FACTS_OF_GPU ? t.latency_s : t.l3_s;
+    const double all[CD_N_ANALYTIC] = {t.roofline_s, t.ecm_s, t.sum_s, t.compute_s, t.l1_s, t.l2_s, third, t.memory_s, t.overhead_s};
     for (size_t k = 0; k < CD_N_ANALYTIC; k++) {
         if (!(all[k] >= 0) || !isfinite(all[k])) return CD_FAIL(err, ENUMERIC, "an analytic time of %g s", all[k]);
         out[k] = log_s(all[k]);

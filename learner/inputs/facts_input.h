@@ -1,11 +1,12 @@
-/* facts_input -- facts of a CPU program's loop nest as further columns of trees, and its analytic time as what trees correct.
+/* facts_input -- facts of a program's loop nest as further columns of trees, and its analytic time as what trees correct.
  *
  *   facts (CD_N_FACTS) --------------------------> log2(fact + 1)                                 \
  *   facts, numbers of the device --> analytic --+> ln of three totals, ln of a part over the sum  --> CD_N_FACTS_COL columns
  *                                               +> ln of one of the totals: the prior of a member
  *
  * The analytic times of a program are kept as CD_N_ANALYTIC numbers, ln of seconds: the totals of three models, then the parts. A part
- * of less than 1 ps counts as 1 ps. Bump CD_FACTS_INPUT_VERSION with every change: a model file carries it. No state, any thread. */
+ * of less than 1 ps counts as 1 ps. Of GPU programs the columns behind their facts are 0, so that all matrices have one width, and the time of
+ * waiting stands in the place of L3. Bump CD_FACTS_INPUT_VERSION with every change: a model file carries it. No state, any thread. */
 #ifndef CD_FACTS_INPUT_H
 #define CD_FACTS_INPUT_H
 #include "features/analytic/analytic.h"
@@ -20,8 +21,8 @@ typedef enum { CD_FACTS_USE_NONE, CD_FACTS_USE_COLUMNS, CD_FACTS_USE_PRIOR } cd_
 #define CD_PRIORS "roofline|ecm|sum"
 enum { CD_N_PRIOR = 3, CD_N_ANALYTIC = CD_N_PRIOR + 6, CD_N_FACTS_COL = CD_N_FACTS + CD_N_ANALYTIC };
 
-/* out (CD_N_ANALYTIC). Errors: those of cd_analytic_seconds. */
-cdmpp_status cd_facts_input_times(const float *facts, const cd_device_numbers *device, float *out, cdmpp_err *err);
+/* out (CD_N_ANALYTIC). Errors: those of cd_analytic_seconds_of. */
+cdmpp_status cd_facts_input_times(cd_facts_set set, const float *facts, const cd_device_numbers *device, float *out, cdmpp_err *err);
 /* Whether program p of the view has facts. */
 bool cd_facts_input_has(const cd_program_view *v, size_t p);
 /* x (CD_N_FACTS_COL) of program p, which has facts. */

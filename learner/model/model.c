@@ -241,6 +241,7 @@ bool cd_model_needs_facts(const cd_model *m) {
     return false;
 }
 
+cd_facts_set cd_model_facts_set(const cd_model *m) { return m->facts_set; }
 const cd_device_numbers *cd_model_device_numbers(const cd_model *m, size_t i) { return m->numbers ? &m->numbers[i] : NULL; }
 
 bool cd_model_needs_leaves(const cd_model *m) { return cd_model_leaf_reader(m) != NULL; }

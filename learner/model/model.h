@@ -185,6 +185,8 @@ bool cd_model_orders_rows(const cd_model *m);
 bool cd_model_needs_steps(const cd_model *m);
 /* Do members read facts of loop nests, so that a view must have them with analytic times? */
 bool cd_model_needs_facts(const cd_model *m);
+/* Of which programs: facts of CPU and of GPU programs have different columns. */
+cd_facts_set cd_model_facts_set(const cd_model *m);
 /* What the analytic times of device i were computed with; NULL: no member reads facts. */
 CD_KEEP const cd_device_numbers *cd_model_device_numbers(const cd_model *m, size_t i);
 /* Do members read the leaves of programs, so that a view must have them? */
@@ -241,6 +243,7 @@ struct cd_model {
     uint8_t *device_is_gpu;
     size_t w_device;         /* numbers that describe a device, as they were when it was trained */
     float *device_vector;    /* (n_device, w_device); zeros when the device is not described */
+    cd_facts_set facts_set;  /* of which programs members read facts; with numbers */
     cd_device_numbers *numbers; /* (n_device) in the arena: what analytic times were computed with; NULL: no member reads facts */
     const cd_trained_on *trained_on; /* in the arena; NULL: not known */
     cd_device_law law[CD_N_DEVICE_LAW]; /* of devices that it never saw */

@@ -33,26 +33,32 @@ void cd_model_facts_put_device(cd_buf *b, const cd_device_numbers *d) {
     cd_buf_puts(b, "}");
 }
 
-void cd_model_facts_put(cd_buf *b) {
+/* Files without key "set" are of CPU programs. */
+void cd_model_facts_put(cd_facts_set set, cd_buf *b) {
     char digest[65];
-    cd_facts_cols_digest(digest);
-    cd_buf_putf(b, "\"facts\":{\"input_version\":%d,\"digest\":\"%s\",\"columns\":[", CD_FACTS_INPUT_VERSION, digest);
-    for (size_t c = 0; c < CD_N_FACTS; c++) cd_buf_putf(b, "%s\"%s\"", c ? "," : "", cd_facts_cols()[c].name);
+    cd_facts_cols_digest(set, digest);
+    cd_buf_putf(b, "\"facts\":{\"input_version\":%d,", CD_FACTS_INPUT_VERSION);
+    if (set != CD_FACTS_OF_CPU) cd_buf_putf(b, "\"set\":\"%s\",", cd_facts_set_name(set));
+    cd_buf_putf(b, "\"digest\":\"%s\",\"columns\":[", digest);
+    for (size_t c = 0; c < cd_facts_count(set); c++) cd_buf_putf(b, "%s\"%s\"", c ? "," : "", cd_facts_cols(set)[c].name);
     cd_buf_puts(b, "]},");
 }
 
-cdmpp_status cd_model_facts_check(const cd_json *model, cdmpp_err *err) {
+cdmpp_status cd_model_facts_check(cd_model *m, const cd_json *model, cdmpp_err *err) {
     const cd_json *facts = cd_json_get(model, "facts"), *v;
     int64_t version;
+    int set = CD_FACTS_OF_CPU;
     char want[65];
     cd_str have;
     if (!facts) return CDMPP_OK;
+    if (cd_json_get(facts, "set")) CD_TRY(cd_json_need_word(facts, "set", CD_FACTS_SETS, &set, err));
+    m->facts_set = (cd_facts_set)set;
     CD_TRY(cd_json_need(facts, "input_version", &v, err));
     CD_TRY(cd_json_int(v, 0, INT32_MAX, &version, err));
     if (version != CD_FACTS_INPUT_VERSION)
         return CD_FAIL(err, EMODEL, "expected facts of input version %d, found %" PRId64 ": train the model again", CD_FACTS_INPUT_VERSION, version);
     CD_TRY(cd_json_need_str(facts, "digest", &have, err));
-    cd_facts_cols_digest(want);
+    cd_facts_cols_digest(m->facts_set, want);
     if (!cd_str_is(have, want))
         return CD_FAIL(err, EMODEL, "facts of loop nests: this program computes %.16s..., the model was trained on %.*s...: train it again", want,
                        (int)(have.n < 16 ? have.n : 16), have.p);

@@ -43,7 +43,7 @@ static cdmpp_status put_model(cd_buf *b, const cd_model *m, cd_buf *blob, cdmpp_
     cd_buf_putf(b, "{\"input_version\":%d,\"feature_digest\":\"%s\",\"log_range\":[%.17g,%.17g],", m->rows_as_given ? 1 : CD_TREE_INPUT_VERSION, digest,
                 m->log_min, m->log_max);
     put_devices(b, m);
-    if (m->numbers) cd_model_facts_put(b);
+    if (m->numbers) cd_model_facts_put(m->facts_set, b);
     if (m->trained_on) {
         cd_buf_puts(b, "\"trained_on\":");
         cd_trained_on_write(m->trained_on, b);

@@ -6,9 +6,9 @@
 /* ---- model_facts.c: what a model that reads facts has in its header ---- */
 /* `,"numbers":{...}`, the known numbers of a device; `"facts":{...},`, their columns. */
 void cd_model_facts_put_device(cd_buf *b, const cd_device_numbers *d);
-void cd_model_facts_put(cd_buf *b);
+void cd_model_facts_put(cd_facts_set set, cd_buf *b);
 /* Key "facts" of key model, where it is there: of which columns. Errors: ESCHEMA, EMODEL (others than this version's). */
-cdmpp_status cd_model_facts_check(const cd_json *model, cdmpp_err *err);
+cdmpp_status cd_model_facts_check(cd_model *m, const cd_json *model, cdmpp_err *err);
 /* Key "numbers" of a device into m->numbers[i], whose name is known. Errors: ESCHEMA, ERANGE. */
 cdmpp_status cd_model_facts_read_device(cd_model *m, size_t i, const cd_json *device, cdmpp_err *err);
 

@@ -95,7 +95,7 @@ static cdmpp_status read_common(cd_model *m, const cd_json *model, bool vector, 
     CD_TRY(cd_json_real(lo, &m->log_min, err));
     CD_TRY(cd_json_real(lo->next, &m->log_max, err));
     /* exp() of anything inside must be a finite number above 0 */
-    CD_TRY(cd_err_key(err, cd_model_facts_check(model, err), "facts"));
+    CD_TRY(cd_err_key(err, cd_model_facts_check(m, model, err), "facts"));
     if (!(m->log_min >= -700 && m->log_min <= m->log_max && m->log_max <= 700)) return CD_FAIL(err, ERANGE, "log_range");
     return read_devices(m, model, vector, err);
 }

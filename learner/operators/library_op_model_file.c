@@ -20,7 +20,7 @@ enum { N_NUMBER = sizeof numbers / sizeof *numbers };
 
 /* Keys that files of earlier versions lack. */
 static bool is_later(size_t offset) {
-    return offset == offsetof(cd_device, core_threads) || offset == offsetof(cd_device, bf16_tflops) || offset == offsetof(cd_device, fp64_gflops);
+    return offset == offsetof(cd_device, core_threads) || offset == offsetof(cd_device, core_registers) || offset == offsetof(cd_device, thread_registers) || offset == offsetof(cd_device, core_blocks) || offset == offsetof(cd_device, bf16_tflops) || offset == offsetof(cd_device, fp64_gflops);
 }
 
 void cd_library_op_feature_digest(char out[65]) {

@@ -43,6 +43,7 @@ static cdmpp_status new_model(trainer *t, cdmpp_err *err) {
     if (!set->numbers) return CDMPP_OK;
     m->numbers = CD_NEWN(&m->arena, cd_device_numbers, set->n_device);
     if (!m->numbers) return CD_FAIL(err, ENOMEM, "%zu devices", set->n_device);
+    m->facts_set = set->facts_set;
     memcpy(m->numbers, set->numbers, set->n_device * sizeof *m->numbers);
     for (size_t k = 0; k < set->n_device; k++) m->numbers[k].name = m->device[k];
     return CDMPP_OK;

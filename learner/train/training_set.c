@@ -212,21 +212,31 @@ static cdmpp_status no_facts(const cd_training_set *t, size_t first, cdmpp_err *
     size_t n = 0, all = 0;
     for (size_t i = 0; i < t->d->n; i++) {
         all += chosen(t, i);
-        n += chosen(t, i) && t->d->facts_state[i] != CD_FACTS_THERE;
+        n += chosen(t, i) && !cd_facts_are_there(t->d->facts_state[i]);
     }
     return cd_err_key(err, CD_FAIL(err, ENODATA, "%zu of %zu programs have no facts of their loop nests (line %llu of %.80s: %s); --set filter.facts=true leaves them out", n,
                                    all, (unsigned long long)t->d->source_line[first], t->d->source_name[t->d->source_file[first]],
                                    cd_layout_facts_text(t->d->facts_state[first])), "train.facts");
 }
 
+/* Facts of CPU and of GPU programs have different columns. */
+static cdmpp_status two_sets(const cd_training_set *t, size_t at, cdmpp_err *err) {
+    return cd_err_key(err, CD_FAIL(err, ENODATA, "programs of CPUs and of GPUs (line %llu of %.80s) have different facts: train a model for each, or train.facts: none",
+                                   (unsigned long long)t->d->source_line[at], t->d->source_name[t->d->source_file[at]]), "train.facts");
+}
+
 static cdmpp_status fill_analytic(cd_training_set *t, cdmpp_err *err) {
     const cd_dataset *d = t->d;
+    bool first = true;
     for (size_t i = 0; i < d->n * CD_N_ANALYTIC; i++) t->analytic[i] = NAN;
     for (size_t i = 0; i < d->n; i++) {
         if (!chosen(t, i)) continue;
         if (i % 16 == 0) cd_spool_rest(d->spool);
-        if (d->facts_state[i] != CD_FACTS_THERE) return no_facts(t, i, err);
-        CD_TRY(cd_err_key(err, cd_facts_input_times(d->facts + i * CD_N_FACTS, &t->numbers[t->device[i]], t->analytic + i * CD_N_ANALYTIC, err), "train.facts"));
+        if (!cd_facts_are_there(d->facts_state[i])) return no_facts(t, i, err);
+        if (first) t->facts_set = cd_facts_set_of(d->facts_state[i]);
+        else if (t->facts_set != cd_facts_set_of(d->facts_state[i])) return two_sets(t, i, err);
+        first = false;
+        CD_TRY(cd_err_key(err, cd_facts_input_times(t->facts_set, d->facts + i * CD_N_FACTS, &t->numbers[t->device[i]], t->analytic + i * CD_N_ANALYTIC, err), "train.facts"));
     }
     return CDMPP_OK;
 }

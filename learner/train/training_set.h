@@ -40,6 +40,7 @@ typedef struct cd_training_set {
     uint8_t *device_is_gpu;
     size_t w_device;         /* numbers of a device: device.features */
     float *device_vector;    /* (n_device, w_device) */
+    cd_facts_set facts_set;     /* which facts the programs have; with numbers */
     cd_device_numbers *numbers; /* (n_device) that analytic times are of; NULL: no member reads facts */
     float *analytic;         /* (d->n, CD_N_ANALYTIC) NaN of programs in no part; likewise */
     cd_program_view view;            /* of all programs of d */

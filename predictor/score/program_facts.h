@@ -17,6 +17,7 @@ typedef struct cd_program_facts {
 cdmpp_status cd_program_facts_new(cd_program_facts *f, CD_KEEP const cd_model *m, cdmpp_err *err);
 void cd_program_facts_free(cd_program_facts *f);
 /* Fills fact and analytic of the program that was just built in p; nothing where the model reads none. rows: there is no program, rows are known alone.
- * Errors: EMODEL (rows alone, a GPU program), those of cd_facts_cpu and cd_analytic_seconds. */
+ * Errors: EMODEL (rows alone, a GPU program where the model was trained on CPU programs, or the reverse), those of cd_facts_of and
+ * cd_analytic_seconds_of. */
 cdmpp_status cd_program_facts_fill(cd_program_facts *f, cd_program *p, bool rows, const cd_device_pick *which, cdmpp_err *err);
 #endif

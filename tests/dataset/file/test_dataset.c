@@ -287,11 +287,11 @@ TEST(false_steps) {
     assert_string_equal(err.key, "/steps/code");
 }
 
-/* Item i with facts, but every fifth and GPU programs. */
+/* Item i with facts, but every fifth, and GPU programs as an earlier version left them. */
 static void make_facts(made_item *m, unsigned i) {
     static float fact[CD_N_FACTS];
-    m->it.facts_state = m->it.is_gpu ? CD_FACTS_GPU : i % 5 ? CD_FACTS_THERE : CD_FACTS_UNSUPPORTED;
-    m->it.facts = m->it.facts_state == CD_FACTS_THERE ? fact : NULL;
+    m->it.facts_state = m->it.is_gpu ? (i % 3 ? CD_FACTS_THERE_GPU : CD_FACTS_GPU) : i % 5 ? CD_FACTS_THERE : CD_FACTS_UNSUPPORTED;
+    m->it.facts = cd_facts_are_there(m->it.facts_state) ? fact : NULL;
     for (unsigned c = 0; c < CD_N_FACTS; c++) fact[c] = (float)(i + c) / 3;
 }
 
@@ -332,17 +332,17 @@ TEST(facts) {
     assert_string_equal(with->content_digest, d->content_digest); /* the same data */
     cd_dataset_free(d);
     cd_dataset_free(with);
-    assert_string_equal(cd_layout_facts_text(CD_FACTS_GPU), "a GPU program");
+    assert_string_equal(cd_layout_facts_text(CD_FACTS_GPU), "a GPU program of an earlier version");
     assert_string_equal(cd_layout_facts_text(77), "of an unknown state");
 }
 
 /* A file of an earlier version, made by removing what it did not have, and one with facts of other columns. */
-static void spoil_facts(const char *path, bool remove) {
+static void spoil_facts(const char *path, const char *digest) {
     const hid_t f = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
     assert_true(f >= 0);
-    if (remove) assert_true(H5Ldelete(f, "/facts", H5P_DEFAULT) >= 0);
+    if (!digest) assert_true(H5Ldelete(f, "/facts", H5P_DEFAULT) >= 0);
     else {
-        const hid_t d = H5Dopen2(f, "/facts/value", H5P_DEFAULT), a = H5Aopen(d, "digest", H5P_DEFAULT), t = H5Aget_type(a);
+        const hid_t d = H5Dopen2(f, "/facts/value", H5P_DEFAULT), a = H5Aopen(d, digest, H5P_DEFAULT), t = H5Aget_type(a);
         char other[65] = "0123456789012345678901234567890123456789012345678901234567890123";
         assert_true(H5Awrite(a, t, other) >= 0);
         H5Tclose(t), H5Aclose(a), H5Dclose(d);
@@ -354,12 +354,14 @@ TEST(files_without_facts) {
     cdmpp_err err = {0};
     cd_dataset *d = NULL;
     cd_extract_stats stats;
-    const char *path[] = {scratch("o1.h5"), scratch("o2.h5")}, *other = scratch("o3.h5"), *joined = scratch("o.h5");
+    const char *path[] = {scratch("o1.h5"), scratch("o2.h5")}, *other = scratch("o3.h5"), *gpu = scratch("o4.h5"), *joined = scratch("o.h5");
     assert_ok(make_spoilt(path[0], 0, 40, make_facts, &err));
     assert_ok(make_spoilt(path[1], 40, 90, make_facts, &err));
     assert_ok(make_spoilt(other, 0, 40, make_facts, &err));
-    spoil_facts(path[0], true);
-    spoil_facts(other, false);
+    assert_ok(make_spoilt(gpu, 0, 40, make_facts, &err));
+    spoil_facts(path[0], NULL);
+    spoil_facts(other, "digest");
+    spoil_facts(gpu, "gpu_digest");
     assert_ok(cd_dataset_load(path, 2, &d, &err));
     cd_dataset_free(d);
     assert_status(load_facts(path, 2, 0, &d, &err), CDMPP_ENODATA);
@@ -368,6 +370,9 @@ TEST(files_without_facts) {
     cd_dataset_free(d);
     assert_status(load_facts(&other, 1, 0, &d, &err), CDMPP_ESCHEMA);
     assert_status(cd_merge(joined, &other, 1, "test", &stats, &err), CDMPP_ESCHEMA);
+    assert_status(load_facts(&gpu, 1, 0, &d, &err), CDMPP_ESCHEMA);
+    assert_non_null(strstr(err.msg, "of GPU programs"));
+    assert_status(cd_merge(joined, &gpu, 1, "test", &stats, &err), CDMPP_ESCHEMA);
     assert_ok(cd_merge(joined, path, 2, "test", &stats, &err));
     assert_ok(load_facts(&joined, 1, 0, &d, &err));
     for (unsigned i = 0; i < 40; i++) assert_int_equal(d->facts_state[i], CD_FACTS_ABSENT);

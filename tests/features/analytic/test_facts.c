@@ -6,17 +6,25 @@
 #include "made_facts.h"
 
 TEST(columns) {
-    const cd_fact_col *c = cd_facts_cols();
-    char digest[65];
-    for (size_t i = 0; i < CD_N_FACTS; i++) {
-        assert_true(c[i].name[0] && c[i].unit[0] && c[i].meaning[0]);
-        for (size_t j = 0; j < i; j++) assert_string_not_equal(c[i].name, c[j].name);
+    const cd_fact_col *c = cd_facts_cols(CD_FACTS_OF_CPU);
+    char digest[65], other[65];
+    for (int set = 0; set < CD_N_FACTS_SET; set++) {
+        const cd_fact_col *x = cd_facts_cols((cd_facts_set)set);
+        for (size_t i = 0; i < cd_facts_count((cd_facts_set)set); i++) {
+            assert_true(x[i].name[0] && x[i].unit[0] && x[i].meaning[0]);
+            for (size_t j = 0; j < i; j++) assert_string_not_equal(x[i].name, x[j].name);
+        }
     }
+    assert_int_equal(cd_facts_count(CD_FACTS_OF_CPU), CD_N_FACTS);
+    assert_int_equal(cd_facts_count(CD_FACTS_OF_GPU), CD_N_GPU_FACTS);
+    assert_string_equal(cd_facts_set_name(CD_FACTS_OF_GPU), "gpu");
     assert_string_equal(c[CD_FACT_FETCHED_0].name, "fetched_4k");
     assert_string_equal(c[CD_FACT_FETCHED_0 + CD_N_FACT_CAPACITY - 1].name, "fetched_128m");
     assert_string_equal(c[CD_FACT_WRITTEN_0].name, "written_4k");
-    cd_facts_cols_digest(digest);
+    cd_facts_cols_digest(CD_FACTS_OF_CPU, digest);
+    cd_facts_cols_digest(CD_FACTS_OF_GPU, other);
     assert_int_equal(strlen(digest), 64);
+    assert_string_not_equal(digest, other);
 }
 
 /* The page has the table as it is. */
@@ -27,9 +35,12 @@ TEST(manual) {
     assert_non_null(f);
     text[fread(text, 1, sizeof text - 1, f)] = 0;
     fclose(f);
-    cd_facts_cols_print(&b);
-    assert_false(b.oom);
-    assert_non_null(strstr(text, b.p));
+    for (int set = 0; set < CD_N_FACTS_SET; set++) {
+        cd_buf_clear(&b);
+        cd_facts_cols_print((cd_facts_set)set, &b);
+        assert_false(b.oom);
+        assert_non_null(strstr(text, b.p));
+    }
     cd_buf_free(&b);
 }
 

@@ -68,7 +68,7 @@ TEST(by_hand) {
         for (size_t i = 0; row[k].is[i].fact < CD_N_FACTS; i++) {
             const double got = (double)x[row[k].is[i].fact];
             if (fabs(got - row[k].is[i].value) > 1e-5 * row[k].is[i].value + 1e-9)
-                print_error("%s: %s is %g, not %g\n", row[k].what, cd_facts_cols()[row[k].is[i].fact].name, got, row[k].is[i].value), _fail(__FILE__, __LINE__);
+                print_error("%s: %s is %g, not %g\n", row[k].what, cd_facts_cols(CD_FACTS_OF_CPU)[row[k].is[i].fact].name, got, row[k].is[i].value), _fail(__FILE__, __LINE__);
         }
     }
     cd_facts_free(f);

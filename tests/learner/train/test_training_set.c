@@ -94,7 +94,13 @@ TEST(some_without_facts) {
     assert_int_equal(t.filter.drop[CD_FILTER_DROP_NO_FACTS], 3);
     for (size_t i = 0; i < d->n; i++) assert_true(cd_facts_input_has(&t.view, i) == (i >= 3));
     assert_true(t.analytic[4 * CD_N_ANALYTIC + 3] < t.analytic[5 * CD_N_ANALYTIC + 3]); /* the faster device computes faster */
+    assert_int_equal(t.facts_set, CD_FACTS_OF_CPU);
     cd_training_set_free(&t);
+    d->facts_state[7] = CD_FACTS_THERE_GPU; /* other columns */
+    assert_status(cd_training_set_make(&t, &c, d, NULL, &err), CDMPP_ENODATA);
+    assert_non_null(strstr(err.msg, "programs of CPUs and of GPUs"));
+    cd_training_set_free(&t);
+    d->facts_state[7] = CD_FACTS_THERE;
     FAULT_SWEEP(f, 5) {
         f.st = cd_training_set_make(&t, &c, d, NULL, &f.err);
         cd_training_set_free(&t);

@@ -64,7 +64,7 @@ static void of_dataset(const cd_model *m, double seconds[MADE_N]) {
     assert_ok(cd_dataset_load_within(&path, 1, &(cd_dataset_options){.facts = true}, &d, &err));
     assert_int_equal(d->n, MADE_N);
     for (size_t i = 0; i < MADE_N; i++)
-        assert_ok(cd_facts_input_times(d->facts + i * CD_N_FACTS, cd_model_device_numbers(m, 0), analytic + i * CD_N_ANALYTIC, &err));
+        assert_ok(cd_facts_input_times(CD_FACTS_OF_CPU, d->facts + i * CD_N_FACTS, cd_model_device_numbers(m, 0), analytic + i * CD_N_ANALYTIC, &err));
     const cd_program_view v = cd_program_view_facts(d, device, analytic), none = cd_program_view_dataset(d, device);
     assert_ok(cd_model_scratch_new(&s, &err));
     assert_ok(cd_model_predict(m, s, &v, NULL, MADE_N, pred, &err));
