@@ -105,7 +105,7 @@ static cdmpp_status put_stand_ins(work *w, size_t n, cdmpp_err *err) {
         double far;
         w->stands[p] = stand_in(w, t->device[p], &far);
         if (w->analytic)
-            CD_TRY(cd_facts_input_times(t->d->facts + (size_t)p * CD_N_FACTS, &t->numbers[w->stands[p]], w->analytic + (size_t)p * CD_N_ANALYTIC, err));
+            CD_TRY(cd_facts_input_times(t->facts_set, t->d->facts + (size_t)p * CD_N_FACTS, &t->numbers[w->stands[p]], w->analytic + (size_t)p * CD_N_ANALYTIC, err));
     }
     return CDMPP_OK;
 }
