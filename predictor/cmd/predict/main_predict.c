@@ -367,11 +367,12 @@ static cdmpp_status requests(const options *o, size_t *bad, cdmpp_err *err) {
 /* Exit status 3: done, but some lines could not be scored. */
 static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err) {
     options *o = to;
+    char what[CD_DEFAULT_MODEL_SAID];
     size_t bad = 0;
     o->input = r->said.operand;
     o->json = r->said.json;
     o->log = &r->log;
-    if (o->default_model) cd_log_put(o->log, CD_LOG_WARNING, "cost model: %s, the default one", o->model);
+    if (o->default_model) cd_log_put(o->log, CD_LOG_WARNING, "cost model: %s, %s", o->model, cd_default_model_what(o->model, what));
     take_signals();
     const cdmpp_status st = o->operators ? operators(o, &bad, err) : o->stream ? requests(o, &bad, err) : records(o, &bad, err);
     cd_arena_free(&o->arena);
