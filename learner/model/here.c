@@ -11,11 +11,12 @@ enum { MAX_HEADER = 64 << 20 };
 const cd_here *cd_model_here(const cd_model *m) { return m->here; }
 
 /* ---- applied ---- */
-/* Both ends move by the same factor on the logarithm, the answer stays. What the model expects of its error moves with them. */
+/* Both ends move away from the median by the same factor on the logarithm. Median and answer stay, and the answer stays inside: it may lie at the lower end,
+ * so that nothing can be measured by its distance from there. What the model expects of its error moves with the ends. */
 static void widen(cd_model_prediction *p, double factor) {
     if (isnan(p->low_s)) return;
-    p->low_s = p->latency_s * pow(p->low_s / p->latency_s, factor);
-    p->high_s = p->latency_s * pow(p->high_s / p->latency_s, factor);
+    p->low_s = fmin(p->median_s * pow(p->low_s / p->median_s, factor), p->latency_s);
+    p->high_s = fmax(p->median_s * pow(p->high_s / p->median_s, factor), p->latency_s);
     p->rel_std *= factor;
 }
 
@@ -28,8 +29,8 @@ bool cd_here_apply(const cd_here *h, uint32_t device, const char *task, const fl
 }
 
 double cd_here_beyond(const cd_model_prediction *p, double measured_s) {
-    const double end = measured_s < p->latency_s ? p->low_s : p->high_s;
-    return log(measured_s / p->latency_s) / log(end / p->latency_s);
+    const double end = measured_s < p->median_s ? p->low_s : p->high_s;
+    return log(measured_s / p->median_s) / log(end / p->median_s);
 }
 
 /* ---- written ---- */

@@ -6,7 +6,7 @@
  *
  *   (1) one device of the model stands for the machine: its answers, and those for the machine's own name, are corrected. All others
  *       stay as they were;
- *   (2) the correction is that of online_adapt; the ends of an interval then move away from the answer by a factor `widen` (on the
+ *   (2) the correction is that of online_adapt; the ends of an interval then move away from the median by a factor `widen` (on the
  *       logarithm), which was found on programs that the correction had not seen;
  *   (3) the members and their weights are the bytes of the model that was corrected. The small model for schedule search is not corrected.
  * Immutable once read: any thread, no heap. */
@@ -29,7 +29,7 @@ CD_KEEP const cd_here *cd_model_here(const cd_model *m);
 
 /* Corrects *p, a prediction for the device of the model. False: it is of another device. */
 bool cd_here_apply(const cd_here *h, uint32_t device, const char *task, const float trait[CD_N_TRAIT], cd_model_prediction *p);
-/* How many times as far as its end of the interval the measured time lies from the answer: 1 at the end. */
+/* How many times as far as its end of the interval the measured time lies from the median: 1 at the end. */
 double cd_here_beyond(const cd_model_prediction *p, double measured_s);
 
 /* The (n) bytes of a model file with the correction. `more`: further members of "here", `"a":1,"b":2`, "" for none. Errors: EUSAGE (it is

@@ -55,7 +55,7 @@ static bool says_enough(const cd_device *d) {
 static cdmpp_status describe(run *r, cdmpp_err *err) {
     const cd_device *d;
     CD_TRY(cd_describe_name_cpu("", r->devices, &r->machine, err));
-    const bool measured = r->o->limit_s >= describe_s;
+    const bool measured = r->o->limit_s >= describe_s && !r->o->device;
     const cdmpp_status st = cd_describe_cpu("", measured, &r->entry, NULL);
     if (st == CDMPP_ENOMEM) return CD_FAIL(err, ENOMEM, "this machine");
     r->numbers = &r->entry.device;
@@ -88,10 +88,10 @@ static cdmpp_status begin(run *r, cdmpp_err *err) {
 /* ---- measured ---- */
 static cdmpp_status draw(run *r, cdmpp_err *err) {
     const cd_calibrate_options *o = r->o;
-    const size_t tasks = cd_task_registry_count(o->tasks), worth = (size_t)(4 * o->limit_s / cd_calibrate_price(0));
-    const size_t each = tasks ? worth / tasks : 0; /* four times as many as can be measured to choose from */
+    const size_t tasks = cd_task_registry_count(o->tasks), paid = (size_t)(o->limit_s / cd_calibrate_price(0)), worth = 4 * (o->most && o->most < paid ? o->most : paid);
+    const size_t each = tasks ? (worth < CD_CALIBRATE_MOST ? worth : CD_CALIBRATE_MOST) / tasks : 0; /* four times as many as can be measured to choose from; of every task */
     const cd_calibrate_pool_options po = {.tasks = o->tasks, .target = o->target, .hardware = cd_target_hardware(false, o->threads, 64), .device = r->numbers,
-                                          .trials = each < 2 ? 2 : each > 64 ? 64 : (uint32_t)each, .seed = o->seed, .most = (size_t)(o->limit_s / cd_calibrate_price(0)) + CD_CALIBRATE_LEAST * 2,
+                                          .trials = each < 2 ? 2 : each > 64 ? 64 : (uint32_t)each, .seed = o->seed, .most = paid + CD_CALIBRATE_LEAST * 2,
                                           .now = now_of, .ctx = r, .until_s = now(r) + draws * o->limit_s, .listener = &r->listener, .stop = o->stop};
     CD_TRY(cd_calibrate_pool_build(&po, &r->pool, err));
     cd_log_put(o->log, CD_LOG_INFO, "%zu candidates of %zu tasks; %zu are left out, as too slow or without facts", r->pool.n, tasks, r->pool.left_out);

@@ -63,7 +63,7 @@ typedef struct cd_calibrate_pool_options {
     const volatile sig_atomic_t *stop; /* NULL: never */
 } cd_calibrate_pool_options;
 
-/* Seconds that a candidate costs: compiling, loading and running it some times. */
+/* Seconds that a candidate costs: compiling, loading and running it some times; a power of two. */
 double cd_calibrate_price(double analytic_s);
 /* Free *out after an error too. Errors: ESCHEMA (the device says too little), ENODATA (no candidate), EINTERRUPTED, ENOMEM. */
 cdmpp_status cd_calibrate_pool_build(const cd_calibrate_pool_options *o, cd_calibrate_pool *out, cdmpp_err *err);

@@ -21,6 +21,7 @@ void cd_calibrate_text(cd_buf *b, const cd_calibrate_told *t) {
     cd_buf_putf(b, "held out     n       MAPE     median  mean |ln p/y|  in 90 %% interval\n");
     put_row(b, "before", &r->before);
     put_row(b, "after", &r->after);
+    cd_buf_putf(b, "the other %zu, a quarter of their tasks left out at a time: mean |ln p/y| %.3f before, %.3f after\n", r->programs - r->held, r->alone, r->crossed);
     if (t->out) cd_buf_putf(b, "%s: %s corrected by %zu programs, its intervals times %.2f\n", t->out, t->model, r->programs - r->held, r->widen);
 }
 

@@ -29,7 +29,7 @@ cdmpp_status cd_main_tune_calibrate_check(options *o, cdmpp_err *err) {
     const char *target = o->what.target ? o->what.target : "llvm";
     const cd_backend_kind *k = cd_backend_for_target((cd_str){target, strlen(target)});
     if (o->operand.n > 1) return CD_FAIL(err, EUSAGE, "calibrate: unexpected '%.60s'", o->operand.v[1]);
-    if (o->what.network && o->what.file.n) return CD_FAIL(err, EUSAGE, "expected either --network or --tasks, found both");
+    if (o->network && o->what.file.n) return CD_FAIL(err, EUSAGE, "expected either --network or --tasks, found both");
     if (!k || strcmp(k->name, "cpu") != 0) return CD_FAIL(err, EUSAGE, "calibrate is for this machine's processor: expected --target llvm..., found '%.60s'", target);
     if (o->compare || o->replays || o->best || o->emit >= 0 || o->tuner >= 0 || o->session.warm.n || o->curves || o->what.only.n)
         return CD_FAIL(err, EUSAGE, "calibrate searches nothing: --compare, --replay, --best, --emit, --tuner, --warm, --curves and --task do not go with it");

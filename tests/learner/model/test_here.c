@@ -102,17 +102,33 @@ TEST(intervals_are_widened_on_the_logarithm) {
         cd_buf_free(&b[k]);
     }
     assert_close(p[1].latency_s, p[0].latency_s, 1e-12, 0);
-    assert_close(log(p[1].high_s / p[1].latency_s), 2 * log(p[0].high_s / p[0].latency_s), 1e-9, 0);
-    assert_close(log(p[1].low_s / p[1].latency_s), 2 * log(p[0].low_s / p[0].latency_s), 1e-9, 0);
+    assert_close(p[1].median_s, p[0].median_s, 1e-12, 0);
+    assert_close(log(p[1].high_s / p[1].median_s), 2 * log(p[0].high_s / p[0].median_s), 1e-9, 0);
+    assert_close(log(p[1].low_s / p[1].median_s), 2 * log(p[0].low_s / p[0].median_s), 1e-9, 0);
     assert_close(p[1].rel_std, 2 * p[0].rel_std, 1e-12, 0);
+}
+
+/* Narrower than the answer's distance from the median: it stays inside. */
+TEST(the_answer_stays_inside) {
+    cdmpp_err err = {0};
+    cd_buf b = {0};
+    cd_model *m;
+    const float trait[CD_N_TRAIT] = {1, 2, 3};
+    cd_model_prediction p = pred();
+    assert_ok(corrected(1, 0.01, &b, &err));
+    assert_ok(cd_model_from_bytes(b.p, b.n, &m, &err));
+    assert_true(cd_here_apply(cd_model_here(m), 1, "t", trait, &p));
+    assert_true(p.low_s <= p.latency_s && p.latency_s <= p.high_s && p.latency_s < p.median_s);
+    cd_model_free(m);
+    cd_buf_free(&b);
 }
 
 TEST(how_far_beyond_the_end) {
     const cd_model_prediction p = pred();
     assert_close(cd_here_beyond(&p, 2), 1, 1e-12, 0);
     assert_close(cd_here_beyond(&p, 0.5), 1, 1e-12, 0);
-    assert_close(cd_here_beyond(&p, 0.9), 0, 1e-12, 1e-12);
-    assert_close(cd_here_beyond(&p, 0.9 * (2 / 0.9) * (2 / 0.9)), 2, 1e-12, 0);
+    assert_close(cd_here_beyond(&p, 1), 0, 1e-12, 1e-12);
+    assert_close(cd_here_beyond(&p, 4), 2, 1e-12, 0);
 }
 
 TEST(the_file_says_it_before_it_is_loaded) {
@@ -181,5 +197,5 @@ TEST(every_allocation_may_fail) {
     }
 }
 
-TESTS(setup, teardown, what_is_written_is_read, intervals_are_widened_on_the_logarithm, how_far_beyond_the_end, the_file_says_it_before_it_is_loaded,
+TESTS(setup, teardown, what_is_written_is_read, intervals_are_widened_on_the_logarithm, the_answer_stays_inside, how_far_beyond_the_end, the_file_says_it_before_it_is_loaded,
       members_stay_as_they_are, refuses, every_allocation_may_fail)
