@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/io/io.h"
+#include "dataset/split/split.h"
 #include "made_model.h"
 
 static const cd_device machine = {.name = "made", .kind = CD_DEVICE_CPU, .clock_mhz = 3000, .cores = 4, .simd_bits = 256, .bandwidth_gb_s = 40, .l1_kb = 32, .l2_kb = 1024, .l3_kb = 32768};
@@ -203,8 +204,15 @@ TEST(a_killed_run_goes_on) {
 }
 
 /* ---- the correction ---- */
-/* Programs of all tasks that take `times` as long as the model says, each `twice` measured with a difference. */
-static void made_log(double times, double difference) {
+/* One task in five each, by the rank of its number. */
+static size_t part_of(const char *key) {
+    size_t rank = 0;
+    for (size_t i = 0; i < N_TASK; i++) rank += cd_stable_id_name(cd_task_registry_at(tasks, i)->workload_key) < cd_stable_id_name(key);
+    return rank % CD_CALIBRATE_HELD;
+}
+
+/* Programs of all tasks that take times[part] as long as the model says; the first of each is measured twice, with a difference. */
+static void made_log_of(const double times[CD_CALIBRATE_HELD], double difference) {
     cd_buf b = {0};
     cdmpp_err err = {0};
     const cd_scorer_options so = {.which = {.device = "zen4"}};
@@ -220,7 +228,7 @@ static void made_log(double times, double difference) {
             const cd_predict_line l = {line.p, line.n, "", 1};
             assert_ok(cd_scorer_run(s, &l, 1, &o, &err));
             assert_int_equal(o.st, CDMPP_OK);
-            const double y = o.pred.median_s * times * exp(0.05 * (2 * cd_rng_unit(7, (uint64_t)(t * 4 + k)) - 1));
+            const double y = o.pred.median_s * times[part_of(key)] * exp(0.05 * (2 * cd_rng_unit(7, (uint64_t)(t * 4 + k)) - 1));
             made_record(&b, key, i, "llvm -model=new", y, 0);
             if (k == 0) made_record(&b, key, i, "llvm -model=new", y * exp(difference), 0);
             cd_buf_free(&line);
@@ -231,6 +239,8 @@ static void made_log(double times, double difference) {
     cd_scorer_free(s);
     cd_buf_free(&b);
 }
+
+static void made_log(double times, double difference) { made_log_of((double[]){times, times, times, times, times}, difference); }
 
 static cd_calibrate_fit_options fit_options(void) { return (cd_calibrate_fit_options){.model = model, .tasks = tasks, .device = "zen4", .log = log_path}; }
 
@@ -247,13 +257,63 @@ TEST(a_slower_machine_is_learned) {
     assert_int_equal(r.failed, 2);
     assert_true(r.before.mape > 0.55 && r.before.mean_log > 0.9);
     assert_true(r.after.mape < 0.2 && r.after.mean_log < 0.2);
-    assert_true(r.crossed < r.alone);
+    assert_true(r.crossed < r.alone && r.crossed < 0.3);
+    assert_true(r.unknown); /* three times as slow is no device of the model */
     assert_true(r.after.inside >= 0.7);
     assert_int_equal(r.pairs, N_TASK);
     assert_close(r.noise, 0.02, 1e-6, 1e-9);
     assert_false(cd_calibrate_noisy(&r));
     assert_int_equal(cd_online_adapt_count(r.adapt), r.programs - r.held);
     cd_calibrate_result_free(&r);
+}
+
+/* What a correction has seen is not what it is judged by: a part whose programs are off to the other side than all others is predicted worse than by nobody. */
+TEST(a_correction_is_judged_by_what_it_has_not_seen) {
+    cdmpp_err err = {0};
+    cd_calibrate_result r;
+    const cd_calibrate_fit_options o = fit_options();
+    made_log_of((double[]){1, 2, 0.5, 2, 0.5}, 0.02);
+    assert_ok(cd_calibrate_fit(&o, &r, &err));
+    assert_true(r.crossed > r.alone);
+    cd_calibrate_result_free(&r);
+}
+
+/* Who asks the model that is written gets the corrected answer. */
+TEST(a_scorer_corrects) {
+    cdmpp_err err = {0};
+    cd_calibrate_result r;
+    cd_buf out = {0}, line = {0};
+    cd_model *m;
+    cd_scored before, after;
+    char *file;
+    size_t n;
+    const cd_calibrate_fit_options o = fit_options();
+    made_log(3, 0.02);
+    assert_ok(cd_calibrate_fit(&o, &r, &err));
+    const cd_here h = {.device = 0, .name = "new", .cpu = "x", .programs = 1, .widen = r.widen, .adapt = r.adapt};
+    assert_ok(cd_file_read(model_path, 0, &file, &n, &err));
+    assert_ok(cd_here_add(file, n, &h, "", &out, &err));
+    assert_ok(cd_model_from_bytes(out.p, out.n, &m, &err));
+    made_record(&line, cd_task_registry_at(tasks, 3)->workload_key, 9, "llvm -model=new", 1, 0); /* the machine's own name */
+    const cd_predict_line l = {line.p, line.n, "", 1};
+    for (int k = 0; k < 2; k++) {
+        const cd_scorer_options so = {.which = {.device = k ? NULL : "zen4"}, .traits = !k};
+        cd_scorer *s;
+        assert_ok(cd_scorer_new(k ? m : model, tasks, &so, &s, &err));
+        assert_ok(cd_scorer_run(s, &l, 1, k ? &after : &before, &err));
+        assert_int_equal(k ? after.st : before.st, CDMPP_OK);
+        cd_scorer_free(s);
+    }
+    assert_true(after.pred.median_s > 2 * before.pred.median_s && after.pred.median_s < 4 * before.pred.median_s);
+    assert_true(cd_here_apply(cd_model_here(m), 0, cd_task_registry_at(tasks, 3)->workload_key, before.trait, &before.pred));
+    assert_close(after.pred.median_s, before.pred.median_s, 1e-9, 0);
+    assert_close(after.pred.high_s, before.pred.high_s, 1e-9, 0);
+    assert_close(after.model_s, before.pred.median_s, 1e-9, 0); /* by which candidates are ordered */
+    cd_calibrate_result_free(&r);
+    cd_model_free(m);
+    cd_mem_free(file);
+    cd_buf_free(&out);
+    cd_buf_free(&line);
 }
 
 /* What is held out decides nothing: with other times of these programs the correction is the same. */
@@ -312,14 +372,26 @@ TEST(too_few_programs) {
 }
 
 /* ---- what is written, and what is refused ---- */
-static cdmpp_status run(double noise, bool force, cd_buf *text, cdmpp_err *err) {
+static cdmpp_status run_some(double noise, bool force, size_t most, cd_buf *text, cdmpp_err *err) {
     static cd_log log;
     made_clock c = {.each = 1, .noise = noise};
     const cd_calibrate_clock clock = {&c, made_now, made_measure};
     const cd_calibrate_options o = {.model = model_path, .out = tmp_path(&dir, "here.cdmpp"), .records = log_path, .device = "zen4", .tasks = tasks, .target = "llvm -num-cores=1",
-                                    .threads = 1, .seed = 1, .most = 40, .limit_s = 59, .force = force, .json = true, .clock = &clock, .log = &log};
+                                    .threads = 1, .seed = 1, .most = most, .limit_s = 59, .force = force, .json = true, .clock = &clock, .log = &log};
     if (!log.out) cd_log_init(&log, "", stderr), log.level = CD_LOG_ERROR;
     return cd_calibrate_run(&o, text, err);
+}
+
+static cdmpp_status run(double noise, bool force, cd_buf *text, cdmpp_err *err) { return run_some(noise, force, 40, text, err); }
+
+TEST(what_is_no_better_is_refused) {
+    cdmpp_err err = {0};
+    cd_buf text = {0};
+    made_log_of((double[]){1, 2, 0.5, 2, 0.5}, 0.02);
+    assert_status(run_some(0, false, 1, &text, &err), CDMPP_ERANGE);
+    assert_non_null(strstr(err.msg, "the model alone is better"));
+    assert_int_not_equal(access(tmp_path(&dir, "here.cdmpp"), F_OK), 0);
+    cd_buf_free(&text);
 }
 
 TEST(a_noisy_machine_is_refused) {
@@ -376,5 +448,19 @@ TEST(every_allocation_may_fail) {
     cd_calibrate_pool_free(&p);
 }
 
+/* All of it: no half file is left, and what was measured stays in the log. */
+TEST(every_allocation_of_a_run_may_fail) {
+    const char *out = tmp_path(&dir, "here.cdmpp");
+    (void)unlink(log_path);
+    FAULT_SWEEP(f, 3) {
+        cd_buf text = {0};
+        f.step = f.k < 40 ? 1 : 157;
+        f.st = run(0, true, &text, &f.err);
+        if (f.st) assert_int_not_equal(access(out, F_OK), 0);
+        cd_buf_free(&text);
+    }
+    assert_int_equal(access(out, F_OK), 0);
+}
+
 TESTS(setup, teardown, the_order_is_of_features_and_the_same_again, no_draw_begins_late, the_time_is_kept, a_killed_run_goes_on, a_slower_machine_is_learned,
-      held_out_programs_are_in_no_correction, too_few_programs, a_noisy_machine_is_refused, every_allocation_may_fail)
+      a_correction_is_judged_by_what_it_has_not_seen, a_scorer_corrects, held_out_programs_are_in_no_correction, too_few_programs, what_is_no_better_is_refused, a_noisy_machine_is_refused, every_allocation_may_fail, every_allocation_of_a_run_may_fail)
