@@ -3,6 +3,7 @@
 #include "check.h"
 #include "fault.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/io/io.h"
@@ -186,6 +187,40 @@ TEST(refuses) {
     cd_online_adapt_free(h.adapt);
 }
 
+/* A file of our frame and checksum that somebody made by hand. */
+TEST(every_key_is_checked) {
+    static const struct {
+        const char *from, *to;
+        cdmpp_status want;
+    } tab[] = {{"\"device\":\"one\"", "\"device\":\"nine\"", CDMPP_EMODEL}, {"\"programs\":12", "\"programs\":0", CDMPP_ERANGE}, {"\"programs\":12", "\"programs\":\"a\"", CDMPP_ESCHEMA},
+               {"\"adapt\":{", "\"adept\":{", CDMPP_ESCHEMA}, {"\"cpu\":", "\"gpu\":", CDMPP_ESCHEMA}, {"\"widen\":1", "\"widen\":-1", CDMPP_ERANGE},
+               {"\"model\":\"\",\"devices\"", "\"model\":\"other\",\"devices\"", CDMPP_EMODEL}};
+    cdmpp_err err = {0};
+    cd_buf b = {0};
+    cd_container f;
+    assert_ok(corrected(0, 1, &b, &err));
+    assert_ok(cd_container_get(CD_CONTAINER_MODEL, b.p, b.n, &f, &err));
+    char *text = strndup(f.header.p, f.header.n), *here = strstr(text, ",\"here\":");
+    assert_non_null(here);
+    for (size_t k = 0; k < sizeof tab / sizeof *tab; k++) {
+        cd_buf header = {0}, weights = {0}, out = {0};
+        cd_model *m;
+        const char *at = strstr(here, tab[k].from);
+        assert_non_null(at);
+        cd_buf_put(&header, text, (size_t)(at - text));
+        cd_buf_puts(&header, tab[k].to);
+        cd_buf_puts(&header, at + strlen(tab[k].from));
+        cd_buf_put(&weights, f.weights.p, f.weights.n);
+        assert_ok(cd_container_put_as(CD_CONTAINER_MODEL, CD_CONTAINER_MODEL_HERE, &out, &header, &weights, &err));
+        assert_status(cd_model_from_bytes(out.p, out.n, &m, &err), tab[k].want);
+        cd_buf_free(&header);
+        cd_buf_free(&weights);
+        cd_buf_free(&out);
+    }
+    free(text);
+    cd_buf_free(&b);
+}
+
 TEST(every_allocation_may_fail) {
     FAULT_SWEEP(f, 3) {
         cd_buf b = {0};
@@ -198,4 +233,4 @@ TEST(every_allocation_may_fail) {
 }
 
 TESTS(setup, teardown, what_is_written_is_read, intervals_are_widened_on_the_logarithm, the_answer_stays_inside, how_far_beyond_the_end, the_file_says_it_before_it_is_loaded,
-      members_stay_as_they_are, refuses, every_allocation_may_fail)
+      members_stay_as_they_are, refuses, every_key_is_checked, every_allocation_may_fail)
