@@ -190,6 +190,7 @@ void cd_model_free(cd_model *m) {
     cd_mem_free(m->member);
     cd_calibration_free(m->calib);
     cd_model_free(m->tuner);
+    if (m->here) cd_online_adapt_free(m->here->adapt);
     cd_arena_free(&m->arena);
     cd_mem_free(m);
 }
@@ -272,5 +273,5 @@ const float *cd_model_device_vector(const cd_model *m, size_t i, size_t *width) 
 int cd_model_find_device(const cd_model *m, const char *name, size_t n) {
     for (size_t i = 0; i < m->n_device; i++)
         if (strlen(m->device[i]) == n && !memcmp(m->device[i], name, n)) return (int)i;
-    return -1;
+    return m->here && strlen(m->here->name) == n && !memcmp(m->here->name, name, n) ? (int)m->here->device : -1;
 }

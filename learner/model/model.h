@@ -5,10 +5,11 @@
  *           --> member 2 (kind transformer, fold 0) --> ...                           (calibration.h)
  *   and the result is kept inside the range of training
  *
- * Model file, version 2 or 3, all numbers little-endian:
+ * Model file, version 2 to 4, all numbers little-endian:
  *   (1) bytes 0..7    "CDMPPMDL"
  *   (2) 8..11         u32 version, 3 with profile tuner or where trees have a
- *                     train.objective but log_latency or read facts, else 2
+ *                     train.objective but log_latency or read facts, else 2; 4 where it
+ *                     is corrected for a machine (here.h)
  *   (3) 12..15        u32 zero
  *   (4) 16..23        u64 H, bytes of the header
  *   (5) 24..31        u64 B, bytes of the weights
@@ -154,7 +155,7 @@ CD_KEEP const char *cd_model_digest(const cd_model *m);
 CD_KEEP const cd_model *cd_model_tuner(const cd_model *m);
 size_t cd_model_n_device(const cd_model *m);
 const char *cd_model_device(const cd_model *m, size_t i);
-/* Number of a device in the model; -1 when it was not trained on. */
+/* Number of a device in the model; -1 when it was not trained on. A machine that the model is corrected for (here.h) is the device that stands for it. */
 int cd_model_find_device(const cd_model *m, const char *name, size_t n);
 /* Whether the programs of device i were GPU programs. */
 int cd_model_device_is_gpu(const cd_model *m, size_t i);
@@ -250,6 +251,7 @@ struct cd_model {
     bool rows_as_given;      /* of input version 1: its answers depend on the order of rows */
     const char *header;
     char digest[65];         /* of the file */
+    struct cd_here *here;    /* in the arena, but for its adaptation; NULL: not corrected */
     struct cd_model *tuner;  /* profile tuner, owned; its device arrays are this model's; NULL: none */
     cd_arena arena;          /* names, vectors, header */
 };
@@ -325,6 +327,8 @@ size_t cd_online_adapt_count(const cd_online_adapt *a);
 void cd_online_adapt_write(const cd_online_adapt *a, const char *model, cd_buf *out);
 /* Fitted. Errors: EPARSE, ESCHEMA, ERANGE, EUNSUPPORTED (version), EMODEL (of another model), ENOMEM. */
 cdmpp_status cd_online_adapt_read(const char *text, size_t n, const char *model, CD_GIVE cd_online_adapt **out, cdmpp_err *err);
+/* The same of text that is parsed already. */
+cdmpp_status cd_online_adapt_take(const cd_json *root, const char *model, CD_GIVE cd_online_adapt **out, cdmpp_err *err);
 
 /* attribution -- which rows and leaves of a program its predicted time belongs to.
  *
@@ -359,4 +363,5 @@ cdmpp_status cd_attribution_shares(const cd_model *m, const cd_program_view *v, 
 bool cd_model_middle(const cd_model *m, float *column);
 
 #include "learner/model/calibration.h"
+#include "learner/model/here.h"
 #endif

@@ -92,7 +92,8 @@ static cdmpp_status read_model(cd_model *m, const cd_container *f, cdmpp_err *er
     cd_str weights = f->weights, behind;
     CD_TRY(cd_err_key(err, cd_model_split(root, &weights, &behind, err), "tuner"));
     CD_TRY(cd_err_key(err, cd_model_read_v2(m, model, weights, err), "model"));
-    return cd_err_key(err, cd_model_read_tuner(m, root, behind, err), "tuner");
+    CD_TRY(cd_err_key(err, cd_model_read_tuner(m, root, behind, err), "tuner"));
+    return f->version < CD_CONTAINER_MODEL_HERE ? CDMPP_OK : cd_here_read(m, root, err);
 }
 
 cdmpp_status cd_model_from_bytes(const void *p, size_t n, cd_model **out, cdmpp_err *err) {

@@ -101,12 +101,11 @@ static cdmpp_status read_device(cd_online_adapt *a, cd_arena *m, const cd_json *
 }
 
 /* The fit is not stored: it follows from the items. */
-static cdmpp_status read_all(cd_online_adapt *a, cd_arena *m, const char *text, size_t n, const char *model, cdmpp_err *err) {
-    const cd_json *root, *v, *c;
+static cdmpp_status read_all(cd_online_adapt *a, cd_arena *m, const cd_json *root, const char *model, cdmpp_err *err) {
+    const cd_json *v, *c;
     const char *of;
     int64_t version;
     size_t i = 0;
-    CD_TRY(cd_json_parse(m, text, n, &root, err));
     CD_TRY(cd_json_need(root, "schema_version", &v, err));
     CD_TRY(cd_err_key(err, cd_json_int(v, 0, INT32_MAX, &version, err), "schema_version"));
     if (version != VERSION) return CD_FAIL(err, EUNSUPPORTED, "schema_version: expected %d, found %lld", VERSION, (long long)version);
@@ -118,13 +117,22 @@ static cdmpp_status read_all(cd_online_adapt *a, cd_arena *m, const char *text, 
     return cd_online_adapt_fit(a, err);
 }
 
-cdmpp_status cd_online_adapt_read(const char *text, size_t n, const char *model, cd_online_adapt **out, cdmpp_err *err) {
+cdmpp_status cd_online_adapt_take(const cd_json *root, const char *model, cd_online_adapt **out, cdmpp_err *err) {
     cd_arena m = {0};
     cd_online_adapt *a = NULL;
     cdmpp_status st = cd_online_adapt_new(&a, err);
-    if (!st) st = read_all(a, &m, text, n, model, err);
+    if (!st) st = read_all(a, &m, root, model, err);
     cd_arena_free(&m);
     if (st) cd_online_adapt_free(a);
     else *out = a;
+    return st;
+}
+
+cdmpp_status cd_online_adapt_read(const char *text, size_t n, const char *model, cd_online_adapt **out, cdmpp_err *err) {
+    cd_arena m = {0};
+    const cd_json *root;
+    cdmpp_status st = cd_json_parse(&m, text, n, &root, err);
+    if (!st) st = cd_online_adapt_take(root, model, out, err);
+    cd_arena_free(&m);
     return st;
 }

@@ -175,9 +175,11 @@ cdmpp_status cd_model_set_tasks(cd_model_set *m, const char *device, bool neares
 }
 
 void cd_model_set_warn(cd_model_set *m, const cd_model *model, cd_log *log) {
+    char what[CD_DEFAULT_MODEL_SAID];
     for (size_t k = 0; k < m->n; k++) {
         if (!model || m->v[k].tasks != model || m->v[k].warned) continue;
-        if (m->v[k].path == m->default_path && !m->default_said) cd_log_put(log, CD_LOG_WARNING, "cost model: %s, the default one", m->default_path);
+        if (m->v[k].path == m->default_path && !m->default_said)
+            cd_log_put(log, CD_LOG_WARNING, "cost model: %s, %s", m->default_path, cd_default_model_what(m->default_path, what));
         cd_score_warn(model, m->v[k].path, log);
         m->v[k].warned = true;
     }

@@ -2,30 +2,81 @@
  * without saying which model and which device would be silently wrong. So it answers and says both. */
 #include "predictor/score/default_model.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cli/cli.h"
 #include "base/io/io.h"
 #include "learner/model/model.h"
 
-const char *cd_default_model_path(cd_arena *a) {
+const char *cd_default_model_plain(cd_arena *a) {
     const char *own = getenv("CDMPP_DEFAULT_MODEL");
     if (own) return *own ? own : NULL;
     return cd_data_path_find(a, "models/" CD_DEFAULT_MODEL);
+}
+
+/* ---- corrected for a machine ---- */
+static const char *text_of(const cd_json *v, const char *key, cd_arena *a) {
+    cd_str s;
+    const char *p = cd_json_need_str(v, key, &s, NULL) ? NULL : cd_str_dup(a, s);
+    return p ? p : "?";
+}
+
+/* A folder may be seen by several machines: the correction of one is wrong for another one. */
+static bool is_of_here(const cd_json *v, cd_arena *a) {
+    cd_describe_name d;
+    return !cd_describe_name_cpu("", NULL, &d, NULL) && !strcmp(d.says, text_of(v, "cpu", a));
+}
+
+const char *cd_default_model_path(cd_arena *a) {
+    const cd_json *v = NULL;
+    if (!getenv("CDMPP_DEFAULT_MODEL")) cd_here_look(CD_DEFAULT_MODEL_HERE, a, &v);
+    return v && is_of_here(v, a) ? CD_DEFAULT_MODEL_HERE : cd_default_model_plain(a);
+}
+
+const char *cd_default_model_what(const char *path, char out[CD_DEFAULT_MODEL_SAID]) {
+    cd_arena a = {0};
+    const cd_json *v, *other = NULL;
+    uint64_t n = 0;
+    cd_here_look(path, &a, &v);
+    if (!v && !getenv("CDMPP_DEFAULT_MODEL")) cd_here_look(CD_DEFAULT_MODEL_HERE, &a, &other);
+    if (v && !cd_json_need_count(v, "programs", &n, NULL))
+        (void)snprintf(out, CD_DEFAULT_MODEL_SAID, "corrected by %llu programs measured on %s", (unsigned long long)n, is_of_here(v, &a) ? "this machine" : text_of(v, "cpu", &a));
+    else if (other) (void)snprintf(out, CD_DEFAULT_MODEL_SAID, "the default one; " CD_DEFAULT_MODEL_HERE " is of another processor (%.120s) and is not used", text_of(other, "cpu", &a));
+    else (void)snprintf(out, CD_DEFAULT_MODEL_SAID, "the default one");
+    cd_arena_free(&a);
+    return out;
 }
 
 cdmpp_status cd_default_model_missing(cdmpp_err *err) {
     return CD_FAIL(err, EUSAGE, "there is no cost model: --cost-model FILE names one; `make model` or an installation brings a default one");
 }
 
+/* The device that stands for the machine of a correction. */
+static bool find_corrected(const char *path, const char *const *name, size_t n, cd_describe_match *here) {
+    cd_arena a = {0};
+    const cd_json *v;
+    bool found = false;
+    cd_here_look(path, &a, &v);
+    for (size_t i = 0; v && !found && i < n; i++)
+        if (!strcmp(name[i], text_of(v, "device", &a))) here->index = i, here->exact = found = true;
+    cd_arena_free(&a);
+    return found;
+}
+
 cdmpp_status cd_default_model_device(const char *model_path, const cd_device_table *devices, const char *const *name, size_t n,
                                      struct cd_log *log, const char **out, cd_describe_match *here, cdmpp_err *err) {
+    char what[CD_DEFAULT_MODEL_SAID];
     CD_TRY(cd_describe_match_host("", devices, name, n, here, err));
+    const bool corrected = find_corrected(model_path, name, n, here);
     *out = name[here->index];
     if (!log) return CDMPP_OK;
     const char *cpu = here->cpu[0] ? here->cpu : "unknown processor", *microarch = here->microarch[0] ? here->microarch : "not listed";
-    if (here->exact) cd_log_put(log, CD_LOG_WARNING, "cost model: %s; device: %s, recognised as this machine (%s, %s)", model_path, *out, cpu, microarch);
-    else cd_log_put(log, CD_LOG_WARNING, "cost model: %s; device: %s, the nearest known one to this machine (%s, %s), which is out of range", model_path, *out, cpu, microarch);
+    const char *is = corrected ? "which stands for this machine" : here->exact ? "recognised as this machine" : "the nearest known one to this machine";
+    cd_default_model_what(model_path, what);
+    cd_log_put(log, CD_LOG_WARNING, "cost model: %s%s%s; device: %s, %s (%s, %s)%s", model_path, strcmp(what, "the default one") ? ", " : "",
+               strcmp(what, "the default one") ? what : "", *out, is, cpu, microarch, here->exact ? "" : ", which is out of range");
     return CDMPP_OK;
 }
 

@@ -1,5 +1,7 @@
 /* default_model -- the cost model that the commands use where the user names none.
  *
+ *   $CDMPP_DEFAULT_MODEL ──> here.cdmpp in the current folder, of this processor ──> the installed one      the first that there is
+ *
  * `make quickstart`, `make install` and the Debian package leave it in models/ beside the programs or in
  * PREFIX/share/cdmpp/models. It is trained from the records that this project carries (configs/default.yaml). */
 #ifndef CD_DEFAULT_MODEL_H
@@ -11,16 +13,25 @@
 /* Name and version: the version grows when the recipe or the carried records change. */
 #define CD_DEFAULT_MODEL "cdmpp-default-2.cdmpp"
 
+#define CD_DEFAULT_MODEL_HERE "here.cdmpp" /* of cdmpp-tune calibrate: corrected for a machine (learner/model/here.h) */
+
 struct cd_log;
 
 /* Its path, in `a`; NULL: it is not installed, or out of memory. $CDMPP_DEFAULT_MODEL names another file; empty: none. */
 CD_KEEP const char *cd_default_model_path(cd_arena *a);
+/* The same without here.cdmpp: what a machine is calibrated from. */
+CD_KEEP const char *cd_default_model_plain(cd_arena *a);
+/* What to say of the model that cd_default_model_path gave: "the default one", "corrected by 120 programs measured on this machine"; also why a
+ * here.cdmpp is not used. Returns `out`. */
+enum { CD_DEFAULT_MODEL_SAID = 320 };
+const char *cd_default_model_what(const char *model_path, char out[CD_DEFAULT_MODEL_SAID]);
 /* EUSAGE: there is no cost model, and what to do about it. */
 cdmpp_status cd_default_model_missing(cdmpp_err *err);
 
 /* The device among name[0 .. n) that stands for this machine's processor, in *out (borrowed from `name`), and one line
  * of warning level in the log: which model answers, for which device, whether the device was recognised or is only the
- * nearest one. here->exact false: predictions are out of range. log NULL: silent.
+ * nearest one. here->exact false: predictions are out of range. Of a model that is corrected for a machine it is the device that stands for that
+ * one, and here->exact. log NULL: silent.
  * Errors: EMODEL (no described CPU among them), EBACKEND (this machine cannot be described), ENOMEM. */
 cdmpp_status cd_default_model_device(const char *model_path, const cd_device_table *devices, const char *const *name, size_t n,
                                      struct cd_log *log, CD_KEEP const char **out, cd_describe_match *here, cdmpp_err *err);

@@ -170,6 +170,7 @@ static cdmpp_status groups(work *w, cd_explanation *e, cdmpp_err *err) {
 }
 
 static cdmpp_status shares(work *w, cd_explanation *e, cdmpp_err *err) {
+    float trait[CD_N_TRAIT] = {0};
     e->row_share = cd_arena_alloc(&e->arena, e->n_row, sizeof *e->row_share);
     e->leaf_share = cd_arena_alloc(&e->arena, e->n_leaf + 1, sizeof *e->leaf_share);
     if (!e->row_share || !e->leaf_share) return CD_FAIL(err, ENOMEM, "shares of %zu leaves", e->n_leaf);
@@ -177,6 +178,8 @@ static cdmpp_status shares(work *w, cd_explanation *e, cdmpp_err *err) {
     const cd_program_view v = cd_batch_builder_view(w->gather);
     CD_TRY(cd_model_predict(w->m, w->scratch, &v, NULL, 1, &e->pred, err));
     cd_model_mark_unlike(w->m, true, e->unlike.reason, &e->pred);
+    if (cd_model_here(w->m)) cd_online_adapt_traits(w->rows.row, w->rows.n_row, trait);
+    (void)cd_here_apply(cd_model_here(w->m), w->device, e->workload_key, trait, &e->pred);
     if (e->pred.reason & CD_UNLIKE_RANGE) cd_trained_on_add(&e->unlike, CD_UNLIKE_BIT_RANGE, "", 0);
     return cd_attribution_shares(w->m, &v, w->rows.leaf_row, e->row_share, e->leaf_share, err);
 }

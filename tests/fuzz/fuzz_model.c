@@ -1,5 +1,5 @@
 /* Any bytes as a model file: as they are (the frame), and as the header of files of
- * versions 1 to 3 whose lengths and checksum are right (the header's reader). The weights
+ * versions 1 to 4 whose lengths and checksum are right (the header's reader). The weights
  * are left out of these, so XGBoost's reader is never reached: it sees
  * only what a matching checksum vouches for. */
 #include <string.h>
@@ -23,7 +23,7 @@ static void load(const void *p, size_t n) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     load(data, size);
-    for (uint64_t version = 1; version <= 3; version++) {
+    for (uint64_t version = 1; version <= 4; version++) {
         cd_buf b = {0};
         cd_sha256 s;
         char hex[65];

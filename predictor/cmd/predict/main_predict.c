@@ -242,6 +242,7 @@ static cdmpp_status with_tasks(options *o, const cd_model *m, size_t *bad, cdmpp
 
 static cdmpp_status write_export(const options *o, const cd_model *m, cdmpp_err *err) {
     cd_buf b = {0};
+    if (cd_model_here(m)) cd_log_put(o->log, CD_LOG_WARNING, "the export is the model alone, without its correction for %s", cd_model_here(m)->cpu);
     cdmpp_status st = cd_export_model(m, (cd_export_form)o->export_to, o->member, &b, err);
     if (!st) st = cd_file_write(o->out, b.p, b.n, err);
     cd_buf_free(&b);
@@ -367,11 +368,12 @@ static cdmpp_status requests(const options *o, size_t *bad, cdmpp_err *err) {
 /* Exit status 3: done, but some lines could not be scored. */
 static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err) {
     options *o = to;
+    char what[CD_DEFAULT_MODEL_SAID];
     size_t bad = 0;
     o->input = r->said.operand;
     o->json = r->said.json;
     o->log = &r->log;
-    if (o->default_model) cd_log_put(o->log, CD_LOG_WARNING, "cost model: %s, the default one", o->model);
+    if (o->default_model) cd_log_put(o->log, CD_LOG_WARNING, "cost model: %s, %s", o->model, cd_default_model_what(o->model, what));
     take_signals();
     const cdmpp_status st = o->operators ? operators(o, &bad, err) : o->stream ? requests(o, &bad, err) : records(o, &bad, err);
     cd_arena_free(&o->arena);

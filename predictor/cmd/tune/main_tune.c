@@ -39,14 +39,14 @@ static const cd_option table[] = {
     {"fallback", 0, "TUNER", CD_OPTION_WORD, AT(fallback), CD_TUNERS, SEARCH, "Tuners of templates: who searches the tasks that no template fits (default: nobody)"},
     {"compare", 0, "A,B,...", CD_OPTION_TEXT, AT(compare), NULL, SEARCH, "Run several tuners with the same budget, logs OUT.A.json, OUT.B.json ..., and print their best at --at"},
     {"at", 0, "N,N,...", CD_OPTION_TEXT, AT(at), NULL, SEARCH, "Numbers of trials of a task to tell the best at (default: 10,50,100,300)"},
-    {"trials", 0, "N", CD_OPTION_INT, AT(session.trials), "1..100000000", END, "Measurements of all tasks together, as TVM's num_measure_trials; those in --out count (default: 64 of each task)"},
+    {"trials", 0, "N", CD_OPTION_INT, AT(session.trials), "1..100000000", END, "Measurements of all tasks together, as TVM's num_measure_trials; those in --out count (default: 64 of each task). calibrate: at most so many programs"},
     {"trials-per-task", 0, "N", CD_OPTION_INT, AT(session.trials_per_task), "1..100000000", END, "At most so many of one task"},
     {"per-round", 0, "N", CD_OPTION_INT, AT(session.per_round), "1..10000", END, "Candidates that are asked for at a time (default: 16, fewer where trials are few)"},
-    {"seconds", 0, "N", CD_OPTION_INT, AT(session.seconds), "1..100000000", END, "No round begins later than this"},
+    {"seconds", 0, "N", CD_OPTION_INT, AT(session.seconds), "1..100000000", END, "No round begins later than this. calibrate: the whole run (default: 300, at most 3600)"},
     {"early-stopping", 0, "N", CD_OPTION_INT, AT(session.early_stopping), "1..100000000", END, "Leave a task after so many trials without a better one"},
     {"runs", 0, "N", CD_OPTION_INT, AT(session.runs), "1..2000000000", END, "How often it will run: stop when a round costs more time than it is expected to save"},
     {"min-gain", 0, "PERCENT", CD_OPTION_TEXT, AT(min_gain), NULL, END, "Stop when the later half of the trials made it faster by less than this"},
-    {"out", 'o', "FILE", CD_OPTION_OUTPUT, AT(out), "*.json", KEEP, "The log that grows: records of TVM's auto_scheduler. What it has already is told to the tuner and counts"},
+    {"out", 'o', "FILE", CD_OPTION_OUTPUT, AT(out), "*.json", KEEP, "The log that grows: records of TVM's auto_scheduler. What it has already is told to the tuner and counts. calibrate: the model (default: here.cdmpp); its log is beside it, here.records.json"},
     {"warm", 0, "FILE", CD_OPTION_FILES, AT(session.warm), NULL, KEEP, "Logs or a store (*.db): the best of the same task, or of the nearest shapes of the same operator, are tried first"},
     {"best", 0, "FILE", CD_OPTION_OUTPUT, AT(best), "*.json", KEEP, "Write the best record of each task there, for apply_history_best"},
     {"emit", 0, "LANGUAGE", CD_OPTION_WORD, AT(emit), CD_DIALECTS, KEEP, "Write the best program of each task as source with a host program that runs and times it"},
@@ -80,6 +80,7 @@ static const cd_option table[] = {
     {"data", 0, "FILE", CD_OPTION_FILES, AT(replay.data), "*.h5", REPLAY, "The data set that the model was trained on, where it is not at the path that the model names"},
     {"svg", 0, "FILE", CD_OPTION_OUTPUT, AT(svg), "*.svg", REPLAY, "Draw best found over trials and over simulated seconds"},
     {"opbench", 0, "FOLDER", CD_OPTION_FOLDER, AT(opbench), NULL, REPLAY, "Also write OpBench's partial_res and op_costs files there"},
+    {"force", 0, NULL, CD_OPTION_FLAG, AT(force), NULL, KEEP, "calibrate: write the model also where the machine is too noisy, or held out programs are no better"},
     {"list-tuners", 0, NULL, CD_OPTION_FLAG, AT(list_tuners), NULL, SEARCH, "List the tuners"},
     {"templates", 0, NULL, CD_OPTION_FLAG, AT(templates), NULL, WHAT, "Print the templates of each task that would be tried, --trials-per-task of each (default: 10); --out: as records without times"},
     {"space-dump", 0, NULL, CD_OPTION_FLAG, AT(space_dump), NULL, WHAT, "Print the choices that make up the space of each task, and its size, as JSON"},
@@ -236,6 +237,8 @@ static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
     options *o = to;
     o->operand = said->operand;
     CD_TRY(take_network(o, err));
+    if (cd_main_tune_is_calibrate(o)) return cd_main_tune_calibrate_check(o, err);
+    if (o->force) return CD_FAIL(err, EUSAGE, "--force goes with calibrate");
     if (o->core_type >= 0 && (o->list_tuners || o->space_dump || o->templates || o->replays)) return CD_FAIL(err, EUSAGE, "--core-type goes with a search: nothing is measured here");
     if (o->session.host.n && (o->list_tuners || o->space_dump || o->templates || o->replays)) return CD_FAIL(err, EUSAGE, "--host goes with a search: nothing is measured here");
     if (o->list_tuners) return o->operand.n ? CD_FAIL(err, EUSAGE, "unexpected '%.60s'", o->operand.v[0]) : CDMPP_OK;
@@ -250,6 +253,7 @@ static const char *const use[] = {"--network NAME|FILE [--target TARGET] [--tune
                                   "--space-dump --tasks FILE [--task KEY|#I] [--target TARGET]",
                                   "--replay [--compare A,B,...] [--at N,N,...] --tasks FILE [--cost-model FILE] [OPTION...] LOG|FOLDER...",
                                   "--templates --tasks FILE [--task KEY|#I] [--machine NAME] [--out FILE]",
+                                  "calibrate [--seconds N] [--cost-model FILE] [--network NAME|FILE | --tasks FILE] [--out FILE] [--force]",
                                   "--list-tuners",
                                   NULL};
 static const char *const example[] = {
@@ -258,6 +262,7 @@ static const char *const example[] = {
     "One task on one thread, and its code", "cdmpp-tune --tasks net.tasks.json --task '#3' --threads 1 --trials 100 --out t3.json --emit c --emit-dir t3",
     "Two tuners against each other", "cdmpp-tune --compare random,ansor --at 10,50,100 --trials 100 --tasks net.tasks.json --task '#3' --out cmp.json",
     "Search on a board, which has cdmpp-profile and a C compiler", "cdmpp-tune --host pi@board-1 --network mobilenet-v2 --trials 1000 --out board.json",
+    "Correct the default model for this machine in five minutes", "cdmpp-tune calibrate",
     "How good would they have been on what was measured", "cdmpp-tune --replay --compare random,cdmpp --cost-model v100.cdmpp --tasks network_info measure_records/v100", NULL};
 static const char *const see[] = {"cdmpp-profile(1)", "cdmpp-train(1)", "cdmpp-predict(1)", NULL};
 static const cd_command self = {
@@ -268,7 +273,10 @@ static const cd_command self = {
     "and the same command goes on.\n\n"
     "Trials of a network go where weight x latency is expected to fall most, after a first round for every task. At the end the best "
     "program of each task is compared with the reference on its real shapes and measured by turns with the untuned one; a best one that is wrong or "
-    "slower is refused and the untuned one kept. The exit status is 3 when some task has no program that runs.",
+    "slower is refused and the untuned one kept.\n\n"
+    "calibrate measures programs of built-in networks, or of those that are named, for at most --seconds. It corrects the cost model by them, tells what that "
+    "changes on programs held out, and writes here.cdmpp, which cdmpp commands in this folder use where no model is named.\n\n"
+    "The exit status is 3 when some task has no program that runs.",
     table, sizeof table / sizeof *table, group, "", example, NULL, see, NULL, check};
 
 /* ---- run ---- */

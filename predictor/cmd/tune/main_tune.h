@@ -18,6 +18,8 @@ typedef struct cd_main_tune {
     const char *network, *model, *compare, *at, *epsilon, *min_gain, *out, *best, *curves, *emit_dir, *svg, *opbench;
     bool default_model;         /* `model` is the default one */
     cd_arena arena;
+    const char *records;        /* calibrate: the log that grows */
+    bool force;                 /* calibrate: write in any case */
     bool list_tuners, space_dump, templates, dry_run, replays, json, check;
     cd_log *log;
     size_t bad;                 /* items that failed: exit code 3 */
@@ -25,4 +27,9 @@ typedef struct cd_main_tune {
 
 /* The mode that the options ask for. Items that fail are counted in o->bad. Errors: those of the mode. */
 cdmpp_status cd_main_tune_run(cd_main_tune *o, cdmpp_err *err);
+
+/* The verb "calibrate" (main_tune_calibrate.c). Defaults of its options are set where they are checked. */
+bool cd_main_tune_is_calibrate(const cd_main_tune *o);
+cdmpp_status cd_main_tune_calibrate_check(cd_main_tune *o, cdmpp_err *err);
+cdmpp_status cd_main_tune_calibrate(cd_main_tune *o, cdmpp_err *err);
 #endif

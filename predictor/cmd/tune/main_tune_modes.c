@@ -173,6 +173,7 @@ static cdmpp_status replay(options *o, cdmpp_err *err) {
 }
 
 cdmpp_status cd_main_tune_run(cd_main_tune *o, cdmpp_err *err) {
+    if (cd_main_tune_is_calibrate(o)) return cd_main_tune_calibrate(o, err);
     return o->list_tuners  ? list_tuners(o, err)
            : o->space_dump ? dump_spaces(o, err)
            : o->templates  ? show_templates(o, err)

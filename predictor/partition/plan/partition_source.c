@@ -70,12 +70,14 @@ static void say_unlike(const cd_partition *p, uint32_t k) {
 
 /* Nobody named the model of the plan, or the device either. */
 static void say_default(const cd_partition *p) {
+    char what[CD_DEFAULT_MODEL_SAID];
     for (uint32_t k = 0; k < p->machine.n; k++) {
         const cd_shard_plan_source *s = &p->source[k];
         if (!s->by_default || !s->model) continue;
+        cd_default_model_what(s->model, what);
         const char *is = s->guessed ? "the nearest known one to" : "recognised as", *far = s->guessed ? ", which is out of range" : "";
-        if (s->host) cd_log_put(p->o->log, CD_LOG_WARNING, "cost model: %s, the default one; device: %s, %s the machine that the plan is for (%s)%s", s->model, s->as, is, s->host, far);
-        else cd_log_put(p->o->log, CD_LOG_WARNING, "cost model: %s, the default one", s->model);
+        if (s->host) cd_log_put(p->o->log, CD_LOG_WARNING, "cost model: %s, %s; device: %s, %s the machine that the plan is for (%s)%s", s->model, what, s->as, is, s->host, far);
+        else cd_log_put(p->o->log, CD_LOG_WARNING, "cost model: %s, %s", s->model, what);
         return;
     }
 }

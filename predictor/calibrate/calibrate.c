@@ -1,0 +1,205 @@
+/* A whole calibration: the machine is described, candidates are drawn, measured and compared with the model, and what corrects it is written. */
+#include "predictor/calibrate/calibrate.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/cli/cli.h"
+#include "base/io/io.h"
+
+/* Shares of the limit: drawing takes the first at most, measuring leaves the second for the fit, `end_s` at least. Measuring the caches and the memory takes
+ * some seconds: below `describe_s` the description of the device that stands for the machine has to do. */
+static const double draws = 0.15, ends = 0.03, end_s = 2, describe_s = 60;
+
+typedef struct run {
+    const cd_calibrate_options *o;
+    cd_buf *text;
+    double begin;
+    char *file;                 /* (n_file) of the model */
+    size_t n_file;
+    cd_model *model;
+    cd_device_table *devices;
+    const char *device;         /* of the model */
+    cd_describe_name machine;
+    cd_describe_entry entry;    /* of the machine */
+    const cd_device *numbers;   /* what analytic times are computed with */
+    cd_calibrate_pool pool;
+    cd_calibrate_measured measured;
+    cd_calibrate_result result;
+    cd_record_listener listener;
+    cd_progress progress;
+} run;
+
+static double now(const run *r) { return r->o->clock->now(r->o->clock->ctx); }
+static double now_of(void *ctx) { return now(ctx); }
+
+/* ---- the machine ---- */
+static cdmpp_status open_devices(run *r, cdmpp_err *err) {
+    cd_arena a = {0};
+    cd_diag diag = {0};
+    const char *path;
+    cdmpp_status st = cd_device_table_path(&a, NULL, NULL, &path, err);
+    if (st && a.oom) st = CD_FAIL(err, ENOMEM, "descriptions of devices"); /* it takes a path without memory for one that is not there */
+    if (!st) st = cd_device_table_load(path, &diag, &r->devices, err);
+    cd_diag_free(&diag);
+    cd_arena_free(&a);
+    return st;
+}
+
+static bool says_enough(const cd_device *d) {
+    const float none[CD_N_FACTS] = {0};
+    cd_analytic_time t;
+    return !cd_analytic_seconds(none, d, &t, NULL);
+}
+
+/* Measured numbers of this machine; where they do not suffice, those of the device that stands for it. They only say what a candidate will cost. */
+static cdmpp_status describe(run *r, cdmpp_err *err) {
+    const cd_device *d;
+    CD_TRY(cd_describe_name_cpu("", r->devices, &r->machine, err));
+    const bool measured = r->o->limit_s >= describe_s && !r->o->device;
+    const cdmpp_status st = cd_describe_cpu("", measured, &r->entry, NULL);
+    if (st == CDMPP_ENOMEM) return CD_FAIL(err, ENOMEM, "this machine");
+    r->numbers = &r->entry.device;
+    if (!st && says_enough(r->numbers)) return CDMPP_OK;
+    CD_TRY(cd_device_table_find(r->devices, r->device, &d, err));
+    if (measured) cd_log_put(r->o->log, CD_LOG_WARNING, "this machine does not say enough of its caches and memory: costs of programs are estimated with %s", r->device);
+    r->numbers = d;
+    return CDMPP_OK;
+}
+
+static cdmpp_status begin(run *r, cdmpp_err *err) {
+    const cd_calibrate_options *o = r->o;
+    cd_host_info h;
+    cd_buf b = {0};
+    CD_TRY(cd_file_read(o->model, 0, &r->file, &r->n_file, err));
+    CD_TRY(cd_err_at(err, cd_model_from_bytes(r->file, r->n_file, &r->model, err), o->model, 0));
+    if (cd_model_here(r->model)) return CD_FAIL(err, EUSAGE, "%s is corrected for a machine already: calibrate from the model that it was made of", o->model);
+    CD_TRY(open_devices(r, err));
+    r->device = o->device;
+    if (!r->device) CD_TRY(cd_default_model_host(o->model, r->model, NULL, &r->device, err));
+    CD_TRY(describe(r, err));
+    cd_host_info_read("", &h);
+    cd_host_info_warnings(&b, &h, o->threads);
+    if (b.n) cd_log_put(o->log, CD_LOG_WARNING, "times may be unsteady: %s", b.p);
+    cd_buf_free(&b);
+    cd_log_put(o->log, CD_LOG_INFO, "cost model: %s; %s stands for this machine (%s); at most %.0f s", o->model, r->device, r->machine.says, o->limit_s);
+    return CDMPP_OK;
+}
+
+/* ---- measured ---- */
+static cdmpp_status draw(run *r, cdmpp_err *err) {
+    const cd_calibrate_options *o = r->o;
+    const size_t tasks = cd_task_registry_count(o->tasks), paid = (size_t)(o->limit_s / cd_calibrate_price(0)), worth = 4 * (o->most && o->most < paid ? o->most : paid);
+    const size_t each = tasks ? (worth < CD_CALIBRATE_MOST ? worth : CD_CALIBRATE_MOST) / tasks : 0; /* four times as many as can be measured to choose from; of every task */
+    const cd_calibrate_pool_options po = {.tasks = o->tasks, .target = o->target, .hardware = cd_target_hardware(false, o->threads, 64), .device = r->numbers,
+                                          .trials = each < 2 ? 2 : each > 64 ? 64 : (uint32_t)each, .seed = o->seed, .most = paid + CD_CALIBRATE_LEAST * 2,
+                                          .now = now_of, .ctx = r, .until_s = now(r) + draws * o->limit_s, .listener = &r->listener, .stop = o->stop};
+    CD_TRY(cd_calibrate_pool_build(&po, &r->pool, err));
+    cd_log_put(o->log, CD_LOG_INFO, "%zu candidates of %zu tasks; %zu are left out, as too slow or without facts", r->pool.n, tasks, r->pool.left_out);
+    return CDMPP_OK;
+}
+
+static void told(void *ctx, size_t programs) {
+    run *r = ctx;
+    cd_progress_step(&r->progress, programs);
+}
+
+static cdmpp_status measure_with(run *r, cd_record_maker *maker, cd_record_log *log, cdmpp_err *err) {
+    const cd_calibrate_options *o = r->o;
+    const cd_calibrate_measure_options mo = {.pool = &r->pool, .maker = maker, .log = log, .clock = o->clock, .until_s = r->begin + o->limit_s - fmax(end_s, ends * o->limit_s),
+                                             .most = o->most, .told = told, .ctx = r, .stop = o->stop};
+    cd_progress_begin(&r->progress, o->log, "measuring", "programs", 0);
+    const cdmpp_status st = cd_calibrate_measure(&mo, &r->measured, err);
+    cd_progress_end(&r->progress);
+    return st;
+}
+
+static const char *name_of(void *ctx, cd_str target) {
+    const run *r = ctx;
+    (void)target;
+    return r->machine.name;
+}
+
+static cdmpp_status measure(run *r, cdmpp_err *err) {
+    cd_record_maker maker = {.tasks = r->o->tasks, .dialect = -1, .isa = r->o->isa, .device = name_of, .ctx = r, .threads = r->o->threads, .cpus = cd_affinity_count()};
+    cd_record_log *log = NULL;
+    CD_TRY(cd_record_log_open(r->o->records, false, &log, err));
+    cdmpp_status st = cd_program_new(&maker.program, err);
+    if (!st) st = measure_with(r, &maker, log, err);
+    cd_program_free(maker.program);
+    const cdmpp_status closed = cd_record_log_close(log, st ? NULL : err);
+    return st ? st : closed;
+}
+
+/* ---- written ---- */
+/* The figures are told in any case; the file is written last. */
+static cdmpp_status refuse(const run *r, cdmpp_err *err) {
+    const cd_calibrate_result *c = &r->result;
+    if (r->o->force) return CDMPP_OK;
+    if (cd_calibrate_noisy(c))
+        return CD_FAIL(err, ERANGE, "the machine is too noisy: two times of a program differ by %.0f %% (at most %.0f %%); stop other work, then the same command goes on; or --force",
+                       100 * c->noise, 100 * CD_CALIBRATE_NOISE);
+    if (c->crossed > c->alone)
+        return CD_FAIL(err, ERANGE, "the model alone is better on tasks that a correction has not seen (mean |ln| %.3f, corrected %.3f): nothing is written; the same command measures "
+                       "more, or --force", c->alone, c->crossed);
+    return CDMPP_OK;
+}
+
+static cdmpp_status write_model(const run *r, const cd_calibrate_told *t, cdmpp_err *err) {
+    const int device = cd_model_find_device(r->model, r->device, strlen(r->device));
+    const cd_here h = {.device = (uint32_t)device, .name = r->machine.name, .cpu = r->machine.says, .programs = (uint32_t)(r->result.programs - r->result.held), .widen = r->result.widen,
+                       .adapt = r->result.adapt};
+    cd_buf more = {0}, out = {0}, yaml = {0};
+    cd_describe_entry_put_yaml(&yaml, &r->entry);
+    cd_buf_puts(&more, "\"description\":");
+    cd_buf_put_json_str(&more, yaml.p ? yaml.p : "", yaml.n);
+    cd_buf_puts(&more, ",");
+    cd_calibrate_members(&more, t, true);
+    cdmpp_status st = more.oom || yaml.oom ? CD_FAIL(err, ENOMEM, "figures") : CDMPP_OK;
+    if (!st) st = cd_here_add(r->file, r->n_file, &h, more.p, &out, err);
+    if (!st) st = cd_file_write(r->o->out, out.p, out.n, err);
+    cd_buf_free(&more);
+    cd_buf_free(&yaml);
+    cd_buf_free(&out);
+    return st;
+}
+
+static cdmpp_status finish(run *r, cdmpp_err *err) {
+    const cd_calibrate_options *o = r->o;
+    const cd_calibrate_fit_options fo = {.model = r->model, .tasks = o->tasks, .device = r->device, .log = o->records, .listener = &r->listener};
+    CD_TRY(cd_calibrate_fit(&fo, &r->result, err));
+    cd_calibrate_told t = {.result = &r->result, .measured = &r->measured, .device = r->device, .name = r->machine.name, .cpu = r->machine.says, .model = o->model, .log = o->records,
+                           .out = o->out, .limit_s = o->limit_s};
+    cdmpp_status st = refuse(r, err);
+    if (!st) st = write_model(r, &t, err);
+    if (st) t.out = NULL;
+    t.seconds = now(r) - r->begin;
+    if (o->json) cd_buf_puts(r->text, "{"), cd_calibrate_members(r->text, &t, false), cd_buf_puts(r->text, "}");
+    else cd_calibrate_text(r->text, &t);
+    return st;
+}
+
+static void bad_line(void *ctx, const cdmpp_err *why) {
+    const run *r = ctx;
+    cd_log_err(r->o->log, CD_LOG_DEBUG, why);
+}
+
+cdmpp_status cd_calibrate_run(const cd_calibrate_options *o, cd_buf *text, cdmpp_err *err) {
+    run *r = cd_mem_zalloc(1, sizeof *r);
+    if (!r) return CD_FAIL(err, ENOMEM, "calibration");
+    r->o = o;
+    r->text = text;
+    r->begin = now(r);
+    r->listener = (cd_record_listener){.bad = bad_line, .ctx = r};
+    cdmpp_status st = begin(r, err);
+    if (!st) st = draw(r, err);
+    if (!st) st = measure(r, err);
+    if (!st) st = finish(r, err);
+    cd_calibrate_result_free(&r->result);
+    cd_calibrate_pool_free(&r->pool);
+    cd_device_table_free(r->devices);
+    cd_model_free(r->model);
+    cd_mem_free(r->file);
+    cd_mem_free(r);
+    return st;
+}

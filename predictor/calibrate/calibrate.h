@@ -1,0 +1,166 @@
+/* The door of predictor/calibrate: other rooms include this header and no other of the room.
+ *
+ * A new machine: a few programs are chosen by their features alone, measured here, and correct a model for this machine.
+ *
+ *   tasks ── random schedules ── facts, analytic seconds ──> candidates in an order (pool.c)
+ *                                                                │  one after the other, until the time is over (measure.c)
+ *                                                                v
+ *                                                        log of records  <── a run that was killed goes on from it
+ *                                                                │
+ *                       one task in five held out ──────────────┼── the others: correction (online_adapt), then the width of intervals (fit.c)
+ *                                  └──> figures before, after    └──> model file with key "here" (learner/model/here.h)
+ *
+ *   (1) the log is all there is of a run's state. What it has is not measured again;
+ *   (2) of the order every prefix is a choice of its own: programs that lower the distance of all candidates to the nearest chosen one the most, for the
+ *       seconds that they cost. The time of a program is not looked at before it is chosen;
+ *   (3) held out tasks are in no correction, also not in that of the file, and decide nothing: their figures are those of what is written. What is decided
+ *       (which correction, how wide its intervals, whether it is better than none) is decided by the other tasks, a quarter of them left out at a time;
+ *   (4) each CD_CALIBRATE_TWICE-th measurement repeats an earlier program: the median |ln| of the ratio of its two times is the noise.
+ * One thread. */
+#ifndef CD_CALIBRATE_H
+#define CD_CALIBRATE_H
+#include "features/analytic/analytic.h"
+#include "predictor/score/score.h"
+#include "profiler/records/records.h"
+
+#define CD_CALIBRATE_LEVEL 0.9  /* share of new programs whose time the interval is to hold */
+#define CD_CALIBRATE_NOISE 0.1  /* above it a machine is too noisy: half of the errors of a good model would be of the measurements */
+enum {
+    CD_CALIBRATE_TWICE = 6,
+    CD_CALIBRATE_PAIRS = 3,     /* fewer repeated programs do not tell the noise */
+    CD_CALIBRATE_HELD = 5,      /* one task in so many is held out */
+    CD_CALIBRATE_LEAST = 8,     /* programs of a correction; of the held out ones CD_CALIBRATE_PAIRS */
+    CD_CALIBRATE_MOST = 1500    /* candidates */
+};
+
+/* ---- candidates (calibrate_pool.c) ---- */
+typedef struct cd_calibrate_candidate {
+    const char *line;           /* record without a time (len), NUL-terminated */
+    size_t len;
+    double analytic_s;
+} cd_calibrate_candidate;
+
+typedef struct cd_calibrate_pool {
+    cd_arena arena;
+    size_t n, n_order;
+    cd_calibrate_candidate *v;  /* (n) */
+    uint32_t *order;            /* (n_order) which one after the other */
+    size_t left_out;            /* draws without facts, or too slow to be run again and again */
+} cd_calibrate_pool;
+
+typedef struct cd_calibrate_pool_options {
+    CD_KEEP const cd_task_registry *tasks;
+    const char *target;
+    cd_hardware hardware;
+    CD_KEEP const cd_device *device; /* for the analytic time */
+    uint32_t trials;            /* draws of a task; 0: 10 */
+    uint64_t seed;
+    size_t most;                /* length of the order; 0: all */
+    double (*now)(void *ctx);   /* NULL: all are drawn */
+    void *ctx;
+    double until_s;             /* no draw begins later */
+    const cd_record_listener *listener; /* tasks without schedules */
+    const volatile sig_atomic_t *stop; /* NULL: never */
+} cd_calibrate_pool_options;
+
+/* Seconds that a candidate costs: compiling, loading and running it some times; a power of two. */
+double cd_calibrate_price(double analytic_s);
+/* Free *out after an error too. Errors: ESCHEMA (the device says too little), ENODATA (no candidate), EINTERRUPTED, ENOMEM. */
+cdmpp_status cd_calibrate_pool_build(const cd_calibrate_pool_options *o, cd_calibrate_pool *out, cdmpp_err *err);
+void cd_calibrate_pool_free(cd_calibrate_pool *p); /* zeroed is fine */
+
+/* ---- measuring (calibrate_measure.c) ---- */
+typedef struct cd_calibrate_clock {
+    void *ctx;
+    double (*now)(void *ctx);   /* seconds */
+    /* Times n programs that have code. */
+    cdmpp_status (*measure)(void *ctx, cd_record_program *job, size_t n, cd_measure_result *out, cdmpp_err *err);
+} cd_calibrate_clock;
+/* This machine: programs are compiled and run by `m`. */
+cd_calibrate_clock cd_calibrate_clock_here(CD_KEEP cd_measure *m);
+
+typedef struct cd_calibrate_measure_options {
+    CD_KEEP const cd_calibrate_pool *pool;
+    CD_KEEP cd_record_maker *maker;
+    CD_KEEP cd_record_log *log;
+    const cd_calibrate_clock *clock;
+    double until_s;             /* of the clock: no program begins that would, as the slowest before it, end later */
+    size_t most;                /* programs in the log, the repeated ones once; 0: all of the order */
+    void (*told)(void *ctx, size_t programs); /* after each batch; NULL: nobody listens */
+    void *ctx;
+    const volatile sig_atomic_t *stop; /* NULL: never */
+} cd_calibrate_measure_options;
+
+typedef struct cd_calibrate_measured {
+    size_t programs, fresh, repeats, failed; /* of the order so far; measured by this run; of these repeated ones, and failed ones */
+    bool late;                  /* the time was over before the programs were */
+} cd_calibrate_measured;
+
+/* Errors: EINTERRUPTED (what was measured is in the log), EIO, ENOMEM, those of the clock. */
+cdmpp_status cd_calibrate_measure(const cd_calibrate_measure_options *o, cd_calibrate_measured *out, cdmpp_err *err);
+
+/* ---- the correction (calibrate_fit.c) ---- */
+typedef struct cd_calibrate_figures {
+    size_t n;
+    double mape, median, mean_log, inside; /* |p/y - 1|, its median, |ln(p/y)|, share in the interval; NaN: n is 0 */
+} cd_calibrate_figures;
+
+typedef struct cd_calibrate_result {
+    size_t programs, tasks;     /* that could be used */
+    size_t held, failed;        /* of these held out; lines that could not be used */
+    size_t pairs;               /* programs with two times */
+    double noise;               /* NaN: fewer than CD_CALIBRATE_PAIRS */
+    double alone, crossed;      /* mean |ln| of the others by the model alone, and by corrections without their part */
+    bool unknown;               /* the better correction takes the machine for one that the model does not know */
+    double widen;
+    cd_calibrate_figures before, after; /* of the held out programs */
+    cd_online_adapt *adapt;     /* of the others */
+} cd_calibrate_result;
+
+typedef struct cd_calibrate_fit_options {
+    CD_KEEP const cd_model *model;
+    CD_KEEP const cd_task_registry *tasks;
+    const char *device;         /* of the model: it stands for the machine */
+    const char *log;
+    const cd_record_listener *listener; /* lines that cannot be used */
+} cd_calibrate_fit_options;
+
+/* Free *out after an error too. Errors: ENODATA (too few programs), EIO, EMODEL, ENOMEM. */
+cdmpp_status cd_calibrate_fit(const cd_calibrate_fit_options *o, cd_calibrate_result *out, cdmpp_err *err);
+void cd_calibrate_result_free(cd_calibrate_result *r); /* zeroed is fine */
+static inline bool cd_calibrate_noisy(const cd_calibrate_result *r) { return r->noise > CD_CALIBRATE_NOISE; }
+
+/* ---- what is told (calibrate_print.c) ---- */
+typedef struct cd_calibrate_told {
+    const cd_calibrate_result *result;
+    const cd_calibrate_measured *measured;
+    const char *device, *name, *cpu, *model, *log, *out; /* out NULL: nothing was written */
+    double seconds, limit_s;
+} cd_calibrate_told;
+void cd_calibrate_text(cd_buf *b, const cd_calibrate_told *t);
+/* The inside of a JSON object; `file`: what stays true in a model file, without paths. */
+void cd_calibrate_members(cd_buf *b, const cd_calibrate_told *t, bool file);
+
+/* ---- all of it (calibrate.c) ---- */
+typedef struct cd_calibrate_options {
+    const char *model, *out;    /* files: the model that is corrected, and what becomes of it */
+    const char *records;        /* the log that grows */
+    const char *device;         /* of the model; NULL: the one that is most like this machine */
+    CD_KEEP const cd_task_registry *tasks;
+    const char *target, *isa;   /* of the programs; isa NULL: by the target */
+    int threads;                /* of a program */
+    uint64_t seed;
+    size_t most;                /* programs in the log; 0: no limit */
+    double limit_s;             /* of the run, all of it */
+    bool force;                 /* write in any case */
+    bool json;
+    CD_KEEP const cd_calibrate_clock *clock;
+    struct cd_log *log;
+    const volatile sig_atomic_t *stop;
+} cd_calibrate_options;
+
+/* *text: what it found, also where it refuses to write. The file appears whole or not at all. Errors: ERANGE (the machine is too noisy, or held out
+ * programs are no better: not with `force`), ENODATA (too few programs in the time), EUSAGE (a model that is corrected already), EINTERRUPTED (the same call
+ * goes on), those of the calls above. */
+cdmpp_status cd_calibrate_run(const cd_calibrate_options *o, cd_buf *text, cdmpp_err *err);
+#endif

@@ -1,0 +1,133 @@
+/* Measures candidates in their order until the time is over. Each result is a line of the log at once; what the log has already is passed over. */
+#include <math.h>
+#include <string.h>
+
+#include "predictor/calibrate/calibrate.h"
+
+enum { BATCH = 4 };             /* compiled together; measured one after the other */
+static const double first_s = 1; /* of a program, before one was measured */
+
+typedef struct run {
+    const cd_calibrate_measure_options *o;
+    cd_calibrate_measured *out;
+    size_t step;                /* of the sequence */
+    double worst_s;             /* of a program, in the slowest batch */
+    cd_record_program job[BATCH];
+    bool repeat[BATCH];
+    size_t n;
+} run;
+
+/* ---- the sequence: programs in their order, and from time to time one of the earlier half once more ---- */
+static bool next(run *r, const cd_calibrate_candidate **c, bool *repeat) {
+    const cd_calibrate_pool *p = r->o->pool;
+    const size_t most = r->o->most && r->o->most < p->n_order ? r->o->most : p->n_order;
+    const size_t step = r->step, block = step / CD_CALIBRATE_TWICE, at = step % CD_CALIBRATE_TWICE;
+    *repeat = at == CD_CALIBRATE_TWICE - 1;
+    const size_t k = *repeat ? block * (CD_CALIBRATE_TWICE - 1) / 2 : block * (CD_CALIBRATE_TWICE - 1) + at;
+    if (!*repeat && k >= most) return false;
+    r->step++;
+    *c = &p->v[p->order[k]];
+    return true;
+}
+
+/* To the batch, unless the log has it. A candidate that makes no program is no failure of the machine: it is passed over. */
+static cdmpp_status add(run *r, const cd_calibrate_candidate *c, bool repeat, cdmpp_err *err) {
+    const cd_recline l = {.path = "candidate", .number = (long)r->step, .text = c->line, .len = c->len};
+    cd_record_program *j = &r->job[r->n];
+    bool mine = false;
+    cdmpp_status st = cd_record_program_make(r->o->maker, &l, j, err);
+    if (!st) st = cd_record_log_claim(r->o->log, j->id, repeat ? 2 : 1, &mine, err);
+    if (!st && mine) st = cd_record_program_code(r->o->maker, j, err);
+    if (!st && mine) r->repeat[r->n++] = repeat;
+    else cd_record_program_free(j);
+    if (!st && !mine && !repeat) r->out->programs++;
+    return st;
+}
+
+static cdmpp_status fill(run *r, cdmpp_err *err) {
+    const cd_calibrate_candidate *c;
+    bool repeat;
+    r->n = 0;
+    while (r->n < BATCH && next(r, &c, &repeat)) CD_TRY(add(r, c, repeat, err));
+    return CDMPP_OK;
+}
+
+/* ---- a batch ---- */
+static cdmpp_status write_down(run *r, const cd_measure_result *m, cdmpp_err *err) {
+    for (size_t i = 0; i < r->n; i++) {
+        cd_record record;
+        CD_TRY(cd_record_program_record(&r->job[i], &m[i], &record, err));
+        CD_TRY(cd_record_log_add(r->o->log, &record, NULL, err));
+        r->out->fresh++;
+        r->out->programs += !r->repeat[i];
+        r->out->repeats += r->repeat[i];
+        r->out->failed += m[i].error_no != 0;
+    }
+    return CDMPP_OK;
+}
+
+static cdmpp_status measure(run *r, cdmpp_err *err) {
+    const cd_calibrate_clock *c = r->o->clock;
+    cd_measure_result *m = cd_mem_zalloc(BATCH, sizeof *m);
+    const double begin = c->now(c->ctx);
+    if (!m) return CD_FAIL(err, ENOMEM, "results");
+    cdmpp_status st = c->measure(c->ctx, r->job, r->n, m, err);
+    if (!st) st = write_down(r, m, err);
+    r->worst_s = fmax(r->worst_s, (c->now(c->ctx) - begin) / (double)r->n);
+    cd_mem_free(m);
+    return st;
+}
+
+/* Is there time for this batch? */
+static bool in_time(run *r) {
+    const cd_calibrate_clock *c = r->o->clock;
+    const double each = r->worst_s > 0 ? r->worst_s : first_s;
+    r->out->late = c->now(c->ctx) + each * (double)r->n > r->o->until_s;
+    return !r->out->late;
+}
+
+static void empty(run *r) {
+    for (size_t i = 0; i < r->n; i++) cd_record_program_free(&r->job[i]);
+    r->n = 0;
+}
+
+cdmpp_status cd_calibrate_measure(const cd_calibrate_measure_options *o, cd_calibrate_measured *out, cdmpp_err *err) {
+    run *r = cd_mem_zalloc(1, sizeof *r);
+    if (!r) return CD_FAIL(err, ENOMEM, "measuring");
+    r->o = o;
+    r->out = out;
+    *out = (cd_calibrate_measured){0};
+    cdmpp_status st = CDMPP_OK;
+    for (bool more = true; !st && more;) {
+        st = fill(r, err);
+        more = !st && r->n && in_time(r);
+        if (more && o->stop && *o->stop) st = CD_FAIL(err, EINTERRUPTED, "after %zu programs, which are in the log", out->fresh);
+        else if (more) st = measure(r, err);
+        if (!st && o->told) o->told(o->ctx, out->fresh);
+        empty(r);
+    }
+    cd_mem_free(r);
+    return st;
+}
+
+/* ---- this machine ---- */
+static double now_here(void *ctx) {
+    (void)ctx;
+    return cd_clock_wall();
+}
+
+static cdmpp_status measure_here(void *ctx, cd_record_program *job, size_t n, cd_measure_result *out, cdmpp_err *err) {
+    cd_measure_item *item = cd_mem_zalloc(n + 1, sizeof *item);
+    cdmpp_status st = item ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu programs", n);
+    for (size_t i = 0; !st && i < n; i++) {
+        item[i] = (cd_measure_item){.code = &job[i].code, .arg = job[i].arg, .target = job[i].target, .threads = cd_record_program_threads(&job[i], 0, cd_affinity_count())};
+        if (job[i].why.code) cd_measure_result_fail(&item[i].out, 1, &job[i].why);
+    }
+    if (!st) st = cd_measure_build(ctx, item, n, err);
+    for (size_t i = 0; !st && i < n; i++) st = cd_measure_run(ctx, &item[i], err);
+    for (size_t i = 0; !st && i < n; i++) out[i] = item[i].out;
+    cd_mem_free(item);
+    return st;
+}
+
+cd_calibrate_clock cd_calibrate_clock_here(cd_measure *m) { return (cd_calibrate_clock){m, now_here, measure_here}; }

@@ -1,0 +1,147 @@
+/* Candidates: random schedules with their facts, and the order in which they are worth their time. Nothing is compiled or run. */
+#include <math.h>
+#include <string.h>
+
+#include "dataset/select/select.h"
+#include "features/analytic/analytic.h"
+#include "predictor/calibrate/calibrate.h"
+
+/* Compiling takes most of the time of a program; one slower than `slowest` costs as much as many others. */
+static const double compile_s = 0.4, runs = 3, slowest = 0.5;
+
+typedef struct draw {
+    const cd_calibrate_pool_options *o;
+    cd_calibrate_pool *out;
+    cd_arena scratch;           /* one record */
+    cd_program *program;
+    cd_facts *facts;
+    float *fact;                /* (CD_CALIBRATE_MOST, CD_N_FACTS) */
+} draw;
+
+/* In steps of two, so that a machine whose speed is measured a second time gives the same order. */
+double cd_calibrate_price(double analytic_s) { return exp2(ceil(log2(compile_s + runs * analytic_s))); }
+
+/* ---- one candidate ---- */
+/* Vectors are those of the device: code is generated for it, whatever the target says. */
+static cdmpp_status facts_of(draw *d, const cd_buf *line, float *fact, double *seconds, cdmpp_err *err) {
+    cd_analytic_time t;
+    cd_record r;
+    cd_nest nest;
+    cd_arena_reset(&d->scratch);
+    CD_TRY(cd_record_read(&d->scratch, line->p, line->n, &r, err));
+    const cd_task *task = cd_task_registry_find(d->o->tasks, r.workload_key);
+    if (!task) return CD_FAIL(err, ENOTASK, "no definition");
+    CD_TRY(cd_program_lower(d->program, task, &r, err));
+    CD_TRY(cd_program_nest(d->program, &nest, err));
+    if (d->o->device->simd_bits >= 128) nest.vector_bytes = (uint32_t)d->o->device->simd_bits / 8;
+    CD_TRY(cd_facts_cpu(d->facts, &nest, fact, err));
+    CD_TRY(cd_analytic_seconds(fact, d->o->device, &t, err));
+    *seconds = t.ecm_s;
+    return CDMPP_OK;
+}
+
+static cdmpp_status add(draw *d, const cd_buf *line, cdmpp_err *err) {
+    cd_calibrate_pool *p = d->out;
+    cdmpp_err why = {0};
+    double seconds;
+    const cdmpp_status st = facts_of(d, line, d->fact + p->n * CD_N_FACTS, &seconds, &why);
+    if (st == CDMPP_ENOMEM) return CD_FAIL(err, ENOMEM, "%s", why.msg);
+    if (st || !(seconds < slowest)) {
+        p->left_out++;
+        return CDMPP_OK;
+    }
+    const size_t n = line->n && line->p[line->n - 1] == '\n' ? line->n - 1 : line->n;
+    const char *text = cd_str_dup(&p->arena, (cd_str){line->p, n});
+    if (!text) return CD_FAIL(err, ENOMEM, "candidates");
+    p->v[p->n++] = (cd_calibrate_candidate){text, n, seconds};
+    return CDMPP_OK;
+}
+
+static bool late(const draw *d) { return d->o->now && d->o->now(d->o->ctx) > d->o->until_s; }
+
+static cdmpp_status draw_all(draw *d, cdmpp_err *err) {
+    const cd_random_schedules_options ro = {d->o->trials, d->o->seed, d->o->target, d->o->hardware};
+    cd_random_schedules *r;
+    cd_buf line = {0};
+    CD_TRY(cd_random_schedules_new(d->o->tasks, &ro, &r, err));
+    cdmpp_status st = CDMPP_OK;
+    while (!st && d->out->n < CD_CALIBRATE_MOST && !late(d)) {
+        cdmpp_err why = {0};
+        cd_buf_clear(&line);
+        if (d->o->stop && *d->o->stop) st = CD_FAIL(err, EINTERRUPTED, "while candidates were drawn");
+        else if ((st = cd_random_schedules_next(r, &line, &why))) st = cd_record_listener_bad(d->o->listener, &why, err);
+        else if (!line.n) break;
+        else st = add(d, &line, err);
+    }
+    cd_buf_free(&line);
+    cd_random_schedules_free(r);
+    return st;
+}
+
+/* ---- the order ---- */
+/* Facts are counts over many orders of magnitude; ratios stay nearly as they are. Each column gets mean 0 and deviation 1; one that does not vary is left
+ * out. Returns the number of columns. */
+static size_t embed(const float *fact, size_t n, float *x) {
+    size_t dim = 0;
+    for (size_t c = 0; c < CD_N_FACTS; c++) {
+        double sum = 0, square = 0;
+        for (size_t i = 0; i < n; i++) {
+            const double v = log2(1 + (double)fact[i * CD_N_FACTS + c]);
+            sum += v / (double)n;
+            square += v * v / (double)n;
+        }
+        const double deviation = sqrt(fmax(0, square - sum * sum));
+        if (!(deviation > 1e-6)) continue;
+        for (size_t i = 0; i < n; i++) x[i * CD_N_FACTS + dim] = (float)((log2(1 + (double)fact[i * CD_N_FACTS + c]) - sum) / deviation);
+        dim++;
+    }
+    for (size_t i = 1; i < n && dim < CD_N_FACTS; i++) memmove(x + i * dim, x + i * CD_N_FACTS, dim * sizeof *x);
+    return dim;
+}
+
+static cdmpp_status order(draw *d, cdmpp_err *err) {
+    cd_calibrate_pool *p = d->out;
+    const size_t k = d->o->most && d->o->most < p->n ? d->o->most : p->n;
+    float *x = cd_mem_zalloc(p->n * CD_N_FACTS + 1, sizeof *x);
+    double *price = cd_mem_zalloc(p->n + 1, sizeof *price);
+    p->order = CD_NEWN(&p->arena, uint32_t, k + 1);
+    cdmpp_status st = x && price && p->order ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu candidates", p->n);
+    const size_t dim = st ? 0 : embed(d->fact, p->n, x);
+    for (size_t i = 0; !st && i < p->n; i++) price[i] = cd_calibrate_price(p->v[i].analytic_s);
+    if (!st && dim) st = cd_select_medoids(x, p->n, dim, price, (double)INFINITY, k, NULL, p->order, &p->n_order, err);
+    else if (!st) p->n_order = 1; /* all candidates are one */
+    cd_mem_free(x);
+    cd_mem_free(price);
+    return st;
+}
+
+/* A device that does not say enough is found here, before any schedule is drawn. */
+static cdmpp_status check_device(const cd_device *d, cdmpp_err *err) {
+    const float none[CD_N_FACTS] = {0};
+    cd_analytic_time t;
+    return cd_analytic_seconds(none, d, &t, err);
+}
+
+cdmpp_status cd_calibrate_pool_build(const cd_calibrate_pool_options *o, cd_calibrate_pool *out, cdmpp_err *err) {
+    draw d = {.o = o, .out = out};
+    *out = (cd_calibrate_pool){0};
+    CD_TRY(check_device(o->device, err));
+    out->v = CD_NEWN(&out->arena, cd_calibrate_candidate, CD_CALIBRATE_MOST);
+    d.fact = cd_mem_zalloc((size_t)CD_CALIBRATE_MOST * CD_N_FACTS, sizeof *d.fact);
+    cdmpp_status st = out->v && d.fact ? CDMPP_OK : CD_FAIL(err, ENOMEM, "candidates");
+    if (!st) st = cd_program_new(&d.program, err);
+    if (!st) st = cd_facts_new(&d.facts, err);
+    if (!st) st = draw_all(&d, err);
+    if (!st && !out->n) st = CD_FAIL(err, ENODATA, "none of %zu random schedules can be used", out->left_out);
+    if (!st) st = order(&d, err);
+    cd_facts_free(d.facts);
+    cd_program_free(d.program);
+    cd_arena_free(&d.scratch);
+    cd_mem_free(d.fact);
+    return st;
+}
+
+void cd_calibrate_pool_free(cd_calibrate_pool *p) {
+    cd_arena_free(&p->arena);
+    *p = (cd_calibrate_pool){0};
+}

@@ -1,0 +1,74 @@
+/* What a calibration found, for people, for --json, and for the header of the model. */
+#include <math.h>
+
+#include "predictor/calibrate/calibrate.h"
+
+static void put_row(cd_buf *b, const char *name, const cd_calibrate_figures *f) {
+    cd_buf_putf(b, "%-8s %5zu %9.1f %% %9.1f %% %13.3f %13.0f %%\n", name, f->n, 100 * f->mape, 100 * f->median, f->mean_log, 100 * f->inside);
+}
+
+static void put_noise(cd_buf *b, const cd_calibrate_result *r) {
+    if (isnan(r->noise)) cd_buf_putf(b, "noise: not known, %zu programs were measured twice\n", r->pairs);
+    else cd_buf_putf(b, "noise: %.1f %%, the median difference of %zu programs measured twice\n", 100 * r->noise, r->pairs);
+}
+
+void cd_calibrate_text(cd_buf *b, const cd_calibrate_told *t) {
+    const cd_calibrate_result *r = t->result;
+    cd_buf_putf(b, "machine: %s (%s); %s of the model stands for it\n", t->name, t->cpu, t->device);
+    cd_buf_putf(b, "measured: %zu programs of %zu tasks, %zu by this run in %.0f s of at most %.0f s\n", r->programs, r->tasks, t->measured->fresh - t->measured->repeats, t->seconds,
+                t->limit_s);
+    put_noise(b, r);
+    cd_buf_putf(b, "held out     n       MAPE     median  mean |ln p/y|  in 90 %% interval\n");
+    put_row(b, "before", &r->before);
+    put_row(b, "after", &r->after);
+    cd_buf_putf(b, "the other %zu, a quarter of their tasks left out at a time: mean |ln p/y| %.3f before, %.3f after\n", r->programs - r->held, r->alone, r->crossed);
+    if (t->out) cd_buf_putf(b, "%s: %s corrected by %zu programs, its intervals times %.2f\n", t->out, t->model, r->programs - r->held, r->widen);
+}
+
+static void put_figures(cd_json_writer *w, const char *key, const cd_calibrate_figures *f) {
+    cd_json_write_key(w, key);
+    cd_json_write_open(w, '{');
+    cd_json_write_member_int(w, "n", (int64_t)f->n);
+    cd_json_write_member_real(w, "mape", f->mape);
+    cd_json_write_member_real(w, "median_ape", f->median);
+    cd_json_write_member_real(w, "mean_abs_ln", f->mean_log);
+    cd_json_write_member_real(w, "inside_interval", f->inside);
+    cd_json_write_close(w, '}');
+}
+
+static void put_run(cd_json_writer *w, const cd_calibrate_told *t) {
+    cd_json_write_member_str(w, "device", t->device);
+    cd_json_write_member_str(w, "name", t->name);
+    cd_json_write_member_str(w, "cpu", t->cpu);
+    cd_json_write_member_str(w, "model", t->model);
+    cd_json_write_member_str(w, "records", t->log);
+    cd_json_write_member_str(w, "out", t->out);
+    cd_json_write_member_real(w, "seconds", t->seconds);
+    cd_json_write_member_real(w, "limit_s", t->limit_s);
+    cd_json_write_member_int(w, "measured_now", (int64_t)t->measured->fresh);
+    cd_json_write_member_int(w, "repeated_now", (int64_t)t->measured->repeats);
+    cd_json_write_member_int(w, "programs", (int64_t)(t->result->programs - t->result->held));
+    cd_json_write_member_real(w, "widen", t->result->widen);
+}
+
+void cd_calibrate_members(cd_buf *b, const cd_calibrate_told *t, bool file) {
+    const cd_calibrate_result *r = t->result;
+    cd_buf all = {0};
+    cd_json_writer w = {.out = &all};
+    cd_json_write_open(&w, '{');
+    if (!file) put_run(&w, t);
+    cd_json_write_member_int(&w, "measured", (int64_t)r->programs);
+    cd_json_write_member_int(&w, "tasks", (int64_t)r->tasks);
+    cd_json_write_member_int(&w, "unusable", (int64_t)r->failed);
+    cd_json_write_member_int(&w, "pairs", (int64_t)r->pairs);
+    cd_json_write_member_real(&w, "noise", r->noise);
+    cd_json_write_member_bool(&w, "unknown", r->unknown);
+    cd_json_write_member_real(&w, "alone_mean_abs_ln", r->alone);
+    cd_json_write_member_real(&w, "crossed_mean_abs_ln", r->crossed);
+    put_figures(&w, "before", &r->before);
+    put_figures(&w, "after", &r->after);
+    cd_json_write_close(&w, '}');
+    if (all.n > 2) cd_buf_put(b, all.p + 1, all.n - 2);
+    if (all.oom) b->oom = true;
+    cd_buf_free(&all);
+}

@@ -1,0 +1,114 @@
+/* cdmpp-tune calibrate: a model corrected for this machine. Here are its options and the tasks that programs are drawn of; the work is done by
+ * predictor/calibrate. */
+#include <stdio.h>
+#include <string.h>
+
+#include "predictor/calibrate/calibrate.h"
+#include "predictor/cmd/tune/main_tune.h"
+
+typedef cd_main_tune options;
+enum { LIMIT_S = 300, MOST_S = 3600, RUN_S = 4, BUILD_S = 15, BUDGET_MS = 50 };
+
+/* Networks of several families, whose operators other networks have too. */
+static const char *const usual[] = {"efficientnet-b0", "resnext-50", "yolov3-tiny", "bert-medium", "dcgan"};
+
+bool cd_main_tune_is_calibrate(const options *o) { return o->operand.n && !strcmp(o->operand.v[0], "calibrate"); }
+
+/* "here.cdmpp" -> "here.records.json" */
+static cdmpp_status name_log(options *o, cdmpp_err *err) {
+    static const char end[] = ".cdmpp", records[] = ".records.json";
+    const size_t n = strlen(o->out), cut = n > sizeof end - 1 && !strcmp(o->out + n - (sizeof end - 1), end) ? n - (sizeof end - 1) : n;
+    char *s = cd_arena_zalloc(&o->arena, cut + sizeof records, 1);
+    if (!s) return CD_FAIL(err, ENOMEM, "name of the log");
+    (void)snprintf(s, cut + sizeof records, "%.*s%s", (int)cut, o->out, records);
+    o->records = s;
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_main_tune_calibrate_check(options *o, cdmpp_err *err) {
+    const char *target = o->what.target ? o->what.target : "llvm";
+    const cd_backend_kind *k = cd_backend_for_target((cd_str){target, strlen(target)});
+    if (o->operand.n > 1) return CD_FAIL(err, EUSAGE, "calibrate: unexpected '%.60s'", o->operand.v[1]);
+    if (o->network && o->what.file.n) return CD_FAIL(err, EUSAGE, "expected either --network or --tasks, found both");
+    if (!k || strcmp(k->name, "cpu") != 0) return CD_FAIL(err, EUSAGE, "calibrate is for this machine's processor: expected --target llvm..., found '%.60s'", target);
+    if (o->compare || o->replays || o->best || o->emit >= 0 || o->tuner >= 0 || o->session.warm.n || o->curves || o->what.only.n)
+        return CD_FAIL(err, EUSAGE, "calibrate searches nothing: --compare, --replay, --best, --emit, --tuner, --warm, --curves and --task do not go with it");
+    if (o->core_type >= 0 || o->session.host.n) return CD_FAIL(err, EUSAGE, "calibrate measures on the cores of this machine: --core-type and --host do not go with it");
+    if (o->session.seconds > MOST_S) return CD_FAIL(err, EUSAGE, "calibrate: expected --seconds 1 to %d, found %d", MOST_S, o->session.seconds);
+    if (!o->session.seconds) o->session.seconds = LIMIT_S;
+    if (!o->out) o->out = CD_DEFAULT_MODEL_HERE;
+    if (!o->model) o->model = cd_default_model_plain(&o->arena);
+    if (!o->model) return cd_default_model_missing(err);
+    return name_log(o, err);
+}
+
+/* ---- tasks ---- */
+static cdmpp_status add_network(const options *o, const char *name, cd_task_registry *all, cdmpp_err *err) {
+    const cd_tune_tasks_options *w = &o->what;
+    const bool named = w->network != NULL;
+    const cd_network_source source = {.kind = named ? w->source : CD_NETWORK_SOURCE_ZOO, .name = name, .batch = w->batch, .size = named ? w->input_size : 0, .dim = w->dim.v,
+                                      .n_dim = (uint32_t)w->dim.n, .input = w->input.v, .n_input = (uint32_t)w->input.n};
+    const cd_hardware hw = cd_target_hardware(false, o->what.threads, 64);
+    const cd_workload_options wo = {.target = o->what.target, .hardware = &hw};
+    const cd_onnx_miss *miss;
+    uint32_t n_miss;
+    cd_graph *g = NULL;
+    cd_workload *work = NULL;
+    cdmpp_status st = cd_network_source_read(&source, &g, &miss, &n_miss, err);
+    if (!st) st = cd_workload_build(g, &wo, &work, err);
+    for (uint32_t k = 0; !st && k < work->n_task; k++) {
+        const cd_task *t = cd_task_registry_at(work->tasks, work->task[k].task), *added;
+        if (work->task[k].weight >= 1 && t->dag) st = cd_task_registry_add(all, (cd_str){t->workload_key, strlen(t->workload_key)}, t->dag, &added, err);
+    }
+    cd_workload_free(work);
+    cd_graph_free(g);
+    return st;
+}
+
+static cdmpp_status read_tasks(const options *o, cd_task_registry **out, cdmpp_err *err) {
+    CD_TRY(cd_task_registry_new(out, err));
+    if (o->what.file.n) return cd_task_registry_load_all(*out, o->what.file.v, o->what.file.n, o->log, err);
+    if (o->what.network) return add_network(o, o->what.network, *out, err);
+    for (size_t k = 0; k < sizeof usual / sizeof *usual; k++) CD_TRY(add_network(o, usual[k], *out, err));
+    return CDMPP_OK;
+}
+
+/* ---- run ---- */
+/* One thread: the records that models are trained on are mostly of one. The target says so to the generators. */
+static cdmpp_status take_target(options *o, cdmpp_err *err) {
+    char text[160];
+    if (!o->what.threads) o->what.threads = o->what.target && cd_target_option(o->what.target, "-num-cores").n ? cd_backend_cpu_threads(o->what.target) : 1;
+    if (o->what.target) return cd_target_check(o->what.target, o->log, err);
+    (void)snprintf(text, sizeof text, "llvm -num-cores=%d", o->what.threads);
+    o->what.target = cd_arena_text(&o->arena, text);
+    return o->what.target ? CDMPP_OK : CD_FAIL(err, ENOMEM, "target");
+}
+
+/* A program that hangs may not cost the whole limit. */
+static cd_measure_options how_measured(const options *o) {
+    cd_measure_options m = cd_tune_session_measure(&o->session);
+    if (!o->session.build_timeout_s) m.build_limit_s = BUILD_S;
+    if (!o->session.timeout_s) m.run_limit_s = RUN_S;
+    if (!o->session.budget_ms) m.timing.budget_s = BUDGET_MS * 1e-3;
+    return m;
+}
+
+cdmpp_status cd_main_tune_calibrate(options *o, cdmpp_err *err) {
+    const cd_measure_options mo = how_measured(o);
+    cd_task_registry *tasks = NULL;
+    cd_measure *measure = NULL;
+    cd_buf b = {0};
+    CD_TRY(cd_measure_open(&mo, &measure, err)); /* first of all: it forks */
+    const cd_calibrate_clock clock = cd_calibrate_clock_here(measure);
+    cdmpp_status st = take_target(o, err);
+    if (!st) st = read_tasks(o, &tasks, err);
+    const cd_calibrate_options co = {.model = o->model, .out = o->out, .records = o->records, .device = o->session.device, .tasks = tasks, .target = o->what.target,
+                                     .isa = o->session.isa, .threads = o->what.threads, .seed = (uint64_t)o->session.seed, .most = (size_t)o->session.trials,
+                                     .limit_s = o->session.seconds, .force = o->force, .json = o->json, .clock = &clock, .log = o->log, .stop = o->session.stop};
+    if (!st) st = cd_calibrate_run(&co, &b, err);
+    const cdmpp_status told = b.n ? cd_command_result(o->json, "cdmpp.calibrate", "cdmpp-tune", o->log, &b, st ? NULL : err) : CDMPP_OK;
+    cd_buf_free(&b);
+    cd_task_registry_free(tasks);
+    cd_measure_close(measure);
+    return st ? st : told;
+}

@@ -1,0 +1,43 @@
+# a model corrected for this machine: measured once, killed, continued, found by itself; what goes wrong
+. "$T/lib.sh"
+export XDG_CACHE_HOME=$PWD/cache
+unset CDMPP_DEFAULT_MODEL
+exec 2>&1
+cdmpp-extract -q --tasks "$K" --out a.h5 "$LOGS" || [ $? -eq 3 ] || exit
+cdmpp-train "$ROOT/configs/quickstart.yaml" -q --set data.files=a.h5 --set 'data.devices=[]' --set train.rounds=10 --set model.members='[program]' --out m.cdmpp >/dev/null || exit
+args="--seconds 3600 --trials 18 --budget-ms 1 --timeout 100 --build-timeout 100 --network squeezenet-1.1 --input-size 32 --cost-model m.cdmpp --device zen5-avx512"
+cal() { cdmpp-tune calibrate $args "$@"; }
+told() { grep -o '"\(measured_now\|repeated_now\|programs\|measured\|pairs\|unusable\|out\|records\|n\)":[^,}]*' | tr '\n' ' '; echo; }
+here() { sed -E "s|$ROOT/||g; s/\([^()]*(\([^()]*\)[^()]*)*\)/(CPU)/; s/(corrected by) [0-9]+/\1 N/; s/ [0-9.]+ (us|ms|s)/ T/g"; }
+cal -q --json --force | told
+echo "--- killed, and continued"
+mv here.records.json whole.json; mv here.cdmpp whole.cdmpp
+cdmpp-tune calibrate $args -q --force >/dev/null & pid=$!
+while [ ! -s here.records.json ] && kill -0 $pid; do sleep 0.1; done
+kill -9 $pid; wait $pid 2>/dev/null
+ls here.cdmpp 2>/dev/null
+cal -q --force >/dev/null; echo "exit $?"
+key() { sed 's/, "r": .*//' "$1" | sort; }
+key here.records.json >a; key whole.json >b; cmp a b && echo "the same programs"
+cal -q --json --force | told
+echo "--- found by itself, in this folder"
+cdmpp-predict --info | grep -o '"here":{"device":"[^"]*"' | here
+cdmpp-predict --info 2>&1 >/dev/null | here
+cdmpp-replay --network squeezenet-1.1 --input-size 32 --trials 2 --device zen5-avx512 2>&1 >/dev/null | grep 'cost model' | here
+cdmpp-partition --network squeezenet-1.1 --input-size 32 --devices cpu0 --trials 2 2>&1 >/dev/null | grep 'cost model' | cut -d ';' -f 1 | here
+cdmpp-tune --network squeezenet-1.1 --input-size 32 --task "#0" --threads 1 --trials 1 --budget-ms 1 --no-check --out t.json 2>&1 >/dev/null | grep 'cost model' | cut -d ';' -f 1 | here
+CDMPP_DEFAULT_MODEL=$PWD/m.cdmpp cdmpp-predict --info 2>&1 >/dev/null | sed "s|$PWD|HERE|"
+echo "--- not twice"
+cal --cost-model here.cdmpp -q; echo "exit $?"
+cdmpp-predict --cost-model here.cdmpp --export xgboost --member 0 --out e.ubj 2>&1 | sed "s/correction for .*/correction for CPU/"
+echo "--- too few"
+cal -q --trials 3 --out few.cdmpp; echo "exit $?"
+ls few.cdmpp few.records.json 2>/dev/null
+echo "--- options"
+cdmpp-tune calibrate here; echo "exit $?"
+cdmpp-tune calibrate --target cuda; echo "exit $?"
+cdmpp-tune calibrate --seconds 3601; echo "exit $?"
+cdmpp-tune calibrate --tasks x --network y; echo "exit $?"
+cdmpp-tune calibrate --compare random,ga; echo "exit $?"
+cdmpp-tune --tasks x --out o --force; echo "exit $?"
+cdmpp-tune calibrate -q --cost-model missing.cdmpp; echo "exit $?"

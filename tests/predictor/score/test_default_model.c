@@ -1,0 +1,132 @@
+/* Which model is the default one: the user's, that of this folder where it is of this processor, the installed one; and what is said of it. */
+#include "predictor/score/score.h"
+#include "check.h"
+#include "fault.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/io/io.h"
+#include "made_model.h"
+
+static tmp_dir dir;
+static char from[512], plain[256];
+
+static int setup(void **state) {
+    (void)state;
+    static const char *const target[] = {"llvm -model=zen4"}, *const set[] = {"train.rounds=5"};
+    cdmpp_err err = {0};
+    char h5[256];
+    cd_task_registry *tasks;
+    dir = tmp_make();
+    snprintf(plain, sizeof plain, "%s", tmp_path(&dir, "m.cdmpp"));
+    cdmpp_status st = cd_task_registry_new(&tasks, &err);
+    if (!st) st = cd_task_registry_load(tasks, MADE_TASKS, &err);
+    if (!st) st = made_extract(&dir, cd_task_registry_at(tasks, 0)->workload_key, target, 1, h5, &err);
+    if (!st) st = made_learn(h5, set, 1, plain, &err);
+    cd_task_registry_free(tasks);
+    unsetenv("CDMPP_DEFAULT_MODEL");
+    return st != CDMPP_OK || !getcwd(from, sizeof from) || chdir(tmp_path(&dir, ".")) != 0;
+}
+
+static int teardown(void **state) {
+    (void)state;
+    const int failed = chdir(from);
+    tmp_remove(&dir);
+    return failed;
+}
+
+/* here.cdmpp of a machine with this processor. */
+static void put_here(const char *cpu) {
+    const float trait[CD_N_TRAIT] = {0};
+    const cd_model_prediction p = {.latency_s = 1, .median_s = 1, .low_s = 0.5, .high_s = 2, .rel_std = 0.3, .like_std = 0.3};
+    cd_here h = {.device = 0, .name = "mine", .cpu = cpu, .programs = 37, .widen = 1};
+    const cd_online_adapt_item item = cd_online_adapt_item_of(&p, true, trait, 2);
+    cdmpp_err err = {0};
+    cd_buf b = {0};
+    char *file;
+    size_t n;
+    assert_ok(cd_online_adapt_new(&h.adapt, &err));
+    assert_ok(cd_online_adapt_add(h.adapt, CD_HERE_ADAPTED, true, "t", &item, &err));
+    assert_ok(cd_file_read("m.cdmpp", 0, &file, &n, &err));
+    assert_ok(cd_here_add(file, n, &h, "", &b, &err));
+    assert_ok(cd_file_write(CD_DEFAULT_MODEL_HERE, b.p, b.n, &err));
+    cd_online_adapt_free(h.adapt);
+    cd_mem_free(file);
+    cd_buf_free(&b);
+}
+
+static const char *own_cpu(void) {
+    static cd_describe_name d;
+    cdmpp_err err = {0};
+    assert_ok(cd_describe_name_cpu("", NULL, &d, &err));
+    return d.says;
+}
+
+static bool is_here(void) {
+    cd_arena a = {0};
+    const char *path = cd_default_model_path(&a);
+    const bool is = path && !strcmp(path, CD_DEFAULT_MODEL_HERE);
+    cd_arena_free(&a);
+    return is;
+}
+
+TEST(that_of_this_processor) {
+    char what[CD_DEFAULT_MODEL_SAID];
+    cd_arena a = {0};
+    assert_false(is_here());
+    put_here(own_cpu());
+    assert_true(is_here());
+    assert_string_equal(cd_default_model_what(CD_DEFAULT_MODEL_HERE, what), "corrected by 37 programs measured on this machine");
+    const char *without = cd_default_model_plain(&a);
+    assert_true(!without || strcmp(without, CD_DEFAULT_MODEL_HERE) != 0);
+    setenv("CDMPP_DEFAULT_MODEL", "m.cdmpp", 1);
+    assert_string_equal(cd_default_model_path(&a), "m.cdmpp");
+    assert_string_equal(cd_default_model_what("m.cdmpp", what), "the default one");
+    unsetenv("CDMPP_DEFAULT_MODEL");
+    cd_arena_free(&a);
+}
+
+TEST(that_of_another_one_is_not_used_and_this_is_said) {
+    char what[CD_DEFAULT_MODEL_SAID];
+    put_here("Another Processor 9000");
+    assert_false(is_here());
+    assert_non_null(strstr(cd_default_model_what("m.cdmpp", what), "here.cdmpp is of another processor (Another Processor 9000) and is not used"));
+    assert_string_equal(cd_default_model_what(CD_DEFAULT_MODEL_HERE, what), "corrected by 37 programs measured on Another Processor 9000");
+    (void)unlink(CD_DEFAULT_MODEL_HERE);
+}
+
+/* The device that stands for the machine answers, whichever is most like the processor. */
+TEST(its_device_stands_for_the_machine) {
+    cdmpp_err err = {0};
+    cd_model *m;
+    cd_device_table *devices;
+    cd_diag diag = {0};
+    char yaml[600];
+    const char *name[] = {"granite-rapids", "zen4"}, *out;
+    cd_describe_match match;
+    put_here(own_cpu());
+    snprintf(yaml, sizeof yaml, "%s/configs/devices.yaml", from);
+    assert_ok(cd_device_table_load(yaml, &diag, &devices, &err));
+    assert_ok(cd_model_load(CD_DEFAULT_MODEL_HERE, &m, &err));
+    assert_ok(cd_default_model_device(CD_DEFAULT_MODEL_HERE, devices, name, 2, NULL, &out, &match, &err));
+    assert_string_equal(out, "zen4");
+    assert_true(match.exact);
+    assert_int_equal(cd_model_find_device(m, "mine", 4), 0);
+    cd_model_free(m);
+    cd_device_table_free(devices);
+    cd_diag_free(&diag);
+}
+
+TEST(without_memory_no_model_is_made_up) {
+    FAULT_SWEEP(f, 0) {
+        cd_arena a = {0};
+        const char *path = cd_default_model_path(&a);
+        f.st = path && !strcmp(path, CD_DEFAULT_MODEL_HERE) ? CDMPP_OK : CDMPP_ENOMEM;
+        cd_arena_free(&a);
+    }
+    (void)unlink(CD_DEFAULT_MODEL_HERE);
+}
+
+TESTS(setup, teardown, that_of_this_processor, that_of_another_one_is_not_used_and_this_is_said, its_device_stands_for_the_machine, without_memory_no_model_is_made_up)
