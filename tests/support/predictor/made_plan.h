@@ -131,6 +131,13 @@ static inline int down(void **state) {
     return 0;
 }
 
+/* A test that names processor 0 cannot run where the system does not allow that one. */
+static inline void mp_needs_processor_0(void) {
+    cd_affinity a;
+    cd_affinity_get(&a);
+    if (!(a.mask[0] & 1)) skip();
+}
+
 /* A plan for two processors cannot be opened where there is one. */
 static inline void mp_refused(const cdmpp_err *err) {
     if (cd_affinity_count() < 2) skip();

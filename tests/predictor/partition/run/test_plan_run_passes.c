@@ -344,6 +344,7 @@ static cdmpp_status refused(const mp *p, const cd_shard_plan *q, cdmpp_err *err)
 
 static void test_errors(void **state) {
     (void)state;
+    mp_needs_processor_0();
     mp p = chain(4, 6);
     cdmpp_err err = {0};
     double e;
