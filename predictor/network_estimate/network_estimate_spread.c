@@ -24,14 +24,14 @@ static double tasks_s(const cd_network_estimate_case *c, uint32_t place) {
 static double without_fit(const cd_network_estimate *e, cd_network_estimate_device *d) {
     const double spread = cd_network_cost_spread(e->models.costs);
     char times[CD_MODEL_SET_TIMES_OFF];
-    if (e->o->alone || cd_network_cost_find(e->models.costs, d->name, d->about)) return 0;
+    if (e->o->alone || (!d->other && cd_network_cost_find(e->models.costs, d->name, d->about))) return 0;
     if (!d->said_costs && isnan(spread))
         cd_log_put(e->o->log, CD_LOG_WARNING, "there is no fit of what a network costs on any device (" CD_NETWORK_COST_FILE "): "
                    "nothing is added for it");
     else if (!d->said_costs)
         cd_log_put(e->o->log, CD_LOG_WARNING, "a network on %s is taken to cost the sum of its operators: what the network adds to them was not measured there "
                    "(--fit-network-cost). Its time may be %s times shorter or longer; the interval allows for that",
-                   d->name, cd_model_set_times_off(spread, times));
+                   d->other ? "this machine" : d->name, cd_model_set_times_off(spread, times));
     d->said_costs = true;
     return isnan(spread) ? 0 : spread;
 }

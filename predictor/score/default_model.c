@@ -60,7 +60,11 @@ static bool find_corrected(const char *path, const char *const *name, size_t n, 
     bool found = false;
     cd_here_look(path, &a, &v);
     for (size_t i = 0; v && !found && i < n; i++)
-        if (!strcmp(name[i], text_of(v, "device", &a))) here->index = i, here->exact = found = true;
+        if (!strcmp(name[i], text_of(v, "device", &a))) {
+            here->corrected = !here->exact || here->index != i;
+            here->index = i;
+            here->exact = found = true;
+        }
     cd_arena_free(&a);
     return found;
 }

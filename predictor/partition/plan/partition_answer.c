@@ -179,7 +179,9 @@ static cdmpp_status model_of(cd_partition *p, uint32_t k, cdmpp_err *err) {
 static void without_fit(cd_partition *p, uint32_t k) {
     const cd_machine_device *d = &p->machine.device[k];
     const double spread = cd_network_cost_spread(p->models.costs);
-    if (!d->as || !cd_partition_needs_times(p->o) || cd_network_cost_find(p->models.costs, d->as, cd_model_set_device(&p->models, d->as))) return;
+    const bool other = p->models.other && d->as == p->host;
+    if (!d->as || !cd_partition_needs_times(p->o)) return;
+    if (!other && cd_network_cost_find(p->models.costs, d->as, cd_model_set_device(&p->models, d->as))) return;
     p->source[k].costs_spread = spread;
     cd_partition_say_costs(p, k);
 }
