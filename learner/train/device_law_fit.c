@@ -253,12 +253,14 @@ static cdmpp_status arrays(work *w, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static void small_trees(cd_config *c) {
+/* Where no member reads facts there are none, whatever the configuration says. */
+static void small_trees(cd_config *c, const cd_training_set *t) {
     c->train_objective = CD_OBJECTIVE_LOG_LATENCY;
     c->train_rounds = c->train_rounds < ROUNDS ? c->train_rounds : ROUNDS;
     c->train_max_depth = c->train_max_depth < DEPTH ? c->train_max_depth : DEPTH;
     c->train_eta = fmax(c->train_eta, 0.2);
     c->train_together = false;
+    if (!t->analytic) c->train_facts = CD_FACTS_USE_NONE;
 }
 
 static void finish(cd_device_law *l) {
@@ -271,7 +273,7 @@ static void finish(cd_device_law *l) {
 cdmpp_status cd_device_law_fit(const cd_training_set *t, cd_threads *pool, const double *kind_log_s, cd_model *m, cdmpp_err *err) {
     work w = {.t = t, .nthread = pool ? cd_threads_count(pool) : 1, .kind_log_s = kind_log_s, .m = m, .c = *t->c};
     if (t->n_device < 2) return CDMPP_OK;
-    small_trees(&w.c);
+    small_trees(&w.c, t);
     cdmpp_status st = arrays(&w, err);
     for (uint32_t k = 0; !st && k < t->n_device; k++)
         if (w.machine[k] == k) st = one_machine(&w, k, &m->law[t->device_is_gpu[k] ? CD_DEVICE_LAW_GPU : CD_DEVICE_LAW_CPU], err);

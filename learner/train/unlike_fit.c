@@ -189,6 +189,7 @@ static cdmpp_status left_out(work *w, int nthread, cd_trained_on *to, cdmpp_err 
     c.train_max_depth = c.train_max_depth < DEPTH ? c.train_max_depth : DEPTH;
     c.train_eta = fmax(c.train_eta, 0.2);
     c.train_together = false;
+    if (!w->t->analytic) c.train_facts = CD_FACTS_USE_NONE; /* no member reads them */
     uint32_t *program = CD_NEWN(&w->arena, uint32_t, w->t->d->n);
     double *log_s = CD_NEWN(&w->arena, double, w->t->d->n);
     if (w->arena.oom) return CD_FAIL(err, ENOMEM, "%zu programs", w->t->d->n);

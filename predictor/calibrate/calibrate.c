@@ -76,6 +76,8 @@ static cdmpp_status begin(run *r, cdmpp_err *err) {
     if (cd_model_here(r->model)) return CD_FAIL(err, EUSAGE, "%s is corrected for a machine already: calibrate from the model that it was made of", o->model);
     CD_TRY(open_devices(r, err));
     r->device = o->device;
+    if (r->device && cd_model_find_device(r->model, r->device, strlen(r->device)) < 0) /* before minutes are spent */
+        return cd_err_key(err, CD_FAIL(err, EMODEL, "%s has no device '%.60s'", o->model, r->device), "device");
     if (!r->device) CD_TRY(cd_default_model_host(o->model, r->model, NULL, &r->device, err));
     CD_TRY(describe(r, err));
     cd_host_info_read("", &h);

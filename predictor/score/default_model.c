@@ -53,13 +53,13 @@ cdmpp_status cd_default_model_missing(cdmpp_err *err) {
     return CD_FAIL(err, EUSAGE, "there is no cost model: --cost-model FILE names one; `make model` or an installation brings a default one");
 }
 
-/* The device that stands for the machine of a correction. */
+/* The device that stands for the machine of a correction, where that is this one. */
 static bool find_corrected(const char *path, const char *const *name, size_t n, cd_describe_match *here) {
     cd_arena a = {0};
     const cd_json *v;
     bool found = false;
     cd_here_look(path, &a, &v);
-    for (size_t i = 0; v && !found && i < n; i++)
+    for (size_t i = 0; v && is_of_here(v, &a) && !found && i < n; i++)
         if (!strcmp(name[i], text_of(v, "device", &a))) {
             here->corrected = !here->exact || here->index != i;
             here->index = i;

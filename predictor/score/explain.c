@@ -19,7 +19,8 @@ typedef struct {
     cd_batch_builder *gather;
     cd_program_facts facts;
     cd_rows rows;
-    uint32_t device;
+    cd_device_pick pick;
+    float trait[CD_N_TRAIT];    /* where the model has a correction */
     double flop;
 } work;
 
@@ -71,22 +72,21 @@ static cdmpp_status order(work *w, cdmpp_err *err) {
 /* Reads one record and builds its program as a scorer does, but keeps the program: its loop nest is printed later. */
 static cdmpp_status build(work *w, const cd_task_registry *tasks, const cd_predict_line *l, cd_explanation *e, cdmpp_err *err) {
     cd_record r;
-    cd_device_pick pick;
     CD_TRY(cd_record_read(&w->arena, l->text, l->len, &r, err));
     const cd_task *t = cd_task_registry_find(tasks, r.workload_key);
     if (!t)
         return cd_err_key(err, CD_FAIL(err, ENOTASK, "no task file defines %.*s", r.workload_key.n > 150 ? 150 : (int)r.workload_key.n,
                                        r.workload_key.p), "i[0][0]");
-    CD_TRY(cd_device_match_pick(w->which, r.target, l->source, &pick, err));
-    CD_TRY(compare_kind(w, t, &r, &pick, e, err));
+    CD_TRY(cd_device_match_pick(w->which, r.target, l->source, &w->pick, err));
+    CD_TRY(compare_kind(w, t, &r, &w->pick, e, err));
     CD_TRY(cd_program_build(w->program, t, &r, &w->rows, err));
     if (!w->rows.n_row) return CD_FAIL(err, EINVALID, "the program stores nothing");
     CD_TRY(order(w, err));
-    CD_TRY(cd_program_facts_fill(&w->facts, w->program, false, &pick, err));
-    w->device = pick.device;
+    CD_TRY(cd_program_facts_fill(&w->facts, w->program, false, &w->pick, err));
+    if (cd_model_here(w->m)) cd_online_adapt_traits(w->rows.row, w->rows.n_row, w->trait);
     w->flop = cd_task_flop(t);
     e->workload_key = cd_str_dup(&e->arena, r.workload_key);
-    e->device = cd_model_device(w->m, pick.device);
+    e->device = cd_model_device(w->m, w->pick.device);
     e->n_row = w->rows.n_row;
     e->n_leaf = w->rows.n_leaf;
     return e->workload_key ? CDMPP_OK : CD_FAIL(err, ENOMEM, "a workload key");
@@ -131,7 +131,7 @@ static bool in_group(size_t column, size_t g) {
 
 /* Rows of the program, as they are or changed; facts stay as they are. */
 static cdmpp_status gather(work *w, const cd_rows *r, cdmpp_err *err) {
-    CD_TRY(cd_batch_builder_add(w->gather, r, w->device, w->flop, err));
+    CD_TRY(cd_batch_builder_add(w->gather, r, w->pick.device, w->flop, err));
     return w->facts.scratch ? cd_batch_builder_add_facts(w->gather, w->facts.fact, w->facts.analytic, err) : CDMPP_OK;
 }
 
@@ -146,6 +146,12 @@ static cdmpp_status add_changed(work *w, size_t g, const float *middle, float *x
     r.row = x;
     r.leaf = x + n_row * CD_N_COL;
     return gather(w, &r, err);
+}
+
+/* As cd_scorer_finish does it. */
+static void correct(const work *w, const cd_explanation *e, cd_model_prediction *p) {
+    if (w->pick.unknown) cd_device_doubt_widen(&w->pick.doubt, p);
+    else (void)cd_here_apply(cd_model_here(w->m), w->pick.device, e->workload_key, w->trait, p);
 }
 
 /* The program is predicted once for each group, with the columns of that group set to the middle of their range in training. */
@@ -163,6 +169,7 @@ static cdmpp_status groups(work *w, cd_explanation *e, cdmpp_err *err) {
     const cd_program_view v = cd_batch_builder_view(w->gather);
     CD_TRY(cd_model_predict(w->m, w->scratch, &v, NULL, CD_EXPLAIN_GROUPS, pred, err));
     for (size_t g = 0; g < CD_EXPLAIN_GROUPS; g++) {
+        correct(w, e, &pred[g]); /* as the program itself, so that they differ by the group alone */
         e->group[g] = (cd_explain_group){.name = group_name[g], .latency_s = pred[g].latency_s};
         for (size_t c = 0; c < CD_N_COL; c++) e->group[g].n_col += in_group(c, g);
     }
@@ -170,7 +177,6 @@ static cdmpp_status groups(work *w, cd_explanation *e, cdmpp_err *err) {
 }
 
 static cdmpp_status shares(work *w, cd_explanation *e, cdmpp_err *err) {
-    float trait[CD_N_TRAIT] = {0};
     e->row_share = cd_arena_alloc(&e->arena, e->n_row, sizeof *e->row_share);
     e->leaf_share = cd_arena_alloc(&e->arena, e->n_leaf + 1, sizeof *e->leaf_share);
     if (!e->row_share || !e->leaf_share) return CD_FAIL(err, ENOMEM, "shares of %zu leaves", e->n_leaf);
@@ -178,8 +184,7 @@ static cdmpp_status shares(work *w, cd_explanation *e, cdmpp_err *err) {
     const cd_program_view v = cd_batch_builder_view(w->gather);
     CD_TRY(cd_model_predict(w->m, w->scratch, &v, NULL, 1, &e->pred, err));
     cd_model_mark_unlike(w->m, true, e->unlike.reason, &e->pred);
-    if (cd_model_here(w->m)) cd_online_adapt_traits(w->rows.row, w->rows.n_row, trait);
-    (void)cd_here_apply(cd_model_here(w->m), w->device, e->workload_key, trait, &e->pred);
+    correct(w, e, &e->pred);
     if (e->pred.reason & CD_UNLIKE_RANGE) cd_trained_on_add(&e->unlike, CD_UNLIKE_BIT_RANGE, "", 0);
     return cd_attribution_shares(w->m, &v, w->rows.leaf_row, e->row_share, e->leaf_share, err);
 }

@@ -65,7 +65,7 @@ cdmpp_status cd_scorer_new(const cd_model *m, const cd_task_registry *tasks, con
     s->max_rows = o->max_rows;
     s->traits = o->traits;
     s->launch = o->launch;
-    s->here = cd_model_here(m);
+    s->here = o->stands ? NULL : cd_model_here(m);
     s->sketch = o->sketch;
     s->slots = cd_model_slots(m);
     s->steps = cd_model_needs_steps(m);

@@ -149,7 +149,7 @@ uint32_t cd_main_profile_pool(const cd_main_profile *o) { return o->pool ? (uint
 const cd_device *cd_main_profile_pool_device(const cd_main_profile *o, int threads, cd_describe_entry *e) {
     cdmpp_err why = {0};
     if (cd_main_profile_pool(o) <= (o->trials > 1 ? (uint32_t)o->trials : 1)) return NULL;
-    if (cd_describe_cpu("", true, e, &why)) {
+    if (cd_describe_cores("", true, cd_main_profile_core(o), e, &why)) {
         cd_log_put(o->log, CD_LOG_WARNING, "random schedules are measured as they come, as this processor could not be described: %.150s", why.msg);
         return NULL;
     }

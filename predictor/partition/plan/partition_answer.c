@@ -127,6 +127,7 @@ static cdmpp_status stand_in(cd_partition *p, uint32_t k, cdmpp_err *err) {
     CD_TRY(vectors(p, k, &here, &there, err));
     p->source[k].scaled = other_kind;
     p->source[k].stands = by->device;
+    by->stands = true;
     take_doubt(&p->source[k], by, here, there);
     by->here = other_kind ? here : NULL;
     by->there = other_kind ? there : NULL;
@@ -141,6 +142,7 @@ static void guess(cd_partition *p, uint32_t k) {
     const int at = cd_model_find_device(p->by[k].model, p->by[k].device, strlen(p->by[k].device));
     s->guessed = true;
     s->stands = p->by[k].device;
+    p->by[k].stands = true;
     const bool both = at >= 0 && cd_model_set_vector(&p->models, p->by[k].model, (size_t)at, there);
     take_doubt(s, &p->by[k], both ? p->models.here : NULL, there);
     cd_partition_say_stand_in(p, k);

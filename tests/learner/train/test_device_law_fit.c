@@ -50,6 +50,20 @@ TEST(twice_as_slow_is_a_shift) {
 
 TEST(instruction_sets_of_a_machine_are_no_devices) { assert_int_equal(learned(one_machine, false).n, 0); }
 
+/* Networks read no facts whatever train.facts says, and the small trees of the law have none then. */
+TEST(networks_alone_have_a_law_without_facts) {
+    static const char *const set[] = {"model.members=[mlp]", "train.facts=prior", "fit.steps=20"};
+    cdmpp_err err = {0};
+    cd_config c;
+    cd_learner_result l;
+    configure(&c, two_machines);
+    for (size_t k = 0; k < sizeof set / sizeof *set; k++) assert_ok(cd_config_set(&c, set[k], &err));
+    assert_ok(cd_learner_run(&c, NULL, &(cd_learner_options){0}, &l, &err));
+    assert_int_equal(l.model->law[CD_DEVICE_LAW_CPU].n, 2);
+    cd_learner_result_free(&l);
+    cd_config_free(&c);
+}
+
 TEST(nothing_is_learned_of_what_nobody_describes) { assert_int_equal(learned(other_devices, false).n, 0); }
 
 /* Three programs of a task and one of another: both tasks count the same. */
@@ -96,5 +110,5 @@ TEST(memory_ends) {
     cd_config_free(&c);
 }
 
-TESTS(made_set_up, made_set_down, twice_as_slow_is_a_shift, instruction_sets_of_a_machine_are_no_devices, nothing_is_learned_of_what_nobody_describes, tasks_count_the_same,
+TESTS(made_set_up, made_set_down, twice_as_slow_is_a_shift, instruction_sets_of_a_machine_are_no_devices, networks_alone_have_a_law_without_facts, nothing_is_learned_of_what_nobody_describes, tasks_count_the_same,
       the_farthest_tenth_is_outside, memory_ends)

@@ -372,17 +372,29 @@ TEST(too_few_programs) {
 }
 
 /* ---- what is written, and what is refused ---- */
-static cdmpp_status run_some(double noise, bool force, size_t most, cd_buf *text, cdmpp_err *err) {
+static cdmpp_status run_on(const char *device, double noise, bool force, size_t most, cd_buf *text, cdmpp_err *err) {
     static cd_log log;
     made_clock c = {.each = 1, .noise = noise};
     const cd_calibrate_clock clock = {&c, made_now, made_measure};
-    const cd_calibrate_options o = {.model = model_path, .out = tmp_path(&dir, "here.cdmpp"), .records = log_path, .device = "zen4", .tasks = tasks, .target = "llvm -num-cores=1",
+    const cd_calibrate_options o = {.model = model_path, .out = tmp_path(&dir, "here.cdmpp"), .records = log_path, .device = device, .tasks = tasks, .target = "llvm -num-cores=1",
                                     .threads = 1, .seed = 1, .most = most, .limit_s = 59, .force = force, .json = true, .clock = &clock, .log = &log};
     if (!log.out) cd_log_init(&log, "", stderr), log.level = CD_LOG_ERROR;
     return cd_calibrate_run(&o, text, err);
 }
 
+static cdmpp_status run_some(double noise, bool force, size_t most, cd_buf *text, cdmpp_err *err) { return run_on("zen4", noise, force, most, text, err); }
 static cdmpp_status run(double noise, bool force, cd_buf *text, cdmpp_err *err) { return run_some(noise, force, 40, text, err); }
+
+/* A device that is described and not in the model is refused before anything is measured. */
+TEST(an_unknown_device_costs_no_time) {
+    cdmpp_err err = {0};
+    cd_buf text = {0};
+    (void)unlink(log_path);
+    assert_status(run_on("granite-rapids", 0, true, 40, &text, &err), CDMPP_EMODEL);
+    assert_int_not_equal(access(log_path, F_OK), 0);
+    assert_int_equal(text.n, 0);
+    cd_buf_free(&text);
+}
 
 TEST(what_is_no_better_is_refused) {
     cdmpp_err err = {0};
@@ -463,4 +475,4 @@ TEST(every_allocation_of_a_run_may_fail) {
 }
 
 TESTS(setup, teardown, the_order_is_of_features_and_the_same_again, no_draw_begins_late, the_time_is_kept, a_killed_run_goes_on, a_slower_machine_is_learned,
-      a_correction_is_judged_by_what_it_has_not_seen, a_scorer_corrects, held_out_programs_are_in_no_correction, too_few_programs, what_is_no_better_is_refused, a_noisy_machine_is_refused, every_allocation_may_fail, every_allocation_of_a_run_may_fail)
+      a_correction_is_judged_by_what_it_has_not_seen, a_scorer_corrects, held_out_programs_are_in_no_correction, too_few_programs, an_unknown_device_costs_no_time, what_is_no_better_is_refused, a_noisy_machine_is_refused, every_allocation_may_fail, every_allocation_of_a_run_may_fail)

@@ -115,11 +115,19 @@ TEST(its_device_stands_for_the_machine) {
     assert_true(match.exact);
     assert_int_equal(cd_model_find_device(m, "mine", 4), 0);
     cd_model_free(m);
+    put_here("Another Processor 9000"); /* which somebody names all the same: its device does not stand for this machine */
+    cd_describe_match plain_match;
+    const char *plain_out;
+    assert_ok(cd_default_model_device("m.cdmpp", devices, name, 2, NULL, &plain_out, &plain_match, &err));
+    assert_ok(cd_default_model_device(CD_DEFAULT_MODEL_HERE, devices, name, 2, NULL, &out, &match, &err));
+    assert_string_equal(out, plain_out);
+    assert_true(match.exact == plain_match.exact);
     cd_device_table_free(devices);
     cd_diag_free(&diag);
 }
 
 TEST(without_memory_no_model_is_made_up) {
+    put_here(own_cpu());
     FAULT_SWEEP(f, 0) {
         cd_arena a = {0};
         const char *path = cd_default_model_path(&a);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/text/text.h"
+#include "made_here.h"
 #include "made_model.h"
 
 /* Two products, the second with 5^3 times the work of the first, which it reads. */
@@ -168,6 +169,50 @@ static void refuses(void **state) {
     cd_explain_free(&e);
 }
 
+static double scored(const cd_model *m, const cd_device_match_options *which, cd_model_prediction *out) {
+    cdmpp_err err = {0};
+    cd_scorer *s;
+    cd_scored o;
+    assert_ok(cd_scorer_new(m, tasks, &(cd_scorer_options){.which = *which}, &s, &err));
+    assert_ok(cd_scorer_run(s, &(cd_predict_line){two, strlen(two), "x.json", 7}, 1, &o, &err));
+    assert_ok(o.st);
+    *out = o.pred;
+    cd_scorer_free(s);
+    return out->latency_s;
+}
+
+/* Of a corrected model, and of a device that it does not know: the prediction is the one that it gives for the record, and groups are corrected like it. */
+static void explains_what_is_answered(void **state) {
+    (void)state;
+    static const char yaml[] = "- {name: one, kind: cpu, clock_mhz: 3000, cores: 4}\n- {name: two, kind: cpu, clock_mhz: 3000, cores: 64}\n"
+                               "- {name: three, kind: cpu, clock_mhz: 3000, cores: 5}\n";
+    const cd_predict_line l = {two, strlen(two), "x.json", 7};
+    cdmpp_err err = {0};
+    cd_diag diag = {0};
+    cd_device_table *devices;
+    cd_model *here;
+    cd_explanation e, plain;
+    cd_model_prediction want;
+    assert_ok(cd_device_table_load(tmp_put(&dir, "devices.yaml", yaml, strlen(yaml)), &diag, &devices, &err));
+    assert_ok(made_here(tmp_path(&dir, "m.cdmpp"), 0, 4, &here, &err));
+    for (int k = 0; k < 2; k++) {
+        const cd_device_match_options which = {.device = k ? "three" : "one", .nearest = true, .devices = devices};
+        assert_ok(cd_explain(here, tasks, &which, &l, &e, &err));
+        assert_ok(cd_explain(model, tasks, &which, &l, &plain, &err));
+        assert_close(e.pred.latency_s, scored(here, &which, &want), 1e-12, 0);
+        assert_close(e.pred.low_s, want.low_s, 1e-12, 0);
+        assert_close(e.pred.high_s, want.high_s, 1e-12, 0);
+        assert_true(k ? e.pred.latency_s == plain.pred.latency_s : e.pred.latency_s > 1.2 * plain.pred.latency_s);
+        for (size_t g = 0; g < CD_EXPLAIN_GROUPS; g++)
+            assert_true(k ? e.group[g].latency_s == plain.group[g].latency_s : e.group[g].latency_s > 1.2 * plain.group[g].latency_s);
+        cd_explain_free(&plain);
+        cd_explain_free(&e);
+    }
+    cd_model_free(here);
+    cd_device_table_free(devices);
+    cd_diag_free(&diag);
+}
+
 /* The k-th allocation fails, for k spread over all of them. */
 static void memory_runs_out(void **state) {
     (void)state;
@@ -183,4 +228,4 @@ static void memory_runs_out(void **state) {
     }
 }
 
-TESTS(setup, teardown, parts_sum_to_the_prediction, the_larger_nest_has_more, shows, json_reads_back, refuses, memory_runs_out)
+TESTS(setup, teardown, parts_sum_to_the_prediction, the_larger_nest_has_more, shows, json_reads_back, refuses, explains_what_is_answered, memory_runs_out)
