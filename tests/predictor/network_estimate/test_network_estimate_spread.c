@@ -14,7 +14,8 @@ static const char descriptions[] =
     "- {name: zen5-avx512, kind: cpu, clock_mhz: 4100, cores: 1, lanes: 32, simd_bits: 512, bandwidth_gb_s: 64, warp: 1}\n"
     "- {name: swift, kind: cpu, clock_mhz: 4100, cores: 1, lanes: 64, simd_bits: 256, bandwidth_gb_s: 600, warp: 1}\n"
     "- {name: board, kind: gpu, clock_mhz: 1000, cores: 50, lanes: 64, bandwidth_gb_s: 400, fp32_gflops: 6400, warp: 32}\n";
-static const char costs[] = "- {devices: [elsewhere], lift: 1.2, call_s: 0, networks: 5, spread: 0.3, source: \"made up\"}\n";
+static const char costs[] = "- {devices: [elsewhere], lift: 1.2, call_s: 0, networks: 5, spread: 0.3, source: \"made up\"}\n"
+                            "- {devices: [zen5-avx512], lift: 1.5, call_s: 0, networks: 5, spread: 0.1, source: \"made up\"}\n";
 
 static cdmpp_err err;
 static tmp_dir dir;
@@ -23,6 +24,7 @@ static size_t n_said;
 static cd_log lg;
 static cd_network_estimate_options o;
 static cd_network_estimate e;
+static bool other; /* the device only stands for this machine */
 
 static int set_up(void **state) {
     (void)state;
@@ -48,6 +50,7 @@ static const cd_network_estimate_case *estimate(const char *device, bool alone) 
     o.cache = "", o.trials = 2, o.jobs = 1, o.alone = alone, o.log = &lg;
     e = (cd_network_estimate){0};
     assert_ok(cd_network_estimate_open(&o, &e, &err));
+    e.device[0].other = other;
     assert_ok(cd_network_estimate_run(&e, &err));
     (void)fclose(f);
     return e.item;
@@ -105,6 +108,24 @@ TEST(without_a_fit_of_the_device) {
     assert_close(a.interval[0], b.interval[0], 1e-12, 0);
     assert_true(log(b.interval[0] / b.interval[1]) > s * z(o.level) && log(b.interval[2] / b.interval[0]) > s * z(o.level));
     assert_non_null(strstr(said, "a network on zen5-avx2 is taken to cost the sum of its operators"));
+    end();
+}
+
+/* A device that stands for this machine has a fit of its own networks, which says nothing about those here: none is taken, and that is said. */
+TEST(without_the_fit_of_what_stands_for_the_machine) {
+    const kept alone = keep(estimate("zen5-avx512", true));
+    end();
+    const kept fitted = keep(estimate("zen5-avx512", false));
+    assert_true(fitted.interval[0] > 1.01 * alone.interval[0]);
+    assert_true(e.item->spread[0] == 0 && !strstr(said, "is taken to cost the sum of its operators"));
+    end();
+    other = true;
+    const cd_network_estimate_case *c = estimate("zen5-avx512", false);
+    other = false;
+    const kept b = keep(c);
+    assert_close(b.interval[0], alone.interval[0], 1e-12, 0);
+    assert_close(c->spread[0], cd_network_cost_spread(e.models.costs), 1e-12, 0);
+    assert_non_null(strstr(said, "a network on this machine is taken to cost the sum of its operators"));
     end();
 }
 
@@ -188,4 +209,4 @@ TEST(a_device_of_another_kind_stands_for_it) {
     end();
 }
 
-TESTS(set_up, tear_down, without_a_fit_of_the_device, the_shift_stays_in_the_sum, the_peaks_of_a_stand_in_bound_nothing, another_device_stands_for_it, a_device_of_another_kind_stands_for_it)
+TESTS(set_up, tear_down, without_a_fit_of_the_device, without_the_fit_of_what_stands_for_the_machine, the_shift_stays_in_the_sum, the_peaks_of_a_stand_in_bound_nothing, another_device_stands_for_it, a_device_of_another_kind_stands_for_it)

@@ -113,6 +113,9 @@ TEST(its_device_stands_for_the_machine) {
     assert_ok(cd_default_model_device(CD_DEFAULT_MODEL_HERE, devices, name, 2, NULL, &out, &match, &err));
     assert_string_equal(out, "zen4");
     assert_true(match.exact);
+    cd_describe_match own;
+    assert_ok(cd_describe_match_host("", devices, name, 2, &own, &err));
+    assert_int_equal(match.corrected, !own.exact || own.index != match.index); /* is zen4 this processor itself? */
     assert_int_equal(cd_model_find_device(m, "mine", 4), 0);
     cd_model_free(m);
     put_here("Another Processor 9000"); /* which somebody names all the same: its device does not stand for this machine */
