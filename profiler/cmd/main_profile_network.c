@@ -161,9 +161,10 @@ const cd_device *cd_main_profile_pool_device(const cd_main_profile *o, int threa
 static cdmpp_status make_programs(cd_main_profile *o, const cd_hardware *hw, cd_measure *m, cd_network_programs *x, cdmpp_err *err) {
     const cd_network_source s = source_of(o);
     cd_describe_entry here;
+    cd_describe_namer namer = {.core = cd_main_profile_core(o)};
     const cd_program_select_options po = {.log = o->operand.v, .n_log = o->operand.n, .trials = (uint32_t)o->trials, .pool = cd_main_profile_pool(o),
                                           .device = cd_main_profile_pool_device(o, (int)hw->num_cores, &here), .seed = (uint64_t)o->seed, .target = target_of(o),
-                                          .hardware = *hw, .threads = (int)hw->num_cores, .measure = m, .stop = o->stop};
+                                          .hardware = *hw, .threads = (int)hw->num_cores, .measure = m, .namer = &namer, .stop = o->stop};
     const cd_record_listener l = cd_main_profile_listener(o);
     cd_fusion_rules rules = {0};
     cdmpp_status st = o->fusion_rules ? cd_fusion_rules_read(o->fusion_rules, &rules, err) : CDMPP_OK;

@@ -180,6 +180,10 @@ static cdmpp_status hello(pool *p, size_t k, const cd_json *m, cdmpp_err *err) {
         return fail(p, k, "speaks another version of the protocol", err);
     case CD_REMOTE_HELLO: break;
     }
+    if (!cd_remote_hello_suits(&l->about, &p->p)) {
+        l->failures = p->p.max_failures;
+        return fail(p, k, CD_REMOTE_OTHER_CORES, err);
+    }
     l->state = CD_REMOTE_CONNECTION_IDLE;
     if (!p->setup[0]) return CDMPP_OK;
     cd_buf_puts(&l->out, "{\"setup\":");
@@ -372,7 +376,7 @@ cdmpp_status cd_remote_run(const cd_remote_host *host, size_t n_host, const cd_r
     } else {
         const cd_remote_policy q = {policy->lease_s > 0 ? policy->lease_s : 120, policy->start_s > 0 ? policy->start_s : 60, policy->silence_s > 0 ? policy->silence_s : 30,
                                     policy->retry_s > 0 ? policy->retry_s : 0.5, policy->max_failures ? policy->max_failures : 4,
-                                    policy->max_attempts ? policy->max_attempts : 3};
+                                    policy->max_attempts ? policy->max_attempts : 3, policy->core};
         *p = (pool){.p = q, .link = link, .n_link = n_host, .job = jobs, .record = record, .n = n, .setup = setup ? setup : "", .w = w};
         for (size_t k = 0; k < n_host; k++) link[k] = (cd_remote_connection){.host = &host[k], .fd = -1, .err_fd = -1};
         st = run(p, err);

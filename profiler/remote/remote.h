@@ -64,6 +64,7 @@ typedef struct cd_remote_about {
     char model[96];             /* its name in records: -model= of a target */
     char isa[16];               /* of CD_ISAS, the most that it has; never "native" */
     int cpus;                   /* processors that programs may use */
+    char core[16];              /* the type of cores that it measures on, of CD_CORE_TYPES; "": any */
 } cd_remote_about;
 
 /* ---- the pool ---- */
@@ -79,6 +80,7 @@ typedef struct cd_remote_policy {
     double retry_s;             /* before the first new start, doubled with each failure up to 64 times; 0: 0.5 */
     unsigned max_failures;      /* 0: 4 */
     unsigned max_attempts;      /* 0: 3 */
+    const char *core;           /* workers that do not measure on this type of cores are no use; NULL: any will do */
 } cd_remote_policy;
 
 typedef struct cd_remote_answer {

@@ -21,6 +21,7 @@ void cd_remote_hello_put(cd_buf *b, const cd_remote_about *a) {
     if (a->model[0]) cd_json_write_member_str(&w, "model", a->model);
     if (a->isa[0]) cd_json_write_member_str(&w, "isa", a->isa);
     if (a->cpus > 0) cd_json_write_member_int(&w, "cpus", a->cpus);
+    if (a->core[0]) cd_json_write_member_str(&w, "core_type", a->core);
     cd_json_write_close(&w, '}');
     cd_buf_puts(b, "\n");
 }
@@ -46,11 +47,14 @@ cd_remote_greeting cd_remote_hello_read(const cd_json *m, cd_remote_about *out) 
     take_text(m, "device", out->device, sizeof out->device);
     take_text(m, "model", out->model, sizeof out->model);
     take_text(m, "isa", out->isa, sizeof out->isa);
+    take_text(m, "core_type", out->core, sizeof out->core);
     if (!is_name(out->model)) out->model[0] = 0;
     if (cd_enum_names_find(CD_ISAS, (cd_str){out->isa, strlen(out->isa)}) <= CD_ISA_NATIVE) out->isa[0] = 0; /* "native" says nothing */
     if (cpus && !cd_json_int(cpus, 1, 1 << 16, &n, NULL)) out->cpus = (int)n;
     return CD_REMOTE_HELLO;
 }
+
+bool cd_remote_hello_suits(const cd_remote_about *a, const cd_remote_policy *p) { return !p->core || !strcmp(a->core, p->core); }
 
 /* ---- asking ---- */
 typedef struct {
@@ -98,6 +102,7 @@ cdmpp_status cd_remote_ask(const cd_remote_host *host, const cd_remote_policy *p
     asked q = {.link = {.host = host, .fd = -1, .err_fd = -1}, .out = out};
     cdmpp_status st = cd_remote_connection_start(&q.link, cd_clock_wall(), err);
     if (!st) st = wait_for(&q, p->start_s > 0 ? p->start_s : START_S, stop, err);
+    if (!st && !cd_remote_hello_suits(out, p)) st = CD_FAIL(err, EBACKEND, "%.60s " CD_REMOTE_OTHER_CORES, host->name);
     cd_remote_connection_kill(&q.link);
     cd_buf_free(&q.link.in);
     cd_buf_free(&q.link.out);

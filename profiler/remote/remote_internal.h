@@ -45,6 +45,9 @@ typedef enum cd_remote_greeting { CD_REMOTE_NO_HELLO, CD_REMOTE_OTHER_PROTOCOL, 
 void cd_remote_hello_put(cd_buf *b, const cd_remote_about *a);
 /* What a message is (NULL: none), and what it says; what it says wrong it does not say. */
 cd_remote_greeting cd_remote_hello_read(const cd_json *m, cd_remote_about *out);
+/* Does it measure on the cores that were asked for? A transport may have lost the word that says so. */
+bool cd_remote_hello_suits(const cd_remote_about *a, const cd_remote_policy *p);
+#define CD_REMOTE_OTHER_CORES "does not measure on the type of cores that was asked for: it is too old, or --transport does not hand its words on (shift 2; exec cdmpp-profile --worker \"$@\")"
 
 /* ---- what both ways of sending records share (remote_job.c) ---- */
 enum { CD_REMOTE_WORDS = 16 };  /* of a worker's command line */

@@ -25,10 +25,11 @@ cdmpp_status cd_remote_measure_open(const cd_remote_measure_options *o, cd_remot
     cd_remote_measure *m = cd_mem_zalloc(1, sizeof *m);
     if (!m) return CD_FAIL(err, ENOMEM, "hosts");
     m->o = *o;
+    m->o.policy.core = o->core;
     const cd_remote_way way = {o->host, o->n_host, o->port, o->transport, &m->o.measure, o->threads, o->core};
     cdmpp_status st = o->n_host ? CDMPP_OK : CD_FAIL(err, EUSAGE, "no host is named");
     if (!st) st = cd_remote_way_hosts(&m->arena, &way, &m->host, err);
-    if (!st) st = cd_remote_ask(&m->host[0], &o->policy, o->measure.stop, &m->about, err);
+    if (!st) st = cd_remote_ask(&m->host[0], &m->o.policy, o->measure.stop, &m->about, err);
     if (st) cd_remote_measure_close(m);
     else *out = m;
     return st;
@@ -90,7 +91,7 @@ static cdmpp_status go(run *r, cdmpp_err *err) {
     if (!line) return CD_FAIL(err, ENOMEM, "%zu jobs", j->n);
     for (size_t i = 0; i < j->n; i++) CD_TRY(cd_remote_line(&r->arena, &j->job[i]->record, &line[i], err));
     CD_TRY(cd_remote_setup_put(&r->setup, j->tasks, j->check, err));
-    return cd_remote_run(r->m->host, j->one ? 1 : o->n_host, &o->policy, line, j->n, r->setup.p, &w, err);
+    return cd_remote_run(r->m->host, j->one ? 1 : o->n_host, &r->m->o.policy, line, j->n, r->setup.p, &w, err);
 }
 
 cdmpp_status cd_remote_measure_run(cd_remote_measure *m, const cd_remote_measure_jobs *j, cdmpp_err *err) {

@@ -126,7 +126,7 @@ static cdmpp_status send_all(run *r, cdmpp_err *err) {
     const cd_remote_records_options *o = r->o;
     const cd_remote_way way = {o->host, o->n_host, o->port, o->transport, &o->measure, o->threads, o->core};
     const cd_remote_watch w = {on_answer, on_event, r, o->measure.stop};
-    const cd_remote_policy p = {.lease_s = o->lease_s};
+    const cd_remote_policy p = {.lease_s = o->lease_s, .core = o->core};
     cd_remote_host *host;
     CD_TRY(cd_remote_way_hosts(&r->arena, &way, &host, err));
     CD_TRY(cd_remote_setup_put(&r->setup, r->maker->tasks, r->maker->reference, err));

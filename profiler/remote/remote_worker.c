@@ -71,6 +71,7 @@ static void describe(const char *core, cd_remote_about *a) {
     snprintf(a->device, sizeof a->device, "%s", h.cpu);
     snprintf(a->model, sizeof a->model, "%s", name ? name : "");
     snprintf(a->isa, sizeof a->isa, "%s", isa[cd_isa_here()]);
+    snprintf(a->core, sizeof a->core, "%s", core ? core : "");
     a->cpus = cd_affinity_count();
 }
 

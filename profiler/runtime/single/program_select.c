@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profiler/describe/describe.h"
 #include "profiler/runtime/single/single_internal.h"
 
 enum { BATCH = 32, TRIALS = 4 };
@@ -316,6 +317,7 @@ cdmpp_status cd_program_select_estimate(const cd_workload *w, const cd_program_s
 
 cdmpp_status cd_program_select_run(const cd_workload *w, const cd_program_select_options *o, cd_program_select **out, cdmpp_err *err) {
     selector p = {.w = w, .o = o, .maker = {.tasks = w->tasks, .target = o->target, .dialect = -1, .reference = o->reference}};
+    if (o->namer) p.maker.device = cd_describe_namer_ask, p.maker.ctx = o->namer;
     p.out = cd_mem_zalloc(1, sizeof *p.out);
     if (!p.out) return CD_FAIL(err, ENOMEM, "programs");
     const cdmpp_status st = run(&p, err);

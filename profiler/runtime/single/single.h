@@ -146,6 +146,7 @@ typedef struct cd_program_select_options {
     cd_hardware hardware;
     int threads;                /* of a program; 0: the measurer's */
     CD_KEEP cd_measure *measure;
+    CD_KEEP struct cd_describe_namer *namer; /* names this machine in records of targets without -model=; NULL: they stay without */
     const volatile sig_atomic_t *stop;
 } cd_program_select_options;
 

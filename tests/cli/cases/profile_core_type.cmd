@@ -16,6 +16,10 @@ done
 echo "--- a board is told"
 cdmpp-tune --network matmul --input-size 16 --core-type little --host b --transport 'echo "$@" >&2; exit 1' --out b.json; echo "status $?"
 cdmpp-profile records --tasks t.json --core-type smt-busy --host b --transport 'echo "$@" >words; exit 1' --out b.json d.json >out 2>err; cat words
+echo "--- a transport that loses the word"
+cdmpp-profile records --tasks t.json --core-type little --host b --transport 'exec cdmpp-profile --worker' --out lost.json d.json >out 2>err; echo "status $?"
+grep -o "does not measure on the type of cores that was asked for" err | head -n 1; cat lost.json
+cdmpp-tune --network matmul --input-size 16 --threads 1 --core-type little --host b --transport 'exec cdmpp-profile --worker' --out lost2.json 2>&1 | grep -o "does not measure on the type of cores that was asked for"
 echo "--- what does not go together"
 cdmpp-profile records --tasks t.json --core-type big --dry-run d.json; echo "status $?"
 cdmpp-profile records --tasks t.json --core-type fast --out x.json d.json; echo "status $?"

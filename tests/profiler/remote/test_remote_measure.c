@@ -91,7 +91,7 @@ static cd_remote_greeting hello(const char *text, cd_remote_about *a) {
 }
 
 TEST(what_a_hello_says) {
-    cd_remote_about a = {.device = "A \"chip\"", .model = "chip-a", .isa = "avx2", .cpus = 12}, b;
+    cd_remote_about a = {.device = "A \"chip\"", .model = "chip-a", .isa = "avx2", .cpus = 12, .core = "little"}, b;
     cd_buf text = {0};
     cd_remote_hello_put(&text, &a);
     assert_int_equal(hello(text.p, &b), CD_REMOTE_HELLO);
@@ -99,12 +99,15 @@ TEST(what_a_hello_says) {
     assert_string_equal(b.model, a.model);
     assert_string_equal(b.isa, a.isa);
     assert_int_equal(b.cpus, 12);
+    assert_string_equal(b.core, "little");
+    assert_true(cd_remote_hello_suits(&b, &(cd_remote_policy){0}) && cd_remote_hello_suits(&b, &(cd_remote_policy){.core = "little"}));
+    assert_false(cd_remote_hello_suits(&b, &(cd_remote_policy){.core = "big"}));
     cd_buf_free(&text);
     /* what cannot be is not said: a name of two words, instructions of nobody or of "whatever I am", a number of processors that is none */
     assert_int_equal(hello("{\"hello\":\"cdmpp-worker\",\"protocol\":1,\"device\":\"d\",\"model\":\"a b\",\"isa\":\"native\",\"cpus\":0}", &b), CD_REMOTE_HELLO);
     assert_true(!b.model[0] && !b.isa[0] && !b.cpus);
     assert_int_equal(hello("{\"hello\":\"cdmpp-worker\",\"protocol\":1,\"model\":7,\"isa\":\"mips\",\"cpus\":\"4\"}", &b), CD_REMOTE_HELLO);
-    assert_true(!b.device[0] && !b.model[0] && !b.isa[0] && !b.cpus);
+    assert_true(!b.device[0] && !b.model[0] && !b.isa[0] && !b.cpus && !b.core[0]);
     assert_int_equal(hello("{\"hello\":\"cdmpp-worker\",\"protocol\":2}", &b), CD_REMOTE_OTHER_PROTOCOL);
     assert_int_equal(hello("{\"hello\":\"world\",\"protocol\":1}", &b), CD_REMOTE_NO_HELLO);
 }

@@ -10,7 +10,7 @@
 
 #define TASKS "examples/zen5/zen5.tasks.json.xz"
 #define LOG "examples/zen5/held_out.json"
-#define WORKER "echo '{\"hello\":\"cdmpp-worker\",\"protocol\":1,\"version\":\"x\",\"device\":\"sh\"}'; " \
+#define WORKER "echo '{\"hello\":\"cdmpp-worker\",\"protocol\":1,\"version\":\"x\",\"device\":\"sh\",\"core_type\":\"little\"}'; " \
                "while read -r l; do case $l in *lease*) n=${l#*:}; n=${n%%,*}; echo \"{\\\"lease\\\":$n,"
 #define DONE "}\";; esac; done"
 #define COSTS "\\\"costs\\\":[0.5,0.25],\\\"total_s\\\":1,\\\"timestamp\\\":1700000000"
