@@ -5,7 +5,7 @@
 
 static cd_program_select_options options_of(const cd_kernel_executor *x) {
     return (cd_program_select_options){.trials = x->trials ? x->trials : 8, .pool = x->pool, .device = x->device, .seed = x->seed, .target = x->target, .hardware = x->hardware,
-                                          .threads = x->threads, .measure = x->measure, .stop = x->stop};
+                                       .threads = x->threads, .measure = x->measure, .stop = x->stop};
 }
 
 cdmpp_status cd_kernel_executor_estimate(const cd_kernel_executor *x, const cd_workload *w, double *analytic, cdmpp_err *err) {

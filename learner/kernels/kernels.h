@@ -13,8 +13,8 @@
  *   (2) one draw in five of those around the networks' own sizes is held out: it is in no training and does not say where to sample. Sampling
  *       ends when `within` of the held out times (20 at least) are predicted to +-`target`, or the budget is spent;
  *   (3) where to sample is said by five-fold cross-validation of the others, draws near to each other in one fold: where the error times the seconds that
- *       kernels of the type take in the networks is the largest. Of a type with too few
- *       draws to tell, more are drawn around the networks' own sizes; none of these is held out. Before the first training each type has some draws;
+ *       kernels of the type take in the networks is the largest. Before the first training each type has some draws. Of a type with too few draws to
+ *       tell, more are drawn around the networks' own sizes; none of these is held out;
  *   (4) samples are lines of a file that only grows. A run that was killed goes on with the same command.
  * One thread. Seconds. */
 #ifndef CD_KERNELS_H
