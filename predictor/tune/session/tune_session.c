@@ -23,8 +23,8 @@ cdmpp_status cd_tune_session_open_board(const cd_tune_session_options *o, const 
     const cd_remote_about *a = cd_remote_measure_about(m);
     const char *name = cd_remote_measure_name(m);
     if (!a->cpus && !o->threads) {
-        cd_remote_measure_close(m);
-        return CD_FAIL(err, EUSAGE, "--threads is missing: %.60s does not say how many processors it has", name);
+        const cdmpp_status st = CD_FAIL(err, EUSAGE, "--threads is missing: %.60s does not say how many processors it has", name); /* before the name goes */
+        return cd_remote_measure_close(m), st;
     }
     cd_log_put(o->log, CD_LOG_INFO, "%s measures: %s, %s, instructions: %s", name, a->device[0] ? a->device : "a device that it does not name",
                a->model[0] ? a->model : "without a name for records", o->isa && o->isa[0] ? o->isa : a->isa[0] ? a->isa : "its own");
