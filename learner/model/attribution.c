@@ -99,7 +99,10 @@ static cdmpp_status each_member(share *s, const double *weight, cdmpp_err *err) 
 /* One block for three arrays, of which split_rows uses part of the first as scratch. */
 cdmpp_status cd_attribution_shares(const cd_model *m, const cd_program_view *v, const int32_t *leaf_row, double *row, double *leaf,
                              cdmpp_err *err) {
-    share s = {.m = m, .v = v, .leaf_row = leaf_row, .n_row = (size_t)(v->row_ptr[1] - v->row_ptr[0]), .row = row, .leaf = leaf};
+    const uint32_t device = cd_model_stands_for(m, v->device[0]);
+    cd_program_view of = *v;
+    of.device = &device;
+    share s = {.m = m, .v = &of, .leaf_row = leaf_row, .n_row = (size_t)(v->row_ptr[1] - v->row_ptr[0]), .row = row, .leaf = leaf};
     const cd_calibration_info info = m->calib ? cd_calibration_info_of(m->calib) : (cd_calibration_info){0};
     if (v->leaf_ptr) s.n_leaf = (size_t)(v->leaf_ptr[1] - v->leaf_ptr[0]);
     if (!s.n_row || !s.n_leaf || v->device[0] >= m->n_device) return CD_FAIL(err, EMODEL, "expected a program with rows and leaves");

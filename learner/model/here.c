@@ -9,23 +9,59 @@
 enum { MAX_HEADER = 64 << 20 };
 
 const cd_here *cd_model_here(const cd_model *m) { return m->here; }
+uint32_t cd_model_stands_for(const cd_model *m, uint32_t i) { return m->here && i == m->here->device ? m->here->stands : i; }
 
 /* ---- applied ---- */
-/* Both ends move away from the median by the same factor on the logarithm. Median and answer stay, and the answer stays inside: it may lie at the lower end,
- * so that nothing can be measured by its distance from there. What the model expects of its error moves with the ends. */
-static void widen(cd_model_prediction *p, double factor) {
+/* Both ends move away from the median by the same factor on the logarithm. The median stays, and the answer stays inside: it may lie at the lower end,
+ * so that nothing can be measured by its distance from there. That distance goes with the square of what the model expects of its error (calibration.h),
+ * which moves with the ends: it shrinks where less is unknown, and never grows. */
+static void widen_ends(cd_model_prediction *p, double factor) {
+    p->latency_s = p->median_s * pow(p->latency_s / p->median_s, fmin(1, factor * factor));
     if (isnan(p->low_s)) return;
     p->low_s = fmin(p->median_s * pow(p->low_s / p->median_s, factor), p->latency_s);
     p->high_s = fmax(p->median_s * pow(p->high_s / p->median_s, factor), p->latency_s);
     p->rel_std *= factor;
 }
 
-bool cd_here_apply(const cd_here *h, uint32_t device, const char *task, const float trait[CD_N_TRAIT], cd_model_prediction *p) {
-    if (!h || !h->adapt || device != h->device) return false;
-    if (!cd_online_adapt_apply(h->adapt, CD_HERE_ADAPTED, task, trait, p)) return false;
-    widen(p, h->widen);
+void cd_here_move(double off, double widen, cd_model_prediction *p) {
+    const double times = exp(off);
+    p->latency_s *= times;
+    p->median_s *= times;
+    p->low_s *= times;
+    p->high_s *= times;
+    widen_ends(p, widen);
     p->like_std = p->rel_std; /* what measured programs of another device may correct next */
-    return true;
+}
+
+size_t cd_here_width(const cd_model *m) { return cd_tree_input_width(CD_TREE_INPUT_PROGRAM) + (cd_model_needs_facts(m) ? CD_N_FACTS_COL : 0) + 1; }
+
+/* The device is always the same one. */
+void cd_here_see(const cd_model *m, const cd_program_view *v, size_t p, const cd_model_prediction *answer, float *x) {
+    const size_t n_row = (size_t)(v->row_ptr[p + 1] - v->row_ptr[p]);
+    *x++ = (float)log(answer->median_s);
+    if (cd_model_needs_facts(m)) {
+        cd_facts_input_fill(v, p, x);
+        x += CD_N_FACTS_COL;
+    }
+    cd_tree_input_fill(CD_TREE_INPUT_PROGRAM, v->row + v->row_ptr[p] * CD_N_COL, n_row, 0, x);
+}
+
+cdmpp_status cd_here_off(const cd_here_trees *t, const float *x, size_t width, double *off, cdmpp_err *err) {
+    float score;
+    CD_TRY(cd_xgb_predict(t->gbt, x, 1, width, &score, err));
+    *off = t->bias + (double)score;
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_here_apply(const cd_model *m, const cd_program_view *v, size_t p, cd_model_prediction *answer, cdmpp_err *err) {
+    const cd_here *h = m->here;
+    float x[CD_HERE_WIDTH];
+    double off;
+    if (!h || !h->trees.gbt || v->device[p] != h->device) return CDMPP_OK;
+    cd_here_see(m, v, p, answer, x);
+    CD_TRY(cd_here_off(&h->trees, x, cd_here_width(m), &off, err));
+    cd_here_move(off, h->widen, answer);
+    return CDMPP_OK;
 }
 
 double cd_here_beyond(const cd_model_prediction *p, double measured_s) {
@@ -35,7 +71,7 @@ double cd_here_beyond(const cd_model_prediction *p, double measured_s) {
 
 /* ---- written ---- */
 /* The last '}' of the header opens again for one more member. */
-static void put(const cd_here *h, const char *device, const char *more, cd_str header, cd_buf *out) {
+static void put(const cd_here *h, const char *device, const char *more, cd_str header, size_t at, cd_buf *out) {
     size_t n = header.n;
     while (n && header.p[n - 1] != '}') n--;
     cd_buf_put(out, header.p, n ? n - 1 : 0);
@@ -45,9 +81,7 @@ static void put(const cd_here *h, const char *device, const char *more, cd_str h
     cd_buf_put_json_str(out, h->name, strlen(h->name));
     cd_buf_puts(out, ",\"cpu\":");
     cd_buf_put_json_str(out, h->cpu, strlen(h->cpu));
-    cd_buf_putf(out, ",\"programs\":%u,\"widen\":%.17g,%s%s\"adapt\":", h->programs, h->widen, more, more[0] ? "," : "");
-    cd_online_adapt_write(h->adapt, "", out);
-    cd_buf_puts(out, "}}");
+    cd_buf_putf(out, ",\"programs\":%u,\"widen\":%.17g,%s%s\"bias\":%.17g,\"at\":%zu}}", h->programs, h->widen, more, more[0] ? "," : "", h->trees.bias, at);
 }
 
 cdmpp_status cd_here_add(const void *file, size_t n, const cd_here *h, const char *more, cd_buf *out, cdmpp_err *err) {
@@ -59,9 +93,10 @@ cdmpp_status cd_here_add(const void *file, size_t n, const cd_here *h, const cha
     cdmpp_status st = CDMPP_OK;
     if (m->here) st = CD_FAIL(err, EUSAGE, "the model is corrected for a machine already: calibrate from the model that it was made of");
     else if (f.version < 2) st = CD_FAIL(err, EMODEL, "a model of version 1 knows no uncertainty, by which a correction goes");
-    else if (h->device >= m->n_device) st = CD_FAIL(err, EMODEL, "the model has no device %u", h->device);
-    if (!st) put(h, m->device[h->device], more, f.header, &header);
+    else if (h->stands >= m->n_device) st = CD_FAIL(err, EMODEL, "the model has no device %u", h->stands);
+    if (!st) put(h, m->device[h->stands], more, f.header, f.weights.n, &header);
     if (!st) cd_buf_put(&weights, f.weights.p, f.weights.n);
+    if (!st) st = cd_xgb_save(h->trees.gbt, &weights, err);
     if (!st) st = cd_container_put_as(CD_CONTAINER_MODEL, CD_CONTAINER_MODEL_HERE, out, &header, &weights, err);
     cd_buf_free(&header);
     cd_buf_free(&weights);
@@ -77,15 +112,57 @@ static cdmpp_status read_texts(cd_model *m, cd_here *h, const cd_json *v, cdmpp_
     CD_TRY(cd_json_need_str(v, "cpu", &cpu, err));
     const int k = cd_model_find_device(m, device.p, device.n);
     if (k < 0) return cd_err_key(err, CD_FAIL(err, EMODEL, "the model has no device '%.*s'", device.n > 60 ? 60 : (int)device.n, device.p), "device");
-    h->device = (uint32_t)k;
+    h->stands = (uint32_t)k;
     h->name = cd_str_dup(&m->arena, name);
     h->cpu = cd_str_dup(&m->arena, cpu);
     return h->name && h->cpu ? CDMPP_OK : CD_FAIL(err, ENOMEM, "names");
 }
 
-/* m->here is set last: a name that is looked up before is one of the model's own. */
-static cdmpp_status read_here(cd_model *m, const cd_json *v, cdmpp_err *err) {
-    const cd_json *adapt, *n;
+/* What was trained on the device that stands for it counts as known of the machine. */
+static cdmpp_status add_marks(cd_model *m, const cd_here *h, cdmpp_err *err) {
+    const cd_trained_on *old = m->trained_on;
+    if (!old) return CDMPP_OK;
+    cd_trained_on *t = CD_NEW(&m->arena, cd_trained_on);
+    uint8_t *seen = CD_NEWN(&m->arena, uint8_t, (old->n_device + 1) * old->n + 1);
+    if (!t || !seen) return CD_FAIL(err, ENOMEM, "marks");
+    *t = *old;
+    memcpy(seen, old->seen, old->n_device * old->n);
+    memcpy(seen + old->n_device * old->n, old->seen + h->stands * old->n, old->n);
+    t->seen = seen;
+    t->n_device++;
+    m->trained_on = t;
+    return CDMPP_OK;
+}
+
+/* The machine behind the other devices, described as the one that stands for it: the trees were fitted to its answers. */
+static cdmpp_status add_device(cd_model *m, cd_here *h, cdmpp_err *err) {
+    const int known = cd_model_find_device(m, h->name, strlen(h->name));
+    const size_t n = m->n_device, w = m->w_device;
+    h->device = known < 0 ? (uint32_t)n : (uint32_t)known;
+    if (known >= 0) return CDMPP_OK;
+    const char **name = CD_NEWN(&m->arena, const char *, n + 1);
+    uint8_t *gpu = CD_NEWN(&m->arena, uint8_t, n + 1);
+    float *vector = CD_NEWN(&m->arena, float, (n + 1) * w + 1);
+    cd_device_numbers *numbers = m->numbers ? CD_NEWN(&m->arena, cd_device_numbers, n + 1) : NULL;
+    if (m->arena.oom) return CD_FAIL(err, ENOMEM, "devices");
+    memcpy(name, m->device, n * sizeof *name);
+    memcpy(gpu, m->device_is_gpu, n);
+    memcpy(vector, m->device_vector, n * w * sizeof *vector);
+    memcpy(vector + n * w, vector + h->stands * w, w * sizeof *vector);
+    name[n] = h->name;
+    gpu[n] = gpu[h->stands];
+    if (numbers) {
+        memcpy(numbers, m->numbers, n * sizeof *numbers);
+        numbers[n] = numbers[h->stands];
+        numbers[n].name = h->name;
+    }
+    m->device = name, m->device_is_gpu = gpu, m->device_vector = vector, m->numbers = numbers;
+    m->n_device++;
+    return add_marks(m, h, err);
+}
+
+static cdmpp_status read_here(cd_model *m, const cd_json *v, cd_str weights, cdmpp_err *err) {
+    const cd_json *n;
     int64_t programs;
     cd_here *h = CD_NEW(&m->arena, cd_here);
     if (!h) return CD_FAIL(err, ENOMEM, "correction");
@@ -94,10 +171,10 @@ static cdmpp_status read_here(cd_model *m, const cd_json *v, cdmpp_err *err) {
     CD_TRY(cd_err_key(err, cd_json_int(n, 1, INT32_MAX, &programs, err), "programs"));
     h->programs = (uint32_t)programs;
     CD_TRY(cd_json_need_real(v, "widen", 1e-3, 1e3, &h->widen, err));
-    CD_TRY(cd_json_need(v, "adapt", &adapt, err));
-    CD_TRY(cd_err_key(err, cd_online_adapt_take(adapt, "", &h->adapt, err), "adapt"));
-    m->here = h;
-    return CDMPP_OK;
+    CD_TRY(cd_json_need_real(v, "bias", -100, 100, &h->trees.bias, err));
+    CD_TRY(cd_xgb_load(weights.p, weights.n, cd_here_width(m), &h->trees.gbt, err));
+    m->here = h; /* who owns the trees now */
+    return add_device(m, h, err);
 }
 
 /* The small model knows the machine by the same name. */
@@ -106,15 +183,21 @@ static cdmpp_status read_tuner(cd_model *m, cdmpp_err *err) {
     cd_here *h = CD_NEW(&m->arena, cd_here);
     if (!h) return CD_FAIL(err, ENOMEM, "correction");
     *h = *m->here;
-    h->adapt = NULL;
-    m->tuner->here = h;
+    h->trees = (cd_here_trees){0};
+    cd_model *t = m->tuner;
+    t->here = h;
+    t->n_device = m->n_device;
+    t->device = m->device;
+    t->device_is_gpu = m->device_is_gpu;
+    t->device_vector = m->device_vector;
+    t->trained_on = m->trained_on;
     return CDMPP_OK;
 }
 
-cdmpp_status cd_here_read(cd_model *m, const cd_json *root, cdmpp_err *err) {
+cdmpp_status cd_here_read(cd_model *m, const cd_json *root, cd_str weights, cdmpp_err *err) {
     const cd_json *v = cd_json_get(root, "here");
     if (!v) return CDMPP_OK;
-    CD_TRY(cd_err_key(err, read_here(m, v, err), "here"));
+    CD_TRY(cd_err_key(err, read_here(m, v, weights, err), "here"));
     return read_tuner(m, err);
 }
 

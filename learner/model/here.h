@@ -1,12 +1,15 @@
 /* here -- a model that programs measured on one machine have corrected. learner/model/model.h includes it.
  *
- *   model file + measured programs of a machine ──cd_here_add──> the same file, with key "here" in its header, version 4
+ *   model's answer for the device that stands for the machine ─┐
+ *   facts of the loop nest, program vector ────────────────────┴─> trees ──> ln(measured / median) ──> answer of the machine
  *
- *   "here": {"device", "name", "cpu", "programs", "widen", "adapt": {..}, ...}       docs/reference/calibrate.md
+ *   model file + trees of a machine ──cd_here_add──> the same file, with key "here" in its header, the trees behind its weights, version 4
  *
- *   (1) one device of the model stands for the machine: its answers, and those for the machine's own name, are corrected. All others
- *       stay as they were;
- *   (2) the correction is that of online_adapt; the ends of an interval then move away from the median by a factor `widen` (on the
+ *   "here": {"device", "name", "cpu", "programs", "widen", "bias", "at", ...}       docs/reference/calibrate.md
+ *
+ *   (1) the machine is one more device of the model, by the name that its records have: read as the last one, unless the model knows that name.
+ *       One of the others stands for it: its answers are corrected for the machine, and stay as they were for itself;
+ *   (2) the trees (here_fit.c) learn what the model is off by. The ends of an interval then move away from the median by a factor `widen` (on the
  *       logarithm), which was found on programs that the correction had not seen;
  *   (3) the members and their weights are the bytes of the model that was corrected. The small model for schedule search is not corrected.
  * Immutable once read: any thread, no heap. */
@@ -14,31 +17,48 @@
 #define CD_HERE_H
 #include "learner/model/model.h"
 
-#define CD_HERE_ADAPTED "here" /* what the device of the correction is called */
+typedef struct cd_here_trees {
+    double bias;                /* ln: what all programs have in common */
+    cd_xgb *gbt;                /* owned; NULL: there are none */
+} cd_here_trees;
 
 typedef struct cd_here {
-    uint32_t device;            /* of the model */
+    uint32_t device, stands;    /* of the model: the machine; who answers for it, before the correction */
     const char *name, *cpu;     /* what records call the machine; what its processor says */
     uint32_t programs;          /* that the correction is made of */
     double widen;               /* above 0 */
-    cd_online_adapt *adapt;     /* of one device CD_HERE_ADAPTED; NULL: this part of the model is not corrected */
+    cd_here_trees trees;        /* without: this part of the model is not corrected */
 } cd_here;
 
+/* The device whose answer is that of device i before a correction: i itself, but for the machine. */
+uint32_t cd_model_stands_for(const cd_model *m, uint32_t i);
 /* NULL: it is not corrected. */
 CD_KEEP const cd_here *cd_model_here(const cd_model *m);
 
-/* Corrects *p, a prediction for the device of the model. False: it is of another device. */
-bool cd_here_apply(const cd_here *h, uint32_t device, const char *task, const float trait[CD_N_TRAIT], cd_model_prediction *p);
+/* Columns that the trees of a correction of m see, at most CD_HERE_WIDTH. */
+enum { CD_HERE_WIDTH = 1024 };
+size_t cd_here_width(const cd_model *m);
+/* x (cd_here_width) of program p of a view that m has answered. */
+void cd_here_see(const cd_model *m, const cd_program_view *v, size_t p, const cd_model_prediction *answer, float *x);
+/* Trees from n programs: x (n, width), off (n) ln(measured / median). The seed decides the bytes. Errors: ENODATA, EBACKEND, ENOMEM; *out is empty then. */
+cdmpp_status cd_here_fit(const float *x, const double *off, size_t n, size_t width, uint64_t seed, CD_GIVE cd_here_trees *out, cdmpp_err *err);
+/* What one program is off by, ln. Errors: EBACKEND, EMODEL. */
+cdmpp_status cd_here_off(const cd_here_trees *t, const float *x, size_t width, double *off, cdmpp_err *err);
+/* The answer times exp(off), with ends that lie `widen` times as far away. */
+void cd_here_move(double off, double widen, cd_model_prediction *p);
 /* How many times as far as its end of the interval the measured time lies from the median: 1 at the end. */
 double cd_here_beyond(const cd_model_prediction *p, double measured_s);
 
-/* The (n) bytes of a model file with the correction. `more`: further members of "here", `"a":1,"b":2`, "" for none. Errors: EUSAGE (it is
+/* Corrects *answer, that of program p of the view; nothing where m is not corrected, or not for the device of the program. Errors: those of cd_here_off. */
+cdmpp_status cd_here_apply(const cd_model *m, const cd_program_view *v, size_t p, cd_model_prediction *answer, cdmpp_err *err);
+
+/* The (n) bytes of a model file with the correction of the machine for which h->stands answers. `more`: further members of "here", `"a":1,"b":2`, "" for none. Errors: EUSAGE (it is
  * corrected already), EMODEL (no such device), those of cd_model_load. */
 cdmpp_status cd_here_add(const void *file, size_t n, const cd_here *h, const char *more, cd_buf *out, cdmpp_err *err);
 /* What a file's header says in its key "here", without its members and unchecked: to be told before the model is loaded. *out NULL: it has none, or it
  * is no model. Texts live in `a`. */
 void cd_here_look(const char *path, cd_arena *a, CD_KEEP const cd_json **out);
 
-/* For model_file.c and model.c: key "here" of the header into m->here. */
-cdmpp_status cd_here_read(cd_model *m, const cd_json *root, cdmpp_err *err);
+/* For model_file.c and model.c: key "here" of the header and its weights into m->here, whose trees the model then owns. */
+cdmpp_status cd_here_read(cd_model *m, const cd_json *root, cd_str weights, cdmpp_err *err);
 #endif

@@ -20,6 +20,7 @@ struct cd_model_scratch {
     cd_member_block logs;   /* double (5, n): what it says */
     cd_member_block flags;  /* uint32_t (n) */
     cd_member_block calib;  /* bytes */
+    cd_member_block device; /* uint32_t (programs of a view): who answers */
 };
 
 cdmpp_status cd_model_scratch_new(cd_model_scratch **out, cdmpp_err *err) {
@@ -42,6 +43,7 @@ void cd_model_scratch_free(cd_model_scratch *s) {
     cd_mem_free(s->logs.p);
     cd_mem_free(s->flags.p);
     cd_mem_free(s->calib.p);
+    cd_mem_free(s->device.p);
     cd_mem_free(s);
 }
 
@@ -53,6 +55,16 @@ static cdmpp_status check_input(const cd_model *m, const cd_program_view *v, con
         if (v->device[p] >= m->n_device)
             return CD_FAIL(err, EMODEL, "program %zu: expected a device below %zu, found %u", p, m->n_device, v->device[p]);
     }
+    return CDMPP_OK;
+}
+
+/* The view for the members, which know no machine that the model is corrected for: its programs are of the device that stands for it. */
+static cdmpp_status stand_in(const cd_model *m, cd_model_scratch *s, cd_program_view *v, cdmpp_err *err) {
+    if (!m->here || m->here->device == m->here->stands) return CDMPP_OK;
+    if (!cd_member_block_grow(&s->device, v->n + 1, sizeof(uint32_t))) return CD_FAIL(err, ENOMEM, "%zu programs to score", v->n);
+    uint32_t *device = s->device.p;
+    for (size_t i = 0; i < v->n; i++) device[i] = cd_model_stands_for(m, v->device[i]);
+    v->device = device;
     return CDMPP_OK;
 }
 
@@ -155,8 +167,10 @@ cdmpp_status cd_model_predict(const cd_model *m, cd_model_scratch *s, const cd_p
     if (!n) return CDMPP_OK;
     CD_TRY(check_input(m, v, index, n, err));
     if (!cd_member_block_grow(&s->kinds, m->n_kind * n, sizeof(double))) return CD_FAIL(err, ENOMEM, "%zu programs to score", n);
-    CD_TRY(cd_model_kinds(m, s, v, index, n, -1, s->kinds.p, err));
-    return cd_model_answer(m, s, v, index, n, s->kinds.p, out, err);
+    cd_program_view of = *v;
+    CD_TRY(stand_in(m, s, &of, err));
+    CD_TRY(cd_model_kinds(m, s, &of, index, n, -1, s->kinds.p, err));
+    return cd_model_answer(m, s, &of, index, n, s->kinds.p, out, err);
 }
 
 /* Of each kind its first member. A kind always has one. */
@@ -177,10 +191,12 @@ cdmpp_status cd_model_sketch(const cd_model *m, cd_model_scratch *s, const cd_pr
     if (!n) return CDMPP_OK;
     CD_TRY(check_input(m, v, index, n, err));
     if (!cd_member_block_grow(&s->kinds, m->n_kind * n, sizeof(double))) return CD_FAIL(err, ENOMEM, "%zu programs to score", n);
+    cd_program_view of = *v;
+    CD_TRY(stand_in(m, s, &of, err));
     s->tree->trees = FEW_TREES;
-    const cdmpp_status st = first_of_kinds(m, s, v, index, n, err);
+    const cdmpp_status st = first_of_kinds(m, s, &of, index, n, err);
     s->tree->trees = 0;
-    return st ? st : cd_model_answer(m, s, v, index, n, s->kinds.p, out, err);
+    return st ? st : cd_model_answer(m, s, &of, index, n, s->kinds.p, out, err);
 }
 
 /* ---- the rest ---- */
@@ -190,7 +206,7 @@ void cd_model_free(cd_model *m) {
     cd_mem_free(m->member);
     cd_calibration_free(m->calib);
     cd_model_free(m->tuner);
-    if (m->here) cd_online_adapt_free(m->here->adapt);
+    if (m->here) cd_xgb_free(m->here->trees.gbt);
     cd_arena_free(&m->arena);
     cd_mem_free(m);
 }
@@ -273,5 +289,5 @@ const float *cd_model_device_vector(const cd_model *m, size_t i, size_t *width) 
 int cd_model_find_device(const cd_model *m, const char *name, size_t n) {
     for (size_t i = 0; i < m->n_device; i++)
         if (strlen(m->device[i]) == n && !memcmp(m->device[i], name, n)) return (int)i;
-    return m->here && strlen(m->here->name) == n && !memcmp(m->here->name, name, n) ? (int)m->here->device : -1;
+    return -1;
 }

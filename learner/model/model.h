@@ -17,7 +17,8 @@
  *   (7) ..+B          weights: of each member in the order and with the sizes of header key
  *                     "model.members" (trees: XGBoost's UBJ; networks: safetensors), then
  *                     those of "model.calib" (UBJ), then from byte "tuner.at" on, if there
- *                     is such a key, those of "tuner.members" and "tuner.calib"
+ *                     is such a key, those of "tuner.members" and "tuner.calib", and from byte "here.at"
+ *                     on the trees of a correction (here.h)
  *   (8) ..+64         SHA-256 of everything before, 64 lower-case hex digits
  *   (9) the file ends here
  * Every length is checked against the file before it is used, and nothing of (7) is
@@ -155,7 +156,7 @@ CD_KEEP const char *cd_model_digest(const cd_model *m);
 CD_KEEP const cd_model *cd_model_tuner(const cd_model *m);
 size_t cd_model_n_device(const cd_model *m);
 const char *cd_model_device(const cd_model *m, size_t i);
-/* Number of a device in the model; -1 when it was not trained on. A machine that the model is corrected for (here.h) is the device that stands for it. */
+/* Number of a device in the model; -1 when it was not trained on. */
 int cd_model_find_device(const cd_model *m, const char *name, size_t n);
 /* Whether the programs of device i were GPU programs. */
 int cd_model_device_is_gpu(const cd_model *m, size_t i);
@@ -251,7 +252,7 @@ struct cd_model {
     bool rows_as_given;      /* of input version 1: its answers depend on the order of rows */
     const char *header;
     char digest[65];         /* of the file */
-    struct cd_here *here;    /* in the arena, but for its adaptation; NULL: not corrected */
+    struct cd_here *here;    /* in the arena, but for its trees; NULL: not corrected */
     struct cd_model *tuner;  /* profile tuner, owned; its device arrays are this model's; NULL: none */
     cd_arena arena;          /* names, vectors, header */
 };

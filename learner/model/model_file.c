@@ -89,11 +89,12 @@ static cdmpp_status read_model(cd_model *m, const cd_container *f, cdmpp_err *er
     CD_TRY(cd_container_header(f, &m->arena, &m->header, &root, err));
     CD_TRY(cd_json_need(root, "model", &model, err));
     if (f->version == 1) return cd_err_key(err, cd_model_read_v1(m, model, f->weights, err), "model");
-    cd_str weights = f->weights, behind;
-    CD_TRY(cd_err_key(err, cd_model_split(root, &weights, &behind, err), "tuner"));
+    cd_str weights = f->weights, behind, last = {0};
+    if (f->version >= CD_CONTAINER_MODEL_HERE) CD_TRY(cd_err_key(err, cd_model_split(root, "here", &weights, &last, err), "here"));
+    CD_TRY(cd_err_key(err, cd_model_split(root, "tuner", &weights, &behind, err), "tuner"));
     CD_TRY(cd_err_key(err, cd_model_read_v2(m, model, weights, err), "model"));
     CD_TRY(cd_err_key(err, cd_model_read_tuner(m, root, behind, err), "tuner"));
-    return f->version < CD_CONTAINER_MODEL_HERE ? CDMPP_OK : cd_here_read(m, root, err);
+    return f->version < CD_CONTAINER_MODEL_HERE ? CDMPP_OK : cd_here_read(m, root, last, err);
 }
 
 cdmpp_status cd_model_from_bytes(const void *p, size_t n, cd_model **out, cdmpp_err *err) {

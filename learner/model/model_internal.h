@@ -139,8 +139,8 @@ cdmpp_status cd_member_check_net(const cd_member *m, size_t w_device, cdmpp_err 
 /* Header key "model" into m (empty but for its header). */
 cdmpp_status cd_model_read_v1(cd_model *m, const cd_json *model, cd_str weights, cdmpp_err *err);
 cdmpp_status cd_model_read_v2(cd_model *m, const cd_json *model, cd_str weights, cdmpp_err *err);
-/* Weights of the model, and what is behind them for the tuner; all and none where there is none. */
-cdmpp_status cd_model_split(const cd_json *root, cd_str *weights, cd_str *tuner, cdmpp_err *err);
+/* Weights before those of key "tuner" or "here", and these; all and none where there is no such key. */
+cdmpp_status cd_model_split(const cd_json *root, const char *key, cd_str *weights, cd_str *behind, cdmpp_err *err);
 /* m->tuner, if the header has one; m is read. */
 cdmpp_status cd_model_read_tuner(cd_model *m, const cd_json *root, cd_str weights, cdmpp_err *err);
 

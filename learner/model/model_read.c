@@ -230,12 +230,12 @@ cdmpp_status cd_model_read_v2(cd_model *m, const cd_json *model, cd_str weights,
 }
 
 /* ---- the tuner ---- */
-cdmpp_status cd_model_split(const cd_json *root, cd_str *weights, cd_str *tuner, cdmpp_err *err) {
-    const cd_json *v = cd_json_get(root, "tuner"), *at;
+cdmpp_status cd_model_split(const cd_json *root, const char *key, cd_str *weights, cd_str *behind, cdmpp_err *err) {
+    const cd_json *v = cd_json_get(root, key), *at;
     int64_t k = (int64_t)weights->n;
     if (v) CD_TRY(cd_json_need(v, "at", &at, err));
     if (v) CD_TRY(cd_err_key(err, cd_json_int(at, 0, (int64_t)weights->n, &k, err), "at"));
-    *tuner = (cd_str){weights->p + k, weights->n - (size_t)k};
+    *behind = (cd_str){weights->p + k, weights->n - (size_t)k};
     weights->n = (size_t)k;
     return CDMPP_OK;
 }

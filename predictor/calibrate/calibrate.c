@@ -149,8 +149,8 @@ static cdmpp_status refuse(const run *r, cdmpp_err *err) {
 
 static cdmpp_status write_model(const run *r, const cd_calibrate_told *t, cdmpp_err *err) {
     const int device = cd_model_find_device(r->model, r->device, strlen(r->device));
-    const cd_here h = {.device = (uint32_t)device, .name = r->machine.name, .cpu = r->machine.says, .programs = (uint32_t)(r->result.programs - r->result.held), .widen = r->result.widen,
-                       .adapt = r->result.adapt};
+    const cd_here h = {.stands = (uint32_t)device, .name = r->machine.name, .cpu = r->machine.says, .programs = (uint32_t)r->result.programs, .widen = r->result.widen,
+                       .trees = r->result.trees};
     cd_buf more = {0}, out = {0}, yaml = {0};
     cd_describe_entry_put_yaml(&yaml, &r->entry);
     cd_buf_puts(&more, "\"description\":");

@@ -7,14 +7,14 @@
  *                                                                v
  *                                                        log of records  <── a run that was killed goes on from it
  *                                                                │
- *                       one task in five held out ──────────────┼── the others: correction (online_adapt), then the width of intervals (fit.c)
+ *                       one task in five held out ──────────────┼── the others: trees of a correction, then the width of intervals (fit.c)
  *                                  └──> figures before, after    └──> model file with key "here" (learner/model/here.h)
  *
  *   (1) the log is all there is of a run's state. What it has is not measured again;
  *   (2) of the order every prefix is a choice of its own: programs that lower the distance of all candidates to the nearest chosen one the most, for the
  *       seconds that they cost. The time of a program is not looked at before it is chosen;
- *   (3) held out tasks are in no correction, also not in that of the file, and decide nothing: their figures are those of what is written. What is decided
- *       (which correction, how wide its intervals, whether it is better than none) is decided by the other tasks, a quarter of them left out at a time;
+ *   (3) held out tasks decide nothing, and their figures are of trees that have not seen them. What is decided (how wide the intervals are, whether the
+ *       correction is better than none) is decided by the other tasks, a quarter of them left out at a time. The trees that are written then learn from all;
  *   (4) each CD_CALIBRATE_TWICE-th measurement repeats an earlier program: the median |ln| of the ratio of its two times is the noise.
  * One thread. */
 #ifndef CD_CALIBRATE_H
@@ -102,7 +102,7 @@ cdmpp_status cd_calibrate_measure(const cd_calibrate_measure_options *o, cd_cali
 /* ---- the correction (calibrate_fit.c) ---- */
 typedef struct cd_calibrate_figures {
     size_t n;
-    double mape, median, mean_log, inside; /* |p/y - 1|, its median, |ln(p/y)|, share in the interval; NaN: n is 0 */
+    double mape, median, mean_log, inside; /* of the answer |p/y - 1| and its median, of the median |ln(p/y)|, share in the interval; NaN: n is 0 */
 } cd_calibrate_figures;
 
 typedef struct cd_calibrate_result {
@@ -110,11 +110,10 @@ typedef struct cd_calibrate_result {
     size_t held, failed;        /* of these held out; lines that could not be used */
     size_t pairs;               /* programs with two times */
     double noise;               /* NaN: fewer than CD_CALIBRATE_PAIRS */
-    double alone, crossed;      /* mean |ln| of the others by the model alone, and by corrections without their part */
-    bool unknown;               /* the better correction takes the machine for one that the model does not know */
+    double alone, crossed;      /* mean |ln| of the others by the median of the model alone, and by corrections without their part */
     double widen;
     cd_calibrate_figures before, after; /* of the held out programs */
-    cd_online_adapt *adapt;     /* of the others */
+    cd_here_trees trees;        /* of all programs */
 } cd_calibrate_result;
 
 typedef struct cd_calibrate_fit_options {

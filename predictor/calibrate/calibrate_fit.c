@@ -1,4 +1,4 @@
-/* The log of records against the model: a correction by four fifths of the tasks, the width of its intervals by tasks that a part of the correction had not
+/* The log of records against the model: trees from four fifths of the tasks, the width of their intervals by tasks that the trees of a part had not
  * seen, and figures of the last fifth. */
 #include <math.h>
 #include <stdlib.h>
@@ -7,14 +7,14 @@
 #include "dataset/split/split.h"
 #include "predictor/calibrate/calibrate.h"
 
-enum { LINES = 64, FOLDS = CD_CALIBRATE_HELD - 1 };
+enum { LINES = 64, FOLDS = CD_CALIBRATE_HELD - 1, SEED = 1 };
 static const double narrowest = 0.25, widest = 10; /* of the factor of intervals: what few programs can say */
 
 typedef struct point {
     cd_record_id id;
     const char *key;            /* of the task */
     cd_model_prediction pred;   /* of the model alone */
-    float trait[CD_N_TRAIT];
+    const float *x;             /* (width) what the trees of a correction see of it */
     double measured_log, again_log; /* NaN: measured once */
     uint32_t part;              /* 0: held out; 1 to FOLDS */
 } point;
@@ -22,16 +22,18 @@ typedef struct point {
 typedef struct fit {
     const cd_calibrate_fit_options *o;
     cd_calibrate_result *out;
-    cd_arena text, record;      /* lines of a batch; one record */
+    cd_arena text, record, kept; /* lines of a batch; one record; x of all programs */
     cd_scorer *scorer;
     cd_predict_line line[LINES];
     size_t n_line;
     cd_scored *scored;          /* (LINES) */
+    float *seen;                /* (LINES, width) of these */
+    size_t width;
     uint64_t *task;             /* (n_task) numbers of the names of all tasks, rising */
     size_t n_task;
     point *v;                   /* (n) */
     size_t n, cap;
-    double *work;               /* (2 n) */
+    double *work;               /* (n) */
 } fit;
 
 /* ---- which part a task is in ---- */
@@ -55,7 +57,7 @@ static uint32_t part_of(const fit *f, const char *key, cd_record_id id) {
 
 /* ---- the log ---- */
 /* A second time of a program tells the noise, and both together its time. */
-static cdmpp_status enter(fit *f, const cd_predict_line *l, const cd_scored *s, cdmpp_err *err) {
+static cdmpp_status enter(fit *f, const cd_predict_line *l, const cd_scored *s, const float *seen, cdmpp_err *err) {
     cd_record r;
     cd_record_id id;
     cd_arena_reset(&f->record);
@@ -66,11 +68,17 @@ static cdmpp_status enter(fit *f, const cd_predict_line *l, const cd_scored *s, 
             if (isnan(f->v[i].again_log)) f->v[i].again_log = log(s->measured_s);
             return CDMPP_OK;
         }
-    if (CD_GROW(f->v, f->n, f->cap)) return CD_FAIL(err, ENOMEM, "%zu programs", f->n);
+    float *x = CD_NEWN(&f->kept, float, f->width);
+    if (!x || CD_GROW(f->v, f->n, f->cap)) return CD_FAIL(err, ENOMEM, "%zu programs", f->n);
     point *p = &f->v[f->n++];
-    *p = (point){.id = id, .key = s->key, .pred = s->pred, .measured_log = log(s->measured_s), .again_log = (double)NAN, .part = part_of(f, s->key, id)};
-    memcpy(p->trait, s->trait, sizeof p->trait);
+    *p = (point){.id = id, .key = s->key, .pred = s->pred, .x = x, .measured_log = log(s->measured_s), .again_log = (double)NAN, .part = part_of(f, s->key, id)};
+    memcpy(x, seen, f->width * sizeof *x);
     return CDMPP_OK;
+}
+
+static void see(void *ctx, const cd_scored *o, const cd_program_view *v, size_t p) {
+    const fit *f = ctx;
+    cd_here_see(f->o->model, v, p, &o->pred, f->seen + (size_t)(o - f->scored) * f->width);
 }
 
 static cdmpp_status score(fit *f, cdmpp_err *err) {
@@ -79,7 +87,7 @@ static cdmpp_status score(fit *f, cdmpp_err *err) {
         const cd_scored *s = &f->scored[i];
         const bool usable = !s->st && s->measured_s > 0;
         f->out->failed += !usable;
-        if (usable) CD_TRY(enter(f, &f->line[i], s, err));
+        if (usable) CD_TRY(enter(f, &f->line[i], s, f->seen + i * f->width, err));
         else if (s->st) CD_TRY(cd_record_listener_bad(f->o->listener, &s->err, err));
     }
     cd_arena_reset(&f->text);
@@ -114,65 +122,65 @@ static cdmpp_status read_log(fit *f, cdmpp_err *err) {
 /* ---- the correction ---- */
 static double time_of(const point *p) { return exp(isnan(p->again_log) ? p->measured_log : (p->measured_log + p->again_log) / 2); }
 
-/* By all programs that are neither held out nor in part `skip` (0: none but the held out). `unknown`: the machine counts as one that the model does not know,
- * whose like programs are off alike whatever their task. */
-static cdmpp_status adapt_to(const fit *f, uint32_t skip, bool unknown, cd_online_adapt **out, cdmpp_err *err) {
-    CD_TRY(cd_online_adapt_new(out, err));
-    cdmpp_status st = CDMPP_OK;
+static double off(const point *p) { return log(time_of(p) / p->pred.median_s); }
+
+/* By all programs, or by those that are neither held out nor in part `skip` (0: none but the held out). */
+enum { EVERY = CD_CALIBRATE_HELD };
+static cdmpp_status learn(const fit *f, uint32_t skip, cd_here_trees *out, cdmpp_err *err) {
+    float *x = cd_mem_zalloc(f->n + 1, f->width * sizeof *x);
+    double *y = cd_mem_zalloc(f->n + 1, sizeof *y);
+    size_t n = 0;
+    cdmpp_status st = x && y ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu programs", f->n);
     for (size_t i = 0; !st && i < f->n; i++) {
         const point *p = &f->v[i];
-        const cd_online_adapt_item item = cd_online_adapt_item_of(&p->pred, unknown, p->trait, time_of(p));
-        if (p->part && p->part != skip) st = cd_online_adapt_add(*out, CD_HERE_ADAPTED, unknown, p->key, &item, err);
+        if (skip != EVERY && (!p->part || p->part == skip)) continue;
+        memcpy(x + n * f->width, p->x, f->width * sizeof *x);
+        y[n++] = off(p);
     }
-    if (!st) st = cd_online_adapt_fit(*out, err);
-    if (st) {
-        cd_online_adapt_free(*out);
-        *out = NULL;
-    }
+    if (!st) st = cd_here_fit(x, y, n, f->width, SEED, out, err);
+    cd_mem_free(x);
+    cd_mem_free(y);
     return st;
 }
 
-static cd_model_prediction corrected(const point *p, cd_online_adapt *a, double widen) {
-    const cd_here h = {.widen = widen, .adapt = a};
-    cd_model_prediction out = p->pred;
-    (void)cd_here_apply(&h, 0, p->key, p->trait, &out);
-    return out;
-}
-
-/* Programs of each part by a correction without that part: their mean |ln|, and how far beyond the ends of the intervals they are, beyond (number of programs
- * that are not held out). */
-static cdmpp_status cross(const fit *f, bool unknown, double *mean_log, double *beyond, cdmpp_err *err) {
-    size_t n = 0;
-    double sum = 0;
-    for (uint32_t part = 1; part <= FOLDS; part++) {
-        cd_online_adapt *a;
-        CD_TRY(adapt_to(f, part, unknown, &a, err));
-        for (size_t i = 0; i < f->n; i++) {
-            if (f->v[i].part != part) continue;
-            const cd_model_prediction p = corrected(&f->v[i], a, 1);
-            beyond[n++] = cd_here_beyond(&p, time_of(&f->v[i]));
-            sum += fabs(log(p.latency_s / time_of(&f->v[i])));
-        }
-        cd_online_adapt_free(a);
-    }
-    *mean_log = sum / (double)n;
+static cdmpp_status corrected(const fit *f, const point *p, const cd_here_trees *t, double widen, cd_model_prediction *out, cdmpp_err *err) {
+    double by;
+    *out = p->pred;
+    CD_TRY(cd_here_off(t, p->x, f->width, &by, err));
+    cd_here_move(by, widen, out);
     return CDMPP_OK;
 }
 
-/* Whether the machine is one that the model knows is decided by these, not by the name of its processor, and not by what is held out. Split conformal: the
- * width is the factor that holds CD_CALIBRATE_LEVEL of programs of tasks that the correction had not seen, one more counted as outside. */
+/* Programs of a part by a correction without it: adds to *sum_log their |ln|, and to beyond how far beyond the ends of the intervals they are. */
+static cdmpp_status cross(const fit *f, uint32_t part, size_t *n, double *sum_log, double *beyond, cdmpp_err *err) {
+    cd_here_trees t = {0};
+    CD_TRY(learn(f, part, &t, err));
+    cdmpp_status st = CDMPP_OK;
+    for (size_t i = 0; !st && i < f->n; i++) {
+        cd_model_prediction p;
+        if (f->v[i].part != part) continue;
+        if ((st = corrected(f, &f->v[i], &t, 1, &p, err))) break;
+        beyond[(*n)++] = cd_here_beyond(&p, time_of(&f->v[i]));
+        *sum_log += fabs(log(p.median_s / time_of(&f->v[i])));
+    }
+    cd_xgb_free(t.gbt);
+    return st;
+}
+
+/* What is held out decides nothing here. Split conformal: the width is the factor that holds CD_CALIBRATE_LEVEL of programs of tasks that the correction had
+ * not seen, one more counted as outside. */
 static cdmpp_status choose(fit *f, cdmpp_err *err) {
     cd_calibrate_result *r = f->out;
-    const size_t n = r->programs - r->held, k = (size_t)ceil((double)(n + 1) * CD_CALIBRATE_LEVEL);
-    double mean[2], *beyond[2] = {f->work, f->work + n};
-    for (int unknown = 0; unknown < 2; unknown++) CD_TRY(cross(f, unknown != 0, &mean[unknown], beyond[unknown], err));
-    r->unknown = mean[1] < mean[0];
-    r->crossed = mean[r->unknown];
+    const size_t all = r->programs - r->held, k = (size_t)ceil((double)(all + 1) * CD_CALIBRATE_LEVEL);
+    double sum = 0, *beyond = f->work;
+    size_t n = 0;
+    for (uint32_t part = 1; part <= FOLDS; part++) CD_TRY(cross(f, part, &n, &sum, beyond, err));
+    r->crossed = sum / (double)all;
     r->alone = 0;
     for (size_t i = 0; i < f->n; i++)
-        if (f->v[i].part) r->alone += fabs(log(f->v[i].pred.latency_s / time_of(&f->v[i]))) / (double)n;
-    cd_sort_doubles(beyond[r->unknown], n);
-    r->widen = fmin(fmax(beyond[r->unknown][(k < n ? k : n) - 1], narrowest), widest);
+        if (f->v[i].part) r->alone += fabs(off(&f->v[i])) / (double)all;
+    cd_sort_doubles(beyond, all);
+    r->widen = fmin(fmax(beyond[(k < all ? k : all) - 1], narrowest), widest);
     return CDMPP_OK;
 }
 
@@ -183,24 +191,26 @@ static double middle(double *v, size_t n) {
     return cd_sort_median(v, n);
 }
 
-/* Of the held out programs; a NULL: by the model alone. */
-static cd_calibrate_figures figures(fit *f, cd_online_adapt *a) {
+/* Of the held out programs; t NULL: by the model alone. */
+static cdmpp_status figures(fit *f, const cd_here_trees *t, cd_calibrate_figures *to, cdmpp_err *err) {
     cd_calibrate_figures out = {0};
     double sum = 0, logs = 0, inside = 0;
     for (size_t i = 0; i < f->n; i++) {
+        cd_model_prediction p = f->v[i].pred;
         if (f->v[i].part) continue;
-        const cd_model_prediction p = a ? corrected(&f->v[i], a, f->out->widen) : f->v[i].pred;
+        if (t) CD_TRY(corrected(f, &f->v[i], t, f->out->widen, &p, err));
         const double y = time_of(&f->v[i]);
         f->work[out.n++] = fabs(p.latency_s / y - 1);
         sum += fabs(p.latency_s / y - 1);
-        logs += fabs(log(p.latency_s / y));
+        logs += fabs(log(p.median_s / y));
         inside += p.low_s <= y && y <= p.high_s;
     }
     out.mape = sum / (double)out.n;
     out.mean_log = logs / (double)out.n;
     out.inside = inside / (double)out.n;
     out.median = middle(f->work, out.n);
-    return out;
+    *to = out;
+    return CDMPP_OK;
 }
 
 static void count(fit *f) {
@@ -218,27 +228,31 @@ static void count(fit *f) {
 
 static cdmpp_status correct(fit *f, cdmpp_err *err) {
     cd_calibrate_result *r = f->out;
-    if (!(f->work = cd_mem_zalloc(2 * f->n + 1, sizeof *f->work))) return CD_FAIL(err, ENOMEM, "%zu programs", f->n);
+    if (!(f->work = cd_mem_zalloc(f->n + 1, sizeof *f->work))) return CD_FAIL(err, ENOMEM, "%zu programs", f->n);
     count(f);
     if (r->programs - r->held < CD_CALIBRATE_LEAST || r->held < CD_CALIBRATE_PAIRS)
         return CD_FAIL(err, ENODATA, "%zu programs are measured, %zu of them held out: a correction needs %d and %d held out; the same command with more time goes on from the log",
                        r->programs, r->held, CD_CALIBRATE_LEAST, CD_CALIBRATE_PAIRS);
-    r->before = figures(f, NULL);
+    cd_here_trees t = {0};
+    CD_TRY(figures(f, NULL, &r->before, err));
     CD_TRY(choose(f, err));
-    CD_TRY(adapt_to(f, 0, r->unknown, &r->adapt, err));
-    r->after = figures(f, r->adapt);
-    return CDMPP_OK;
+    CD_TRY(learn(f, 0, &t, err));
+    cdmpp_status st = figures(f, &t, &r->after, err);
+    cd_xgb_free(t.gbt);
+    return st ? st : learn(f, EVERY, &r->trees, err);
 }
 
 cdmpp_status cd_calibrate_fit(const cd_calibrate_fit_options *o, cd_calibrate_result *out, cdmpp_err *err) {
-    const cd_scorer_options so = {.which = {.device = o->device}, .traits = true};
     *out = (cd_calibrate_result){.noise = (double)NAN, .widen = 1};
     fit *f = cd_mem_zalloc(1, sizeof *f);
     if (!f) return CD_FAIL(err, ENOMEM, "fit");
     f->o = o;
     f->out = out;
+    f->width = cd_here_width(o->model);
     f->scored = cd_mem_zalloc(LINES, sizeof *f->scored);
-    cdmpp_status st = f->scored ? CDMPP_OK : CD_FAIL(err, ENOMEM, "fit");
+    f->seen = cd_mem_zalloc(LINES, f->width * sizeof *f->seen);
+    const cd_scorer_options so = {.which = {.device = o->device}, .traits = true, .tap = {see, f}};
+    cdmpp_status st = f->scored && f->seen ? CDMPP_OK : CD_FAIL(err, ENOMEM, "fit");
     if (!st) st = list_tasks(f, err);
     if (!st) st = cd_scorer_new(o->model, o->tasks, &so, &f->scorer, err);
     if (!st) st = read_log(f, err);
@@ -246,7 +260,9 @@ cdmpp_status cd_calibrate_fit(const cd_calibrate_fit_options *o, cd_calibrate_re
     cd_scorer_free(f->scorer);
     cd_arena_free(&f->text);
     cd_arena_free(&f->record);
+    cd_arena_free(&f->kept);
     cd_mem_free(f->scored);
+    cd_mem_free(f->seen);
     cd_mem_free(f->task);
     cd_mem_free(f->v);
     cd_mem_free(f->work);
@@ -255,6 +271,6 @@ cdmpp_status cd_calibrate_fit(const cd_calibrate_fit_options *o, cd_calibrate_re
 }
 
 void cd_calibrate_result_free(cd_calibrate_result *r) {
-    cd_online_adapt_free(r->adapt);
-    r->adapt = NULL;
+    cd_xgb_free(r->trees.gbt);
+    r->trees.gbt = NULL;
 }

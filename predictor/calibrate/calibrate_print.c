@@ -22,7 +22,7 @@ void cd_calibrate_text(cd_buf *b, const cd_calibrate_told *t) {
     put_row(b, "before", &r->before);
     put_row(b, "after", &r->after);
     cd_buf_putf(b, "the other %zu, a quarter of their tasks left out at a time: mean |ln p/y| %.3f before, %.3f after\n", r->programs - r->held, r->alone, r->crossed);
-    if (t->out) cd_buf_putf(b, "%s: %s corrected by %zu programs, its intervals times %.2f\n", t->out, t->model, r->programs - r->held, r->widen);
+    if (t->out) cd_buf_putf(b, "%s: %s corrected by %zu programs, its intervals times %.2f\n", t->out, t->model, r->programs, r->widen);
 }
 
 static void put_figures(cd_json_writer *w, const char *key, const cd_calibrate_figures *f) {
@@ -47,7 +47,7 @@ static void put_run(cd_json_writer *w, const cd_calibrate_told *t) {
     cd_json_write_member_real(w, "limit_s", t->limit_s);
     cd_json_write_member_int(w, "measured_now", (int64_t)t->measured->fresh);
     cd_json_write_member_int(w, "repeated_now", (int64_t)t->measured->repeats);
-    cd_json_write_member_int(w, "programs", (int64_t)(t->result->programs - t->result->held));
+    cd_json_write_member_int(w, "programs", (int64_t)t->result->programs);
     cd_json_write_member_real(w, "widen", t->result->widen);
 }
 
@@ -62,7 +62,6 @@ void cd_calibrate_members(cd_buf *b, const cd_calibrate_told *t, bool file) {
     cd_json_write_member_int(&w, "unusable", (int64_t)r->failed);
     cd_json_write_member_int(&w, "pairs", (int64_t)r->pairs);
     cd_json_write_member_real(&w, "noise", r->noise);
-    cd_json_write_member_bool(&w, "unknown", r->unknown);
     cd_json_write_member_real(&w, "alone_mean_abs_ln", r->alone);
     cd_json_write_member_real(&w, "crossed_mean_abs_ln", r->crossed);
     put_figures(&w, "before", &r->before);

@@ -37,6 +37,16 @@ static cdmpp_status read_header(FILE *f, cd_arena *a, cd_str *out, cdmpp_err *er
     return CDMPP_OK;
 }
 
+/* The machine that the model is corrected for is one more device, where it is none of the others (learner/model/here.h). */
+static cdmpp_status machine_of(cd_model_set *m, const cd_json *here, cd_model_set_entry *v, cdmpp_err *err) {
+    cd_str name;
+    CD_TRY(cd_json_need_str(here, "name", &name, err));
+    for (size_t k = 0; k < v->n_device; k++)
+        if (cd_str_is(name, v->device[k])) return CDMPP_OK;
+    v->device[v->n_device] = cd_str_dup(&m->arena, name);
+    return v->device[v->n_device++] ? CDMPP_OK : CD_FAIL(err, ENOMEM, "names");
+}
+
 /* Devices and kind of a model from its header. Devices are names in models of tasks, objects with a name in models of operators. */
 static cdmpp_status devices_of(cd_model_set *m, cd_str header, cd_model_set_entry *v, cdmpp_err *err) {
     const cd_json *root, *model, *list, *kind;
@@ -45,16 +55,16 @@ static cdmpp_status devices_of(cd_model_set *m, cd_str header, cd_model_set_entr
     kind = cd_json_get(model, "kind");
     v->operators = kind && kind->kind == CD_JSON_STR && cd_str_is(kind->u.s, "operators");
     CD_TRY(cd_json_need(model, "devices", &list, err));
-    const cd_json *d;
+    const cd_json *d, *here = cd_json_get(root, "here");
     CD_TRY(cd_json_arr(list, 0, &d, err));
-    if (!(v->device = CD_NEWN(&m->arena, const char *, list->n + 1u))) return CD_FAIL(err, ENOMEM, "%u devices", list->n);
+    if (!(v->device = CD_NEWN(&m->arena, const char *, list->n + 2u))) return CD_FAIL(err, ENOMEM, "%u devices", list->n);
     for (; d; d = d->next) {
         cd_str name;
         if (d->kind == CD_JSON_STR) name = d->u.s;
         else CD_TRY(cd_json_need_str(d, "name", &name, err));
         if (!(v->device[v->n_device++] = cd_str_dup(&m->arena, name))) return CD_FAIL(err, ENOMEM, "names");
     }
-    return CDMPP_OK;
+    return here ? machine_of(m, here, v, err) : CDMPP_OK;
 }
 
 /* The whole model is loaded when it is first asked for: a command may name many models and use one. */

@@ -53,31 +53,30 @@ cdmpp_status cd_default_model_missing(cdmpp_err *err) {
     return CD_FAIL(err, EUSAGE, "there is no cost model: --cost-model FILE names one; `make model` or an installation brings a default one");
 }
 
-/* The device that stands for the machine of a correction, where that is this one. */
-static bool find_corrected(const char *path, const char *const *name, size_t n, cd_describe_match *here) {
+/* The machine of a correction, where that is this one. */
+static void find_corrected(const char *path, const char *const *name, size_t n, cd_describe_match *here) {
     cd_arena a = {0};
     const cd_json *v;
     bool found = false;
     cd_here_look(path, &a, &v);
     for (size_t i = 0; v && is_of_here(v, &a) && !found && i < n; i++)
-        if (!strcmp(name[i], text_of(v, "device", &a))) {
-            here->corrected = !here->exact || here->index != i;
+        if (!strcmp(name[i], text_of(v, "name", &a))) {
+            here->corrected = strcmp(name[i], text_of(v, "device", &a)) != 0;
             here->index = i;
             here->exact = found = true;
         }
     cd_arena_free(&a);
-    return found;
 }
 
 cdmpp_status cd_default_model_device(const char *model_path, const cd_device_table *devices, const char *const *name, size_t n,
                                      struct cd_log *log, const char **out, cd_describe_match *here, cdmpp_err *err) {
     char what[CD_DEFAULT_MODEL_SAID];
     CD_TRY(cd_describe_match_host("", devices, name, n, here, err));
-    const bool corrected = find_corrected(model_path, name, n, here);
+    find_corrected(model_path, name, n, here);
     *out = name[here->index];
     if (!log) return CDMPP_OK;
     const char *cpu = here->cpu[0] ? here->cpu : "unknown processor", *microarch = here->microarch[0] ? here->microarch : "not listed";
-    const char *is = corrected ? "which stands for this machine" : here->exact ? "recognised as this machine" : "the nearest known one to this machine";
+    const char *is = here->exact ? "recognised as this machine" : "the nearest known one to this machine";
     cd_default_model_what(model_path, what);
     cd_log_put(log, CD_LOG_WARNING, "cost model: %s%s%s; device: %s, %s (%s, %s)%s", model_path, strcmp(what, "the default one") ? ", " : "",
                strcmp(what, "the default one") ? what : "", *out, is, cpu, microarch, here->exact ? "" : ", which is out of range");

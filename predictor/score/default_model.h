@@ -30,8 +30,8 @@ cdmpp_status cd_default_model_missing(cdmpp_err *err);
 
 /* The device among name[0 .. n) that stands for this machine's processor, in *out (borrowed from `name`), and one line
  * of warning level in the log: which model answers, for which device, whether the device was recognised or is only the
- * nearest one. here->exact false: predictions are out of range. Of a model that is corrected for a machine it is the device that stands for that
- * one, and here->exact. log NULL: silent.
+ * nearest one. here->exact false: predictions are out of range. Of a model that is corrected for this machine it is the device of that
+ * name, and here->exact. log NULL: silent.
  * Errors: EMODEL (no described CPU among them), EBACKEND (this machine cannot be described), ENOMEM. */
 cdmpp_status cd_default_model_device(const char *model_path, const cd_device_table *devices, const char *const *name, size_t n,
                                      struct cd_log *log, CD_KEEP const char **out, cd_describe_match *here, cdmpp_err *err);

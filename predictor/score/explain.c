@@ -20,7 +20,6 @@ typedef struct {
     cd_program_facts facts;
     cd_rows rows;
     cd_device_pick pick;
-    float trait[CD_N_TRAIT];    /* where the model has a correction */
     double flop;
 } work;
 
@@ -83,7 +82,6 @@ static cdmpp_status build(work *w, const cd_task_registry *tasks, const cd_predi
     if (!w->rows.n_row) return CD_FAIL(err, EINVALID, "the program stores nothing");
     CD_TRY(order(w, err));
     CD_TRY(cd_program_facts_fill(&w->facts, w->program, false, &w->pick, err));
-    if (cd_model_here(w->m)) cd_online_adapt_traits(w->rows.row, w->rows.n_row, w->trait);
     w->flop = cd_task_flop(t);
     e->workload_key = cd_str_dup(&e->arena, r.workload_key);
     e->device = cd_model_device(w->m, w->pick.device);
@@ -149,9 +147,10 @@ static cdmpp_status add_changed(work *w, size_t g, const float *middle, float *x
 }
 
 /* As cd_scorer_finish does it. */
-static void correct(const work *w, const cd_explanation *e, cd_model_prediction *p) {
-    if (w->pick.unknown) cd_device_doubt_widen(&w->pick.doubt, p);
-    else (void)cd_here_apply(cd_model_here(w->m), w->pick.device, e->workload_key, w->trait, p);
+static cdmpp_status correct(const work *w, const cd_program_view *v, size_t i, cd_model_prediction *p, cdmpp_err *err) {
+    if (!w->pick.unknown) return cd_here_apply(w->m, v, i, p, err);
+    cd_device_doubt_widen(&w->pick.doubt, p);
+    return CDMPP_OK;
 }
 
 /* The program is predicted once for each group, with the columns of that group set to the middle of their range in training. */
@@ -169,7 +168,7 @@ static cdmpp_status groups(work *w, cd_explanation *e, cdmpp_err *err) {
     const cd_program_view v = cd_batch_builder_view(w->gather);
     CD_TRY(cd_model_predict(w->m, w->scratch, &v, NULL, CD_EXPLAIN_GROUPS, pred, err));
     for (size_t g = 0; g < CD_EXPLAIN_GROUPS; g++) {
-        correct(w, e, &pred[g]); /* as the program itself, so that they differ by the group alone */
+        CD_TRY(correct(w, &v, g, &pred[g], err)); /* as the program itself, so that they differ by the group alone */
         e->group[g] = (cd_explain_group){.name = group_name[g], .latency_s = pred[g].latency_s};
         for (size_t c = 0; c < CD_N_COL; c++) e->group[g].n_col += in_group(c, g);
     }
@@ -184,7 +183,7 @@ static cdmpp_status shares(work *w, cd_explanation *e, cdmpp_err *err) {
     const cd_program_view v = cd_batch_builder_view(w->gather);
     CD_TRY(cd_model_predict(w->m, w->scratch, &v, NULL, 1, &e->pred, err));
     cd_model_mark_unlike(w->m, true, e->unlike.reason, &e->pred);
-    correct(w, e, &e->pred);
+    CD_TRY(correct(w, &v, 0, &e->pred, err));
     if (e->pred.reason & CD_UNLIKE_RANGE) cd_trained_on_add(&e->unlike, CD_UNLIKE_BIT_RANGE, "", 0);
     return cd_attribution_shares(w->m, &v, w->rows.leaf_row, e->row_share, e->leaf_share, err);
 }

@@ -16,7 +16,8 @@ struct cd_scorer {
     const cd_task_registry *tasks;
     size_t max_rows, slots;
     bool traits, launch, sketch, steps; /* traits: the caller corrects */
-    const cd_here *here;      /* the model's own correction; NULL: none */
+    bool here;                /* answers get the model's own correction */
+    cd_scorer_tap tap;
     cd_device_match *which;
     cd_kinds *kinds;          /* what is unlike of tasks */
     cd_program_facts facts;   /* of one candidate */
@@ -65,7 +66,8 @@ cdmpp_status cd_scorer_new(const cd_model *m, const cd_task_registry *tasks, con
     s->max_rows = o->max_rows;
     s->traits = o->traits;
     s->launch = o->launch;
-    s->here = o->stands ? NULL : cd_model_here(m);
+    s->here = !o->stands && cd_model_here(m);
+    s->tap = o->tap;
     s->sketch = o->sketch;
     s->slots = cd_model_slots(m);
     s->steps = cd_model_needs_steps(m);
@@ -118,7 +120,7 @@ static cdmpp_status enter(cd_scorer *s, const cd_rows *rows, const cd_record *r,
     if (s->facts.scratch) CD_TRY(cd_batch_builder_add_facts(s->gather, s->facts.fact, s->facts.analytic, err));
     if (s->steps) CD_TRY(cd_batch_builder_add_steps(s->gather, code, n_code, err));
     const cd_rows seen = {.row = cd_batch_builder_last(s->gather), .n_row = rows->n_row};
-    if (s->traits || s->here) cd_online_adapt_traits(seen.row, seen.n_row, o->trait);
+    if (s->traits) cd_online_adapt_traits(seen.row, seen.n_row, o->trait);
     if (s->launch && o->task) cd_launch_of(o->task, &seen, &o->launch);
     o->truncated = s->slots && rows->n_leaf > s->slots;
     s->open[s->n++] = o;
@@ -291,9 +293,10 @@ cdmpp_status cd_scorer_finish(cd_scorer *s, cdmpp_err *err) {
         cd_scored *o = s->open[k];
         o->pred = s->pred[k];
         cd_model_mark_unlike(s->m, o->task && o->task->dag, o->unlike.reason, &o->pred);
+        if (s->tap.see) s->tap.see(s->tap.ctx, o, &v, k);
         /* The correction by measured programs is of one device of the model, not of those that it stands for. */
         if (o->which.unknown) cd_device_doubt_widen(&o->which.doubt, &o->pred);
-        else (void)cd_here_apply(s->here, o->which.device, o->key, o->trait, &o->pred);
+        else if (s->here) CD_TRY(cd_here_apply(s->m, &v, k, &o->pred, err));
         if (o->pred.reason & CD_UNLIKE_RANGE) cd_trained_on_add(&o->unlike, CD_UNLIKE_BIT_RANGE, "", 0);
         if (s->peaks && o->task && o->task->dag) o->least_s = cd_device_least_s(o->which.unknown ? o->which.own : s->peaks[o->which.device], &o->task->dag->least);
         if (!s->traits) cd_score_bound(o);

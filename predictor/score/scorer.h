@@ -42,6 +42,12 @@ typedef struct cd_scored {
     cdmpp_err err;          /* when st is not OK; place and path filled in */
 } cd_scored;
 
+/* Is told each answer of the model alone, and which program of the view it is of; NULL: nobody listens. */
+typedef struct cd_scorer_tap {
+    void (*see)(void *ctx, const cd_scored *o, const cd_program_view *v, size_t p);
+    void *ctx;
+} cd_scorer_tap;
+
 typedef struct cd_scorer_options {
     cd_device_match_options which;
     size_t max_rows;        /* of a candidate; 0: no limit */
@@ -49,6 +55,7 @@ typedef struct cd_scorer_options {
     bool stands;            /* `which` names a device that stands for another one: the correction of a machine (learner/model/here.h) is not of that */
     bool launch;
     bool sketch;            /* cd_model_sketch in the place of cd_model_predict */
+    cd_scorer_tap tap;
     const cd_device_table *peaks; /* descriptions of the model's devices: no answer is below what a device can at best; NULL: none is compared */
 } cd_scorer_options;
 

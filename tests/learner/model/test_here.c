@@ -13,10 +13,11 @@ static tmp_dir dir;
 static char plain[256];
 static char *file;
 static size_t n_file;
+static cd_model *alone;
 
 static int setup(void **state) {
     (void)state;
-    static const char *const target[] = {"llvm -model=one", "llvm -model=two"}, *const set[] = {"train.rounds=20"};
+    static const char *const target[] = {"llvm -model=one", "llvm -model=two"}, *const set[] = {"train.rounds=80", "train.colsample=1"};
     cdmpp_err err = {0};
     char h5[256];
     cd_task_registry *tasks;
@@ -25,8 +26,9 @@ static int setup(void **state) {
     cdmpp_status st = cd_task_registry_new(&tasks, &err);
     if (!st) st = cd_task_registry_load(tasks, MADE_TASKS, &err);
     if (!st) st = made_extract(&dir, cd_task_registry_at(tasks, 0)->workload_key, target, 2, h5, &err);
-    if (!st) st = made_learn(h5, set, 1, plain, &err);
+    if (!st) st = made_learn(h5, set, 2, plain, &err);
     if (!st) st = cd_file_read(plain, 0, &file, &n_file, &err);
+    if (!st) st = cd_model_from_bytes(file, n_file, &alone, &err);
     cd_task_registry_free(tasks);
     return st != CDMPP_OK;
 }
@@ -34,40 +36,66 @@ static int setup(void **state) {
 static int teardown(void **state) {
     (void)state;
     cd_mem_free(file);
+    cd_model_free(alone);
     tmp_remove(&dir);
     return 0;
 }
 
 static cd_model_prediction pred(void) { return (cd_model_prediction){.latency_s = 0.9, .median_s = 1, .low_s = 0.5, .high_s = 2, .rel_std = 0.3, .like_std = 0.3}; }
 
-/* Programs that take `times` as long as the model says. */
-static cdmpp_status made_adapt(double times, cd_online_adapt **out, cdmpp_err *err) {
-    const float trait[CD_N_TRAIT] = {1, 2, 3};
+/* A program of one row that says how large it is, for a device of the model. */
+typedef struct one {
+    float row[CD_N_COL];
+    int64_t ptr[2];
+    uint32_t device;
+} one;
+
+static cd_program_view view_of(one *o, float size, uint32_t device) {
+    *o = (one){.ptr = {0, 1}, .device = device};
+    for (size_t c = 0; c < CD_N_COL; c++) o->row[c] = size;
+    return (cd_program_view){.n = 1, .row = o->row, .row_ptr = o->ptr, .device = &o->device};
+}
+
+enum { N_MADE = 60 };
+/* Programs that take `times` as long as the model says, large ones twice that. */
+static cdmpp_status made_trees(double times, cd_here_trees *out, cdmpp_err *err) {
+    const size_t width = cd_here_width(alone);
     const cd_model_prediction p = pred();
-    CD_TRY(cd_online_adapt_new(out, err));
-    cdmpp_status st = CDMPP_OK;
-    for (int i = 0; !st && i < 12; i++) {
-        const cd_online_adapt_item item = cd_online_adapt_item_of(&p, true, trait, times);
-        st = cd_online_adapt_add(*out, CD_HERE_ADAPTED, true, "t", &item, err);
+    double off[N_MADE];
+    float *x = cd_mem_zalloc(N_MADE, width * sizeof *x);
+    if (!x) return CD_FAIL(err, ENOMEM, "programs");
+    for (size_t i = 0; i < N_MADE; i++) {
+        one o;
+        const cd_program_view v = view_of(&o, (float)(i % 10), 0);
+        cd_here_see(alone, &v, 0, &p, x + i * width);
+        off[i] = log(times * (i % 10 < 5 ? 1 : 2));
     }
-    if (!st) st = cd_online_adapt_fit(*out, err);
-    if (st) cd_online_adapt_free(*out);
+    const cdmpp_status st = cd_here_fit(x, off, N_MADE, width, 1, out, err);
+    cd_mem_free(x);
     return st;
 }
 
 static cdmpp_status corrected(uint32_t device, double widen, cd_buf *out, cdmpp_err *err) {
-    cd_here h = {.device = device, .name = "my-\"cpu\"", .cpu = "A Processor", .programs = 12, .widen = widen};
-    CD_TRY(made_adapt(2, &h.adapt, err));
+    cd_here h = {.stands = device, .name = "my-\"cpu\"", .cpu = "A Processor", .programs = 12, .widen = widen};
+    CD_TRY(made_trees(2, &h.trees, err));
     const cdmpp_status st = cd_here_add(file, n_file, &h, "\"noise\":0.01", out, err);
-    cd_online_adapt_free(h.adapt);
+    cd_xgb_free(h.trees.gbt);
     return st;
+}
+
+static cd_model_prediction answer(const cd_model *m, float size, uint32_t device) {
+    cdmpp_err err = {0};
+    one o;
+    const cd_program_view v = view_of(&o, size, device);
+    cd_model_prediction p = pred();
+    assert_ok(cd_here_apply(m, &v, 0, &p, &err));
+    return p;
 }
 
 TEST(what_is_written_is_read) {
     cdmpp_err err = {0};
     cd_buf b = {0};
     cd_model *m;
-    const float trait[CD_N_TRAIT] = {1, 2, 3};
     assert_ok(corrected(1, 1, &b, &err));
     assert_ok(cd_model_from_bytes(b.p, b.n, &m, &err));
     const cd_here *h = cd_model_here(m);
@@ -75,16 +103,19 @@ TEST(what_is_written_is_read) {
     assert_string_equal(h->name, "my-\"cpu\"");
     assert_string_equal(h->cpu, "A Processor");
     assert_int_equal(h->programs, 12);
-    assert_int_equal(cd_model_find_device(m, "my-\"cpu\"", 8), 1);
+    assert_int_equal(cd_model_n_device(m), 3); /* the machine is one more */
+    assert_int_equal(cd_model_find_device(m, "my-\"cpu\"", 8), 2);
+    assert_int_equal(cd_model_stands_for(m, 2), 1);
+    assert_int_equal(cd_model_stands_for(m, 0), 0);
     assert_int_equal(cd_model_find_device(m, "one", 3), 0);
     assert_int_equal(cd_model_find_device(m, "my", 2), -1);
-    cd_model_prediction p = pred(), q = pred();
-    assert_false(cd_here_apply(h, 0, "t", trait, &p));
-    assert_memory_equal(&p, &q, sizeof p);
-    assert_true(cd_here_apply(h, 1, "t", trait, &p));
-    assert_true(p.median_s > 1.8 && p.median_s < 2.01); /* all took twice as long */
-    assert_true(p.low_s < p.latency_s && p.latency_s < p.high_s);
-    assert_true(p.high_s / p.low_s < q.high_s / q.low_s); /* and so less is unknown */
+    const cd_model_prediction other = answer(m, 1, 1), as_it_was = pred(), small = answer(m, 1, 2), large = answer(m, 9, 2);
+    assert_memory_equal(&other, &as_it_was, sizeof other);
+    assert_close(small.median_s, 2, 0.05, 0);
+    assert_close(large.median_s, 4, 0.05, 0);
+    assert_close(small.latency_s / small.median_s, 0.9, 1e-9, 0);
+    assert_close(small.high_s / small.low_s, as_it_was.high_s / as_it_was.low_s, 1e-9, 0);
+    assert_true(cd_here_width(m) <= CD_HERE_WIDTH);
     cd_model_free(m);
     cd_buf_free(&b);
 }
@@ -93,12 +124,11 @@ TEST(intervals_are_widened_on_the_logarithm) {
     cdmpp_err err = {0};
     cd_buf b[2] = {{0}, {0}};
     cd_model *m;
-    const float trait[CD_N_TRAIT] = {1, 2, 3};
-    cd_model_prediction p[2] = {pred(), pred()};
+    cd_model_prediction p[2];
     for (int k = 0; k < 2; k++) {
         assert_ok(corrected(1, 1 + k, &b[k], &err));
         assert_ok(cd_model_from_bytes(b[k].p, b[k].n, &m, &err));
-        assert_true(cd_here_apply(cd_model_here(m), 1, "t", trait, &p[k]));
+        p[k] = answer(m, 1, 2);
         cd_model_free(m);
         cd_buf_free(&b[k]);
     }
@@ -109,17 +139,42 @@ TEST(intervals_are_widened_on_the_logarithm) {
     assert_close(p[1].rel_std, 2 * p[0].rel_std, 1e-12, 0);
 }
 
+/* Members answer for the machine as for the device that stands for it: trees read numbers of devices. */
+TEST(the_machine_is_answered_as_who_stands_for_it) {
+    cdmpp_err err = {0};
+    cd_buf b = {0};
+    cd_model *m;
+    cd_model_scratch *s;
+    cd_model_prediction p[3];
+    assert_ok(corrected(1, 1, &b, &err));
+    assert_ok(cd_model_from_bytes(b.p, b.n, &m, &err));
+    assert_ok(cd_model_scratch_new(&s, &err));
+    bool differs = false;
+    for (int size = 0; size < 12; size++) {
+        for (uint32_t d = 0; d < 3; d++) {
+            one o;
+            const cd_program_view v = view_of(&o, (float)size, d);
+            assert_ok(cd_model_predict(m, s, &v, NULL, 1, &p[d], &err));
+        }
+        assert_memory_equal(&p[2], &p[1], sizeof p[1]);
+        differs |= p[0].median_s != p[1].median_s;
+    }
+    assert_true(differs); /* between the others */
+    cd_model_scratch_free(s);
+    cd_model_free(m);
+    cd_buf_free(&b);
+}
+
 /* Narrower than the answer's distance from the median: it stays inside. */
 TEST(the_answer_stays_inside) {
     cdmpp_err err = {0};
     cd_buf b = {0};
     cd_model *m;
-    const float trait[CD_N_TRAIT] = {1, 2, 3};
-    cd_model_prediction p = pred();
     assert_ok(corrected(1, 0.01, &b, &err));
     assert_ok(cd_model_from_bytes(b.p, b.n, &m, &err));
-    assert_true(cd_here_apply(cd_model_here(m), 1, "t", trait, &p));
+    const cd_model_prediction p = answer(m, 1, 2);
     assert_true(p.low_s <= p.latency_s && p.latency_s <= p.high_s && p.latency_s < p.median_s);
+    assert_close(log(p.latency_s / p.median_s), 1e-4 * log(0.9), 1e-6, 0); /* as the square of the ends */
     cd_model_free(m);
     cd_buf_free(&b);
 }
@@ -162,7 +217,7 @@ TEST(members_stay_as_they_are) {
     assert_ok(cd_container_get(CD_CONTAINER_MODEL, file, n_file, &was, &err));
     assert_ok(cd_container_get(CD_CONTAINER_MODEL, b.p, b.n, &is, &err));
     assert_int_equal(is.version, CD_CONTAINER_MODEL_HERE);
-    assert_int_equal(is.weights.n, was.weights.n);
+    assert_true(is.weights.n > was.weights.n);
     assert_memory_equal(is.weights.p, was.weights.p, was.weights.n);
     assert_memory_equal(is.header.p, was.header.p, was.header.n - 1);
     cd_buf_free(&b);
@@ -171,10 +226,10 @@ TEST(members_stay_as_they_are) {
 TEST(refuses) {
     cdmpp_err err = {0};
     cd_buf b = {0}, twice = {0};
-    cd_here h = {.device = 9, .name = "n", .cpu = "c", .programs = 1, .widen = 1};
-    assert_ok(made_adapt(2, &h.adapt, &err));
+    cd_here h = {.stands = 9, .name = "n", .cpu = "c", .programs = 1, .widen = 1};
+    assert_ok(made_trees(2, &h.trees, &err));
     assert_status(cd_here_add(file, n_file, &h, "", &b, &err), CDMPP_EMODEL);
-    h.device = 0;
+    h.stands = 0;
     assert_ok(cd_here_add(file, n_file, &h, "", &b, &err));
     assert_status(cd_here_add(b.p, b.n, &h, "", &twice, &err), CDMPP_EUSAGE);
     assert_status(cd_here_add(b.p, b.n - 1, &h, "", &twice, &err), CDMPP_EPARSE);
@@ -184,7 +239,7 @@ TEST(refuses) {
     assert_ok(cd_here_add(file, n_file, &h, "", &b, &err));
     assert_status(cd_model_from_bytes(b.p, b.n, &m, &err), CDMPP_ERANGE);
     cd_buf_free(&b);
-    cd_online_adapt_free(h.adapt);
+    cd_xgb_free(h.trees.gbt);
 }
 
 /* A file of our frame and checksum that somebody made by hand. */
@@ -193,8 +248,8 @@ TEST(every_key_is_checked) {
         const char *from, *to;
         cdmpp_status want;
     } tab[] = {{"\"device\":\"one\"", "\"device\":\"nine\"", CDMPP_EMODEL}, {"\"programs\":12", "\"programs\":0", CDMPP_ERANGE}, {"\"programs\":12", "\"programs\":\"a\"", CDMPP_ESCHEMA},
-               {"\"adapt\":{", "\"adept\":{", CDMPP_ESCHEMA}, {"\"cpu\":", "\"gpu\":", CDMPP_ESCHEMA}, {"\"widen\":1", "\"widen\":-1", CDMPP_ERANGE},
-               {"\"model\":\"\",\"devices\"", "\"model\":\"other\",\"devices\"", CDMPP_EMODEL}};
+               {"\"at\":", "\"to\":", CDMPP_ESCHEMA}, {"\"at\":", "\"at\":9", CDMPP_ERANGE}, {"\"bias\":", "\"bias\":1000", CDMPP_ERANGE}, {"\"cpu\":", "\"gpu\":", CDMPP_ESCHEMA}, {"\"widen\":1", "\"widen\":-1", CDMPP_ERANGE},
+               {"\"at\":", "\"at\":0,\"was\":", CDMPP_ESCHEMA}};
     cdmpp_err err = {0};
     cd_buf b = {0};
     cd_container f;
@@ -221,6 +276,23 @@ TEST(every_key_is_checked) {
     cd_buf_free(&b);
 }
 
+/* Trees that read the files of others are not taken for these. */
+TEST(trees_of_another_width_are_refused) {
+    cdmpp_err err = {0};
+    cd_buf b = {0};
+    cd_here h = {.stands = 0, .name = "n", .cpu = "c", .programs = 1, .widen = 1};
+    const float x[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+    const double off[4] = {0.1, 0.2, 0.3, 0.4};
+    cd_model *m;
+    assert_ok(cd_here_fit(x, off, 4, 2, 1, &h.trees, &err));
+    assert_close(h.trees.bias, 0.25, 1e-9, 0);
+    assert_ok(cd_here_add(file, n_file, &h, "", &b, &err));
+    assert_status(cd_model_from_bytes(b.p, b.n, &m, &err), CDMPP_EMODEL);
+    cd_buf_free(&b);
+    cd_xgb_free(h.trees.gbt);
+    assert_status(cd_here_fit(x, off, 0, 2, 1, &h.trees, &err), CDMPP_ENODATA);
+}
+
 TEST(every_allocation_may_fail) {
     FAULT_SWEEP(f, 3) {
         cd_buf b = {0};
@@ -232,5 +304,5 @@ TEST(every_allocation_may_fail) {
     }
 }
 
-TESTS(setup, teardown, what_is_written_is_read, intervals_are_widened_on_the_logarithm, the_answer_stays_inside, how_far_beyond_the_end, the_file_says_it_before_it_is_loaded,
-      members_stay_as_they_are, refuses, every_key_is_checked, every_allocation_may_fail)
+TESTS(setup, teardown, what_is_written_is_read, intervals_are_widened_on_the_logarithm, the_machine_is_answered_as_who_stands_for_it, the_answer_stays_inside, how_far_beyond_the_end, the_file_says_it_before_it_is_loaded,
+      members_stay_as_they_are, refuses, every_key_is_checked, trees_of_another_width_are_refused, every_allocation_may_fail)

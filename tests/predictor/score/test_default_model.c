@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/io/io.h"
+#include "made_here.h"
 #include "made_model.h"
 
 static tmp_dir dir;
@@ -39,21 +40,10 @@ static int teardown(void **state) {
 
 /* here.cdmpp of a machine with this processor. */
 static void put_here(const char *cpu) {
-    const float trait[CD_N_TRAIT] = {0};
-    const cd_model_prediction p = {.latency_s = 1, .median_s = 1, .low_s = 0.5, .high_s = 2, .rel_std = 0.3, .like_std = 0.3};
-    cd_here h = {.device = 0, .name = "mine", .cpu = cpu, .programs = 37, .widen = 1};
-    const cd_online_adapt_item item = cd_online_adapt_item_of(&p, true, trait, 2);
     cdmpp_err err = {0};
     cd_buf b = {0};
-    char *file;
-    size_t n;
-    assert_ok(cd_online_adapt_new(&h.adapt, &err));
-    assert_ok(cd_online_adapt_add(h.adapt, CD_HERE_ADAPTED, true, "t", &item, &err));
-    assert_ok(cd_file_read("m.cdmpp", 0, &file, &n, &err));
-    assert_ok(cd_here_add(file, n, &h, "", &b, &err));
+    assert_ok(made_here_bytes("m.cdmpp", 0, cpu, 2, &b, &err));
     assert_ok(cd_file_write(CD_DEFAULT_MODEL_HERE, b.p, b.n, &err));
-    cd_online_adapt_free(h.adapt);
-    cd_mem_free(file);
     cd_buf_free(&b);
 }
 
@@ -97,26 +87,24 @@ TEST(that_of_another_one_is_not_used_and_this_is_said) {
     (void)unlink(CD_DEFAULT_MODEL_HERE);
 }
 
-/* The device that stands for the machine answers, whichever is most like the processor. */
-TEST(its_device_stands_for_the_machine) {
+/* The machine is a device of the model, whichever other one is most like the processor. */
+TEST(it_is_a_device_of_its_model) {
     cdmpp_err err = {0};
     cd_model *m;
     cd_device_table *devices;
     cd_diag diag = {0};
     char yaml[600];
-    const char *name[] = {"granite-rapids", "zen4"}, *out;
+    const char *name[] = {"granite-rapids", "zen4", "mine"}, *out;
     cd_describe_match match;
     put_here(own_cpu());
     snprintf(yaml, sizeof yaml, "%s/configs/devices.yaml", from);
     assert_ok(cd_device_table_load(yaml, &diag, &devices, &err));
     assert_ok(cd_model_load(CD_DEFAULT_MODEL_HERE, &m, &err));
-    assert_ok(cd_default_model_device(CD_DEFAULT_MODEL_HERE, devices, name, 2, NULL, &out, &match, &err));
-    assert_string_equal(out, "zen4");
+    assert_ok(cd_default_model_device(CD_DEFAULT_MODEL_HERE, devices, name, 3, NULL, &out, &match, &err));
+    assert_string_equal(out, "mine");
     assert_true(match.exact);
-    cd_describe_match own;
-    assert_ok(cd_describe_match_host("", devices, name, 2, &own, &err));
-    assert_int_equal(match.corrected, !own.exact || own.index != match.index); /* is zen4 this processor itself? */
-    assert_int_equal(cd_model_find_device(m, "mine", 4), 0);
+    assert_true(match.corrected); /* another device stands for it */
+    assert_int_equal(cd_model_find_device(m, "mine", 4), 1);
     cd_model_free(m);
     put_here("Another Processor 9000"); /* which somebody names all the same: its device does not stand for this machine */
     cd_describe_match plain_match;
@@ -140,4 +128,4 @@ TEST(without_memory_no_model_is_made_up) {
     (void)unlink(CD_DEFAULT_MODEL_HERE);
 }
 
-TESTS(setup, teardown, that_of_this_processor, that_of_another_one_is_not_used_and_this_is_said, its_device_stands_for_the_machine, without_memory_no_model_is_made_up)
+TESTS(setup, teardown, that_of_this_processor, that_of_another_one_is_not_used_and_this_is_said, it_is_a_device_of_its_model, without_memory_no_model_is_made_up)

@@ -196,9 +196,9 @@ static void explains_what_is_answered(void **state) {
     assert_ok(cd_device_table_load(tmp_put(&dir, "devices.yaml", yaml, strlen(yaml)), &diag, &devices, &err));
     assert_ok(made_here(tmp_path(&dir, "m.cdmpp"), 0, 4, &here, &err));
     for (int k = 0; k < 2; k++) {
-        const cd_device_match_options which = {.device = k ? "three" : "one", .nearest = true, .devices = devices};
+        const cd_device_match_options which = {.device = k ? "three" : "mine", .nearest = true, .devices = devices}, other = {.device = k ? "three" : "one", .nearest = true, .devices = devices};
         assert_ok(cd_explain(here, tasks, &which, &l, &e, &err));
-        assert_ok(cd_explain(model, tasks, &which, &l, &plain, &err));
+        assert_ok(cd_explain(model, tasks, &other, &l, &plain, &err));
         assert_close(e.pred.latency_s, scored(here, &which, &want), 1e-12, 0);
         assert_close(e.pred.low_s, want.low_s, 1e-12, 0);
         assert_close(e.pred.high_s, want.high_s, 1e-12, 0);

@@ -1,30 +1,36 @@
 /* A model that is corrected for a machine (learner/model/here.h), as if its programs took `times` as long as the model says. */
 #ifndef MADE_HERE_H
 #define MADE_HERE_H
+#include <math.h>
+
 #include "base/io/io.h"
 #include "learner/model/model.h"
 
-/* Device `device` of the model in the file stands for the machine. */
-static inline cdmpp_status made_here(const char *path, uint32_t device, double times, cd_model **out, cdmpp_err *err) {
-    const float trait[CD_N_TRAIT] = {0};
-    const cd_model_prediction p = {.latency_s = 1, .median_s = 1, .low_s = 0.5, .high_s = 2, .rel_std = 0.3, .like_std = 0.3};
-    const cd_online_adapt_item item = cd_online_adapt_item_of(&p, true, trait, times);
-    cd_here h = {.device = device, .name = "mine", .cpu = "A Processor", .programs = 12, .widen = 1};
-    cd_buf b = {0};
+/* Bytes of the model in the file, of whose devices `stands` stands for the machine "mine" with the processor `cpu`. */
+static inline cdmpp_status made_here_bytes(const char *path, uint32_t stands, const char *cpu, double times, cd_buf *out, cdmpp_err *err) {
+    cd_here h = {.stands = stands, .name = "mine", .cpu = cpu, .programs = 37, .widen = 1};
+    const double off[] = {log(times), log(times)};
+    cd_model *m = NULL;
     char *file = NULL;
-    size_t n;
-    CD_TRY(cd_online_adapt_new(&h.adapt, err));
-    cdmpp_status st = CDMPP_OK;
-    for (int i = 0; !st && i < 12; i++) {
-        const char task[] = {(char)('a' + i), 0}; /* what several tasks have in common is of all of them */
-        st = cd_online_adapt_add(h.adapt, CD_HERE_ADAPTED, true, task, &item, err);
-    }
-    if (!st) st = cd_online_adapt_fit(h.adapt, err);
+    size_t n, width;
+    CD_TRY(cd_model_load(path, &m, err));
+    width = cd_here_width(m);
+    cd_model_free(m);
+    float *x = cd_mem_zalloc(2, width * sizeof *x);
+    cdmpp_status st = x ? CDMPP_OK : CD_FAIL(err, ENOMEM, "programs");
+    if (!st) st = cd_here_fit(x, off, 2, width, 1, &h.trees, err);
     if (!st) st = cd_file_read(path, 0, &file, &n, err);
-    if (!st) st = cd_here_add(file, n, &h, "", &b, err);
-    if (!st) st = cd_model_from_bytes(b.p, b.n, out, err);
-    cd_online_adapt_free(h.adapt);
+    if (!st) st = cd_here_add(file, n, &h, "", out, err);
+    cd_xgb_free(h.trees.gbt);
+    cd_mem_free(x);
     cd_mem_free(file);
+    return st;
+}
+
+static inline cdmpp_status made_here(const char *path, uint32_t stands, double times, cd_model **out, cdmpp_err *err) {
+    cd_buf b = {0};
+    cdmpp_status st = made_here_bytes(path, stands, "A Processor", times, &b, err);
+    if (!st) st = cd_model_from_bytes(b.p, b.n, out, err);
     cd_buf_free(&b);
     return st;
 }
