@@ -93,7 +93,7 @@ static cdmpp_status draw(run *r, cdmpp_err *err) {
     const cd_calibrate_options *o = r->o;
     const size_t tasks = cd_task_registry_count(o->tasks), paid = (size_t)(o->limit_s / cd_calibrate_price(0)), worth = 4 * (o->most && o->most < paid ? o->most : paid);
     const size_t each = tasks ? (worth < CD_CALIBRATE_MOST ? worth : CD_CALIBRATE_MOST) / tasks : 0; /* four times as many as can be measured to choose from; of every task */
-    const cd_calibrate_pool_options po = {.tasks = o->tasks, .target = o->target, .hardware = cd_target_hardware(false, o->threads, 64), .device = r->numbers,
+    const cd_calibrate_pool_options po = {.tasks = o->tasks, .target = o->target, .hardware = cd_target_hardware(false, o->threads, 64), .device = r->numbers, .model = r->model, .stands = r->device,
                                           .trials = each < 2 ? 2 : each > 64 ? 64 : (uint32_t)each, .seed = o->seed, .most = paid + CD_CALIBRATE_LEAST * 2,
                                           .now = now_of, .ctx = r, .until_s = now(r) + draws * o->limit_s, .listener = &r->listener, .stop = o->stop};
     CD_TRY(cd_calibrate_pool_build(&po, &r->pool, err));

@@ -2,7 +2,7 @@
  *
  * A new machine: a few programs are chosen by their features alone, measured here, and correct a model for this machine.
  *
- *   tasks ── random schedules ── facts, analytic seconds ──> candidates in an order (pool.c)
+ *   tasks ── random schedules, and of each task the best by the model ── facts, analytic seconds ──> candidates in an order (pool.c)
  *                                                                │  one after the other, until the time is over (measure.c)
  *                                                                v
  *                                                        log of records  <── a run that was killed goes on from it
@@ -12,7 +12,8 @@
  *
  *   (1) the log is all there is of a run's state. What it has is not measured again;
  *   (2) of the order every prefix is a choice of its own: programs that lower the distance of all candidates to the nearest chosen one the most, for the
- *       seconds that they cost. The time of a program is not looked at before it is chosen;
+ *       seconds that they cost; random ones and best ones by turns, because networks are made of the latter, and a model flatters what it takes for the
+ *       best. The time of a program is not looked at before it is chosen;
  *   (3) held out tasks decide nothing, and their figures are of trees that have not seen them. What is decided (how wide the intervals are, whether the
  *       correction is better than none) is decided by the other tasks, a quarter of them left out at a time. The trees that are written then learn from all;
  *   (4) each CD_CALIBRATE_TWICE-th measurement repeats an earlier program: the median |ln| of the ratio of its two times is the noise.
@@ -30,6 +31,7 @@ enum {
     CD_CALIBRATE_PAIRS = 3,     /* fewer repeated programs do not tell the noise */
     CD_CALIBRATE_HELD = 5,      /* one task in so many is held out */
     CD_CALIBRATE_LEAST = 8,     /* programs of a correction; of the held out ones CD_CALIBRATE_PAIRS */
+    CD_CALIBRATE_DRAWN = 40,    /* draws of a task that the model chooses from */
     CD_CALIBRATE_MOST = 1500    /* candidates */
 };
 
@@ -38,6 +40,7 @@ typedef struct cd_calibrate_candidate {
     const char *line;           /* record without a time (len), NUL-terminated */
     size_t len;
     double analytic_s;
+    bool best;                  /* the model predicts it to be the fastest of its task among CD_CALIBRATE_DRAWN: what a search would take */
 } cd_calibrate_candidate;
 
 typedef struct cd_calibrate_pool {
@@ -53,6 +56,8 @@ typedef struct cd_calibrate_pool_options {
     const char *target;
     cd_hardware hardware;
     CD_KEEP const cd_device *device; /* for the analytic time */
+    CD_KEEP const cd_model *model; /* chooses the best; NULL: nobody does */
+    const char *stands;         /* its device */
     uint32_t trials;            /* draws of a task; 0: 10 */
     uint64_t seed;
     size_t most;                /* length of the order; 0: all */

@@ -1,4 +1,5 @@
-/* Candidates: random schedules with their facts, and the order in which they are worth their time. Nothing is compiled or run. */
+/* Candidates: random schedules and those of them that the model takes for the fastest, with their facts, and the order in which they are worth their time.
+ * Nothing is compiled or run. */
 #include <math.h>
 #include <string.h>
 
@@ -16,6 +17,12 @@ typedef struct draw {
     cd_program *program;
     cd_facts *facts;
     float *fact;                /* (CD_CALIBRATE_MOST, CD_N_FACTS) */
+    cd_scorer *scorer;          /* NULL: nobody chooses the best */
+    const char *key;            /* of the task that is drawn from; NULL: none yet */
+    size_t of_task;             /* its draws so far */
+    double best_s;              /* of the fastest of them, by the model */
+    cd_buf best;                /* its line; empty: it is a candidate anyhow */
+    cd_calibrate_candidate *is; /* which one; NULL: none */
 } draw;
 
 /* In steps of two, so that a machine whose speed is measured a second time gives the same order. */
@@ -40,10 +47,11 @@ static cdmpp_status facts_of(draw *d, const cd_buf *line, float *fact, double *s
     return CDMPP_OK;
 }
 
-static cdmpp_status add(draw *d, const cd_buf *line, cdmpp_err *err) {
+static cdmpp_status add(draw *d, const cd_buf *line, bool best, cdmpp_err *err) {
     cd_calibrate_pool *p = d->out;
     cdmpp_err why = {0};
     double seconds;
+    if (p->n == CD_CALIBRATE_MOST) return CDMPP_OK;
     const cdmpp_status st = facts_of(d, line, d->fact + p->n * CD_N_FACTS, &seconds, &why);
     if (st == CDMPP_ENOMEM) return CD_FAIL(err, ENOMEM, "%s", why.msg);
     if (st || !(seconds < slowest)) {
@@ -53,14 +61,52 @@ static cdmpp_status add(draw *d, const cd_buf *line, cdmpp_err *err) {
     const size_t n = line->n && line->p[line->n - 1] == '\n' ? line->n - 1 : line->n;
     const char *text = cd_str_dup(&p->arena, (cd_str){line->p, n});
     if (!text) return CD_FAIL(err, ENOMEM, "candidates");
-    p->v[p->n++] = (cd_calibrate_candidate){text, n, seconds};
+    p->v[p->n++] = (cd_calibrate_candidate){text, n, seconds, best};
     return CDMPP_OK;
+}
+
+/* ---- the best of a task ---- */
+static cdmpp_status end_task(draw *d, cdmpp_err *err) {
+    const cdmpp_status st = d->best.n ? add(d, &d->best, true, err) : CDMPP_OK;
+    cd_buf_clear(&d->best);
+    d->best_s = (double)INFINITY;
+    d->is = NULL;
+    d->of_task = 0;
+    return st;
+}
+
+static cdmpp_status keep_best(draw *d, const cd_buf *line, double seconds, cd_calibrate_candidate *is, cdmpp_err *err) {
+    if (!(seconds < d->best_s)) return CDMPP_OK;
+    d->best_s = seconds;
+    cd_buf_clear(&d->best);
+    if (d->is) d->is->best = false;
+    if ((d->is = is)) is->best = true;
+    else cd_buf_put(&d->best, line->p, line->n);
+    return d->best.oom ? CD_FAIL(err, ENOMEM, "candidates") : CDMPP_OK;
+}
+
+/* The first draws of a task are candidates whatever they are. */
+static cdmpp_status take(draw *d, const cd_buf *line, cdmpp_err *err) {
+    const cd_predict_line l = {line->p, line->n, "candidate", 1};
+    cd_scored s;
+    if (!d->scorer) return add(d, line, false, err);
+    CD_TRY(cd_scorer_run(d->scorer, &l, 1, &s, err));
+    if (s.st) {
+        d->out->left_out++;
+        return CDMPP_OK;
+    }
+    if (s.key != d->key) CD_TRY(end_task(d, err));
+    d->key = s.key;
+    const size_t had = d->out->n;
+    if (d->of_task++ < d->o->trials) CD_TRY(add(d, line, false, err));
+    return keep_best(d, line, s.pred.median_s, d->out->n > had ? &d->out->v[had] : NULL, err);
 }
 
 static bool late(const draw *d) { return d->o->now && d->o->now(d->o->ctx) > d->o->until_s; }
 
 static cdmpp_status draw_all(draw *d, cdmpp_err *err) {
-    const cd_random_schedules_options ro = {d->o->trials, d->o->seed, d->o->target, d->o->hardware};
+    const uint32_t drawn = d->scorer && d->o->trials < CD_CALIBRATE_DRAWN ? CD_CALIBRATE_DRAWN : d->o->trials;
+    const cd_random_schedules_options ro = {drawn, d->o->seed, d->o->target, d->o->hardware};
     cd_random_schedules *r;
     cd_buf line = {0};
     CD_TRY(cd_random_schedules_new(d->o->tasks, &ro, &r, err));
@@ -71,8 +117,9 @@ static cdmpp_status draw_all(draw *d, cdmpp_err *err) {
         if (d->o->stop && *d->o->stop) st = CD_FAIL(err, EINTERRUPTED, "while candidates were drawn");
         else if ((st = cd_random_schedules_next(r, &line, &why))) st = cd_record_listener_bad(d->o->listener, &why, err);
         else if (!line.n) break;
-        else st = add(d, &line, err);
+        else st = take(d, &line, err);
     }
+    if (!st) st = end_task(d, err);
     cd_buf_free(&line);
     cd_random_schedules_free(r);
     return st;
@@ -99,17 +146,35 @@ static size_t embed(const float *fact, size_t n, float *x) {
     return dim;
 }
 
+/* Of `all`, in their order: a random one, a best one, a random one ... */
+static void by_turns(cd_calibrate_pool *p, const uint32_t *all, size_t n, size_t most) {
+    size_t at[2] = {0, 0};
+    while (p->n_order < most) {
+        size_t kind = p->n_order % 2;
+        for (int other = 0; other < 2; other++, kind ^= 1) {
+            while (at[kind] < n && p->v[all[at[kind]]].best != (kind == 1)) at[kind]++;
+            if (at[kind] < n) break;
+        }
+        if (at[kind] >= n) return;
+        p->order[p->n_order++] = all[at[kind]++];
+    }
+}
+
 static cdmpp_status order(draw *d, cdmpp_err *err) {
     cd_calibrate_pool *p = d->out;
     const size_t k = d->o->most && d->o->most < p->n ? d->o->most : p->n;
     float *x = cd_mem_zalloc(p->n * CD_N_FACTS + 1, sizeof *x);
     double *price = cd_mem_zalloc(p->n + 1, sizeof *price);
+    uint32_t *all = cd_mem_zalloc(p->n + 1, sizeof *all);
+    size_t n = 0;
     p->order = CD_NEWN(&p->arena, uint32_t, k + 1);
-    cdmpp_status st = x && price && p->order ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu candidates", p->n);
+    cdmpp_status st = x && price && all && p->order ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu candidates", p->n);
     const size_t dim = st ? 0 : embed(d->fact, p->n, x);
     for (size_t i = 0; !st && i < p->n; i++) price[i] = cd_calibrate_price(p->v[i].analytic_s);
-    if (!st && dim) st = cd_select_medoids(x, p->n, dim, price, (double)INFINITY, k, NULL, p->order, &p->n_order, err);
-    else if (!st) p->n_order = 1; /* all candidates are one */
+    if (!st && dim) st = cd_select_medoids(x, p->n, dim, price, (double)INFINITY, p->n, NULL, all, &n, err);
+    else if (!st) n = 1; /* all candidates are one */
+    if (!st) by_turns(p, all, n, k);
+    cd_mem_free(all);
     cd_mem_free(x);
     cd_mem_free(price);
     return st;
@@ -123,7 +188,8 @@ static cdmpp_status check_device(const cd_device *d, cdmpp_err *err) {
 }
 
 cdmpp_status cd_calibrate_pool_build(const cd_calibrate_pool_options *o, cd_calibrate_pool *out, cdmpp_err *err) {
-    draw d = {.o = o, .out = out};
+    draw d = {.o = o, .out = out, .best_s = (double)INFINITY};
+    const cd_scorer_options so = {.which = {.device = o->stands}};
     *out = (cd_calibrate_pool){0};
     CD_TRY(check_device(o->device, err));
     out->v = CD_NEWN(&out->arena, cd_calibrate_candidate, CD_CALIBRATE_MOST);
@@ -131,9 +197,12 @@ cdmpp_status cd_calibrate_pool_build(const cd_calibrate_pool_options *o, cd_cali
     cdmpp_status st = out->v && d.fact ? CDMPP_OK : CD_FAIL(err, ENOMEM, "candidates");
     if (!st) st = cd_program_new(&d.program, err);
     if (!st) st = cd_facts_new(&d.facts, err);
+    if (!st && o->model) st = cd_scorer_new(o->model, o->tasks, &so, &d.scorer, err);
     if (!st) st = draw_all(&d, err);
     if (!st && !out->n) st = CD_FAIL(err, ENODATA, "none of %zu random schedules can be used", out->left_out);
     if (!st) st = order(&d, err);
+    cd_scorer_free(d.scorer);
+    cd_buf_free(&d.best);
     cd_facts_free(d.facts);
     cd_program_free(d.program);
     cd_arena_free(&d.scratch);

@@ -137,6 +137,40 @@ TEST(the_order_is_of_features_and_the_same_again) {
     cd_calibrate_pool_free(&q);
 }
 
+/* Of each task at most one candidate is the best, no other candidate of it is faster by the model, and best and others take turns as long as there are both. */
+TEST(the_best_of_each_task_takes_turns) {
+    cdmpp_err err = {0};
+    cd_calibrate_pool p;
+    cd_calibrate_pool_options o = pool_options(3);
+    const cd_scorer_options so = {.which = {.device = "zen4"}};
+    cd_scorer *s;
+    double seconds[400];
+    const char *key[400];
+    size_t best = 0, turns = 0;
+    o.model = model;
+    o.stands = "zen4";
+    assert_ok(cd_calibrate_pool_build(&o, &p, &err));
+    assert_true(p.n < 400);
+    assert_ok(cd_scorer_new(model, tasks, &so, &s, &err));
+    for (size_t i = 0; i < p.n; i++) {
+        const cd_predict_line l = {p.v[i].line, p.v[i].len, "", 1};
+        cd_scored of;
+        assert_ok(cd_scorer_run(s, &l, 1, &of, &err));
+        assert_int_equal(of.st, CDMPP_OK);
+        seconds[i] = of.pred.median_s;
+        key[i] = of.key;
+        best += p.v[i].best;
+    }
+    cd_scorer_free(s);
+    assert_true(best > N_TASK / 2 && best <= N_TASK);
+    for (size_t i = 0; i < p.n; i++)
+        for (size_t k = 0; k < p.n; k++)
+            if (p.v[i].best && i != k && key[i] == key[k]) assert_true(!p.v[k].best && seconds[i] <= seconds[k]);
+    for (size_t i = 0; i < 2 * best && i < p.n_order; i++) turns += p.v[p.order[i]].best == (i % 2 == 1);
+    assert_int_equal(turns, 2 * best);
+    cd_calibrate_pool_free(&p);
+}
+
 TEST(no_draw_begins_late) {
     cdmpp_err err = {0};
     cd_calibrate_pool p;
@@ -411,7 +445,9 @@ TEST(every_allocation_may_fail) {
     }
     FAULT_SWEEP(g, 3) {
         cd_calibrate_pool p = {0};
-        const cd_calibrate_pool_options o = pool_options(2);
+        cd_calibrate_pool_options o = pool_options(2);
+        o.model = model;
+        o.stands = "zen4";
         g.step = g.k < 200 ? 1 : 23;
         g.st = cd_calibrate_pool_build(&o, &p, &g.err);
         cd_calibrate_pool_free(&p);
@@ -444,5 +480,5 @@ TEST(every_allocation_of_a_run_may_fail) {
     assert_int_equal(access(out, F_OK), 0);
 }
 
-TESTS(setup, teardown, the_order_is_of_features_and_the_same_again, no_draw_begins_late, the_time_is_kept, a_killed_run_goes_on, a_slower_machine_is_learned,
+TESTS(setup, teardown, the_order_is_of_features_and_the_same_again, the_best_of_each_task_takes_turns, no_draw_begins_late, the_time_is_kept, a_killed_run_goes_on, a_slower_machine_is_learned,
       a_correction_is_judged_by_what_it_has_not_seen, a_scorer_corrects, held_out_programs_decide_nothing, too_few_programs, an_unknown_device_costs_no_time, what_is_no_better_is_refused, a_noisy_machine_is_refused, every_allocation_may_fail, every_allocation_of_a_run_may_fail)
