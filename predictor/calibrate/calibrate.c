@@ -171,7 +171,7 @@ static cdmpp_status finish(run *r, cdmpp_err *err) {
     const cd_calibrate_fit_options fo = {.model = r->model, .tasks = o->tasks, .device = r->device, .log = o->records, .listener = &r->listener};
     CD_TRY(cd_calibrate_fit(&fo, &r->result, err));
     cd_calibrate_told t = {.result = &r->result, .measured = &r->measured, .device = r->device, .name = r->machine.name, .cpu = r->machine.says, .model = o->model, .log = o->records,
-                           .out = o->out, .limit_s = o->limit_s};
+                           .out = o->out, .limit_s = o->limit_s, .most = o->most};
     cdmpp_status st = refuse(r, err);
     if (!st) st = write_model(r, &t, err);
     if (st) t.out = NULL;

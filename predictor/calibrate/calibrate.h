@@ -140,6 +140,7 @@ typedef struct cd_calibrate_told {
     const cd_calibrate_measured *measured;
     const char *device, *name, *cpu, *model, *log, *out; /* out NULL: nothing was written */
     double seconds, limit_s;
+    size_t most;                /* programs that were asked for; 0: as many as the time allows */
 } cd_calibrate_told;
 void cd_calibrate_text(cd_buf *b, const cd_calibrate_told *t);
 /* The inside of a JSON object; `file`: what stays true in a model file, without paths. */

@@ -433,6 +433,21 @@ TEST(a_noisy_machine_is_refused) {
     (void)unlink(out);
 }
 
+/* Who gets fewer programs than the time allows is told why. */
+TEST(an_early_end_is_told) {
+    cd_calibrate_result r = {.programs = 20};
+    const cd_calibrate_measured early = {.fresh = 20}, late = {.fresh = 20, .late = true};
+    cd_calibrate_told t = {.result = &r, .device = "d", .name = "n", .cpu = "c", .model = "m", .log = "l", .seconds = 100, .limit_s = 300};
+    for (int k = 0; k < 3; k++) {
+        cd_buf b = {0};
+        t.measured = k == 1 ? &late : &early;
+        t.most = k == 2 ? 20 : 0;
+        cd_calibrate_text(&b, &t);
+        assert_int_equal(strstr(b.p, "more seconds choose more") != NULL, k == 0);
+        cd_buf_free(&b);
+    }
+}
+
 /* ---- memory ---- */
 TEST(every_allocation_may_fail) {
     made_log(3, 0.02);
@@ -481,4 +496,4 @@ TEST(every_allocation_of_a_run_may_fail) {
 }
 
 TESTS(setup, teardown, the_order_is_of_features_and_the_same_again, the_best_of_each_task_takes_turns, no_draw_begins_late, the_time_is_kept, a_killed_run_goes_on, a_slower_machine_is_learned,
-      a_correction_is_judged_by_what_it_has_not_seen, a_scorer_corrects, held_out_programs_decide_nothing, too_few_programs, an_unknown_device_costs_no_time, what_is_no_better_is_refused, a_noisy_machine_is_refused, every_allocation_may_fail, every_allocation_of_a_run_may_fail)
+      a_correction_is_judged_by_what_it_has_not_seen, a_scorer_corrects, held_out_programs_decide_nothing, too_few_programs, an_unknown_device_costs_no_time, what_is_no_better_is_refused, a_noisy_machine_is_refused, an_early_end_is_told, every_allocation_may_fail, every_allocation_of_a_run_may_fail)
