@@ -81,7 +81,9 @@ static void put(const cd_here *h, const char *device, const char *more, cd_str h
     cd_buf_put_json_str(out, h->name, strlen(h->name));
     cd_buf_puts(out, ",\"cpu\":");
     cd_buf_put_json_str(out, h->cpu, strlen(h->cpu));
-    cd_buf_putf(out, ",\"programs\":%u,\"widen\":%.17g,%s%s\"bias\":%.17g,\"at\":%zu}}", h->programs, h->widen, more, more[0] ? "," : "", h->trees.bias, at);
+    cd_buf_putf(out, ",\"programs\":%u,\"widen\":%.17g,%s%s\"bias\":%.17g,\"at\":%zu", h->programs, h->widen, more, more[0] ? "," : "", h->trees.bias, at);
+    if (h->numbers) cd_model_facts_put_device(out, h->numbers);
+    cd_buf_puts(out, "}}");
 }
 
 cdmpp_status cd_here_add(const void *file, size_t n, const cd_here *h, const char *more, cd_buf *out, cdmpp_err *err) {
@@ -134,8 +136,9 @@ static cdmpp_status add_marks(cd_model *m, const cd_here *h, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* The machine behind the other devices, described as the one that stands for it: the trees were fitted to its answers. */
-static cdmpp_status add_device(cd_model *m, cd_here *h, cdmpp_err *err) {
+/* The machine behind the other devices, described as the one that stands for it, but for what analytic times are computed with: the trees were fitted to
+ * such answers. */
+static cdmpp_status add_device(cd_model *m, cd_here *h, const cd_json *v, cdmpp_err *err) {
     const int known = cd_model_find_device(m, h->name, strlen(h->name));
     const size_t n = m->n_device, w = m->w_device;
     h->device = known < 0 ? (uint32_t)n : (uint32_t)known;
@@ -158,6 +161,8 @@ static cdmpp_status add_device(cd_model *m, cd_here *h, cdmpp_err *err) {
     }
     m->device = name, m->device_is_gpu = gpu, m->device_vector = vector, m->numbers = numbers;
     m->n_device++;
+    if (numbers && cd_json_get(v, "numbers")) CD_TRY(cd_model_facts_read_device(m, n, v, err));
+    h->numbers = numbers ? &numbers[n] : NULL;
     return add_marks(m, h, err);
 }
 
@@ -174,7 +179,7 @@ static cdmpp_status read_here(cd_model *m, const cd_json *v, cd_str weights, cdm
     CD_TRY(cd_json_need_real(v, "bias", -100, 100, &h->trees.bias, err));
     CD_TRY(cd_xgb_load(weights.p, weights.n, cd_here_width(m), &h->trees.gbt, err));
     m->here = h; /* who owns the trees now */
-    return add_device(m, h, err);
+    return add_device(m, h, v, err);
 }
 
 /* The small model knows the machine by the same name. */

@@ -5,7 +5,7 @@
  *
  *   model file + trees of a machine ──cd_here_add──> the same file, with key "here" in its header, the trees behind its weights, version 4
  *
- *   "here": {"device", "name", "cpu", "programs", "widen", "bias", "at", ...}       docs/reference/calibrate.md
+ *   "here": {"device", "name", "cpu", "programs", "widen", "bias", "at", "numbers", ...}       docs/reference/calibrate.md
  *
  *   (1) the machine is one more device of the model, by the name that its records have: read as the last one, unless the model knows that name.
  *       One of the others stands for it: its answers are corrected for the machine, and stay as they were for itself;
@@ -27,6 +27,7 @@ typedef struct cd_here {
     const char *name, *cpu;     /* what records call the machine; what its processor says */
     uint32_t programs;          /* that the correction is made of */
     double widen;               /* above 0 */
+    CD_KEEP const cd_device_numbers *numbers; /* what analytic times of the machine are computed with; NULL: with those of `stands` */
     cd_here_trees trees;        /* without: this part of the model is not corrected */
 } cd_here;
 

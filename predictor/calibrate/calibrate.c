@@ -1,7 +1,9 @@
-/* A whole calibration: the machine is described, candidates are drawn, measured and compared with the model, and what corrects it is written. */
-#include "predictor/calibrate/calibrate.h"
+/* A whole calibration: the machine is described, candidates are drawn, measured and compared with the model, and what corrects it is written. Where logs of
+ * another device are given, nothing is described or measured. */
+#include "predictor/calibrate/calibrate_internal.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/cli/cli.h"
@@ -22,7 +24,8 @@ typedef struct run {
     const char *device;         /* of the model */
     cd_describe_name machine;
     cd_describe_entry entry;    /* of the machine */
-    const cd_device *numbers;   /* what analytic times are computed with */
+    const cd_device *numbers;   /* what the costs of candidates are computed with */
+    const cd_device *own;       /* of the machine: what its analytic times are computed with; NULL: nobody knows them, or the model knows the machine */
     cd_calibrate_pool pool;
     cd_calibrate_measured measured;
     cd_calibrate_result result;
@@ -46,10 +49,19 @@ static cdmpp_status open_devices(run *r, cdmpp_err *err) {
     return st;
 }
 
-static bool says_enough(const cd_device *d) {
+static bool says_enough(cd_facts_set set, const cd_device *d) {
     const float none[CD_N_FACTS] = {0};
     cd_analytic_time t;
-    return !cd_analytic_seconds(none, d, &t, NULL);
+    return !cd_analytic_seconds_of(set, none, d, &t, NULL);
+}
+
+/* What the machine's analytic times are computed with: its measured description, or that of its name. A machine that the model knows has those of the
+ * training. */
+static void find_own(run *r, const cd_device *measured) {
+    const cd_device *d = measured;
+    if (!cd_model_needs_facts(r->model) || cd_model_find_device(r->model, r->machine.name, strlen(r->machine.name)) >= 0) return;
+    if (!d && cd_device_table_find(r->devices, r->machine.name, &d, NULL)) return;
+    if (says_enough(cd_model_facts_set(r->model), d)) r->own = d;
 }
 
 /* Measured numbers of this machine; where they do not suffice, those of the device that stands for it. They only say what a candidate will cost. */
@@ -60,17 +72,16 @@ static cdmpp_status describe(run *r, cdmpp_err *err) {
     const cdmpp_status st = cd_describe_cpu("", measured, &r->entry, NULL);
     if (st == CDMPP_ENOMEM) return CD_FAIL(err, ENOMEM, "this machine");
     r->numbers = &r->entry.device;
-    if (!st && says_enough(r->numbers)) return CDMPP_OK;
+    find_own(r, measured && !st ? r->numbers : NULL);
+    if (!st && says_enough(CD_FACTS_OF_CPU, r->numbers)) return CDMPP_OK;
     CD_TRY(cd_device_table_find(r->devices, r->device, &d, err));
     if (measured) cd_log_put(r->o->log, CD_LOG_WARNING, "this machine does not say enough of its caches and memory: costs of programs are estimated with %s", r->device);
     r->numbers = d;
     return CDMPP_OK;
 }
 
-static cdmpp_status begin(run *r, cdmpp_err *err) {
+static cdmpp_status load(run *r, cdmpp_err *err) {
     const cd_calibrate_options *o = r->o;
-    cd_host_info h;
-    cd_buf b = {0};
     CD_TRY(cd_file_read(o->model, 0, &r->file, &r->n_file, err));
     CD_TRY(cd_err_at(err, cd_model_from_bytes(r->file, r->n_file, &r->model, err), o->model, 0));
     if (cd_model_here(r->model)) return CD_FAIL(err, EUSAGE, "%s is corrected for a machine already: calibrate from the model that it was made of", o->model);
@@ -78,6 +89,24 @@ static cdmpp_status begin(run *r, cdmpp_err *err) {
     r->device = o->device;
     if (r->device && cd_model_find_device(r->model, r->device, strlen(r->device)) < 0) /* before minutes are spent */
         return cd_err_key(err, CD_FAIL(err, EMODEL, "%s has no device '%.60s'", o->model, r->device), "device");
+    return CDMPP_OK;
+}
+
+/* The device of the logs has no processor that could be compared with that of this machine: it answers by its name alone. */
+static cdmpp_status begin_given(run *r, cdmpp_err *err) {
+    const cd_calibrate_options *o = r->o;
+    CD_TRY(load(r, err));
+    CD_TRY(cd_calibrate_name_of(o->given, o->n_given, r->machine.name, err));
+    (void)snprintf(r->machine.says, sizeof r->machine.says, "logs of %s", r->machine.name);
+    find_own(r, NULL);
+    return r->device ? CDMPP_OK : cd_calibrate_stand_in(r->model, r->devices, r->machine.name, &r->device, err);
+}
+
+static cdmpp_status begin(run *r, cdmpp_err *err) {
+    const cd_calibrate_options *o = r->o;
+    cd_host_info h;
+    cd_buf b = {0};
+    CD_TRY(load(r, err));
     if (!r->device) CD_TRY(cd_default_model_host(o->model, r->model, NULL, &r->device, err));
     CD_TRY(describe(r, err));
     cd_host_info_read("", &h);
@@ -93,7 +122,7 @@ static cdmpp_status draw(run *r, cdmpp_err *err) {
     const cd_calibrate_options *o = r->o;
     const size_t tasks = cd_task_registry_count(o->tasks), paid = (size_t)(o->limit_s / cd_calibrate_price(0)), worth = 4 * (o->most && o->most < paid ? o->most : paid);
     const size_t each = tasks ? (worth < CD_CALIBRATE_MOST ? worth : CD_CALIBRATE_MOST) / tasks : 0; /* four times as many as can be measured to choose from; of every task */
-    const cd_calibrate_pool_options po = {.tasks = o->tasks, .target = o->target, .hardware = cd_target_hardware(false, o->threads, 64), .device = r->numbers, .model = r->model, .stands = r->device,
+    const cd_calibrate_pool_options po = {.tasks = o->tasks, .target = o->target, .hardware = cd_target_hardware(false, o->threads, 64), .device = r->numbers, .model = r->model, .stands = r->device, .numbers = r->own,
                                           .trials = each < 2 ? 2 : each > 64 ? 64 : (uint32_t)each, .seed = o->seed, .most = paid + CD_CALIBRATE_LEAST * 2,
                                           .now = now_of, .ctx = r, .until_s = now(r) + draws * o->limit_s, .listener = &r->listener, .stop = o->stop};
     CD_TRY(cd_calibrate_pool_build(&po, &r->pool, err));
@@ -149,13 +178,15 @@ static cdmpp_status refuse(const run *r, cdmpp_err *err) {
 
 static cdmpp_status write_model(const run *r, const cd_calibrate_told *t, cdmpp_err *err) {
     const int device = cd_model_find_device(r->model, r->device, strlen(r->device));
-    const cd_here h = {.stands = (uint32_t)device, .name = r->machine.name, .cpu = r->machine.says, .programs = (uint32_t)r->result.programs, .widen = r->result.widen,
+    const cd_here h = {.stands = (uint32_t)device, .name = r->machine.name, .cpu = r->machine.says, .programs = (uint32_t)r->result.programs, .widen = r->result.widen, .numbers = r->own,
                        .trees = r->result.trees};
     cd_buf more = {0}, out = {0}, yaml = {0};
-    cd_describe_entry_put_yaml(&yaml, &r->entry);
-    cd_buf_puts(&more, "\"description\":");
-    cd_buf_put_json_str(&more, yaml.p ? yaml.p : "", yaml.n);
-    cd_buf_puts(&more, ",");
+    if (!r->o->n_given) {
+        cd_describe_entry_put_yaml(&yaml, &r->entry);
+        cd_buf_puts(&more, "\"description\":");
+        cd_buf_put_json_str(&more, yaml.p ? yaml.p : "", yaml.n);
+        cd_buf_puts(&more, ",");
+    }
     cd_calibrate_members(&more, t, true);
     cdmpp_status st = more.oom || yaml.oom ? CD_FAIL(err, ENOMEM, "figures") : CDMPP_OK;
     if (!st) st = cd_here_add(r->file, r->n_file, &h, more.p, &out, err);
@@ -168,9 +199,9 @@ static cdmpp_status write_model(const run *r, const cd_calibrate_told *t, cdmpp_
 
 static cdmpp_status finish(run *r, cdmpp_err *err) {
     const cd_calibrate_options *o = r->o;
-    const cd_calibrate_fit_options fo = {.model = r->model, .tasks = o->tasks, .device = r->device, .log = o->records, .listener = &r->listener};
+    const cd_calibrate_fit_options fo = {.model = r->model, .tasks = o->tasks, .device = r->device, .numbers = r->own, .log = o->n_given ? o->given : &o->records, .n_log = o->n_given ? o->n_given : 1, .listener = &r->listener};
     CD_TRY(cd_calibrate_fit(&fo, &r->result, err));
-    cd_calibrate_told t = {.result = &r->result, .measured = &r->measured, .device = r->device, .name = r->machine.name, .cpu = r->machine.says, .model = o->model, .log = o->records,
+    cd_calibrate_told t = {.result = &r->result, .measured = &r->measured, .device = r->device, .name = r->machine.name, .cpu = r->machine.says, .model = o->model, .log = o->n_given ? o->given[0] : o->records, .given = o->n_given > 0,
                            .out = o->out, .limit_s = o->limit_s, .most = o->most};
     cdmpp_status st = refuse(r, err);
     if (!st) st = write_model(r, &t, err);
@@ -193,9 +224,9 @@ cdmpp_status cd_calibrate_run(const cd_calibrate_options *o, cd_buf *text, cdmpp
     r->text = text;
     r->begin = now(r);
     r->listener = (cd_record_listener){.bad = bad_line, .ctx = r};
-    cdmpp_status st = begin(r, err);
-    if (!st) st = draw(r, err);
-    if (!st) st = measure(r, err);
+    cdmpp_status st = o->n_given ? begin_given(r, err) : begin(r, err);
+    if (!st && !o->n_given) st = draw(r, err);
+    if (!st && !o->n_given) st = measure(r, err);
     if (!st) st = finish(r, err);
     cd_calibrate_result_free(&r->result);
     cd_calibrate_pool_free(&r->pool);

@@ -58,6 +58,7 @@ typedef struct cd_calibrate_pool_options {
     CD_KEEP const cd_device *device; /* for the analytic time */
     CD_KEEP const cd_model *model; /* chooses the best; NULL: nobody does */
     const char *stands;         /* its device */
+    CD_KEEP const cd_device_numbers *numbers; /* as in cd_calibrate_fit_options */
     uint32_t trials;            /* draws of a task; 0: 10 */
     uint64_t seed;
     size_t most;                /* length of the order; 0: all */
@@ -125,7 +126,9 @@ typedef struct cd_calibrate_fit_options {
     CD_KEEP const cd_model *model;
     CD_KEEP const cd_task_registry *tasks;
     const char *device;         /* of the model: it stands for the machine */
-    const char *log;
+    CD_KEEP const cd_device_numbers *numbers; /* of the machine, for analytic times; NULL: those of `device` */
+    const char *const *log;     /* (n_log) files and folders */
+    size_t n_log;
     const cd_record_listener *listener; /* lines that cannot be used */
 } cd_calibrate_fit_options;
 
@@ -139,6 +142,7 @@ typedef struct cd_calibrate_told {
     const cd_calibrate_result *result;
     const cd_calibrate_measured *measured;
     const char *device, *name, *cpu, *model, *log, *out; /* out NULL: nothing was written */
+    bool given;                 /* nothing was measured: these are logs of a device */
     double seconds, limit_s;
     size_t most;                /* programs that were asked for; 0: as many as the time allows */
 } cd_calibrate_told;
@@ -150,7 +154,9 @@ void cd_calibrate_members(cd_buf *b, const cd_calibrate_told *t, bool file);
 typedef struct cd_calibrate_options {
     const char *model, *out;    /* files: the model that is corrected, and what becomes of it */
     const char *records;        /* the log that grows */
-    const char *device;         /* of the model; NULL: the one that is most like this machine */
+    const char *const *given;   /* (n_given) logs of another device, in the place of measurements; n_given 0: this machine is measured */
+    size_t n_given;
+    const char *device;         /* of the model; NULL: the one that is most like this machine, or like the device of the logs */
     CD_KEEP const cd_task_registry *tasks;
     const char *target, *isa;   /* of the programs; isa NULL: by the target */
     int threads;                /* of a program */
@@ -164,7 +170,7 @@ typedef struct cd_calibrate_options {
     const volatile sig_atomic_t *stop;
 } cd_calibrate_options;
 
-/* *text: what it found, also where it refuses to write. The file appears whole or not at all. Errors: ERANGE (the machine is too noisy, or held out
+/* With `given` only model, out, device, tasks, force, json, clock, and log count. *text: what it found, also where it refuses to write. The file appears whole or not at all. Errors: ERANGE (the machine is too noisy, or held out
  * programs are no better: not with `force`), ENODATA (too few programs in the time), EUSAGE (a model that is corrected already), EINTERRUPTED (the same call
  * goes on), those of the calls above. */
 cdmpp_status cd_calibrate_run(const cd_calibrate_options *o, cd_buf *text, cdmpp_err *err);

@@ -98,13 +98,13 @@ static cdmpp_status score(fit *f, cdmpp_err *err) {
 static cdmpp_status read_one(fit *f, const cd_recline *l, cdmpp_err *err) {
     const char *text = cd_str_dup(&f->text, (cd_str){l->text, l->len});
     if (!text) return CD_FAIL(err, ENOMEM, "lines");
-    f->line[f->n_line++] = (cd_predict_line){text, l->len, f->o->log, l->number};
+    f->line[f->n_line++] = (cd_predict_line){text, l->len, l->path, l->number};
     return f->n_line == LINES ? score(f, err) : CDMPP_OK;
 }
 
 static cdmpp_status read_log(fit *f, cdmpp_err *err) {
     cd_record_reader *file;
-    CD_TRY(cd_record_reader_open(&f->o->log, 1, &file, err));
+    CD_TRY(cd_record_reader_open(f->o->log, f->o->n_log, &file, err));
     cdmpp_status st = CDMPP_OK;
     for (bool more = true; !st && more;) {
         cdmpp_err why = {0};
@@ -251,7 +251,7 @@ cdmpp_status cd_calibrate_fit(const cd_calibrate_fit_options *o, cd_calibrate_re
     f->width = cd_here_width(o->model);
     f->scored = cd_mem_zalloc(LINES, sizeof *f->scored);
     f->seen = cd_mem_zalloc(LINES, f->width * sizeof *f->seen);
-    const cd_scorer_options so = {.which = {.device = o->device}, .traits = true, .tap = {see, f}};
+    const cd_scorer_options so = {.which = {.device = o->device}, .traits = true, .tap = {see, f}, .numbers = o->numbers};
     cdmpp_status st = f->scored && f->seen ? CDMPP_OK : CD_FAIL(err, ENOMEM, "fit");
     if (!st) st = list_tasks(f, err);
     if (!st) st = cd_scorer_new(o->model, o->tasks, &so, &f->scorer, err);

@@ -189,7 +189,7 @@ static cdmpp_status check_device(const cd_device *d, cdmpp_err *err) {
 
 cdmpp_status cd_calibrate_pool_build(const cd_calibrate_pool_options *o, cd_calibrate_pool *out, cdmpp_err *err) {
     draw d = {.o = o, .out = out, .best_s = (double)INFINITY};
-    const cd_scorer_options so = {.which = {.device = o->stands}};
+    const cd_scorer_options so = {.which = {.device = o->stands}, .numbers = o->numbers};
     *out = (cd_calibrate_pool){0};
     CD_TRY(check_device(o->device, err));
     out->v = CD_NEWN(&out->arena, cd_calibrate_candidate, CD_CALIBRATE_MOST);

@@ -14,10 +14,11 @@ static void put_noise(cd_buf *b, const cd_calibrate_result *r) {
 
 void cd_calibrate_text(cd_buf *b, const cd_calibrate_told *t) {
     const cd_calibrate_result *r = t->result;
-    cd_buf_putf(b, "machine: %s (%s); %s of the model stands for it\n", t->name, t->cpu, t->device);
-    cd_buf_putf(b, "measured: %zu programs of %zu tasks, %zu by this run in %.0f s of at most %.0f s\n", r->programs, r->tasks, t->measured->fresh - t->measured->repeats, t->seconds,
+    cd_buf_putf(b, t->given ? "device: %s (%s); %s of the model stands for it\n" : "machine: %s (%s); %s of the model stands for it\n", t->name, t->cpu, t->device);
+    if (t->given) cd_buf_putf(b, "logs: %zu programs of %zu tasks\n", r->programs, r->tasks);
+    else cd_buf_putf(b, "measured: %zu programs of %zu tasks, %zu by this run in %.0f s of at most %.0f s\n", r->programs, r->tasks, t->measured->fresh - t->measured->repeats, t->seconds,
                 t->limit_s);
-    if (!t->measured->late && !t->most && t->seconds < t->limit_s) cd_buf_putf(b, "all programs that were chosen for %.0f s are measured; more seconds choose more\n", t->limit_s);
+    if (!t->given && !t->measured->late && !t->most && t->seconds < t->limit_s) cd_buf_putf(b, "all programs that were chosen for %.0f s are measured; more seconds choose more\n", t->limit_s);
     put_noise(b, r);
     cd_buf_putf(b, "held out     n       MAPE     median  mean |ln p/y|  in 90 %% interval\n");
     put_row(b, "before", &r->before);

@@ -10,6 +10,7 @@
 typedef struct cd_program_facts {
     cd_facts *scratch;                /* NULL: the model reads none */
     const cd_model *m;
+    const cd_device_numbers *numbers; /* what all analytic times are computed with; NULL: with those of the device that is asked about */
     float fact[CD_N_FACTS], analytic[CD_N_ANALYTIC];
 } cd_program_facts;
 

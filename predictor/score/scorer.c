@@ -76,6 +76,7 @@ cdmpp_status cd_scorer_new(const cd_model *m, const cd_task_registry *tasks, con
     if (!st) st = cd_kinds_new(m, &s->kinds, err);
     if (!st) st = cd_program_new(&s->program, err);
     if (!st) st = cd_program_facts_new(&s->facts, m, err);
+    s->facts.numbers = o->numbers;
     if (!st) st = cd_model_scratch_new(&s->scratch, err);
     if (!st) st = cd_batch_builder_new(cd_model_needs_leaves(m), cd_model_orders_rows(m), &s->gather, err);
     if (st) cd_scorer_free(s);

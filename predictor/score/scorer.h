@@ -56,6 +56,7 @@ typedef struct cd_scorer_options {
     bool launch;
     bool sketch;            /* cd_model_sketch in the place of cd_model_predict */
     cd_scorer_tap tap;
+    CD_KEEP const cd_device_numbers *numbers; /* what analytic times are computed with; NULL: with those of the device that is asked about */
     const cd_device_table *peaks; /* descriptions of the model's devices: no answer is below what a device can at best; NULL: none is compared */
 } cd_scorer_options;
 

@@ -80,6 +80,7 @@ static const cd_option table[] = {
     {"data", 0, "FILE", CD_OPTION_FILES, AT(replay.data), "*.h5", REPLAY, "The data set that the model was trained on, where it is not at the path that the model names"},
     {"svg", 0, "FILE", CD_OPTION_OUTPUT, AT(svg), "*.svg", REPLAY, "Draw best found over trials and over simulated seconds"},
     {"opbench", 0, "FOLDER", CD_OPTION_FOLDER, AT(opbench), NULL, REPLAY, "Also write OpBench's partial_res and op_costs files there"},
+    {"records", 0, "LOG|FOLDER", CD_OPTION_FILES, AT(given), "*.json", KEEP, "calibrate: measure nothing; these logs of another device, a GPU or a board, correct the model, and --tasks has their tasks"},
     {"force", 0, NULL, CD_OPTION_FLAG, AT(force), NULL, KEEP, "calibrate: write the model also where the machine is too noisy, or held out programs are no better"},
     {"list-tuners", 0, NULL, CD_OPTION_FLAG, AT(list_tuners), NULL, SEARCH, "List the tuners"},
     {"templates", 0, NULL, CD_OPTION_FLAG, AT(templates), NULL, WHAT, "Print the templates of each task that would be tried, --trials-per-task of each (default: 10); --out: as records without times"},
@@ -238,7 +239,7 @@ static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
     o->operand = said->operand;
     CD_TRY(take_network(o, err));
     if (cd_main_tune_is_calibrate(o)) return cd_main_tune_calibrate_check(o, err);
-    if (o->force) return CD_FAIL(err, EUSAGE, "--force goes with calibrate");
+    if (o->force || o->given.n) return CD_FAIL(err, EUSAGE, "--force and --records go with calibrate");
     if (o->core_type >= 0 && (o->list_tuners || o->space_dump || o->templates || o->replays)) return CD_FAIL(err, EUSAGE, "--core-type goes with a search: nothing is measured here");
     if (o->session.host.n && (o->list_tuners || o->space_dump || o->templates || o->replays)) return CD_FAIL(err, EUSAGE, "--host goes with a search: nothing is measured here");
     if (o->list_tuners) return o->operand.n ? CD_FAIL(err, EUSAGE, "unexpected '%.60s'", o->operand.v[0]) : CDMPP_OK;

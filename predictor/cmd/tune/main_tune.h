@@ -19,6 +19,7 @@ typedef struct cd_main_tune {
     bool default_model;         /* `model` is the default one */
     cd_arena arena;
     const char *records;        /* calibrate: the log that grows */
+    cd_texts given;             /* calibrate: logs in the place of measurements */
     bool force;                 /* calibrate: write in any case */
     bool list_tuners, space_dump, templates, dry_run, replays, json, check;
     cd_log *log;

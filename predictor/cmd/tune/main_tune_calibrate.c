@@ -25,6 +25,16 @@ static cdmpp_status name_log(options *o, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* Whose logs they are, no file of this machine's name may claim. */
+static cdmpp_status check_given(const options *o, cdmpp_err *err) {
+    const cd_tune_session_options *s = &o->session;
+    if (!o->what.file.n) return CD_FAIL(err, EUSAGE, "--records needs --tasks: the definitions of their tasks");
+    if (!o->out) return CD_FAIL(err, EUSAGE, "--records needs --out: " CD_DEFAULT_MODEL_HERE " is of the machine that measured it");
+    if (s->seconds || s->trials || s->budget_ms || s->timeout_s || s->build_timeout_s || s->isa || s->cflags || s->jobs || s->cache || s->seed || o->what.target || o->what.threads)
+        return CD_FAIL(err, EUSAGE, "--records measures nothing: options of measuring do not go with it");
+    return CDMPP_OK;
+}
+
 cdmpp_status cd_main_tune_calibrate_check(options *o, cdmpp_err *err) {
     const char *target = o->what.target ? o->what.target : "llvm";
     const cd_backend_kind *k = cd_backend_for_target((cd_str){target, strlen(target)});
@@ -34,6 +44,7 @@ cdmpp_status cd_main_tune_calibrate_check(options *o, cdmpp_err *err) {
     if (o->compare || o->replays || o->best || o->emit >= 0 || o->tuner >= 0 || o->session.warm.n || o->curves || o->what.only.n)
         return CD_FAIL(err, EUSAGE, "calibrate searches nothing: --compare, --replay, --best, --emit, --tuner, --warm, --curves and --task do not go with it");
     if (o->core_type >= 0 || o->session.host.n) return CD_FAIL(err, EUSAGE, "calibrate measures on the cores of this machine: --core-type and --host do not go with it");
+    if (o->given.n) CD_TRY(check_given(o, err));
     if (o->session.seconds > MOST_S) return CD_FAIL(err, EUSAGE, "calibrate: expected --seconds 1 to %d, found %d", MOST_S, o->session.seconds);
     if (!o->session.seconds) o->session.seconds = LIMIT_S;
     if (!o->out) o->out = CD_DEFAULT_MODEL_HERE;
@@ -98,11 +109,11 @@ cdmpp_status cd_main_tune_calibrate(options *o, cdmpp_err *err) {
     cd_task_registry *tasks = NULL;
     cd_measure *measure = NULL;
     cd_buf b = {0};
-    CD_TRY(cd_measure_open(&mo, &measure, err)); /* first of all: it forks */
+    if (!o->given.n) CD_TRY(cd_measure_open(&mo, &measure, err)); /* first of all: it forks */
     const cd_calibrate_clock clock = cd_calibrate_clock_here(measure);
     cdmpp_status st = take_target(o, err);
     if (!st) st = read_tasks(o, &tasks, err);
-    const cd_calibrate_options co = {.model = o->model, .out = o->out, .records = o->records, .device = o->session.device, .tasks = tasks, .target = o->what.target,
+    const cd_calibrate_options co = {.model = o->model, .out = o->out, .records = o->records, .given = o->given.v, .n_given = o->given.n, .device = o->session.device, .tasks = tasks, .target = o->what.target,
                                      .isa = o->session.isa, .threads = o->what.threads, .seed = (uint64_t)o->session.seed, .most = (size_t)o->session.trials,
                                      .limit_s = o->session.seconds, .force = o->force, .json = o->json, .clock = &clock, .log = o->log, .stop = o->session.stop};
     if (!st) st = cd_calibrate_run(&co, &b, err);

@@ -40,4 +40,14 @@ cdmpp-tune calibrate --seconds 3601; echo "exit $?"
 cdmpp-tune calibrate --tasks x --network y; echo "exit $?"
 cdmpp-tune calibrate --compare random,ga; echo "exit $?"
 cdmpp-tune --tasks x --out o --force; echo "exit $?"
+cdmpp-tune calibrate --records x --out o; echo "exit $?"
+cdmpp-tune calibrate --records x --tasks y; echo "exit $?"
+cdmpp-tune calibrate --records x --tasks y --out o --seconds 9; echo "exit $?"
+echo "--- logs in the place of measurements"
+sed 's/-model=[a-z0-9-]*/-model=board/' here.records.json >board.json
+cdmpp-profile --list-tasks --network squeezenet-1.1 --input-size 32 --target 'llvm -num-cores=1' --out-tasks tasks.json >/dev/null
+cdmpp-tune calibrate -q --cost-model m.cdmpp --device zen5-avx512 --tasks tasks.json --records board.json --out board.cdmpp --json --force | told; ls board.cdmpp
+cdmpp-tune calibrate -q --cost-model m.cdmpp --tasks tasks.json --records board.json --out b.cdmpp; echo "exit $?"
+cdmpp-predict --cost-model board.cdmpp --tasks tasks.json -q board.json | wc -l
+cdmpp-predict --cost-model m.cdmpp --tasks tasks.json -q board.json >/dev/null; echo "exit $?"
 cdmpp-tune calibrate -q --cost-model missing.cdmpp; echo "exit $?"

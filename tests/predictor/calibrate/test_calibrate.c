@@ -276,7 +276,8 @@ static void made_log_of(const double times[CD_CALIBRATE_HELD], double difference
 
 static void made_log(double times, double difference) { made_log_of((double[]){times, times, times, times, times}, difference); }
 
-static cd_calibrate_fit_options fit_options(void) { return (cd_calibrate_fit_options){.model = model, .tasks = tasks, .device = "zen4", .log = log_path}; }
+static const char *const logs[] = {log_path};
+static cd_calibrate_fit_options fit_options(void) { return (cd_calibrate_fit_options){.model = model, .tasks = tasks, .device = "zen4", .log = logs, .n_log = 1}; }
 
 TEST(a_slower_machine_is_learned) {
     cdmpp_err err = {0};
@@ -448,6 +449,58 @@ TEST(an_early_end_is_told) {
     }
 }
 
+/* ---- logs in the place of measurements ---- */
+static cdmpp_status run_given(const char *path, const char *device, cd_buf *text, cdmpp_err *err) {
+    static cd_log log;
+    made_clock c = {.each = 1};
+    const cd_calibrate_clock clock = {&c, made_now, made_measure};
+    const char *const given[] = {path};
+    const cd_calibrate_options o = {.model = model_path, .out = tmp_path(&dir, "board.cdmpp"), .given = given, .n_given = 1, .device = device, .tasks = tasks, .force = true, .json = true,
+                                    .clock = &clock, .log = &log};
+    if (!log.out) cd_log_init(&log, "", stderr), log.level = CD_LOG_ERROR;
+    const cdmpp_status st = cd_calibrate_run(&o, text, err);
+    assert_int_equal(c.measured, 0);
+    return st;
+}
+
+/* The device of the logs is one more device of the model, and the one that stands for it answers as before. */
+TEST(logs_of_a_device_make_it_one_of_the_model) {
+    cdmpp_err err = {0};
+    cd_buf text = {0};
+    cd_model *m;
+    char out[256];
+    made_log(3, 0.02); /* of "new", which nobody describes */
+    (void)unlink(tmp_path(&dir, "board.cdmpp"));
+    assert_status(run_given(log_path, "zen5", &text, &err), CDMPP_EMODEL);
+    snprintf(out, sizeof out, "%s", tmp_path(&dir, "board.cdmpp"));
+    assert_int_not_equal(access(out, F_OK), 0);
+    cd_buf_clear(&text);
+    assert_ok(run_given(log_path, NULL, &text, &err)); /* the only device that there is stands for it */
+    assert_non_null(strstr(text.p, "\"name\":\"new\""));
+    assert_ok(cd_model_load(out, &m, &err));
+    assert_int_equal(cd_model_n_device(m), 2);
+    assert_string_equal(cd_model_device(m, 1), "new");
+    assert_string_equal(cd_model_here(m)->cpu, "logs of new");
+    cd_model_free(m);
+    cd_buf_free(&text);
+}
+
+TEST(logs_of_two_devices_are_refused) {
+    cdmpp_err err = {0};
+    cd_buf b = {0}, text = {0};
+    const char *key = cd_task_registry_at(tasks, 0)->workload_key;
+    cd_buf_puts(&b, "no record\n");
+    for (int i = 0; i < 4; i++) made_record(&b, key, i, i < 3 ? "llvm -model=new" : "llvm -model=newer", 1e-3, 0);
+    const char *path = tmp_put(&dir, "two.json", b.p, b.n);
+    assert_status(run_given(path, "zen4", &text, &err), CDMPP_EUSAGE);
+    assert_non_null(strstr(err.msg, "found new and newer"));
+    assert_int_equal(err.line, 5);
+    path = tmp_put(&dir, "two.json", "no record\n", 10);
+    assert_status(run_given(path, "zen4", &text, &err), CDMPP_ENODATA);
+    cd_buf_free(&b);
+    cd_buf_free(&text);
+}
+
 /* ---- memory ---- */
 TEST(every_allocation_may_fail) {
     made_log(3, 0.02);
@@ -493,7 +546,14 @@ TEST(every_allocation_of_a_run_may_fail) {
         cd_buf_free(&text);
     }
     assert_int_equal(access(out, F_OK), 0);
+    made_log(3, 0.02);
+    FAULT_SWEEP(g, 3) {
+        cd_buf text = {0};
+        g.step = g.k < 40 ? 1 : 157;
+        g.st = run_given(log_path, "zen4", &text, &g.err);
+        cd_buf_free(&text);
+    }
 }
 
 TESTS(setup, teardown, the_order_is_of_features_and_the_same_again, the_best_of_each_task_takes_turns, no_draw_begins_late, the_time_is_kept, a_killed_run_goes_on, a_slower_machine_is_learned,
-      a_correction_is_judged_by_what_it_has_not_seen, a_scorer_corrects, held_out_programs_decide_nothing, too_few_programs, an_unknown_device_costs_no_time, what_is_no_better_is_refused, a_noisy_machine_is_refused, an_early_end_is_told, every_allocation_may_fail, every_allocation_of_a_run_may_fail)
+      a_correction_is_judged_by_what_it_has_not_seen, a_scorer_corrects, held_out_programs_decide_nothing, too_few_programs, an_unknown_device_costs_no_time, what_is_no_better_is_refused, a_noisy_machine_is_refused, an_early_end_is_told, logs_of_a_device_make_it_one_of_the_model, logs_of_two_devices_are_refused, every_allocation_may_fail, every_allocation_of_a_run_may_fail)
