@@ -8,8 +8,8 @@
 # mpi (several ranks on this machine, where Open MPI is).
 set -u
 cd "$(dirname "$0")/.."
-MODE=${MODE:-release} B=${B:-build/${MODE:-release}} JOBS=${JOBS:-$(nproc)} LIMIT_S=${LIMIT_S:-900}
-export MODE B LC_ALL=C
+MODE=${MODE:-release} B=${B:-build/${MODE:-release}} JOBS=${JOBS:-$(nproc)} LIMIT_S=${LIMIT_S:-5400} # of a step: for what hangs; a loaded machine is slow
+export MODE B LC_ALL=C OMP_WAIT_POLICY=passive # threads that spin take the processor from those that they wait for
 unset MAKEFLAGS MFLAGS # of the make that calls; settings come through the environment
 pass=0 fail=0 skip=0
 log=$B/check.log

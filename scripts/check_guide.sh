@@ -51,7 +51,7 @@ pass=0 fail=0 tab=$(printf '\t')
 while IFS=$tab read -r at command; do
     [ -z "${VERBOSE:-}" ] || echo "$at: $command"
     t0=$(date +%s)
-    timeout 300 sh -c "$command" >"$work/out" 2>&1 </dev/null
+    timeout 1800 sh -c "$command" >"$work/out" 2>&1 </dev/null
     rc=$?
     [ -z "${VERBOSE:-}" ] || echo "    status $rc, $(($(date +%s) - t0)) s"
     case $rc in
