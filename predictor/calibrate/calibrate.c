@@ -199,7 +199,7 @@ static cdmpp_status write_model(const run *r, const cd_calibrate_told *t, cdmpp_
 
 static cdmpp_status finish(run *r, cdmpp_err *err) {
     const cd_calibrate_options *o = r->o;
-    const cd_calibrate_fit_options fo = {.model = r->model, .tasks = o->tasks, .device = r->device, .numbers = r->own, .log = o->n_given ? o->given : &o->records, .n_log = o->n_given ? o->n_given : 1, .listener = &r->listener};
+    const cd_calibrate_fit_options fo = {.model = r->model, .tasks = o->tasks, .device = r->device, .numbers = r->own, .log = o->n_given ? o->given : &o->records, .n_log = o->n_given ? o->n_given : 1, .given = o->n_given > 0, .listener = &r->listener};
     CD_TRY(cd_calibrate_fit(&fo, &r->result, err));
     cd_calibrate_told t = {.result = &r->result, .measured = &r->measured, .device = r->device, .name = r->machine.name, .cpu = r->machine.says, .model = o->model, .log = o->n_given ? o->given[0] : o->records, .given = o->n_given > 0,
                            .out = o->out, .limit_s = o->limit_s, .most = o->most};

@@ -129,6 +129,7 @@ typedef struct cd_calibrate_fit_options {
     CD_KEEP const cd_device_numbers *numbers; /* of the machine, for analytic times; NULL: those of `device` */
     const char *const *log;     /* (n_log) files and folders */
     size_t n_log;
+    bool given;                 /* they do not grow: one in five of their own tasks is held out, not of all that are defined */
     const cd_record_listener *listener; /* lines that cannot be used */
 } cd_calibrate_fit_options;
 

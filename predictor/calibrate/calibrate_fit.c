@@ -37,16 +37,22 @@ typedef struct fit {
 } fit;
 
 /* ---- which part a task is in ---- */
-/* All tasks that there are, also those without a program yet: what is held out stays held out when the log grows. */
-static cdmpp_status list_tasks(fit *f, cdmpp_err *err) {
-    const size_t n = cd_task_registry_count(f->o->tasks);
+static cdmpp_status sort_tasks(fit *f, size_t n, const char *(*name)(const fit *f, size_t i), cdmpp_err *err) {
+    cd_mem_free(f->task);
     if (!(f->task = cd_mem_zalloc(n + 1, sizeof *f->task))) return CD_FAIL(err, ENOMEM, "%zu tasks", n);
-    for (size_t i = 0; i < n; i++) f->task[f->n_task++] = cd_stable_id_name(cd_task_registry_at(f->o->tasks, i)->workload_key);
+    for (size_t i = 0; i < n; i++) f->task[i] = cd_stable_id_name(name(f, i));
     if (n) qsort(f->task, n, sizeof *f->task, cd_sort_by_u64);
+    f->n_task = 0;
+    for (size_t i = 0; i < n; i++)
+        if (!i || f->task[i] != f->task[i - 1]) f->task[f->n_task++] = f->task[i];
     return CDMPP_OK;
 }
 
-/* Whole tasks, where there are enough of them; else programs. */
+static const char *defined(const fit *f, size_t i) { return cd_task_registry_at(f->o->tasks, i)->workload_key; }
+static const char *logged(const fit *f, size_t i) { return f->v[i].key; }
+
+/* A log that grows: of all tasks that there are, also those without a program yet, so that what is held out stays held out. A log that is given: of its own
+ * tasks; the files may define many more. Whole tasks, where there are enough of them; else programs. */
 static uint32_t part_of(const fit *f, const char *key, cd_record_id id) {
     const uint64_t number = cd_stable_id_name(key);
     size_t rank = 0;
@@ -253,9 +259,11 @@ cdmpp_status cd_calibrate_fit(const cd_calibrate_fit_options *o, cd_calibrate_re
     f->seen = cd_mem_zalloc(LINES, f->width * sizeof *f->seen);
     const cd_scorer_options so = {.which = {.device = o->device}, .traits = true, .tap = {see, f}, .numbers = o->numbers};
     cdmpp_status st = f->scored && f->seen ? CDMPP_OK : CD_FAIL(err, ENOMEM, "fit");
-    if (!st) st = list_tasks(f, err);
+    if (!st) st = sort_tasks(f, cd_task_registry_count(o->tasks), defined, err);
     if (!st) st = cd_scorer_new(o->model, o->tasks, &so, &f->scorer, err);
     if (!st) st = read_log(f, err);
+    if (!st && o->given) st = sort_tasks(f, f->n, logged, err);
+    for (size_t i = 0; !st && o->given && i < f->n; i++) f->v[i].part = part_of(f, f->v[i].key, f->v[i].id);
     if (!st) st = correct(f, err);
     cd_scorer_free(f->scorer);
     cd_arena_free(&f->text);

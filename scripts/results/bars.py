@@ -80,6 +80,10 @@ def programs(b):
         r = f.figure("models-kshot", "ratio")
         b.add("programs", "a new CPU: error with 10 of its programs over that with 200", "1.2", r["value"], 1.2, form="%.2f", n=r["n"], test_set="cpu-kshot", again="`kshot`",
               id="new-cpu")
+    if "models-calibrated" in f.stages:
+        for arm, what, bar in (("none", "a new CPU and new tasks, nothing measured", 30), ("100", "the same, calibrated by 100 programs", 22)):
+            r = f.figure("models-calibrated", "mape-" + arm)
+            b.add("programs", what + ", MAPE", "%d %%" % bar, r["value"], bar, form="%.1f", unit="%", n=r["n"], test_set="cpu-kshot", again="`calibrated`", id="new-cpu-" + arm)
 
 def tuner(b):
     rows = b.f.rows("models-tuner")
