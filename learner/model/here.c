@@ -24,13 +24,13 @@ static void widen_ends(cd_model_prediction *p, double factor) {
 }
 
 void cd_here_move(double off, double widen, cd_model_prediction *p) {
-    const double times = exp(off);
+    const double times = exp(off), std = p->like_std;
     p->latency_s *= times;
     p->median_s *= times;
     p->low_s *= times;
     p->high_s *= times;
     widen_ends(p, widen);
-    p->like_std = p->rel_std; /* what measured programs of another device may correct next */
+    p->like_std = std * fmin(1, widen); /* what lies between the median and the mean: a few wide misses do not say more of it */
 }
 
 size_t cd_here_width(const cd_model *m) { return cd_tree_input_width(CD_TREE_INPUT_PROGRAM) + (cd_model_needs_facts(m) ? CD_N_FACTS_COL : 0) + 1; }
@@ -49,7 +49,7 @@ void cd_here_see(const cd_model *m, const cd_program_view *v, size_t p, const cd
 cdmpp_status cd_here_off(const cd_here_trees *t, const float *x, size_t width, double *off, cdmpp_err *err) {
     float score;
     CD_TRY(cd_xgb_predict(t->gbt, x, 1, width, &score, err));
-    *off = t->bias + (double)score;
+    *off = t->bias + t->share * (double)score;
     return CDMPP_OK;
 }
 
@@ -81,7 +81,8 @@ static void put(const cd_here *h, const char *device, const char *more, cd_str h
     cd_buf_put_json_str(out, h->name, strlen(h->name));
     cd_buf_puts(out, ",\"cpu\":");
     cd_buf_put_json_str(out, h->cpu, strlen(h->cpu));
-    cd_buf_putf(out, ",\"programs\":%u,\"widen\":%.17g,%s%s\"bias\":%.17g,\"at\":%zu", h->programs, h->widen, more, more[0] ? "," : "", h->trees.bias, at);
+    cd_buf_putf(out, ",\"programs\":%u,\"widen\":%.17g,%s%s\"bias\":%.17g,\"share\":%.17g,\"at\":%zu", h->programs, h->widen, more, more[0] ? "," : "", h->trees.bias,
+                h->trees.share, at);
     if (h->numbers) cd_model_facts_put_device(out, h->numbers);
     cd_buf_puts(out, "}}");
 }
@@ -177,6 +178,7 @@ static cdmpp_status read_here(cd_model *m, const cd_json *v, cd_str weights, cdm
     h->programs = (uint32_t)programs;
     CD_TRY(cd_json_need_real(v, "widen", 1e-3, 1e3, &h->widen, err));
     CD_TRY(cd_json_need_real(v, "bias", -100, 100, &h->trees.bias, err));
+    CD_TRY(cd_json_need_real(v, "share", 0, 1, &h->trees.share, err));
     CD_TRY(cd_xgb_load(weights.p, weights.n, cd_here_width(m), &h->trees.gbt, err));
     m->here = h; /* who owns the trees now */
     return add_device(m, h, v, err);

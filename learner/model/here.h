@@ -5,7 +5,7 @@
  *
  *   model file + trees of a machine ──cd_here_add──> the same file, with key "here" in its header, the trees behind its weights, version 4
  *
- *   "here": {"device", "name", "cpu", "programs", "widen", "bias", "at", "numbers", ...}       docs/reference/calibrate.md
+ *   "here": {"device", "name", "cpu", "programs", "widen", "bias", "share", "at", "numbers", ...}       docs/reference/calibrate.md
  *
  *   (1) the machine is one more device of the model, by the name that its records have: read as the last one, unless the model knows that name.
  *       One of the others stands for it: its answers are corrected for the machine, and stay as they were for itself;
@@ -18,7 +18,7 @@
 #include "learner/model/model.h"
 
 typedef struct cd_here_trees {
-    double bias;                /* ln: what all programs have in common */
+    double bias, share;         /* ln: what all programs have in common; what of the trees' answer is believed, 0 to 1 */
     cd_xgb *gbt;                /* owned; NULL: there are none */
 } cd_here_trees;
 
@@ -41,7 +41,7 @@ enum { CD_HERE_WIDTH = 1024 };
 size_t cd_here_width(const cd_model *m);
 /* x (cd_here_width) of program p of a view that m has answered. */
 void cd_here_see(const cd_model *m, const cd_program_view *v, size_t p, const cd_model_prediction *answer, float *x);
-/* Trees from n programs: x (n, width), off (n) ln(measured / median). The seed decides the bytes. Errors: ENODATA, EBACKEND, ENOMEM; *out is empty then. */
+/* Trees from n programs: x (n, width), off (n) ln(measured / median). `share` is 1. The seed decides the bytes. Errors: ENODATA, EBACKEND, ENOMEM; *out is empty then. */
 cdmpp_status cd_here_fit(const float *x, const double *off, size_t n, size_t width, uint64_t seed, CD_GIVE cd_here_trees *out, cdmpp_err *err);
 /* What one program is off by, ln. Errors: EBACKEND, EMODEL. */
 cdmpp_status cd_here_off(const cd_here_trees *t, const float *x, size_t width, double *off, cdmpp_err *err);

@@ -63,7 +63,7 @@ static cdmpp_status middle(const double *off, size_t n, double *out, cdmpp_err *
 
 cdmpp_status cd_here_fit(const float *x, const double *off, size_t n, size_t width, uint64_t seed, cd_here_trees *out, cdmpp_err *err) {
     grower g = {0};
-    *out = (cd_here_trees){0};
+    *out = (cd_here_trees){.share = 1};
     if (!n) return CD_FAIL(err, ENODATA, "no program to learn from");
     CD_TRY(middle(off, n, &out->bias, err));
     cdmpp_status st = start(&g, x, n, width, seed, err);

@@ -14,7 +14,7 @@
  *   (2) of the order every prefix is a choice of its own: programs that lower the distance of all candidates to the nearest chosen one the most, for the
  *       seconds that they cost; random ones and best ones by turns, because networks are made of the latter, and a model flatters what it takes for the
  *       best. The time of a program is not looked at before it is chosen;
- *   (3) held out tasks decide nothing, and their figures are of trees that have not seen them. What is decided (how wide the intervals are, whether the
+ *   (3) held out tasks decide nothing, and their figures are of trees that have not seen them. What is decided (how far the trees are believed, how wide the intervals are, whether the
  *       correction is better than none) is decided by the other tasks, a quarter of them left out at a time. The trees that are written then learn from all;
  *   (4) each CD_CALIBRATE_TWICE-th measurement repeats an earlier program: the median |ln| of the ratio of its two times is the noise.
  * One thread. */
@@ -117,7 +117,7 @@ typedef struct cd_calibrate_result {
     size_t pairs;               /* programs with two times */
     double noise;               /* NaN: fewer than CD_CALIBRATE_PAIRS */
     double alone, crossed;      /* mean |ln| of the others by the median of the model alone, and by corrections without their part */
-    double widen;
+    double widen, share;        /* of the intervals; of the trees (learner/model/here.h) */
     cd_calibrate_figures before, after; /* of the held out programs */
     cd_here_trees trees;        /* of all programs */
 } cd_calibrate_result;

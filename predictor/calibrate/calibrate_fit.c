@@ -7,7 +7,7 @@
 #include "dataset/split/split.h"
 #include "predictor/calibrate/calibrate.h"
 
-enum { LINES = 64, FOLDS = CD_CALIBRATE_HELD - 1, SEED = 1 };
+enum { LINES = 64, FOLDS = CD_CALIBRATE_HELD - 1, SEED = 1, SHARES = 10 };
 static const double narrowest = 0.25, widest = 10; /* of the factor of intervals: what few programs can say */
 
 typedef struct point {
@@ -16,6 +16,7 @@ typedef struct point {
     cd_model_prediction pred;   /* of the model alone */
     const float *x;             /* (width) what the trees of a correction see of it */
     double measured_log, again_log; /* NaN: measured once */
+    double common, own;         /* ln: what trees without its part say of it: bias, and beyond */
     uint32_t part;              /* 0: held out; 1 to FOLDS */
 } point;
 
@@ -157,36 +158,55 @@ static cdmpp_status corrected(const fit *f, const point *p, const cd_here_trees 
     return CDMPP_OK;
 }
 
-/* Programs of a part by a correction without it: adds to *sum_log their |ln|, and to beyond how far beyond the ends of the intervals they are. */
-static cdmpp_status cross(const fit *f, uint32_t part, size_t *n, double *sum_log, double *beyond, cdmpp_err *err) {
+/* Programs of a part by trees without it. */
+static cdmpp_status cross(fit *f, uint32_t part, cdmpp_err *err) {
     cd_here_trees t = {0};
     CD_TRY(learn(f, part, &t, err));
     cdmpp_status st = CDMPP_OK;
     for (size_t i = 0; !st && i < f->n; i++) {
-        cd_model_prediction p;
-        if (f->v[i].part != part) continue;
-        if ((st = corrected(f, &f->v[i], &t, 1, &p, err))) break;
-        beyond[(*n)++] = cd_here_beyond(&p, time_of(&f->v[i]));
-        *sum_log += fabs(log(p.median_s / time_of(&f->v[i])));
+        point *p = &f->v[i];
+        if (p->part != part) continue;
+        st = cd_here_off(&t, p->x, f->width, &p->own, err);
+        p->common = t.bias;
+        p->own -= t.bias;
     }
     cd_xgb_free(t.gbt);
     return st;
 }
 
-/* What is held out decides nothing here. Split conformal: the width is the factor that holds CD_CALIBRATE_LEVEL of programs of tasks that the correction had
- * not seen, one more counted as outside. */
+/* Of few programs trees learn accidents: the share of their answer that leaves the least |ln| is believed. */
+static void choose_share(const fit *f, size_t all) {
+    cd_calibrate_result *r = f->out;
+    r->crossed = (double)INFINITY;
+    for (int k = 0; k <= SHARES; k++) {
+        const double share = (double)k / SHARES;
+        double sum = 0;
+        for (size_t i = 0; i < f->n; i++)
+            if (f->v[i].part) sum += fabs(f->v[i].common + share * f->v[i].own - off(&f->v[i])) / (double)all;
+        if (!(sum < r->crossed)) continue;
+        r->crossed = sum;
+        r->share = share;
+    }
+}
+
+/* What is held out decides nothing here. Split conformal: the width is the factor that holds CD_CALIBRATE_LEVEL of programs of tasks that the trees had not
+ * seen, one more counted as outside. */
 static cdmpp_status choose(fit *f, cdmpp_err *err) {
     cd_calibrate_result *r = f->out;
     const size_t all = r->programs - r->held, k = (size_t)ceil((double)(all + 1) * CD_CALIBRATE_LEVEL);
-    double sum = 0, *beyond = f->work;
     size_t n = 0;
-    for (uint32_t part = 1; part <= FOLDS; part++) CD_TRY(cross(f, part, &n, &sum, beyond, err));
-    r->crossed = sum / (double)all;
+    for (uint32_t part = 1; part <= FOLDS; part++) CD_TRY(cross(f, part, err));
+    choose_share(f, all);
     r->alone = 0;
-    for (size_t i = 0; i < f->n; i++)
-        if (f->v[i].part) r->alone += fabs(off(&f->v[i])) / (double)all;
-    cd_sort_doubles(beyond, all);
-    r->widen = fmin(fmax(beyond[(k < all ? k : all) - 1], narrowest), widest);
+    for (size_t i = 0; i < f->n; i++) {
+        cd_model_prediction p = f->v[i].pred;
+        if (!f->v[i].part) continue;
+        r->alone += fabs(off(&f->v[i])) / (double)all;
+        cd_here_move(f->v[i].common + r->share * f->v[i].own, 1, &p);
+        f->work[n++] = cd_here_beyond(&p, time_of(&f->v[i]));
+    }
+    cd_sort_doubles(f->work, all);
+    r->widen = fmin(fmax(f->work[(k < all ? k : all) - 1], narrowest), widest);
     return CDMPP_OK;
 }
 
@@ -243,9 +263,12 @@ static cdmpp_status correct(fit *f, cdmpp_err *err) {
     CD_TRY(figures(f, NULL, &r->before, err));
     CD_TRY(choose(f, err));
     CD_TRY(learn(f, 0, &t, err));
+    t.share = r->share;
     cdmpp_status st = figures(f, &t, &r->after, err);
     cd_xgb_free(t.gbt);
-    return st ? st : learn(f, EVERY, &r->trees, err);
+    if (!st) st = learn(f, EVERY, &r->trees, err);
+    r->trees.share = r->share;
+    return st;
 }
 
 cdmpp_status cd_calibrate_fit(const cd_calibrate_fit_options *o, cd_calibrate_result *out, cdmpp_err *err) {

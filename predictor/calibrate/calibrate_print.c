@@ -24,7 +24,7 @@ void cd_calibrate_text(cd_buf *b, const cd_calibrate_told *t) {
     put_row(b, "before", &r->before);
     put_row(b, "after", &r->after);
     cd_buf_putf(b, "the other %zu, a quarter of their tasks left out at a time: mean |ln p/y| %.3f before, %.3f after\n", r->programs - r->held, r->alone, r->crossed);
-    if (t->out) cd_buf_putf(b, "%s: %s corrected by %zu programs, its intervals times %.2f\n", t->out, t->model, r->programs, r->widen);
+    if (t->out) cd_buf_putf(b, "%s: %s corrected by %zu programs (%.0f %% of what trees learned), its intervals times %.2f\n", t->out, t->model, r->programs, 100 * r->share, r->widen);
 }
 
 static void put_figures(cd_json_writer *w, const char *key, const cd_calibrate_figures *f) {
@@ -64,6 +64,7 @@ void cd_calibrate_members(cd_buf *b, const cd_calibrate_told *t, bool file) {
     cd_json_write_member_int(&w, "unusable", (int64_t)r->failed);
     cd_json_write_member_int(&w, "pairs", (int64_t)r->pairs);
     cd_json_write_member_real(&w, "noise", r->noise);
+    cd_json_write_member_real(&w, "share_of_trees", r->share);
     cd_json_write_member_real(&w, "alone_mean_abs_ln", r->alone);
     cd_json_write_member_real(&w, "crossed_mean_abs_ln", r->crossed);
     put_figures(&w, "before", &r->before);

@@ -26,6 +26,7 @@ typedef struct cd_model_set_entry {
     bool operators;             /* a model of library operators */
     const char **device;        /* (n_device) that it was trained on */
     size_t n_device;
+    const char *machine, *stands; /* that it is corrected for, the last of device; who stands for it. NULL: none, or it was trained on the machine */
     cd_model *tasks;            /* loaded when first asked for */
     bool warned;                /* cd_model_set_warn */
     cd_library_op_model *ops;
@@ -106,12 +107,13 @@ void cd_model_set_near(const cd_model_set *m, const char *name, cd_buf *out);
 /* A line, or with json an object in a list, for each device of a model or of the descriptions: name, kind ("-", null: not described), model that knows it
  * ("-", null: another device stands for it). Out of memory stays in out->oom. */
 void cd_model_set_put_devices(const cd_model_set *m, bool json, cd_buf *out);
-/* With the default model: the device that stands for this machine, in *out, and a line in the log that says so (log NULL:
+/* With the default model, or a single one that is corrected for this machine: the device that stands for this machine, in *out, and a line in the log that says so (log NULL:
  * silent); else *out NULL. Errors: those of cd_default_model_device. */
 cdmpp_status cd_model_set_host(cd_model_set *m, cd_log *log, CD_KEEP const char **out, cdmpp_err *err);
 /* The same for a device that is the only one: guessed is false only where a description says that it is this machine's processor. Errors: ENOMEM. */
 cdmpp_status cd_model_set_is_host(cd_model_set *m, const char *device, cdmpp_err *err);
-CD_KEEP const cd_device *cd_model_set_device(const cd_model_set *m, const char *name); /* NULL: not described */
+/* A machine that a model is corrected for, and nobody describes, is as the device that stands for it. NULL: not described. */
+CD_KEEP const cd_device *cd_model_set_device(const cd_model_set *m, const char *name);
 /* A target in the form of TenSet's records: features depend on its kind and on the hardware only, so that the rest may be usual values. name: of the device,
  * NULL: none; d: its description, NULL: none; cores: of a program on a processor, 0: not said. NULL: no memory. */
 CD_KEEP const char *cd_usual_target_make(cd_arena *a, const char *name, const cd_device *d, bool gpu, int cores);

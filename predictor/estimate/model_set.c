@@ -39,12 +39,14 @@ static cdmpp_status read_header(FILE *f, cd_arena *a, cd_str *out, cdmpp_err *er
 
 /* The machine that the model is corrected for is one more device, where it is none of the others (learner/model/here.h). */
 static cdmpp_status machine_of(cd_model_set *m, const cd_json *here, cd_model_set_entry *v, cdmpp_err *err) {
-    cd_str name;
+    cd_str name, stands;
     CD_TRY(cd_json_need_str(here, "name", &name, err));
+    CD_TRY(cd_json_need_str(here, "device", &stands, err));
     for (size_t k = 0; k < v->n_device; k++)
         if (cd_str_is(name, v->device[k])) return CDMPP_OK;
-    v->device[v->n_device] = cd_str_dup(&m->arena, name);
-    return v->device[v->n_device++] ? CDMPP_OK : CD_FAIL(err, ENOMEM, "names");
+    v->machine = v->device[v->n_device++] = cd_str_dup(&m->arena, name);
+    v->stands = cd_str_dup(&m->arena, stands);
+    return v->machine && v->stands ? CDMPP_OK : CD_FAIL(err, ENOMEM, "names");
 }
 
 /* Devices and kind of a model from its header. Devices are names in models of tasks, objects with a name in models of operators. */
@@ -327,8 +329,8 @@ cdmpp_status cd_model_set_is_host(cd_model_set *m, const char *device, cdmpp_err
 cdmpp_status cd_model_set_host(cd_model_set *m, cd_log *log, const char **out, cdmpp_err *err) {
     cd_describe_match here;
     *out = NULL;
-    if (!m->default_path || !m->n) return CDMPP_OK;
-    CD_TRY(cd_default_model_device(m->default_path, m->devices, m->v[0].device, m->v[0].n_device, log, out, &here, err));
+    if (!m->n || (!m->default_path && (m->n > 1 || m->v[0].operators || !cd_default_model_is_here(m->v[0].path)))) return CDMPP_OK;
+    CD_TRY(cd_default_model_device(m->v[0].path, m->devices, m->v[0].device, m->v[0].n_device, log, out, &here, err));
     m->default_said = log != NULL;
     keep_host(m, &here);
     return CDMPP_OK;
@@ -345,5 +347,9 @@ void cd_model_set_list(const cd_model_set *m, cd_buf *out) {
 
 const cd_device *cd_model_set_device(const cd_model_set *m, const char *name) {
     const cd_device *d = NULL;
-    return m->devices && name && !cd_device_table_find(m->devices, name, &d, NULL) ? d : NULL;
+    if (!m->devices || !name) return NULL;
+    if (!cd_device_table_find(m->devices, name, &d, NULL)) return d;
+    for (size_t k = 0; k < m->n; k++)
+        if (m->v[k].machine && !strcmp(m->v[k].machine, name) && !cd_device_table_find(m->devices, m->v[k].stands, &d, NULL)) return d;
+    return NULL;
 }

@@ -163,7 +163,7 @@ void cd_node_cost_predicted(cd_node_cost_entry *n, const cd_node_cost_fastest *f
     n->source = CD_COST_MODEL;
     n->least_s = least_s;
     cd_node_cost_at_least(n);
-    n->spread = sure && p->reason ? fmax(s, as_wide(n, p->rel_std)) : s;
+    n->spread = sure && p->reason ? fmax(s, as_wide(n, p->rel_std)) : sure && !f->chosen ? fmax(s, p->rel_std) : s;
 }
 
 /* What stands for the device is of its kind: its times are taken for the device's, and so bound by the device's own peaks. The stand-in's bound its own
@@ -239,7 +239,7 @@ static cdmpp_status score_chunk(asking *k, cd_scorer *s, cd_scored *o, uint32_t 
 }
 
 static cdmpp_status score_tasks(asking *k, uint32_t *at, uint32_t *like, cdmpp_err *err) {
-    const cd_scorer_options o = {.which = {.device = k->a->stands ? k->a->stands : k->a->device}, .stands = k->a->stands != NULL, .peaks = k->a->devices};
+    const cd_scorer_options o = {.which = {.device = k->a->stands ? k->a->stands : k->a->device}, .uncorrected = k->a->stands != NULL, .peaks = k->a->devices};
     cd_scorer *s = NULL;
     if (!k->n_q || !k->q[0].key) return CDMPP_OK;
     cd_scored *out = cd_mem_zalloc(CHUNK, sizeof *out);

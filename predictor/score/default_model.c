@@ -29,6 +29,15 @@ static bool is_of_here(const cd_json *v, cd_arena *a) {
     return !cd_describe_name_cpu("", NULL, &d, NULL) && !strcmp(d.says, text_of(v, "cpu", a));
 }
 
+bool cd_default_model_is_here(const char *path) {
+    cd_arena a = {0};
+    const cd_json *v;
+    cd_here_look(path, &a, &v);
+    const bool is = v && is_of_here(v, &a);
+    cd_arena_free(&a);
+    return is;
+}
+
 const char *cd_default_model_path(cd_arena *a) {
     const cd_json *v = NULL;
     if (!getenv("CDMPP_DEFAULT_MODEL")) cd_here_look(CD_DEFAULT_MODEL_HERE, a, &v);

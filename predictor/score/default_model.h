@@ -21,6 +21,8 @@ struct cd_log;
 CD_KEEP const char *cd_default_model_path(cd_arena *a);
 /* The same without here.cdmpp: what a machine is calibrated from. */
 CD_KEEP const char *cd_default_model_plain(cd_arena *a);
+/* Is the file a model that is corrected for this machine? Who names such a one, and no device, asks about this machine. */
+bool cd_default_model_is_here(const char *path);
 /* What to say of the model that cd_default_model_path gave: "the default one", "corrected by 120 programs measured on this machine"; also why a
  * here.cdmpp is not used. Returns `out`. */
 enum { CD_DEFAULT_MODEL_SAID = 320 };

@@ -66,7 +66,7 @@ cdmpp_status cd_scorer_new(const cd_model *m, const cd_task_registry *tasks, con
     s->max_rows = o->max_rows;
     s->traits = o->traits;
     s->launch = o->launch;
-    s->here = !o->stands && cd_model_here(m);
+    s->here = !o->uncorrected && cd_model_here(m);
     s->tap = o->tap;
     s->sketch = o->sketch;
     s->slots = cd_model_slots(m);

@@ -156,7 +156,7 @@ static cdmpp_status find_lines(asking *k, cdmpp_err *err) {
 /* ---- scores ---- */
 static cdmpp_status scorer_of(asking *k, cd_scorer **out, cdmpp_err *err) {
     const uint32_t i = (uint32_t)(k->kind - k->p->kind);
-    const cd_scorer_options o = {.which = {.device = k->kind->as}, .stands = k->kind->stands, .max_rows = MAX_ROWS, .peaks = k->p->a.devices};
+    const cd_scorer_options o = {.which = {.device = k->kind->as}, .uncorrected = k->kind->stands, .max_rows = MAX_ROWS, .peaks = k->p->a.devices};
     if (!k->w->scorer[i]) CD_TRY(cd_scorer_new(k->kind->model, k->p->tasks, &o, &k->w->scorer[i], err));
     *out = k->w->scorer[i];
     return CDMPP_OK;

@@ -248,7 +248,7 @@ TEST(every_key_is_checked) {
         const char *from, *to;
         cdmpp_status want;
     } tab[] = {{"\"device\":\"one\"", "\"device\":\"nine\"", CDMPP_EMODEL}, {"\"programs\":12", "\"programs\":0", CDMPP_ERANGE}, {"\"programs\":12", "\"programs\":\"a\"", CDMPP_ESCHEMA},
-               {"\"at\":", "\"to\":", CDMPP_ESCHEMA}, {"\"at\":", "\"at\":9", CDMPP_ERANGE}, {"\"bias\":", "\"bias\":1000", CDMPP_ERANGE}, {"\"cpu\":", "\"gpu\":", CDMPP_ESCHEMA}, {"\"widen\":1", "\"widen\":-1", CDMPP_ERANGE},
+               {"\"at\":", "\"to\":", CDMPP_ESCHEMA}, {"\"at\":", "\"at\":9", CDMPP_ERANGE}, {"\"bias\":", "\"bias\":1000", CDMPP_ERANGE}, {"\"share\":", "\"share\":2", CDMPP_ERANGE}, {"\"cpu\":", "\"gpu\":", CDMPP_ESCHEMA}, {"\"widen\":1", "\"widen\":-1", CDMPP_ERANGE},
                {"\"at\":", "\"at\":0,\"was\":", CDMPP_ESCHEMA}};
     cdmpp_err err = {0};
     cd_buf b = {0};
