@@ -19,6 +19,17 @@ static void lower(const made_facts_room *r, size_t task, const char *hardware, c
     assert_ok(cd_program_nest(r->program, nest, &err));
 }
 
+typedef struct {
+    int fact;
+    double value;
+} wanted;
+
+static void check_facts(const float *x, const wanted *is, size_t n) {
+    for (size_t k = 0; k < n; k++)
+        if (fabs(at(x, is[k].fact) - is[k].value) > 1e-6)
+            fail_msg("%s is %g, not %g", is[k].fact < CD_N_GPU_FACTS ? cd_facts_cols(CD_FACTS_OF_GPU)[is[k].fact].name : "", at(x, is[k].fact), is[k].value);
+}
+
 /* T[i, j] = A[j, i] + 1, 48 x 32, as 24 blocks of 64 threads: two rows of T a block, each thread reads another row of A. */
 static void test_example(void **state) {
     cd_arena a = {0};
@@ -30,10 +41,7 @@ static void test_example(void **state) {
     lower(*state, MADE_F_TRANSPOSE, PROG_GPU, "[[\"FU\", 1, [0, 1]], [\"SP\", 1, 0, 1536, [64], 1], [\"AN\", 1, 0, 5], [\"AN\", 1, 1, 6]]", &a, &nest);
     assert_int_equal(cd_facts_set_of_nest(&nest), CD_FACTS_OF_GPU);
     assert_ok(cd_facts_of(f, CD_FACTS_OF_GPU, &nest, x, &err));
-    const struct {
-        int fact;
-        double value;
-    } is[] = {{CD_GPU_FACT_KERNELS, 1}, {CD_GPU_FACT_BLOCKS, 24}, {CD_GPU_FACT_BLOCKS_ALL, 24}, {CD_GPU_FACT_STEP_1, 24 * 32}, {CD_GPU_FACT_STEP_16, 128 * 1.5}, {CD_GPU_FACT_THREADS, 64}, {CD_GPU_FACT_THREADS_ALL, 1536}, {CD_GPU_FACT_VTHREADS, 1},
+    const wanted is[] = {{CD_GPU_FACT_KERNELS, 1}, {CD_GPU_FACT_BLOCKS, 24}, {CD_GPU_FACT_BLOCKS_ALL, 24}, {CD_GPU_FACT_STEP_1, 24 * 32}, {CD_GPU_FACT_STEP_16, 128 * 1.5}, {CD_GPU_FACT_THREADS, 64}, {CD_GPU_FACT_THREADS_ALL, 1536}, {CD_GPU_FACT_VTHREADS, 1},
               {CD_GPU_FACT_LANES_32, 1}, {CD_GPU_FACT_LANES_64, 1}, {CD_GPU_FACT_SHARED_BYTES, 0}, {CD_GPU_FACT_ACCUMULATORS, 0}, {CD_GPU_FACT_FLOP, 1536},
               {CD_GPU_FACT_GLOBAL_LOADS, 1536}, {CD_GPU_FACT_GLOBAL_STORES, 1536}, {CD_GPU_FACT_LOAD_INSTRUCTIONS, 1536}, {CD_GPU_FACT_STORE_INSTRUCTIONS, 1536},
               /* 32 rows of A for either warp, where the other one's elements lie beside; T in a row */
@@ -43,10 +51,35 @@ static void test_example(void **state) {
               {CD_GPU_FACT_SECTORS_STORED, 192}, {CD_GPU_FACT_SECTORS_SCRATCH, 0}, {CD_GPU_FACT_LOAD_SPREAD_32, 8}, {CD_GPU_FACT_LOAD_SPREAD_64, 4},
               {CD_GPU_FACT_STORE_SPREAD_32, 1}, {CD_GPU_FACT_ACTIVE, 1}, {CD_GPU_FACT_PHASES, 1}, {CD_GPU_FACT_SYNCS, 0}, {CD_GPU_FACT_CHAIN, 0},
               {CD_GPU_FACT_LOOP_TURNS, 0}, {CD_GPU_FACT_MAIN_SHARE, 1}, {CD_GPU_FACT_INEXACT, 0}, {CD_N_GPU_FACTS, 0}, {CD_N_FACTS - 1, 0}};
-    for (size_t k = 0; k < sizeof is / sizeof *is; k++)
-        if (fabs(at(x, is[k].fact) - is[k].value) > 1e-6)
-            fail_msg("%s is %g, not %g", is[k].fact < CD_N_GPU_FACTS ? cd_facts_cols(CD_FACTS_OF_GPU)[is[k].fact].name : "", at(x, is[k].fact), is[k].value);
+    check_facts(x, is, sizeof is / sizeof *is);
     assert_true(at(x, CD_GPU_FACT_REGISTERS) >= 16 && at(x, CD_GPU_FACT_REGISTERS) < 24);
+    cd_facts_free(f);
+    cd_arena_free(&a);
+}
+
+/* What both warps of a wavefront touch counts once for it and once for each of them. A product as 4 blocks of 8 x 16 threads: a warp has 2 rows of
+ * 16 columns, and so 2 sectors of A, 2 of B, 4 of C. A row over its sum as a block of 48 threads: 6 sectors of the row, the one of the sum for
+ * either warp; before it a kernel of single threads. */
+static void test_halves(void **state) {
+    const struct {
+        size_t task;
+        const char *steps;
+        double narrow, wide; /* loads of a warp, of a wavefront */
+    } row[] = {{MADE_F_MATMUL, "[[\"SP\", 2, 0, 16, [8], 1], [\"SP\", 2, 2, 32, [16], 1], [\"RE\", 2, [0, 2, 1, 3, 4]], [\"AN\", 2, 0, 7], [\"AN\", 2, 1, 5], "
+                "[\"AN\", 2, 2, 8], [\"AN\", 2, 3, 6]]", 4 * 4 * (24 * (2 + 2) + 4), 4 * 2 * (24 * (4 + 2) + 8)},
+               {MADE_F_NORM, "[[\"AN\", 1, 0, 5], [\"AN\", 2, 0, 5], [\"AN\", 2, 1, 6]]", 24 * (49 + 6 + 2), 24 * (49 + 6 + 1)}};
+    cd_arena a = {0};
+    cdmpp_err err = {0};
+    cd_facts *f;
+    assert_ok(cd_facts_new(&f, &err));
+    for (size_t k = 0; k < sizeof row / sizeof *row; k++) {
+        cd_nest nest;
+        float x[CD_N_FACTS];
+        lower(*state, row[k].task, PROG_GPU, row[k].steps, &a, &nest);
+        assert_ok(cd_facts_gpu(f, &nest, x, &err));
+        const wanted is[] = {{CD_GPU_FACT_LOAD_SECTORS_32, row[k].narrow}, {CD_GPU_FACT_LOAD_SECTORS_64, row[k].wide}};
+        check_facts(x, is, sizeof is / sizeof *is);
+    }
     cd_facts_free(f);
     cd_arena_free(&a);
 }
@@ -208,4 +241,4 @@ static void test_faults(void **state) {
     cd_arena_free(&a);
 }
 
-TESTS(made_facts_up, made_facts_down, test_example, test_laws, test_refused, odd_tasks, test_no_heap_after_warm_up, test_faults)
+TESTS(made_facts_up, made_facts_down, test_example, test_halves, test_laws, test_refused, odd_tasks, test_no_heap_after_warm_up, test_faults)
