@@ -25,6 +25,8 @@ typedef struct {
 
 /* ---- expressions ---- */
 
+/* Numbers of 32 bits, as devices compute indices. Tests that execute programs (interp.h, gputrace.h) have operators of their own, of 64 bits: what
+ * they are the truth of must not be what they use. */
 static inline int32_t floor_div(int32_t a, int32_t b) { return b ? (int32_t)(a / (int64_t)b - (a % b && (a ^ b) < 0)) : 0; }
 static inline int32_t wrap(int64_t x) { return (int32_t)(uint32_t)(uint64_t)x; }
 
