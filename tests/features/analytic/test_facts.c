@@ -170,6 +170,33 @@ static void test_packed(void **state) {
     cd_arena_free(&a);
 }
 
+/* Columns of 64 rows: where a row is 4,096 bytes all 64 lines meet in one set of 8, and every second turn of j, which comes back to them, finds none.
+ * Rows of 4,160 bytes lie in sets of their own. */
+static void test_conflicts(void **state) {
+#define COLUMNS(row) "\"ops\": [" MADE_IN("A", 4, 64) "," MADE_IN("B", 64, row) ", {\"name\": \"C\", \"axis\": [[\"i\", 0, 4], [\"j\", 0, 128]]," \
+        "\"reduce_axis\": [[\"k\", 0, 64]], \"reduce\": \"sum\", \"body\": \"A[i, k]*B[k, j*8]\"}]"
+    static const char *const task[] = {COLUMNS(1024), COLUMNS(1040)};
+    made_facts_room r = {0};
+    cd_arena a = {0};
+    cdmpp_err err = {0};
+    cd_facts *f;
+    (void)state;
+    assert_ok(prog_tasks(task, 2, &r.tasks, &err));
+    assert_ok(cd_program_new(&r.program, &err));
+    assert_ok(cd_facts_new(&f, &err));
+    for (size_t k = 0; k < 2; k++) {
+        cd_nest nest;
+        float x[CD_N_FACTS];
+        facts_lower(&r, k, PROG_CPU, "[]", &a, &nest);
+        assert_ok(cd_facts_cpu(f, &nest, x, &err));
+        assert_close(fact_at(x, CD_FACT_CONFLICT_LINES), k ? 0 : 4 * 128 * 64 / 2, 0, 0);
+    }
+    cd_facts_free(f);
+    cd_program_free(r.program);
+    cd_task_registry_free(r.tasks);
+    cd_arena_free(&a);
+}
+
 /* The known matrix product: what stands in docs/reference/facts.md. 16 x 32 x 24 without a schedule: for i, j, k. */
 static void test_example(void **state) {
     cd_arena a = {0};
@@ -198,4 +225,4 @@ static void test_no_heap_after_warm_up(void **state) { facts_no_heap(*state, CD_
 
 static void test_faults(void **state) { facts_faults(*state, CD_FACTS_OF_CPU, MADE_F_CONV, "[]"); }
 
-TESTS(made_facts_up, made_facts_down, columns, manual, test_laws, test_refused, test_packed, test_example, odd_tasks, test_no_heap_after_warm_up, test_faults)
+TESTS(made_facts_up, made_facts_down, columns, manual, test_laws, test_refused, test_packed, test_conflicts, test_example, odd_tasks, test_no_heap_after_warm_up, test_faults)
