@@ -14,6 +14,8 @@ import bars, render
 PRINTED = {
     "features-cpu": ("cpu", r"features +([\d.]+) us"),
     "features-gpu": ("gpu", r"features +([\d.]+) us"),
+    "facts-cpu": ("cpu", r"facts +([\d.]+) us"),
+    "facts-gpu": ("gpu", r"facts +([\d.]+) us"),
     "extract-peak": ("gpu", r"peak RSS (\d+) MB"),
     "read-tasks": ("cpu", r"tasks +([\d.]+) s CPU"),
     "boost-ratio": ("xgb", r"CPU [\d.]+ s, Python [\d.]+ s, ratio ([\d.]+)"),
@@ -21,7 +23,7 @@ PRINTED = {
     "stream": ("predict", r"^  tuner +records +(\d+) a second"),
 }
 
-UNITS = {"features-cpu": "us", "features-gpu": "us", "extract-peak": "MB", "read-tasks": "s", "stream": "records/s"}
+UNITS = {"features-cpu": "us", "features-gpu": "us", "facts-cpu": "us", "facts-gpu": "us", "extract-peak": "MB", "read-tasks": "s", "stream": "records/s"}
 
 def sections(lines):
     """section: its lines"""

@@ -108,6 +108,7 @@ typedef struct cd_an_value {
 typedef struct cd_an_division {
     const cd_expr *e;
     int32_t store, var;
+    const cd_an_form *value;    /* only its first n slices are there */
 } cd_an_division;
 
 typedef struct cd_an_tensor {
@@ -166,6 +167,10 @@ struct cd_an {
 struct cd_facts {
     cd_an an;
 };
+
+/* fmin and fmax, which compilers call in the mathematical library: too slow for every capacity of every tensor of every loop. */
+static inline double cd_an_min(double a, double b) { return a < b || b != b ? a : b; }
+static inline double cd_an_max(double a, double b) { return a > b || b != b ? a : b; }
 
 /* e as a sum of slices. */
 void cd_facts_affine_of(cd_an *w, const cd_expr *e, cd_an_form *out);
@@ -242,8 +247,8 @@ typedef struct cd_an_gpu_loop {
 #define CD_GPU_POINTS 3         /* at which an access is looked at */
 
 typedef struct cd_an_gpu_lanes {
+    _Alignas(16) int32_t v[CD_GPU_LANES];
     bool same;                  /* all lanes have v[0] */
-    int32_t v[CD_GPU_LANES];
 } cd_an_gpu_lanes;
 
 typedef struct cd_an_gpu cd_an_gpu;

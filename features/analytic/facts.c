@@ -57,7 +57,7 @@ void cd_facts_free(cd_facts *f) {
 
 /* Counts of hostile shapes may leave float's range. */
 static void limit(float *out) {
-    for (size_t i = 0; i < CD_N_FACTS; i++) out[i] = out[i] >= 0 ? fminf(out[i], 1e30F) : 0;
+    for (size_t i = 0; i < CD_N_FACTS; i++) out[i] = !(out[i] >= 0) ? 0 : out[i] > 1e30F ? 1e30F : out[i];
 }
 
 static cd_an *start(cd_facts *f, const cd_nest *nest, float *out) {

@@ -1,6 +1,7 @@
 /* Index expressions as sums of digits of loop variables. What schedules write is nearly always such a sum: fusing and splitting divide
  * a variable by extents that divide each other. What is none is approximated and counted. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "features/analytic/analytic_internal.h"
 
@@ -84,29 +85,44 @@ static void divide(cd_an *w, const cd_an_form *f, int64_t d, cd_an_form *whole, 
 
 static void add_expr(cd_an *w, const cd_expr *e, int64_t times, cd_an_form *out);
 
-/* Divisions are done once for each store and each turn of the innermost loop that they depend on. */
-static void note(cd_an *w, const cd_expr *e, const cd_an_form *f) {
-    int32_t var = -1;
-    for (uint32_t i = 0; i < f->n; i++)
-        if (f->t[i].var > var) var = f->t[i].var;
+/* What e was in this store: most divisions stand in several of its addresses. NULL: it is new. */
+static const cd_an_form *noted(const cd_an *w, const cd_expr *e) {
     for (uint32_t i = w->n_division; i-- > 0 && w->division[i].store == w->store;)
-        if (w->division[i].e == e) return;
+        if (w->division[i].e == e) return w->division[i].value;
+    return NULL;
+}
+
+/* Divisions are done once for each store and each turn of the innermost loop that they depend on. */
+static void note(cd_an *w, const cd_expr *e, const cd_an_form *of, const cd_an_form *value) {
+    int32_t var = -1;
+    const size_t bytes = offsetof(cd_an_form, t) + value->n * sizeof *value->t;
+    for (uint32_t i = 0; i < of->n; i++)
+        if (of->t[i].var > var) var = of->t[i].var;
     if (var < 0) return;
-    if (CD_GROW_IN(&w->arena, w->division, w->n_division, w->cap_division)) w->oom = true;
-    else w->division[w->n_division++] = (cd_an_division){e, w->store, var};
+    cd_an_form *kept = cd_arena_alloc(&w->arena, 1, bytes);
+    if (!kept || CD_GROW_IN(&w->arena, w->division, w->n_division, w->cap_division)) {
+        w->oom = true;
+        return;
+    }
+    memcpy(kept, value, bytes);
+    w->division[w->n_division++] = (cd_an_division){e, w->store, var, kept};
 }
 
 static void add_divided(cd_an *w, const cd_expr *e, int64_t times, cd_an_form *out) {
     cd_an_form f, whole, rest;
     const int64_t d = e->a[1]->op == CD_INT ? e->a[1]->u.i : 0;
-    cd_facts_affine_of(w, e->a[0], &f);
-    if (d <= 0) {
-        out->inexact = true;
-        return;
+    const cd_an_form *value = noted(w, e);
+    if (!value) {
+        cd_facts_affine_of(w, e->a[0], &f);
+        if (d <= 0) {
+            out->inexact = true;
+            return;
+        }
+        divide(w, &f, d, &whole, &rest);
+        value = e->op == CD_FDIV || e->op == CD_DIV ? &whole : &rest;
+        note(w, e, &f, value);
     }
-    note(w, e, &f);
-    divide(w, &f, d, &whole, &rest);
-    cd_facts_affine_add(out, e->op == CD_FDIV || e->op == CD_DIV ? &whole : &rest, times, 0);
+    cd_facts_affine_add(out, value, times, 0);
 }
 
 static void add_var(cd_an *w, const cd_expr *e, int64_t times, cd_an_form *out) {

@@ -25,6 +25,8 @@ typedef struct {
 
 /* ---- expressions ---- */
 
+/* Numbers of 32 bits, as devices compute indices. Tests that execute programs (interp.h, gputrace.h) have operators of their own, of 64 bits: what
+ * they are the truth of must not be what they use. */
 static inline int32_t floor_div(int32_t a, int32_t b) { return b ? (int32_t)(a / (int64_t)b - (a % b && (a ^ b) < 0)) : 0; }
 static inline int32_t wrap(int64_t x) { return (int32_t)(uint32_t)(uint64_t)x; }
 
@@ -53,27 +55,31 @@ static int32_t apply(cd_expr_op op, int32_t a, int32_t b) {
 
 static inline int32_t lane(const lanes *x, int i) { return x->v[x->same ? 0 : i]; }
 
-/* Quotients by multiplication: exact for x below 2^31, as 2^shift / d is rounded up by less than 2^(shift - 31) / d. */
-static bool divide_all(cd_expr_op op, int32_t *v, int n, int32_t d) {
-    const int shift = 31 + (d > 1 ? 32 - __builtin_clz((unsigned)d - 1) : 0);
-    const uint64_t inverse = (((uint64_t)1 << shift) + (uint64_t)d - 1) / (uint64_t)d;
+static bool any_negative(const int32_t *x) {
     int32_t any = 0;
-    for (int i = 0; i < n; i++) any |= v[i];
-    if (any < 0) return false;
-    for (int i = 0; i < n; i++) {
-        const int32_t q = (int32_t)((uint64_t)v[i] * inverse >> shift);
-        v[i] = op == CD_FDIV ? q : v[i] - q * d;
+    for (int i = 0; i < CD_GPU_LANES; i++) any |= x[i];
+    return any < 0;
+}
+
+/* Quotients by multiplication: exact for x below 2^31, as 2^shift / d, less than 2^32, is rounded up by less than 2^(shift - 31) / d. */
+static bool divide_all(cd_expr_op op, const int32_t *x, int32_t d, int32_t *restrict to) {
+    const int shift = 31 + (d > 1 ? 32 - __builtin_clz((unsigned)d - 1) : 0);
+    const uint32_t inverse = (uint32_t)((((uint64_t)1 << shift) + (uint64_t)d - 1) / (uint64_t)d);
+    if (any_negative(x)) return false;
+    for (int i = 0; i < CD_GPU_LANES; i++) {
+        const int32_t q = (int32_t)((uint64_t)(uint32_t)x[i] * inverse >> shift);
+        to[i] = op == CD_FDIV ? q : x[i] - q * d;
     }
     return true;
 }
 
-/* The operators of nearly all addresses in loops that a compiler makes vectors of: v[i] = OF(v[i], the other one). */
-#define EACH(OF)                                                  \
-    do {                                                          \
-        if (b->same)                                              \
-            for (int i = 0; i < n; i++) v[i] = OF(v[i], other);   \
-        else                                                      \
-            for (int i = 0; i < n; i++) v[i] = OF(v[i], w[i]);    \
+/* The operators of nearly all addresses in loops that a compiler makes vectors of. */
+#define EACH(OF)                                                                      \
+    do {                                                                              \
+        if (b->same)                                                                  \
+            for (int i = 0; i < CD_GPU_LANES; i++) v[i] = OF(x[i], other);            \
+        else                                                                          \
+            for (int i = 0; i < CD_GPU_LANES; i++) v[i] = OF(x[i], y[i]);             \
     } while (0)
 #define PLUS(x, y) (int32_t)((uint32_t)(x) + (uint32_t)(y))
 #define MINUS(x, y) (int32_t)((uint32_t)(x) - (uint32_t)(y))
@@ -83,14 +89,20 @@ static bool divide_all(cd_expr_op op, int32_t *v, int n, int32_t d) {
 #define BOTH(x, y) (((x) != 0) & ((y) != 0))
 #define ANY(x, y) apply(op, x, y)
 
-static void apply_all(cd_expr_op op, lanes *restrict a, const lanes *restrict b) {
-    const int n = a->same && b->same ? 1 : CD_GPU_LANES;
-    int32_t *restrict v = a->v;
-    const int32_t *restrict w = b->v, other = b->v[0];
-    if (a->same && n > 1)
-        for (int i = 1; i < n; i++) v[i] = v[0];
-    a->same = n == 1;
-    if (b->same && other > 0 && (op == CD_FDIV || op == CD_FMOD) && divide_all(op, v, n, other)) return;
+static void apply_all(cd_expr_op op, const lanes *a, const lanes *b, lanes *restrict to) {
+    lanes all;
+    int32_t *restrict v = to->v;
+    to->same = a->same && b->same;
+    if (to->same) {
+        v[0] = apply(op, a->v[0], b->v[0]);
+        return;
+    }
+    if (a->same) {
+        for (int i = 0; i < CD_GPU_LANES; i++) all.v[i] = a->v[0];
+        a = &all;
+    }
+    const int32_t *x = a->v, *y = b->v, other = b->v[0];
+    if (b->same && other > 0 && (op == CD_FDIV || op == CD_FMOD) && divide_all(op, x, other, v)) return;
     switch (op) {
     case CD_ADD: EACH(PLUS); return;
     case CD_SUB: EACH(MINUS); return;
@@ -102,57 +114,55 @@ static void apply_all(cd_expr_op op, lanes *restrict a, const lanes *restrict b)
     }
 }
 
-static void eval(const probe *p, const cd_expr *e, lanes *out);
+/* The value: that of an axis, or computed into `to`. */
+static const lanes *eval(const probe *p, const cd_expr *e, lanes *to);
 
-static void choose(const probe *p, const cd_expr *e, lanes *out) {
-    lanes c, b;
-    eval(p, e->a[0], &c);
-    if (c.same) {
-        eval(p, e->a[c.v[0] ? 1 : 2], out);
-        return;
-    }
-    eval(p, e->a[1], out);
-    eval(p, e->a[2], &b);
-    for (int i = 0; i < CD_GPU_LANES; i++) out->v[i] = c.v[i] ? lane(out, i) : lane(&b, i);
-    out->same = false;
+static const lanes *constant(lanes *to, int64_t v) {
+    to->same = true;
+    to->v[0] = wrap(v);
+    return to;
 }
 
-static void constant(lanes *out, int64_t v) {
-    out->same = true;
-    out->v[0] = wrap(v);
+static const lanes *choose(const probe *p, const cd_expr *e, lanes *to) {
+    lanes a, b;
+    const lanes *c = eval(p, e->a[0], to);
+    if (c->same) return eval(p, e->a[c->v[0] ? 1 : 2], to);
+    const lanes *x = eval(p, e->a[1], &a), *y = eval(p, e->a[2], &b);
+    for (int i = 0; i < CD_GPU_LANES; i++) to->v[i] = lane(c->v[i] ? x : y, i);
+    to->same = false;
+    return to;
 }
 
-static void variable(const probe *p, const cd_expr *e, lanes *out) {
+static const lanes *variable(const probe *p, const cd_expr *e, lanes *to) {
     const int32_t var = p->g->w->var_of[e->u.i];
     const lanes *axis = var < 0 ? NULL : p->axis[p->g->w->var[var].axis];
-    if (axis) *out = *axis;
-    else constant(out, var < 0 ? 0 : p->g->value[e->u.i]);
+    return axis ? axis : constant(to, var < 0 ? 0 : p->g->value[e->u.i]);
 }
 
-static void eval(const probe *p, const cd_expr *e, lanes *out) {
-    lanes b;
+static const lanes *negate(const lanes *a, lanes *to) {
+    to->same = a->same;
+    for (int i = 0; i < (a->same ? 1 : CD_GPU_LANES); i++) to->v[i] = !a->v[i];
+    return to;
+}
+
+static const lanes *binary(const probe *p, const cd_expr *e, lanes *to) {
+    lanes a, b;
+    apply_all((cd_expr_op)e->op, eval(p, e->a[0], &a), eval(p, e->a[1], &b), to);
+    return to;
+}
+
+static const lanes *eval(const probe *p, const cd_expr *e, lanes *to) {
     switch ((cd_expr_op)e->op) {
-    case CD_INT: constant(out, e->u.i); return;
-    case CD_VAR: variable(p, e, out); return;
-    case CD_NOT:
-        eval(p, e->a[0], out);
-        for (int i = 0; i < (out->same ? 1 : CD_GPU_LANES); i++) out->v[i] = !out->v[i];
-        return;
-    case CD_CAST: eval(p, e->a[0], out); return;
-    case CD_SELECT: choose(p, e, out); return;
+    case CD_INT: return constant(to, e->u.i);
+    case CD_VAR: return variable(p, e, to);
+    case CD_NOT: return negate(eval(p, e->a[0], to), to);
+    case CD_CAST: return eval(p, e->a[0], to);
+    case CD_SELECT: return choose(p, e, to);
     case CD_CALL:
-        if (e->n == 3 && !strcmp(e->u.name, "if_then_else")) choose(p, e, out);
-        else if (e->n == 1 && !strcmp(e->u.name, "likely")) eval(p, e->a[0], out);
-        else constant(out, 1);
-        return;
-    default:
-        if (!cd_expr_op_is_binary((cd_expr_op)e->op)) {
-            constant(out, 0);   /* what is loaded is not known */
-            return;
-        }
-        eval(p, e->a[0], out);
-        eval(p, e->a[1], &b);
-        apply_all((cd_expr_op)e->op, out, &b);
+        if (e->n == 3 && !strcmp(e->u.name, "if_then_else")) return choose(p, e, to);
+        if (e->n == 1 && !strcmp(e->u.name, "likely")) return eval(p, e->a[0], to);
+        return constant(to, 1);
+    default: return cd_expr_op_is_binary((cd_expr_op)e->op) ? binary(p, e, to) : constant(to, 0); /* what is loaded is not known */
     }
 }
 
@@ -166,34 +176,56 @@ typedef struct {
 /* *same: what is the same for all lanes. */
 static void add(int64_t *restrict at, const lanes *restrict v, int64_t stride, int64_t *same) {
     if (v->same) *same += v->v[0] * stride;
+    else if (stride == (uint32_t)stride && !any_negative(v->v)) /* of 32 bits each a product is one instruction */
+        for (int i = 0; i < CD_GPU_LANES; i++) at[i] += (int64_t)((uint64_t)(uint32_t)v->v[i] * (uint32_t)stride);
     else
         for (int i = 0; i < CD_GPU_LANES; i++) at[i] += v->v[i] * stride;
 }
 
+/* The variable over lo, and if that may be n or more the remainder by n. */
+static const lanes *digit(const probe *p, const cd_an_slice *s, lanes *to) {
+    const cd_an_var *var = &p->g->w->var[s->var];
+    const lanes *x = p->axis[var->axis];
+    const bool cut = s->lo * s->n < var->extent;
+    lanes whole, by;
+    if (!x) {
+        const int64_t q = p->g->value[var->e->u.i] / s->lo;
+        return constant(to, cut ? q % s->n : q);
+    }
+    if (s->lo > 1) {
+        apply_all(CD_FDIV, x, constant(&by, s->lo), &whole);
+        x = &whole;
+    }
+    if (cut) apply_all(CD_FMOD, x, constant(&by, s->n), to);
+    else if (s->lo > 1) *to = whole;
+    return cut || s->lo > 1 ? to : x;
+}
+
+/* A sum of digits is added up digit by digit, another address from its expressions. */
 static void address(const probe *p, const cd_an_raw *r, access *out) {
     const cd_an_tensor *t = &p->g->w->tensor[r->tensor];
-    int64_t same = 0;
+    const bool sum = !r->inexact && !r->gather;
+    int64_t same = sum ? r->c : 0;
     lanes v;
     memset(out->at, 0, sizeof out->at);
-    for (uint32_t d = 0; d < t->rank; d++) {
-        eval(p, r->x[d], &v);
-        add(out->at, &v, t->stride[d], &same);
-        if (!t->x) continue;
-        eval(p, t->x[2 * d], &v);
-        add(out->at, &v, -t->stride[d], &same);
+    for (uint32_t i = 0; i < r->n && sum; i++) add(out->at, digit(p, &r->t[i], &v), r->t[i].k, &same);
+    for (uint32_t d = 0; d < t->rank && !sum; d++) {
+        add(out->at, eval(p, r->x[d], &v), t->stride[d], &same);
+        if (t->x) add(out->at, eval(p, t->x[2 * d], &v), -t->stride[d], &same);
     }
     for (int i = 0; i < CD_GPU_LANES; i++) out->at[i] += same;
 }
 
 static void mask(const probe *p, const cd_expr *cond, bool not, access *out) {
     lanes v;
-    eval(p, cond, &v);
-    for (int i = 0; i < CD_GPU_LANES; i++) out->on[i] = out->on[i] && (lane(&v, i) != 0) != not;
+    const lanes *c = eval(p, cond, &v);
+    for (int i = 0; i < CD_GPU_LANES; i++) out->on[i] = out->on[i] && (lane(c, i) != 0) != not;
 }
 
 /* ---- what the lanes share ---- */
 
-#define SLOTS 512               /* more than lanes touch granules */
+#define MOST_GRANULES (CD_GPU_LANES * 5) /* of words, 16 bytes that begin within one */
+#define SLOTS 512               /* more than these */
 
 typedef struct {
     int64_t key[SLOTS];
@@ -207,49 +239,55 @@ static uint8_t *find(table *t, int64_t key) {
     return &t->by[k];
 }
 
-/* Distinct sectors: of each of both halves, of both together. */
-static void put_sectors(const access *a, int64_t bytes, cd_an_gpu_touch *out) {
+typedef struct {
+    int64_t number;             /* of the granule */
+    uint8_t half;               /* whose lanes touch it: 0, 1 */
+    bool first;                 /* no lane before does */
+} granule;
+
+/* The granules of 2^shift bytes that lanes touch, each once for each half: out (MOST_GRANULES). Returns how many. */
+static int granules(const access *a, int64_t bytes, int shift, granule *out) {
     table t;
-    int last_of_half[2] = {0}, all = 0;
-    memset(t.by, 0, sizeof t.by);
+    int n = 0;
     int64_t last = INT64_MIN;
+    memset(t.by, 0, sizeof t.by);
     for (int i = 0; i < CD_GPU_LANES; i++) {
-        const uint8_t half = i < 32 ? 1 : 2;
+        const uint8_t half = i >= 32;
         if (i == 32) last = INT64_MIN;
         if (!a->on[i]) continue;
-        for (int64_t s = a->at[i] >> 5; s <= (a->at[i] + bytes - 1) >> 5; s++) {
+        for (int64_t s = a->at[i] >> shift; s <= (a->at[i] + bytes - 1) >> shift; s++) {
             if (s == last) continue;
             uint8_t *by = find(&t, last = s);
-            all += !*by;
-            last_of_half[half - 1] += !(*by & half);
-            *by |= half;
+            if (!(*by >> half & 1)) out[n++] = (granule){s, half, !*by};
+            *by |= (uint8_t)(1 << half);
         }
     }
-    out->sectors_32 += last_of_half[0] + last_of_half[1];
+    return n;
+}
+
+/* Distinct sectors: of each of both halves, of both together. */
+static void put_sectors(const access *a, int64_t bytes, cd_an_gpu_touch *out) {
+    granule x[MOST_GRANULES];
+    const int n = granules(a, bytes, 5, x);
+    int all = 0;
+    for (int i = 0; i < n; i++) all += x[i].first;
+    out->sectors_32 += n;
     out->sectors_64 += all;
 }
 
 /* Turns: distinct words of the bank that has most. */
 static void put_waves(const access *a, int64_t bytes, cd_an_gpu_touch *out) {
-    table t;
-    uint16_t bank[3][BANKS] = {{0}}, most[3] = {0};
-    memset(t.by, 0, sizeof t.by);
-    int64_t last = INT64_MIN;
-    for (int i = 0; i < CD_GPU_LANES; i++) {
-        const uint8_t half = i < 32 ? 1 : 2;
-        if (i == 32) last = INT64_MIN;
-        if (!a->on[i]) continue;
-        for (int64_t s = a->at[i] >> 2; s <= (a->at[i] + bytes - 1) >> 2; s++) {
-            if (s == last) continue;
-            uint8_t *by = find(&t, last = s);
-            const uint32_t b = (uint32_t)s % BANKS;
-            out->words_64 += !*by;
-            out->words_32 += !(*by & half);
-            if (!*by && ++bank[2][b] > most[2]) most[2]++;
-            if (!(*by & half) && ++bank[half - 1][b] > most[half - 1]) most[half - 1]++;
-            *by |= half;
-        }
+    granule x[MOST_GRANULES];
+    uint16_t bank[3][BANKS] = {{0}}, most[3] = {0}; /* of each half, of both together */
+    const int n = granules(a, bytes, 2, x);
+    for (int i = 0; i < n; i++) {
+        const uint32_t b = (uint32_t)x[i].number % BANKS;
+        if (++bank[x[i].half][b] > most[x[i].half]) most[x[i].half]++;
+        if (!x[i].first) continue;
+        out->words_64++;
+        if (++bank[2][b] > most[2]) most[2]++;
     }
+    out->words_32 += n;
     out->waves_32 += most[0] + most[1];
     out->waves_64 += most[2];
 }
@@ -263,7 +301,7 @@ static void place(const cd_an_gpu *g, int i, int n) {
     for (uint32_t l = 0; l < g->n_path; l++) {
         const cd_an_gpu_loop *o = &g->path[l];
         if (o->var < 0 || cd_an_gpu_is_thread(o->axis)) continue;
-        const double x = ((double)i + 0.5) * step[l % (sizeof step / sizeof *step)] + (n > 1 ? 0 : 0.25), part = x - floor(x);
+        const double x = ((double)i + 0.5) * step[l % (sizeof step / sizeof *step)] + (n > 1 ? 0 : 0.25), part = x - (double)(int)x;
         g->value[o->e->u.i] = (int32_t)(part * (double)o->extent);
     }
 }
@@ -272,17 +310,19 @@ static void place(const cd_an_gpu *g, int i, int n) {
 static const cd_an_gpu_lanes *spread(cd_an_gpu *g, int point, int group) {
     static const cd_ast_tag tag[] = {CD_AST_TAG_TX, CD_AST_TAG_TY, CD_AST_TAG_TZ};
     cd_an_gpu_lanes *x = g->lane[point];
+    int32_t at[3], n[3], first = group * CD_GPU_LANES;
     if (g->group[point] == group) return x;
     g->group[point] = group;
     for (int a = 0; a < 4; a++) x[a].same = false;
+    for (int i = 0; i < CD_GPU_LANES; i++) x[3].v[i] = first + i < (int32_t)g->threads;
+    for (int a = 0; a < 3; a++) {
+        n[a] = (int32_t)g->extent[tag[a]] > 1 ? (int32_t)g->extent[tag[a]] : 1;
+        at[a] = first % n[a];
+        first /= n[a];
+    }
     for (int i = 0; i < CD_GPU_LANES; i++) {
-        int32_t t = group * CD_GPU_LANES + i;
-        x[3].v[i] = t < (int32_t)g->threads;
-        for (int a = 0; a < 3; a++) {
-            const int32_t n = (int32_t)g->extent[tag[a]];
-            x[a].v[i] = n > 1 ? t % n : 0;
-            if (n > 1) t /= n;
-        }
+        for (int a = 0; a < 3; a++) x[a].v[i] = at[a];
+        for (int a = 0; a < 3 && ++at[a] == n[a]; a++) at[a] = 0;
     }
     return x;
 }

@@ -67,15 +67,15 @@ static double unite(const pass *p, uint32_t from, uint32_t to, state *out) {
         if (a->copy || a->inside) continue;
         const double low = (double)a->c, high = low + a->width;
         if (!s->lines || low >= p->high[a->tensor] || high <= p->low[a->tensor]) s->lines += a->lines;
-        else s->lines = fmax(s->lines, a->lines);
+        else s->lines = cd_an_max(s->lines, a->lines);
         if (s->lines == a->lines) {
             p->low[a->tensor] = low;
             p->high[a->tensor] = high;
         } else {
-            p->low[a->tensor] = fmin(p->low[a->tensor], low);
-            p->high[a->tensor] = fmax(p->high[a->tensor], high);
+            p->low[a->tensor] = cd_an_min(p->low[a->tensor], low);
+            p->high[a->tensor] = cd_an_max(p->high[a->tensor], high);
         }
-        if (a->write) s->written = fmax(s->written, a->lines);
+        if (a->write) s->written = cd_an_max(s->written, a->lines);
     }
     double bytes = 0;
     for (uint32_t t = 0; t < w->n_tensor; t++) bytes += out[t].lines;
@@ -105,22 +105,23 @@ static void follow(pass *p, state *body, int32_t child, double before) {
         state *b = &body[t];
         if (!(s[t].lines > 0)) continue;
         /* both run over the tensor in the same order: what is between is the rest of the one and the beginning of the other */
-        const double rest = p->touched[t] >= 0 ? fmin(p->bytes[p->touched[t]], p->bytes[child]) : 0;
-        const double span = before + p->bytes[child] - p->reach[t] - rest, both = p->touched[t] >= 0 ? fmin(p->last[t], s[t].lines) : 0;
-        const double rewritten = p->wrote[t] >= 0 ? fmin(at(p, p->wrote[t])[t].written, s[t].written) : 0;
+        const bool again = p->touched[t] >= 0;
+        const double rest = again ? cd_an_min(p->bytes[p->touched[t]], p->bytes[child]) : 0;
+        const double span = before + p->bytes[child] - p->reach[t] - rest, both = again ? cd_an_min(p->last[t], s[t].lines) : 0;
+        const double rewritten = p->wrote[t] >= 0 ? cd_an_min(at(p, p->wrote[t])[t].written, s[t].written) : 0;
         for (uint32_t c = 0; c < b->small; c++) {
             const double fetch = fetched(&s[t], c), back = given(&s[t], c);
             const bool kept = span <= p->cap[c];
-            b->fetch[c] += fetch - (kept ? fmin(both, fetch) : 0);
-            b->back[c] += back - (kept ? fmin(rewritten, back) : 0);
+            b->fetch[c] = (again ? b->fetch[c] : 0) + (fetch - (kept ? cd_an_min(both, fetch) : 0));
+            b->back[c] = (again ? b->back[c] : 0) + (back - (kept ? cd_an_min(rewritten, back) : 0));
         }
-        if (p->touched[t] < 0) {
+        if (!again) {
             p->first[t] = child;
             p->head[t] = before + p->bytes[child];
         }
-        b->distance = p->touched[t] >= 0 ? (double)INFINITY : s[t].distance - p->bytes[child];
+        b->distance = again ? (double)INFINITY : s[t].distance - p->bytes[child];
         p->reach[t] = before;
-        p->last[t] = fmax(both, s[t].lines);
+        p->last[t] = cd_an_max(both, s[t].lines);
         p->touched[t] = child;
         if (s[t].written > 0) p->wrote[t] = child;
     }
@@ -132,8 +133,8 @@ static void around(const pass *p, uint32_t t, double all, double shared, uint32_
     *fetch = *back = 0;
     if (first < 0 || all - p->reach[t] + p->head[t] > p->cap[c]) return;
     const state *a = &at(p, first)[t], *b = &at(p, last)[t];
-    *fetch = shared * fmin(fmin(a->lines, b->lines), fetched(a, c));
-    if (p->wrote[t] >= 0) *back = shared * fmin(fmin(a->written, at(p, p->wrote[t])[t].written), given(a, c));
+    *fetch = shared * cd_an_min(cd_an_min(a->lines, b->lines), fetched(a, c));
+    if (p->wrote[t] >= 0) *back = shared * cd_an_min(cd_an_min(a->written, at(p, p->wrote[t])[t].written), given(a, c));
 }
 
 /* The body of a loop with several children; returns its bytes. */
@@ -147,14 +148,12 @@ static double sequence(pass *p, int32_t k) {
         p->touched[t] = p->wrote[t] = p->first[t] = -1;
         p->reach[t] = p->last[t] = 0;
         body[t].small = small;
-        memset(body[t].fetch, 0, small * sizeof *body[t].fetch);
-        memset(body[t].back, 0, small * sizeof *body[t].back);
     }
     for (int32_t c = k + 1; c < n->end; c = p->w->node[c].end) {
         follow(p, body, c, before);
         before += p->bytes[c];
     }
-    for (uint32_t t = 0; t < p->w->n_tensor; t++) body[t].distance = fmin(body[t].distance + before, bytes);
+    for (uint32_t t = 0; t < p->w->n_tensor; t++) body[t].distance = cd_an_min(body[t].distance + before, bytes);
     return before;
 }
 
@@ -169,9 +168,9 @@ static double conflicts(const cd_an_access *a, int32_t node, double lines) {
         if (a->t[i].node < node) continue;
         const int64_t step = a->t[i].stride / CD_AN_LINE;
         const int64_t low = step & -step, cycle = step % 64 ? 64 / low : 1;
-        sets *= a->t[i].stride < CD_AN_LINE ? fmax(1, (double)(a->t[i].stride * a->t[i].n) / CD_AN_LINE) : (double)(a->t[i].n < cycle ? a->t[i].n : cycle);
+        sets *= a->t[i].stride < CD_AN_LINE ? cd_an_max(1, (double)(a->t[i].stride * a->t[i].n) / CD_AN_LINE) : (double)(a->t[i].n < cycle ? a->t[i].n : cycle);
     }
-    return lines > 8 * fmin(ceil(sets), 64) ? lines : 0;
+    return lines > 8 * cd_an_min(ceil(sets), 64) ? lines : 0;
 }
 
 /* Does it move with node k, or in a loop below that stays a loop? Else registers hold it while k runs. */
@@ -213,7 +212,7 @@ static void turn(const pass *p, int32_t k, uint32_t t, double row) {
     const uint32_t small = smaller(p, s->distance);
     double fetch = 0, back = 0, shared = 0;
     if (s->lines > old * 1.000001) s->distance = p->bytes[k];
-    if (n->only < 0 && n->extent > 1 && small) shared = fmax(0, (n->extent * old - s->lines) / ((n->extent - 1) * fmax(old, 1e-9)));
+    if (n->only < 0 && n->extent > 1 && small) shared = cd_an_max(0, (n->extent * old - s->lines) / ((n->extent - 1) * cd_an_max(old, 1e-9)));
     for (uint32_t c = 0; c < small; c++) {
         if (shared > 0) around(p, t, row, shared, c, &fetch, &back);
         s->fetch[c] = n->extent * (c < s->small ? s->fetch[c] : old) - (n->extent - 1) * fetch;
@@ -318,7 +317,7 @@ static bool few_pages(cd_an *w, const pass *lines) {
     for (uint32_t k = 0; k < w->n_raw; k++) {
         const cd_an_access *a = &w->acc[k];
         if (a->copy || a->inside || a->tensor >= 32) continue;
-        pages[a->tensor] = fmax(pages[a->tensor], cd_facts_lines_count(a, 0, CD_AN_PAGE, &width));
+        pages[a->tensor] = cd_an_max(pages[a->tensor], cd_facts_lines_count(a, 0, CD_AN_PAGE, &width));
     }
     for (uint32_t t = 0; t < 32; t++) w->out[CD_FACT_PAGES_64] += (float)pages[t];
     w->out[CD_FACT_PAGES_2048] = w->out[CD_FACT_PAGES_64];

@@ -39,6 +39,10 @@ static void put_term(cd_an *w, cd_an_access *a, int64_t stride, int64_t n, int32
 /* A slice that is no run of digits moves as the digit in which it begins. */
 static void put_slice(cd_an *w, cd_an_access *a, const cd_an_slice *s) {
     const cd_an_var *v = &w->var[s->var];
+    if (!v->n_cut && s->lo == 1 && s->n == v->extent) { /* the variable itself, as nearly all are */
+        put_term(w, a, cd_an_mul(s->k, 1), s->n, v->node, s->dim);
+        return;
+    }
     const int64_t end = s->n >= (v->extent + s->lo - 1) / s->lo ? INT64_MAX : s->lo * s->n;
     bool begins = false, ends = end == INT64_MAX;
     uint32_t at = 0;

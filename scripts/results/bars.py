@@ -197,6 +197,8 @@ def speed(b):
         again="`scripts/compare_tvm.sh`")
     x("features", "JSON line to rows, a CPU program", "40 us (TVM: 1,040)", ["features-cpu"], [40], again="`make bench`", id="features-cpu")
     x("features", "the same, a GPU program", "120 us (TVM: 8,500)", ["features-gpu"], [120], again="`make bench`", id="features-gpu")
+    x("features", "facts of a CPU program, behind its rows (2026-11-26, busy)", "15 us", ["facts-cpu"], [15], again="`make bench`", id="facts-cpu")
+    x("features", "the same, a GPU program", "30 us", ["facts-gpu"], [30], again="`make bench`", id="facts-gpu")
     x("features", "peak memory for 316 MB of logs", "300 MB", ["extract-peak"], [300], again="`make bench`", id="extract-peak")
     x("features", "all GPU records, logs to data set, with `-j1` and `-j2`", "", ["extract-gpu-j1", "extract-gpu-j2"], again="`make bench`")
     x("features", "reading a task file of 13 MB (`all_tasks.pkl`)", "1 s", ["read-tasks"], [1], again="`make bench`", id="read-tasks")

@@ -1,9 +1,7 @@
 /* Facts of programs: the table, laws that hold whatever the schedule, what is refused, memory. */
 #include <stdlib.h>
 
-#include "check.h"
-#include "fault.h"
-#include "made_facts.h"
+#include "facts_checks.h"
 
 TEST(columns) {
     const cd_fact_col *c = cd_facts_cols(CD_FACTS_OF_CPU);
@@ -52,46 +50,40 @@ typedef struct {
     size_t n;
 } laws;
 
-static double at(const float *x, int k) { return (double)x[k]; }
-
 static void check_memory(const float *x) {
     for (int c = 0; c < CD_N_FACT_CAPACITY; c++) {
         const double more = 1.00001;
-        assert_true(at(x, CD_FACT_FETCHED_0 + c) * more >= at(x, CD_FACT_LINES));
-        if (c) assert_true(at(x, CD_FACT_FETCHED_0 + c) <= at(x, CD_FACT_FETCHED_0 + c - 1) * more);
-        if (c) assert_true(at(x, CD_FACT_WRITTEN_0 + c) <= at(x, CD_FACT_WRITTEN_0 + c - 1) * more);
+        assert_true(fact_at(x, CD_FACT_FETCHED_0 + c) * more >= fact_at(x, CD_FACT_LINES));
+        if (c) assert_true(fact_at(x, CD_FACT_FETCHED_0 + c) <= fact_at(x, CD_FACT_FETCHED_0 + c - 1) * more);
+        if (c) assert_true(fact_at(x, CD_FACT_WRITTEN_0 + c) <= fact_at(x, CD_FACT_WRITTEN_0 + c - 1) * more);
     }
-    assert_close(at(x, CD_FACT_FETCHED_0 + CD_N_FACT_CAPACITY - 1), at(x, CD_FACT_LINES), 1e-6, 0);
-    assert_close(at(x, CD_FACT_LINES_INPUT) + at(x, CD_FACT_LINES_OUTPUT) + at(x, CD_FACT_LINES_SCRATCH), at(x, CD_FACT_LINES), 1e-6, 0);
-    assert_true(at(x, CD_FACT_PAGES_64) >= 1 && at(x, CD_FACT_PAGES_2048) <= at(x, CD_FACT_PAGES_64) * 1.00001);
+    assert_close(fact_at(x, CD_FACT_FETCHED_0 + CD_N_FACT_CAPACITY - 1), fact_at(x, CD_FACT_LINES), 1e-6, 0);
+    assert_close(fact_at(x, CD_FACT_LINES_INPUT) + fact_at(x, CD_FACT_LINES_OUTPUT) + fact_at(x, CD_FACT_LINES_SCRATCH), fact_at(x, CD_FACT_LINES), 1e-6, 0);
+    assert_true(fact_at(x, CD_FACT_PAGES_64) >= 1 && fact_at(x, CD_FACT_PAGES_2048) <= fact_at(x, CD_FACT_PAGES_64) * 1.00001);
 }
 
 static void check_threads(const float *x) {
     const int on[] = {CD_FACT_SHARE_2, CD_FACT_SHARE_4, CD_FACT_SHARE_8, CD_FACT_SHARE_16, CD_FACT_SHARE_32, CD_FACT_SHARE_64};
     double before = 1;
     for (int k = 0; k < 6; k++) {
-        assert_true(at(x, on[k]) <= before * 1.00001 && at(x, on[k]) >= 0.99999 / (2 << k));
-        assert_true(at(x, on[k]) >= at(x, CD_FACT_SERIAL_SHARE) * 0.99999);
-        before = at(x, on[k]);
+        assert_true(fact_at(x, on[k]) <= before * 1.00001 && fact_at(x, on[k]) >= 0.99999 / (2 << k));
+        assert_true(fact_at(x, on[k]) >= fact_at(x, CD_FACT_SERIAL_SHARE) * 0.99999);
+        before = fact_at(x, on[k]);
     }
 }
 
 static void one(void *ctx, const cd_nest *nest) {
     laws *l = ctx;
-    float x[CD_N_FACTS], again[CD_N_FACTS];
-    cdmpp_err err = {0};
-    assert_ok(cd_facts_cpu(l->f, nest, x, &err));
-    for (size_t k = 0; k < CD_N_FACTS; k++) assert_true(isfinite(x[k]) && x[k] >= 0);
+    float x[CD_N_FACTS];
+    facts_twice(l->f, CD_FACTS_OF_CPU, nest, x);
     check_memory(x);
     check_threads(x);
-    if (l->fixed) assert_close(at(x, CD_FACT_FLOP), l->flop, 1e-6, 0);
-    if (l->fixed) assert_close(at(x, CD_FACT_CALLS_DIVIDE), l->calls, 1e-6, 0);
-    assert_true(at(x, CD_FACT_CORE_CYCLES) * 1.00001 >= at(x, CD_FACT_PORT_CYCLES));
-    assert_true(at(x, CD_FACT_VECTOR_OPS) + at(x, CD_FACT_PART_OPS) + at(x, CD_FACT_SCALAR_OPS) > 0);
-    assert_close(at(x, CD_FACT_MAIN_SHARE), 0.5, 0, 0.5);
+    if (l->fixed) assert_close(fact_at(x, CD_FACT_FLOP), l->flop, 1e-6, 0);
+    if (l->fixed) assert_close(fact_at(x, CD_FACT_CALLS_DIVIDE), l->calls, 1e-6, 0);
+    assert_true(fact_at(x, CD_FACT_CORE_CYCLES) * 1.00001 >= fact_at(x, CD_FACT_PORT_CYCLES));
+    assert_true(fact_at(x, CD_FACT_VECTOR_OPS) + fact_at(x, CD_FACT_PART_OPS) + fact_at(x, CD_FACT_SCALAR_OPS) > 0);
+    assert_close(fact_at(x, CD_FACT_MAIN_SHARE), 0.5, 0, 0.5);
     if (!l->n++) memcpy(l->first, x, sizeof x);
-    assert_ok(cd_facts_cpu(l->f, nest, again, &err));
-    assert_memory_equal(x, again, sizeof x);
 }
 
 /* Operations do not depend on the schedule, traffic falls with the capacity, threads only help, the same program gives the same bits. */
@@ -116,17 +108,6 @@ static void test_laws(void **state) {
     cd_facts_free(l.f);
 }
 
-/* A record of TVM's form of one task. */
-static void lower(const made_facts_room *r, size_t task, const char *steps, cd_arena *a, cd_nest *nest) {
-    cdmpp_err err = {0};
-    cd_record rec;
-    char key[8];
-    snprintf(key, sizeof key, "%zu", task);
-    assert_ok(prog_record(a, key, PROG_CPU, steps, &rec, &err));
-    assert_ok(cd_program_lower(r->program, cd_task_registry_at(r->tasks, task), &rec, &err));
-    assert_ok(cd_program_nest(r->program, nest, &err));
-}
-
 /* Extents that are no constants, and GPU programs. */
 static void test_refused(void **state) {
     cd_arena a = {0};
@@ -135,11 +116,8 @@ static void test_refused(void **state) {
     cd_nest nest;
     float x[CD_N_FACTS];
     assert_ok(cd_facts_new(&f, &err));
-    lower(*state, MADE_F_MATMUL, "[]", &a, &nest);
-    cd_ast t = *nest.ast;
-    t.node = cd_arena_alloc(&a, (size_t)t.n, sizeof *t.node);
-    assert_non_null(t.node);
-    memcpy(t.node, nest.ast->node, (size_t)t.n * sizeof *t.node);
+    facts_lower(*state, MADE_F_MATMUL, PROG_CPU, "[]", &a, &nest);
+    cd_ast t = facts_copy(&a, nest.ast);
     nest.ast = &t;
     assert_ok(cd_facts_cpu(f, &nest, x, &err));
     int32_t loop = 0;
@@ -157,7 +135,7 @@ static void test_refused(void **state) {
     assert_status(cd_facts_cpu(f, &nest, x, &err), CDMPP_EUNSUPPORTED);
     t.node[loop].extent = (int64_t)1 << 40; /* counts leave int64, not float */
     assert_ok(cd_facts_cpu(f, &nest, x, &err));
-    for (size_t k = 0; k < CD_N_FACTS; k++) assert_true(isfinite(x[k]) && x[k] >= 0);
+    facts_in_range(x);
     cd_facts_free(f);
     cd_facts_free(NULL);
     cd_arena_free(&a);
@@ -178,14 +156,41 @@ static void test_packed(void **state) {
     assert_ok(prog_tasks(task, 1, &r.tasks, &err));
     assert_ok(cd_program_new(&r.program, &err));
     assert_ok(cd_facts_new(&f, &err));
-    lower(&r, 0, "[[\"RE\", 2, [1, 0, 2]]]", &a, &nest);
+    facts_lower(&r, 0, PROG_CPU, "[[\"RE\", 2, [1, 0, 2]]]", &a, &nest);
     nest.pack = false;
     assert_ok(cd_facts_cpu(f, &nest, row, &err));
     nest.pack = true;
     assert_ok(cd_facts_cpu(f, &nest, packed, &err));
-    assert_close(at(row, CD_FACT_LINES), at(packed, CD_FACT_LINES), 1e-6, 0);
-    const double apart = 512.0 * (64 + 16) + 64, lines = at(row, CD_FACT_FETCHED_0), few = at(packed, CD_FACT_FETCHED_0);
+    assert_close(fact_at(row, CD_FACT_LINES), fact_at(packed, CD_FACT_LINES), 1e-6, 0);
+    const double apart = 512.0 * (64 + 16) + 64, lines = fact_at(row, CD_FACT_FETCHED_0), few = fact_at(packed, CD_FACT_FETCHED_0);
     assert_true(lines > 0.8 * apart && few < lines / 3);
+    cd_facts_free(f);
+    cd_program_free(r.program);
+    cd_task_registry_free(r.tasks);
+    cd_arena_free(&a);
+}
+
+/* Columns of 64 rows: where a row is 4,096 bytes all 64 lines meet in one set of 8, and every second turn of j, which comes back to them, finds none.
+ * Rows of 4,160 bytes lie in sets of their own. */
+static void test_conflicts(void **state) {
+#define COLUMNS(row) "\"ops\": [" MADE_IN("A", 4, 64) "," MADE_IN("B", 64, row) ", {\"name\": \"C\", \"axis\": [[\"i\", 0, 4], [\"j\", 0, 128]]," \
+        "\"reduce_axis\": [[\"k\", 0, 64]], \"reduce\": \"sum\", \"body\": \"A[i, k]*B[k, j*8]\"}]"
+    static const char *const task[] = {COLUMNS(1024), COLUMNS(1040)};
+    made_facts_room r = {0};
+    cd_arena a = {0};
+    cdmpp_err err = {0};
+    cd_facts *f;
+    (void)state;
+    assert_ok(prog_tasks(task, 2, &r.tasks, &err));
+    assert_ok(cd_program_new(&r.program, &err));
+    assert_ok(cd_facts_new(&f, &err));
+    for (size_t k = 0; k < 2; k++) {
+        cd_nest nest;
+        float x[CD_N_FACTS];
+        facts_lower(&r, k, PROG_CPU, "[]", &a, &nest);
+        assert_ok(cd_facts_cpu(f, &nest, x, &err));
+        assert_close(fact_at(x, CD_FACT_CONFLICT_LINES), k ? 0 : 4 * 128 * 64 / 2, 0, 0);
+    }
     cd_facts_free(f);
     cd_program_free(r.program);
     cd_task_registry_free(r.tasks);
@@ -200,81 +205,24 @@ static void test_example(void **state) {
     cd_nest nest;
     float x[CD_N_FACTS];
     assert_ok(cd_facts_new(&f, &err));
-    lower(*state, MADE_F_MATMUL, "[]", &a, &nest);
+    facts_lower(*state, MADE_F_MATMUL, PROG_CPU, "[]", &a, &nest);
     assert_ok(cd_facts_cpu(f, &nest, x, &err));
-    assert_close(at(x, CD_FACT_LINES), 24 + 48 + 32, 0, 0);
-    assert_close(at(x, CD_FACT_LINES_OUTPUT), 32, 0, 0);
-    assert_close(at(x, CD_FACT_FLOP_FUSED), 2 * 16 * 32 * 24, 0, 0);
-    assert_close(at(x, CD_FACT_WIDTH), nest.vector_bytes, 0, 0);
-    assert_close(at(x, CD_FACT_STATEMENTS), 2, 0, 0);
-    assert_close(at(x, CD_FACT_REGIONS), 0, 0, 0);
-    assert_close(at(x, CD_FACT_SHARE_64), 1, 0, 0);
-    assert_close(at(x, CD_FACT_INEXACT), 0, 0, 0);
+    assert_close(fact_at(x, CD_FACT_LINES), 24 + 48 + 32, 0, 0);
+    assert_close(fact_at(x, CD_FACT_LINES_OUTPUT), 32, 0, 0);
+    assert_close(fact_at(x, CD_FACT_FLOP_FUSED), 2 * 16 * 32 * 24, 0, 0);
+    assert_close(fact_at(x, CD_FACT_WIDTH), nest.vector_bytes, 0, 0);
+    assert_close(fact_at(x, CD_FACT_STATEMENTS), 2, 0, 0);
+    assert_close(fact_at(x, CD_FACT_REGIONS), 0, 0, 0);
+    assert_close(fact_at(x, CD_FACT_SHARE_64), 1, 0, 0);
+    assert_close(fact_at(x, CD_FACT_INEXACT), 0, 0, 0);
     cd_facts_free(f);
     cd_arena_free(&a);
 }
 
-static void any(void *ctx, const cd_nest *nest) {
-    cd_facts *facts = ctx;
-    float x[CD_N_FACTS];
-    cdmpp_err err = {0};
-    const cdmpp_status st = cd_facts_cpu(facts, nest, x, &err);
-    if (st == CDMPP_EUNSUPPORTED) return;
-    assert_ok(st);
-    for (size_t k = 0; k < CD_N_FACTS; k++) assert_true(isfinite(x[k]) && x[k] >= 0);
-}
+TEST(odd_tasks) { facts_odd_tasks(CD_FACTS_OF_CPU); }
 
-/* The tasks of the fuzz target: gathers, scalars, odd types and shapes. */
-TEST(odd_tasks) {
-    made_facts_room r = {0};
-    cdmpp_err err = {0};
-    cd_facts *facts;
-    size_t n = 0;
-    assert_ok(cd_task_registry_new(&r.tasks, &err));
-    assert_ok(cd_task_registry_load(r.tasks, "tests/fuzz/program.tasks.json", &err));
-    assert_ok(cd_program_new(&r.program, &err));
-    assert_ok(cd_facts_new(&facts, &err));
-    for (size_t k = 0; k < cd_task_registry_count(r.tasks); k++) n += made_facts_each(&r, k, 8, any, facts);
-    assert_true(n > 0);
-    cd_facts_free(facts);
-    cd_program_free(r.program);
-    cd_task_registry_free(r.tasks);
-}
+static void test_no_heap_after_warm_up(void **state) { facts_no_heap(*state, CD_FACTS_OF_CPU); }
 
-static void quiet(void *ctx, const cd_nest *nest) {
-    cd_facts *facts = ctx;
-    float x[CD_N_FACTS];
-    cdmpp_err err = {0};
-    assert_ok(cd_facts_cpu(facts, nest, x, &err));
-    assert_ok(cd_facts_cpu(facts, nest, x, &err));
-    fault_all();
-    const cdmpp_status st = cd_facts_cpu(facts, nest, x, &err);
-    fault_off();
-    assert_ok(st);
-}
+static void test_faults(void **state) { facts_faults(*state, CD_FACTS_OF_CPU, MADE_F_CONV, "[]"); }
 
-/* After the arena has found its size (two programs) the same program asks for no memory. */
-static void test_no_heap_after_warm_up(void **state) {
-    cd_facts *facts;
-    cdmpp_err err = {0};
-    assert_ok(cd_facts_new(&facts, &err));
-    made_facts_each(*state, MADE_F_CONV, 6, quiet, facts);
-    made_facts_each(*state, MADE_F_MATMUL, 6, quiet, facts);
-    cd_facts_free(facts);
-}
-
-static void test_faults(void **state) {
-    cd_arena a = {0};
-    cd_nest nest;
-    lower(*state, MADE_F_CONV, "[]", &a, &nest);
-    FAULT_SWEEP(f, 1) {
-        cd_facts *facts = NULL;
-        float x[CD_N_FACTS];
-        f.st = cd_facts_new(&facts, &f.err);
-        if (!f.st) f.st = cd_facts_cpu(facts, &nest, x, &f.err);
-        cd_facts_free(facts);
-    }
-    cd_arena_free(&a);
-}
-
-TESTS(made_facts_up, made_facts_down, columns, manual, test_laws, test_refused, test_packed, test_example, odd_tasks, test_no_heap_after_warm_up, test_faults)
+TESTS(made_facts_up, made_facts_down, columns, manual, test_laws, test_refused, test_packed, test_conflicts, test_example, odd_tasks, test_no_heap_after_warm_up, test_faults)

@@ -2,21 +2,17 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "check.h"
-#include "fault.h"
-#include "made_facts.h"
+#include "facts_checks.h"
 
-static double at(const float *x, int k) { return (double)x[k]; }
+typedef struct {
+    int fact;
+    double value;
+} wanted;
 
-/* A record of TVM's form of one task. */
-static void lower(const made_facts_room *r, size_t task, const char *hardware, const char *steps, cd_arena *a, cd_nest *nest) {
-    cdmpp_err err = {0};
-    cd_record rec;
-    char key[8];
-    snprintf(key, sizeof key, "%zu", task);
-    assert_ok(prog_record(a, key, hardware, steps, &rec, &err));
-    assert_ok(cd_program_lower(r->program, cd_task_registry_at(r->tasks, task), &rec, &err));
-    assert_ok(cd_program_nest(r->program, nest, &err));
+static void check_facts(const float *x, const wanted *is, size_t n) {
+    for (size_t k = 0; k < n; k++)
+        if (fabs(fact_at(x, is[k].fact) - is[k].value) > 1e-6)
+            fail_msg("%s is %g, not %g", is[k].fact < CD_N_GPU_FACTS ? cd_facts_cols(CD_FACTS_OF_GPU)[is[k].fact].name : "", fact_at(x, is[k].fact), is[k].value);
 }
 
 /* T[i, j] = A[j, i] + 1, 48 x 32, as 24 blocks of 64 threads: two rows of T a block, each thread reads another row of A. */
@@ -27,13 +23,10 @@ static void test_example(void **state) {
     cd_nest nest;
     float x[CD_N_FACTS];
     assert_ok(cd_facts_new(&f, &err));
-    lower(*state, MADE_F_TRANSPOSE, PROG_GPU, "[[\"FU\", 1, [0, 1]], [\"SP\", 1, 0, 1536, [64], 1], [\"AN\", 1, 0, 5], [\"AN\", 1, 1, 6]]", &a, &nest);
+    facts_lower(*state, MADE_F_TRANSPOSE, PROG_GPU, "[[\"FU\", 1, [0, 1]], [\"SP\", 1, 0, 1536, [64], 1], [\"AN\", 1, 0, 5], [\"AN\", 1, 1, 6]]", &a, &nest);
     assert_int_equal(cd_facts_set_of_nest(&nest), CD_FACTS_OF_GPU);
     assert_ok(cd_facts_of(f, CD_FACTS_OF_GPU, &nest, x, &err));
-    const struct {
-        int fact;
-        double value;
-    } is[] = {{CD_GPU_FACT_KERNELS, 1}, {CD_GPU_FACT_BLOCKS, 24}, {CD_GPU_FACT_BLOCKS_ALL, 24}, {CD_GPU_FACT_STEP_1, 24 * 32}, {CD_GPU_FACT_STEP_16, 128 * 1.5}, {CD_GPU_FACT_THREADS, 64}, {CD_GPU_FACT_THREADS_ALL, 1536}, {CD_GPU_FACT_VTHREADS, 1},
+    const wanted is[] = {{CD_GPU_FACT_KERNELS, 1}, {CD_GPU_FACT_BLOCKS, 24}, {CD_GPU_FACT_BLOCKS_ALL, 24}, {CD_GPU_FACT_STEP_1, 24 * 32}, {CD_GPU_FACT_STEP_16, 128 * 1.5}, {CD_GPU_FACT_THREADS, 64}, {CD_GPU_FACT_THREADS_ALL, 1536}, {CD_GPU_FACT_VTHREADS, 1},
               {CD_GPU_FACT_LANES_32, 1}, {CD_GPU_FACT_LANES_64, 1}, {CD_GPU_FACT_SHARED_BYTES, 0}, {CD_GPU_FACT_ACCUMULATORS, 0}, {CD_GPU_FACT_FLOP, 1536},
               {CD_GPU_FACT_GLOBAL_LOADS, 1536}, {CD_GPU_FACT_GLOBAL_STORES, 1536}, {CD_GPU_FACT_LOAD_INSTRUCTIONS, 1536}, {CD_GPU_FACT_STORE_INSTRUCTIONS, 1536},
               /* 32 rows of A for either warp, where the other one's elements lie beside; T in a row */
@@ -43,10 +36,35 @@ static void test_example(void **state) {
               {CD_GPU_FACT_SECTORS_STORED, 192}, {CD_GPU_FACT_SECTORS_SCRATCH, 0}, {CD_GPU_FACT_LOAD_SPREAD_32, 8}, {CD_GPU_FACT_LOAD_SPREAD_64, 4},
               {CD_GPU_FACT_STORE_SPREAD_32, 1}, {CD_GPU_FACT_ACTIVE, 1}, {CD_GPU_FACT_PHASES, 1}, {CD_GPU_FACT_SYNCS, 0}, {CD_GPU_FACT_CHAIN, 0},
               {CD_GPU_FACT_LOOP_TURNS, 0}, {CD_GPU_FACT_MAIN_SHARE, 1}, {CD_GPU_FACT_INEXACT, 0}, {CD_N_GPU_FACTS, 0}, {CD_N_FACTS - 1, 0}};
-    for (size_t k = 0; k < sizeof is / sizeof *is; k++)
-        if (fabs(at(x, is[k].fact) - is[k].value) > 1e-6)
-            fail_msg("%s is %g, not %g", is[k].fact < CD_N_GPU_FACTS ? cd_facts_cols(CD_FACTS_OF_GPU)[is[k].fact].name : "", at(x, is[k].fact), is[k].value);
-    assert_true(at(x, CD_GPU_FACT_REGISTERS) >= 16 && at(x, CD_GPU_FACT_REGISTERS) < 24);
+    check_facts(x, is, sizeof is / sizeof *is);
+    assert_true(fact_at(x, CD_GPU_FACT_REGISTERS) >= 16 && fact_at(x, CD_GPU_FACT_REGISTERS) < 24);
+    cd_facts_free(f);
+    cd_arena_free(&a);
+}
+
+/* What both warps of a wavefront touch counts once for it and once for each of them. A product as 4 blocks of 8 x 16 threads: a warp has 2 rows of
+ * 16 columns, and so 2 sectors of A, 2 of B, 4 of C. A row over its sum as a block of 48 threads: 6 sectors of the row, the one of the sum for
+ * either warp; before it a kernel of single threads. */
+static void test_halves(void **state) {
+    const struct {
+        size_t task;
+        const char *steps;
+        double narrow, wide; /* loads of a warp, of a wavefront */
+    } row[] = {{MADE_F_MATMUL, "[[\"SP\", 2, 0, 16, [8], 1], [\"SP\", 2, 2, 32, [16], 1], [\"RE\", 2, [0, 2, 1, 3, 4]], [\"AN\", 2, 0, 7], [\"AN\", 2, 1, 5], "
+                "[\"AN\", 2, 2, 8], [\"AN\", 2, 3, 6]]", 4 * 4 * (24 * (2 + 2) + 4), 4 * 2 * (24 * (4 + 2) + 8)},
+               {MADE_F_NORM, "[[\"AN\", 1, 0, 5], [\"AN\", 2, 0, 5], [\"AN\", 2, 1, 6]]", 24 * (49 + 6 + 2), 24 * (49 + 6 + 1)}};
+    cd_arena a = {0};
+    cdmpp_err err = {0};
+    cd_facts *f;
+    assert_ok(cd_facts_new(&f, &err));
+    for (size_t k = 0; k < sizeof row / sizeof *row; k++) {
+        cd_nest nest;
+        float x[CD_N_FACTS];
+        facts_lower(*state, row[k].task, PROG_GPU, row[k].steps, &a, &nest);
+        assert_ok(cd_facts_gpu(f, &nest, x, &err));
+        const wanted is[] = {{CD_GPU_FACT_LOAD_SECTORS_32, row[k].narrow}, {CD_GPU_FACT_LOAD_SECTORS_64, row[k].wide}};
+        check_facts(x, is, sizeof is / sizeof *is);
+    }
     cd_facts_free(f);
     cd_arena_free(&a);
 }
@@ -61,33 +79,29 @@ typedef struct {
 
 static void check_memory(const float *x) {
     const double more = 1.00001;
-    for (int k = 1; k < CD_N_GPU_FACT_GROUP; k++) assert_true(at(x, CD_GPU_FACT_GROUP_1 + k) <= at(x, CD_GPU_FACT_GROUP_1 + k - 1) * more);
-    assert_true(at(x, CD_GPU_FACT_GROUP_4096) * more >= at(x, CD_GPU_FACT_SECTORS_LOADED));
+    for (int k = 1; k < CD_N_GPU_FACT_GROUP; k++) assert_true(fact_at(x, CD_GPU_FACT_GROUP_1 + k) <= fact_at(x, CD_GPU_FACT_GROUP_1 + k - 1) * more);
+    assert_true(fact_at(x, CD_GPU_FACT_GROUP_4096) * more >= fact_at(x, CD_GPU_FACT_SECTORS_LOADED));
     for (int k = 0; k < 2; k++) {
         const int wide = k ? CD_GPU_FACT_STORE_SECTORS_64 : CD_GPU_FACT_LOAD_SECTORS_64, narrow = k ? CD_GPU_FACT_STORE_SECTORS_32 : CD_GPU_FACT_LOAD_SECTORS_32;
-        assert_true(at(x, wide) <= at(x, narrow) * more && 2 * at(x, wide) * more >= at(x, narrow));
+        assert_true(fact_at(x, wide) <= fact_at(x, narrow) * more && 2 * fact_at(x, wide) * more >= fact_at(x, narrow));
     }
-    assert_true(at(x, CD_GPU_FACT_WARPS_64) <= at(x, CD_GPU_FACT_WARPS_32) * more && 2 * at(x, CD_GPU_FACT_WARPS_64) * more >= at(x, CD_GPU_FACT_WARPS_32));
-    assert_true(at(x, CD_GPU_FACT_ACTIVE) <= more && at(x, CD_GPU_FACT_LANES_32) <= 1 && at(x, CD_GPU_FACT_LANES_64) <= at(x, CD_GPU_FACT_LANES_32));
-    if (at(x, CD_GPU_FACT_SHARED_BYTES) > 0) assert_true(at(x, CD_GPU_FACT_SYNCS) >= 1 && at(x, CD_GPU_FACT_SHARED_LOADS) > 0 && at(x, CD_GPU_FACT_SHARED_STORES) > 0);
+    assert_true(fact_at(x, CD_GPU_FACT_WARPS_64) <= fact_at(x, CD_GPU_FACT_WARPS_32) * more && 2 * fact_at(x, CD_GPU_FACT_WARPS_64) * more >= fact_at(x, CD_GPU_FACT_WARPS_32));
+    assert_true(fact_at(x, CD_GPU_FACT_ACTIVE) <= more && fact_at(x, CD_GPU_FACT_LANES_32) <= 1 && fact_at(x, CD_GPU_FACT_LANES_64) <= fact_at(x, CD_GPU_FACT_LANES_32));
+    if (fact_at(x, CD_GPU_FACT_SHARED_BYTES) > 0) assert_true(fact_at(x, CD_GPU_FACT_SYNCS) >= 1 && fact_at(x, CD_GPU_FACT_SHARED_LOADS) > 0 && fact_at(x, CD_GPU_FACT_SHARED_STORES) > 0);
 }
 
 static void one(void *ctx, const cd_nest *nest) {
     laws *l = ctx;
-    float x[CD_N_FACTS], again[CD_N_FACTS];
-    cdmpp_err err = {0};
-    assert_ok(cd_facts_gpu(l->f, nest, x, &err));
-    for (size_t k = 0; k < CD_N_FACTS; k++) assert_true(isfinite(x[k]) && x[k] >= 0);
+    float x[CD_N_FACTS];
+    facts_twice(l->f, CD_FACTS_OF_GPU, nest, x);
     check_memory(x);
     /* where no thread of the last block has nothing to do */
-    if (l->flop > 0 && at(x, CD_GPU_FACT_BRANCHES) <= 0) assert_close(at(x, CD_GPU_FACT_FLOP), l->flop, 1e-6, 0);
-    if (l->out > 0 && at(x, CD_GPU_FACT_BRANCHES) <= 0) assert_close(at(x, CD_GPU_FACT_GLOBAL_STORES), l->out, 1e-6, 0);
-    if (at(x, CD_GPU_FACT_KERNELS) <= 1) assert_close(at(x, CD_GPU_FACT_THREADS_ALL), at(x, CD_GPU_FACT_BLOCKS_ALL) * at(x, CD_GPU_FACT_THREADS), 1e-6, 0);
-    for (int k = 0; k < 4; k++) assert_true(at(x, CD_GPU_FACT_STEP_1 + k) * 1.00001 >= at(x, CD_GPU_FACT_GROUP_1 + 2 * k));
-    l->shared += at(x, CD_GPU_FACT_SHARED_BYTES) > 0;
+    if (l->flop > 0 && fact_at(x, CD_GPU_FACT_BRANCHES) <= 0) assert_close(fact_at(x, CD_GPU_FACT_FLOP), l->flop, 1e-6, 0);
+    if (l->out > 0 && fact_at(x, CD_GPU_FACT_BRANCHES) <= 0) assert_close(fact_at(x, CD_GPU_FACT_GLOBAL_STORES), l->out, 1e-6, 0);
+    if (fact_at(x, CD_GPU_FACT_KERNELS) <= 1) assert_close(fact_at(x, CD_GPU_FACT_THREADS_ALL), fact_at(x, CD_GPU_FACT_BLOCKS_ALL) * fact_at(x, CD_GPU_FACT_THREADS), 1e-6, 0);
+    for (int k = 0; k < 4; k++) assert_true(fact_at(x, CD_GPU_FACT_STEP_1 + k) * 1.00001 >= fact_at(x, CD_GPU_FACT_GROUP_1 + 2 * k));
+    l->shared += fact_at(x, CD_GPU_FACT_SHARED_BYTES) > 0;
     l->n++;
-    assert_ok(cd_facts_gpu(l->f, nest, again, &err));
-    assert_memory_equal(x, again, sizeof x);
 }
 
 /* Operations and results do not depend on the schedule, wider warps and larger groups share more, the same program gives the same bits. */
@@ -120,18 +134,15 @@ static void test_refused(void **state) {
     cd_nest nest;
     float x[CD_N_FACTS];
     assert_ok(cd_facts_new(&f, &err));
-    lower(*state, MADE_F_TRANSPOSE, PROG_CPU, "[]", &a, &nest);
+    facts_lower(*state, MADE_F_TRANSPOSE, PROG_CPU, "[]", &a, &nest);
     assert_int_equal(cd_facts_set_of_nest(&nest), CD_FACTS_OF_CPU);
     assert_status(cd_facts_gpu(f, &nest, x, &err), CDMPP_EUNSUPPORTED);
     assert_non_null(strstr(err.msg, "thread axes"));
     assert_ok(cd_facts_of(f, CD_FACTS_OF_CPU, &nest, x, &err));
-    lower(*state, MADE_F_TRANSPOSE, PROG_GPU, "[[\"AN\", 1, 0, 5], [\"AN\", 1, 1, 6]]", &a, &nest);
+    facts_lower(*state, MADE_F_TRANSPOSE, PROG_GPU, "[[\"AN\", 1, 0, 5], [\"AN\", 1, 1, 6]]", &a, &nest);
     assert_ok(cd_facts_gpu(f, &nest, x, &err));
     assert_status(cd_facts_cpu(f, &nest, x, &err), CDMPP_EUNSUPPORTED);
-    cd_ast t = *nest.ast;
-    t.node = cd_arena_alloc(&a, (size_t)t.n, sizeof *t.node);
-    assert_non_null(t.node);
-    memcpy(t.node, nest.ast->node, (size_t)t.n * sizeof *t.node);
+    cd_ast t = facts_copy(&a, nest.ast);
     nest.ast = &t;
     int32_t axis = 0;
     while (t.node[axis].kind != CD_AST_THREAD) axis++;
@@ -144,68 +155,12 @@ static void test_refused(void **state) {
     cd_arena_free(&a);
 }
 
-static void any(void *ctx, const cd_nest *nest) {
-    cd_facts *facts = ctx;
-    float x[CD_N_FACTS];
-    cdmpp_err err = {0};
-    const cdmpp_status st = cd_facts_gpu(facts, nest, x, &err);
-    if (st == CDMPP_EUNSUPPORTED) return;
-    assert_ok(st);
-    for (size_t k = 0; k < CD_N_FACTS; k++) assert_true(isfinite(x[k]) && x[k] >= 0);
-}
-
-/* The tasks of the fuzz target: gathers, scalars, odd types and shapes. */
-TEST(odd_tasks) {
-    made_facts_room r = {0};
-    cdmpp_err err = {0};
-    cd_facts *facts;
-    size_t n = 0;
-    assert_ok(cd_task_registry_new(&r.tasks, &err));
-    assert_ok(cd_task_registry_load(r.tasks, "tests/fuzz/program.tasks.json", &err));
-    assert_ok(cd_program_new(&r.program, &err));
-    assert_ok(cd_facts_new(&facts, &err));
-    for (size_t k = 0; k < cd_task_registry_count(r.tasks); k++) n += made_facts_draws(&r, k, true, 8, any, facts);
-    assert_true(n > 0);
-    cd_facts_free(facts);
-    cd_program_free(r.program);
-    cd_task_registry_free(r.tasks);
-}
+TEST(odd_tasks) { facts_odd_tasks(CD_FACTS_OF_GPU); }
 
 /* ---- memory ---- */
 
-static void quiet(void *ctx, const cd_nest *nest) {
-    cd_facts *facts = ctx;
-    float x[CD_N_FACTS];
-    cdmpp_err err = {0};
-    assert_ok(cd_facts_gpu(facts, nest, x, &err));
-    assert_ok(cd_facts_gpu(facts, nest, x, &err));
-    fault_all();
-    const cdmpp_status st = cd_facts_gpu(facts, nest, x, &err);
-    fault_off();
-    assert_ok(st);
-}
+static void test_no_heap_after_warm_up(void **state) { facts_no_heap(*state, CD_FACTS_OF_GPU); }
 
-static void test_no_heap_after_warm_up(void **state) {
-    cd_facts *facts;
-    cdmpp_err err = {0};
-    assert_ok(cd_facts_new(&facts, &err));
-    made_facts_draws(*state, MADE_F_CONV, true, 6, quiet, facts);
-    made_facts_draws(*state, MADE_F_MATMUL, true, 6, quiet, facts);
-    cd_facts_free(facts);
-}
+static void test_faults(void **state) { facts_faults(*state, CD_FACTS_OF_GPU, MADE_F_TRANSPOSE, "[[\"AN\", 1, 0, 5], [\"AN\", 1, 1, 6]]"); }
 
-static void test_faults(void **state) {
-    cd_arena a = {0};
-    cd_nest nest;
-    lower(*state, MADE_F_TRANSPOSE, PROG_GPU, "[[\"AN\", 1, 0, 5], [\"AN\", 1, 1, 6]]", &a, &nest);
-    FAULT_SWEEP(f, 1) {
-        cd_facts *facts = NULL;
-        float x[CD_N_FACTS];
-        f.st = cd_facts_new(&facts, &f.err);
-        if (!f.st) f.st = cd_facts_gpu(facts, &nest, x, &f.err);
-        cd_facts_free(facts);
-    }
-    cd_arena_free(&a);
-}
-
-TESTS(made_facts_up, made_facts_down, test_example, test_laws, test_refused, odd_tasks, test_no_heap_after_warm_up, test_faults)
+TESTS(made_facts_up, made_facts_down, test_example, test_halves, test_laws, test_refused, odd_tasks, test_no_heap_after_warm_up, test_faults)

@@ -17,19 +17,13 @@ static cd_model *alone;
 
 static int setup(void **state) {
     (void)state;
-    static const char *const target[] = {"llvm -model=one", "llvm -model=two"}, *const set[] = {"train.rounds=80", "train.colsample=1"};
+    static const char *const target[] = {"llvm -model=one", "llvm -model=two"};
     cdmpp_err err = {0};
-    char h5[256];
-    cd_task_registry *tasks;
     dir = tmp_make();
     snprintf(plain, sizeof plain, "%s", tmp_path(&dir, "m.cdmpp"));
-    cdmpp_status st = cd_task_registry_new(&tasks, &err);
-    if (!st) st = cd_task_registry_load(tasks, MADE_TASKS, &err);
-    if (!st) st = made_extract(&dir, cd_task_registry_at(tasks, 0)->workload_key, target, 2, h5, &err);
-    if (!st) st = made_learn(h5, set, 2, plain, &err);
+    cdmpp_status st = made_learn_targets(&dir, target, 2, "train.colsample=1", plain, &err);
     if (!st) st = cd_file_read(plain, 0, &file, &n_file, &err);
     if (!st) st = cd_model_from_bytes(file, n_file, &alone, &err);
-    cd_task_registry_free(tasks);
     return st != CDMPP_OK;
 }
 

@@ -16,17 +16,11 @@ static char from[512], plain[256];
 
 static int setup(void **state) {
     (void)state;
-    static const char *const target[] = {"llvm -model=zen4"}, *const set[] = {"train.rounds=5"};
+    static const char *const target[] = {"llvm -model=zen4"};
     cdmpp_err err = {0};
-    char h5[256];
-    cd_task_registry *tasks;
     dir = tmp_make();
     snprintf(plain, sizeof plain, "%s", tmp_path(&dir, "m.cdmpp"));
-    cdmpp_status st = cd_task_registry_new(&tasks, &err);
-    if (!st) st = cd_task_registry_load(tasks, MADE_TASKS, &err);
-    if (!st) st = made_extract(&dir, cd_task_registry_at(tasks, 0)->workload_key, target, 1, h5, &err);
-    if (!st) st = made_learn(h5, set, 1, plain, &err);
-    cd_task_registry_free(tasks);
+    const cdmpp_status st = made_learn_targets(&dir, target, 1, "train.rounds=5", plain, &err);
     unsetenv("CDMPP_DEFAULT_MODEL");
     return st != CDMPP_OK || !getcwd(from, sizeof from) || chdir(tmp_path(&dir, ".")) != 0;
 }

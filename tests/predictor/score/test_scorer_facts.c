@@ -6,49 +6,32 @@
 #include <string.h>
 
 #include "fault.h"
-#include "made_model.h"
+#include "made_scorer.h"
 
 #define TARGET "llvm -model=zen4"
-static tmp_dir dir;
-static char h5[256];
-static cd_task_registry *tasks;
-static cd_device_table *devices;
+static made_scorer made;
 static cd_model *model[2]; /* columns, prior */
 
-static const cd_task *task(void) { return cd_task_registry_at(tasks, 0); }
+static const cd_task *task(void) { return cd_task_registry_at(made.tasks, 0); }
 
 static cdmpp_status learn(const char *use, cd_model **m, cdmpp_err *err) {
     const char *const set[] = {use, "model.members=[rows, program]", "train.rounds=40"};
-    char path[256];
-    snprintf(path, sizeof path, "%s", tmp_path(&dir, use));
-    CD_TRY(made_learn(h5, set, 3, path, err));
-    return cd_model_load(path, m, err);
+    return made_learn_model(&made.dir, use, made.h5, set, 3, m, err);
 }
 
 static int setup(void **state) {
     (void)state;
-    static const char *const target[] = {TARGET};
     cdmpp_err err = {0};
-    cd_diag diag = {0};
-    char text[512];
-    dir = tmp_make();
-    cdmpp_status st = cd_task_registry_new(&tasks, &err);
-    if (!st) st = cd_task_registry_load(tasks, MADE_TASKS, &err);
-    if (!st) st = cd_device_table_load("configs/devices.yaml", &diag, &devices, &err);
-    if (!st) st = made_extract(&dir, task()->workload_key, target, 1, h5, &err);
+    cdmpp_status st = made_scorer_up(&made, TARGET, &err);
     if (!st) st = learn("train.facts=columns", &model[0], &err);
     if (!st) st = learn("train.facts=prior", &model[1], &err);
-    cd_diag_free(&diag);
-    if (st) print_error("%s\n", cdmpp_err_format(&err, text, sizeof text));
-    return st != CDMPP_OK;
+    return made_scorer_told(st, &err);
 }
 
 static int teardown(void **state) {
     (void)state;
     for (int k = 0; k < 2; k++) cd_model_free(model[k]);
-    cd_device_table_free(devices);
-    cd_task_registry_free(tasks);
-    tmp_remove(&dir);
+    made_scorer_down(&made);
     return 0;
 }
 
@@ -58,13 +41,8 @@ static void of_dataset(const cd_model *m, double seconds[MADE_N]) {
     static float analytic[MADE_N * CD_N_ANALYTIC];
     static cd_model_prediction pred[MADE_N];
     cdmpp_err err = {0};
-    cd_dataset *d = NULL;
     cd_model_scratch *s = NULL;
-    const char *path = h5;
-    assert_ok(cd_dataset_load_within(&path, 1, &(cd_dataset_options){.facts = true}, &d, &err));
-    assert_int_equal(d->n, MADE_N);
-    for (size_t i = 0; i < MADE_N; i++)
-        assert_ok(cd_facts_input_times(CD_FACTS_OF_CPU, d->facts + i * CD_N_FACTS, cd_model_device_numbers(m, 0), analytic + i * CD_N_ANALYTIC, &err));
+    cd_dataset *d = made_scorer_facts(made.h5, CD_FACTS_OF_CPU, m, MADE_N, analytic);
     const cd_program_view v = cd_program_view_facts(d, device, analytic), none = cd_program_view_dataset(d, device);
     assert_ok(cd_model_scratch_new(&s, &err));
     assert_ok(cd_model_predict(m, s, &v, NULL, MADE_N, pred, &err));
@@ -81,7 +59,7 @@ static void of_dataset(const cd_model *m, double seconds[MADE_N]) {
 static cd_scorer *scorer(const cd_model *m, const char *device) {
     cdmpp_err err = {0};
     cd_scorer *s;
-    assert_ok(cd_scorer_new(m, tasks, &(cd_scorer_options){.which = {.device = device, .nearest = true, .devices = devices}}, &s, &err));
+    assert_ok(cd_scorer_new(m, made.tasks, &(cd_scorer_options){.which = {.device = device, .nearest = true, .devices = made.devices}}, &s, &err));
     return s;
 }
 
@@ -128,7 +106,7 @@ TEST(unknown_device) {
     cd_device_table *own = NULL;
     cd_scorer *known = scorer(model[1], "zen4"), *s;
     assert_ok(cd_device_table_read("own.yaml", text, sizeof text - 1, &diag, &own, &err));
-    assert_ok(cd_scorer_new(model[1], tasks, &(cd_scorer_options){.which = {.device = "slow one", .nearest = true, .devices = own}, .peaks = own}, &s, &err));
+    assert_ok(cd_scorer_new(model[1], made.tasks, &(cd_scorer_options){.which = {.device = "slow one", .nearest = true, .devices = own}, .peaks = own}, &s, &err));
     int slower = 0;
     for (int i = 0; i < MADE_N; i += 7) {
         cd_scored a[2], b[2];
@@ -172,7 +150,7 @@ TEST(no_memory) {
     FAULT_SWEEP(f, 3) {
         cd_scored o;
         cd_scorer *s = NULL;
-        f.st = cd_scorer_new(model[1], tasks, &(cd_scorer_options){.which = {.device = "zen4"}}, &s, &f.err);
+        f.st = cd_scorer_new(model[1], made.tasks, &(cd_scorer_options){.which = {.device = "zen4"}}, &s, &f.err);
         if (!f.st) f.st = cd_scorer_run(s, &l, 1, &o, &f.err);
         if (!f.st) f.st = o.st;
         cd_scorer_free(s);

@@ -5,19 +5,17 @@
 
 #include <string.h>
 
-#include "made_model.h"
+#include "made_scorer.h"
 
 #define TARGET "cuda -model=v100"
 #define CPU_TARGET "llvm -model=zen4"
 enum { N = 36 };
 
-static tmp_dir dir;
-static char h5[256], cpu_h5[256];
-static cd_task_registry *tasks;
-static cd_device_table *devices;
+static made_scorer made;        /* its data set is of CPU programs */
+static char h5[256];
 static cd_model *gpu, *cpu;
 
-static const cd_task *task(void) { return cd_task_registry_at(tasks, 0); }
+static const cd_task *task(void) { return cd_task_registry_at(made.tasks, 0); }
 
 /* Tiles of C of 1 to 32 by 1 to 32 elements, a thread for each element; a second kernel. */
 static void gpu_record(cd_buf *b, const char *target, int i, double cost) {
@@ -33,9 +31,9 @@ static void gpu_record(cd_buf *b, const char *target, int i, double cost) {
 static cdmpp_status extract(cdmpp_err *err) {
     cd_buf b = {0};
     cd_extract_stats s;
-    snprintf(h5, sizeof h5, "%s", tmp_path(&dir, "gpu.h5"));
+    snprintf(h5, sizeof h5, "%s", tmp_path(&made.dir, "gpu.h5"));
     for (int i = 0; i < N; i++) gpu_record(&b, TARGET, i, 0.1 / (1 << i % 6) / (1 << i / 6) + 1e-3 * (i % 5));
-    const char *in[] = {tmp_put(&dir, "gpu.json", b.p, b.n)}, *task_file[] = {MADE_TASKS};
+    const char *in[] = {tmp_put(&made.dir, "gpu.json", b.p, b.n)}, *task_file[] = {MADE_TASKS};
     const cd_extract x = {.out = h5, .input = in, .n_input = 1, .task_file = task_file, .n_task_file = 1, .jobs = 1};
     cd_buf_free(&b);
     return cd_extract_logs(&x, &s, err);
@@ -43,38 +41,24 @@ static cdmpp_status extract(cdmpp_err *err) {
 
 static cdmpp_status learn(const char *from, const char *name, cd_model **m, cdmpp_err *err) {
     const char *const set[] = {"train.facts=prior", "model.members=[rows, program]", "train.rounds=30"};
-    char path[256];
-    snprintf(path, sizeof path, "%s", tmp_path(&dir, name));
-    CD_TRY(made_learn(from, set, 3, path, err));
-    return cd_model_load(path, m, err);
+    return made_learn_model(&made.dir, name, from, set, 3, m, err);
 }
 
 static int setup(void **state) {
     (void)state;
-    static const char *const target[] = {CPU_TARGET};
     cdmpp_err err = {0};
-    cd_diag diag = {0};
-    char text[512];
-    dir = tmp_make();
-    cdmpp_status st = cd_task_registry_new(&tasks, &err);
-    if (!st) st = cd_task_registry_load(tasks, MADE_TASKS, &err);
-    if (!st) st = cd_device_table_load("configs/devices.yaml", &diag, &devices, &err);
-    if (!st) st = made_extract(&dir, task()->workload_key, target, 1, cpu_h5, &err);
+    cdmpp_status st = made_scorer_up(&made, CPU_TARGET, &err);
     if (!st) st = extract(&err);
     if (!st) st = learn(h5, "gpu.cdmpp", &gpu, &err);
-    if (!st) st = learn(cpu_h5, "cpu.cdmpp", &cpu, &err);
-    cd_diag_free(&diag);
-    if (st) print_error("%s\n", cdmpp_err_format(&err, text, sizeof text));
-    return st != CDMPP_OK;
+    if (!st) st = learn(made.h5, "cpu.cdmpp", &cpu, &err);
+    return made_scorer_told(st, &err);
 }
 
 static int teardown(void **state) {
     (void)state;
     cd_model_free(gpu);
     cd_model_free(cpu);
-    cd_device_table_free(devices);
-    cd_task_registry_free(tasks);
-    tmp_remove(&dir);
+    made_scorer_down(&made);
     return 0;
 }
 
@@ -86,7 +70,7 @@ static cd_scored score(const cd_model *m, const char *device, const char *target
     if (gpu_program) gpu_record(&line, target, i, 1);
     else made_record(&line, task()->workload_key, i, target, 1, 0);
     const cd_predict_line l = {line.p, line.n, "x.json", 1};
-    assert_ok(cd_scorer_new(m, tasks, &(cd_scorer_options){.which = {.device = device, .nearest = true, .devices = devices}}, &s, &err));
+    assert_ok(cd_scorer_new(m, made.tasks, &(cd_scorer_options){.which = {.device = device, .nearest = true, .devices = made.devices}}, &s, &err));
     cd_scorer_start(s);
     assert_ok(cd_scorer_line(s, &l, &o, &err));
     assert_ok(cd_scorer_finish(s, &err));
@@ -100,17 +84,11 @@ TEST(same_bits) {
     static float analytic[N * CD_N_ANALYTIC];
     static cd_model_prediction pred[N];
     cdmpp_err err = {0};
-    cd_dataset *d = NULL;
     cd_model_scratch *s = NULL;
-    const char *path = h5;
     assert_int_equal(cd_model_facts_set(gpu), CD_FACTS_OF_GPU);
     assert_int_equal(cd_model_facts_set(cpu), CD_FACTS_OF_CPU);
-    assert_ok(cd_dataset_load_within(&path, 1, &(cd_dataset_options){.facts = true}, &d, &err));
-    assert_int_equal(d->n, N);
-    for (size_t i = 0; i < N; i++) {
-        assert_int_equal(d->facts_state[i], CD_FACTS_THERE_GPU);
-        assert_ok(cd_facts_input_times(CD_FACTS_OF_GPU, d->facts + i * CD_N_FACTS, cd_model_device_numbers(gpu, 0), analytic + i * CD_N_ANALYTIC, &err));
-    }
+    cd_dataset *d = made_scorer_facts(h5, CD_FACTS_OF_GPU, gpu, N, analytic);
+    for (size_t i = 0; i < N; i++) assert_int_equal(d->facts_state[i], CD_FACTS_THERE_GPU);
     const cd_program_view v = cd_program_view_facts(d, device, analytic);
     assert_ok(cd_model_scratch_new(&s, &err));
     assert_ok(cd_model_predict(gpu, s, &v, NULL, N, pred, &err));

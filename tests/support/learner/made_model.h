@@ -30,6 +30,12 @@ static inline void made_record(cd_buf *b, const char *key, int i, const char *ta
     cd_buf_putf(b, "]], \"r\": [[%.9g, %.9g, %.9g], %d, 1, 1600000000], \"v\": \"v0.6\"}\n", cost, cost, error ? cost : 1.01 * cost, error);
 }
 
+/* The registry that has their task; the caller's to free, also where it is not whole. */
+static inline cdmpp_status made_registry(cd_task_registry **out, cdmpp_err *err) {
+    CD_TRY(cd_task_registry_new(out, err));
+    return cd_task_registry_load(*out, MADE_TASKS, err);
+}
+
 /* The first 245 records of a target, as a data set. */
 static inline cdmpp_status made_extract(tmp_dir *dir, const char *key, const char *const *target, int n_target, char h5[256],
                                         cdmpp_err *err) {
@@ -58,6 +64,25 @@ static inline cdmpp_status made_learn(const char *h5, const char *const *set, in
     if (!st) st = cd_file_write(path, l.file.p, l.file.n, err);
     cd_learner_result_free(&l);
     cd_config_free(&c);
+    return st;
+}
+
+/* The same, the model read again. */
+static inline cdmpp_status made_learn_model(tmp_dir *dir, const char *name, const char *h5, const char *const *set, int n, cd_model **out, cdmpp_err *err) {
+    char path[256];
+    snprintf(path, sizeof path, "%s", tmp_path(dir, name));
+    CD_TRY(made_learn(h5, set, n, path, err));
+    return cd_model_load(path, out, err);
+}
+
+/* The file of a model that learned the records of these targets. */
+static inline cdmpp_status made_learn_targets(tmp_dir *dir, const char *const *target, int n_target, const char *set, const char *path, cdmpp_err *err) {
+    char h5[256];
+    cd_task_registry *tasks = NULL;
+    cdmpp_status st = made_registry(&tasks, err);
+    if (!st) st = made_extract(dir, cd_task_registry_at(tasks, 0)->workload_key, target, n_target, h5, err);
+    if (!st) st = made_learn(h5, &set, 1, path, err);
+    cd_task_registry_free(tasks);
     return st;
 }
 #endif
