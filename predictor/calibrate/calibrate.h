@@ -50,9 +50,9 @@ typedef struct cd_calibrate_pool {
 
 typedef struct cd_calibrate_pool_options {
     CD_KEEP const cd_task_registry *tasks;
-    const char *target;
+    const char *target, *isa;   /* of the programs; isa NULL: by the target */
     cd_hardware hardware;
-    CD_KEEP const cd_device *device; /* for the analytic time */
+    CD_KEEP const cd_device *device; /* for the analytic time, with the vectors of the code */
     uint32_t trials;            /* draws of a task; 0: 10 */
     uint64_t seed;
     size_t most;                /* length of the order; 0: all */
