@@ -39,3 +39,10 @@ done
 loud $some --set train.facts=auto --set device.file=other.yaml --quiet --out x.cdmpp # no warnings then: the result says it
 loud $some --set train.facts=auto --set train.objective=rank --out x.cdmpp
 loud $some --set train.facts=auto --set model.members=[sums] --out x.cdmpp; facts_of x.cdmpp || :
+echo "--- a search loads the facts that its trials read"
+printf 'tune: {base: b.yaml, trials: 1, budget: train.rounds, min_budget: 2, max_budget: 2}\nspace: {train.max_depth: {int: [3, 5]}}\n' >space.yaml
+for facts in prior auto; do
+    printf 'data: {files: a.h5}\nsplit: {kind: record}\nfilter: {facts: true}\ndevice: {file: %s}\ntrain: {facts: %s}\n' "$ROOT/configs/devices.yaml" $facts >b.yaml
+    cdmpp-train --autotune space.yaml --quiet --set output.model=s.cdmpp --out best.yaml >/dev/null 2>&1; echo "status $?"
+    cdmpp-predict --cost-model s.cdmpp --info | grep -c '"facts":"prior"'; rm -f s.cdmpp best.yaml*
+done
