@@ -76,7 +76,7 @@ cdmpp_status cd_main_fit(const cd_config *c, cd_main_options *o, cdmpp_err *err)
     cdmpp_status st = cd_threads_new(o->jobs, &pool, err);
     cd_train_progress_begin(&progress, o->log);
     if (!st && o->finetune) st = cd_model_load(o->finetune, &start, err);
-    const cd_learner_options how = {.pool = pool, .tick = cd_main_tick, .ctx = &progress, .start = start, .folder = o->folder, .ranks = o->ranks};
+    const cd_learner_options how = {.pool = pool, .tick = cd_main_tick, .ctx = &progress, .start = start, .folder = o->folder, .log = o->log, .ranks = o->ranks};
     if (!st) st = cd_learner_run(c, NULL, &how, &l, err);
     cd_model_free(start);
     cd_train_progress_end(&progress);

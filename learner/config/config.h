@@ -67,6 +67,10 @@ bool cd_heldout_seen(const cd_heldout *h, const char *workload_key);
 /* "task, seed 2", for what is printed. */
 CD_KEEP const char *cd_heldout_split(const cd_heldout *h);
 
+/* train.facts: what trees make of facts, or auto, which a training turns into prior or none. */
+enum { CD_CONFIG_FACTS_AUTO = CD_FACTS_USE_PRIOR + 1 };
+#define CD_CONFIG_FACTS CD_FACTS_USES "|auto"
+
 /* member_plan -- what a configuration wants trained: kinds of members, and what they need. */
 
 typedef struct cd_member_plan {
@@ -76,6 +80,7 @@ typedef struct cd_member_plan {
     bool steps;   /* a kind reads steps */
     bool analytic; /* a kind reads facts of loop nests and analytic times */
     bool facts;   /* it does, or the filter reads facts */
+    bool wish;    /* facts are read where there are some: train.facts auto, and no filter asks for them */
     bool trees;   /* a kind is of trees */
     bool devices; /* a network has a device branch */
 } cd_member_plan;

@@ -15,10 +15,10 @@ static cdmpp_status add(cd_member_plan *p, const char *name, cdmpp_err *err) {
 
 /* Networks and sums do not read facts, whatever train.facts says. The order inside a task has no seconds to be corrected. */
 static cdmpp_status plan_facts(const cd_config *c, cd_member_plan *p, cdmpp_err *err) {
-    const cd_facts_use use = (cd_facts_use)c->train_facts;
-    for (size_t k = 0; k < p->n_kind; k++) p->analytic |= use != CD_FACTS_USE_NONE && cd_member_reads_facts(p->kind[k]);
+    for (size_t k = 0; k < p->n_kind; k++) p->analytic |= c->train_facts != CD_FACTS_USE_NONE && cd_member_reads_facts(p->kind[k]);
     p->facts = c->filter_facts || p->analytic;
-    if (p->analytic && use == CD_FACTS_USE_PRIOR && c->train_objective != CD_OBJECTIVE_LOG_LATENCY)
+    p->wish = p->analytic && c->train_facts == CD_CONFIG_FACTS_AUTO && !c->filter_facts;
+    if (p->analytic && c->train_facts == CD_FACTS_USE_PRIOR && c->train_objective != CD_OBJECTIVE_LOG_LATENCY)
         return cd_err_key(err, CD_FAIL(err, ESCHEMA, "prior needs train.objective=log_latency; columns goes with all"), "train.facts");
     return CDMPP_OK;
 }

@@ -80,6 +80,7 @@ static cdmpp_status needs(const cd_hpo_run_state *s, cd_member_plan *all, cdmpp_
     cd_arena a = {0};
     cd_hpo_trial *trial;
     size_t n;
+    bool must = false;           /* a trial cannot be without facts */
     *all = (cd_member_plan){0};
     cdmpp_status st = cd_hpo_space_sample(&s->space, &s->base, &a, &trial, &n, err);
     for (size_t i = 0; !st && i < n; i++) {
@@ -90,9 +91,12 @@ static cdmpp_status needs(const cd_hpo_run_state *s, cd_member_plan *all, cdmpp_
             all->leaves |= plan.leaves;
             all->steps |= plan.steps;
             all->trees |= plan.trees;
+            all->facts |= plan.facts;
+            must |= plan.facts && !plan.wish;
         }
         cd_config_free(&c);
     }
+    all->wish = all->facts && !must;
     cd_arena_free(&a);
     return st;
 }

@@ -21,7 +21,6 @@ typedef struct {
     bool *described;         /* (n_device) */
     uint32_t *machine;       /* (n_device) */
     uint32_t *stands;        /* (d->n) device of each program; of those left out: who stands for it */
-    float *analytic;         /* (d->n, CD_N_ANALYTIC) of that device; NULL: no member reads facts */
     uint32_t *program;       /* (d->n) */
     double *log_s, *answer;  /* (d->n) */
     cd_device_law_error *error;     /* (d->n) */
@@ -97,25 +96,15 @@ static size_t list(work *w, uint32_t machine, bool in, size_t most) {
     return n;
 }
 
-/* Programs 0..n of the list are asked about as those of their stand-ins. */
-static cdmpp_status put_stand_ins(work *w, size_t n, cdmpp_err *err) {
-    const cd_training_set *t = w->t;
-    for (size_t i = 0; i < n; i++) {
-        const uint32_t p = w->program[i];
-        double far;
-        w->stands[p] = stand_in(w, t->device[p], &far);
-        if (w->analytic)
-            CD_TRY(cd_facts_input_times(t->facts_set, t->d->facts + (size_t)p * CD_N_FACTS, &t->numbers[w->stands[p]], w->analytic + (size_t)p * CD_N_ANALYTIC, err));
-    }
-    return CDMPP_OK;
+/* Programs 0..n of the list are asked about as those of their stand-ins. Analytic times stay those of the machine itself, with which a device that
+ * is described is answered, too (predictor/score/program_facts.h): without a description it would have no stand-in. */
+static void put_stand_ins(work *w, size_t n) {
+    double far;
+    for (size_t i = 0; i < n; i++) w->stands[w->program[i]] = stand_in(w, w->t->device[w->program[i]], &far);
 }
 
 static void take_back(work *w, size_t n) {
-    for (size_t i = 0; i < n; i++) {
-        const uint32_t p = w->program[i];
-        w->stands[p] = w->t->device[p];
-        if (w->analytic) memcpy(w->analytic + (size_t)p * CD_N_ANALYTIC, w->t->analytic + (size_t)p * CD_N_ANALYTIC, CD_N_ANALYTIC * sizeof *w->analytic);
-    }
+    for (size_t i = 0; i < n; i++) w->stands[w->program[i]] = w->t->device[w->program[i]];
 }
 
 /* ---- one machine left out ---- */
@@ -124,9 +113,8 @@ static cdmpp_status ask(work *w, const cd_member *e, uint32_t machine, size_t *n
     cd_program_view view = w->t->view;
     *n = list(w, machine, true, MOST_TEST);
     view.device = w->stands;
-    if (w->analytic) view.analytic = w->analytic;
-    cdmpp_status st = put_stand_ins(w, *n, err);
-    if (!st) st = cd_member_scratch_new(&s, err);
+    put_stand_ins(w, *n);
+    cdmpp_status st = cd_member_scratch_new(&s, err);
     if (!st) st = cd_member_predict(e, s, &view, w->program, *n, w->t->device_vector, w->t->n_device, w->answer, err);
     take_back(w, *n);
     cd_member_scratch_free(s);
@@ -244,10 +232,8 @@ static cdmpp_status arrays(work *w, cdmpp_err *err) {
     w->log_s = CD_NEWN(&w->arena, double, n);
     w->answer = CD_NEWN(&w->arena, double, n);
     w->error = CD_NEWN(&w->arena, cd_device_law_error, n);
-    w->analytic = t->analytic ? CD_NEWN(&w->arena, float, n * CD_N_ANALYTIC) : NULL;
     if (w->arena.oom) return CD_FAIL(err, ENOMEM, "%zu programs", n);
     memcpy(w->stands, t->device, n * sizeof *w->stands);
-    if (t->analytic) memcpy(w->analytic, t->analytic, n * CD_N_ANALYTIC * sizeof *w->analytic);
     CD_TRY(describe(w, err));
     number_machines(w);
     return CDMPP_OK;

@@ -4,7 +4,8 @@
  *   the same machine's programs, out of fold by the model itself ──> spread that the model knows of ──────┴─> shift, own
  *
  * The trees are few and see program vectors, as in unlike_fit: they stand for the model, which would take a training for each machine. What they
- * err more than the model does is in `own`, which is no smaller for that. Devices
+ * err more than the model does is in `own`, which is no smaller for that. Where trees read facts, analytic times are the machine's own, as in
+ * prediction: the stand-in is what trees are told, not what the times are computed with. Devices
  * that differ in nothing but the width of their vectors are one machine. Kinds do not stand for each other: a model of one machine of a
  * kind learns nothing of it. */
 #ifndef CD_DEVICE_LAW_FIT_H

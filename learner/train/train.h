@@ -49,6 +49,7 @@ typedef struct cd_learner_options {
                                   * kind); trees are trained anew. NULL: from scratch */
     const char *folder;          /* trained members and checkpoints are kept there, and taken from there
                                   * (learner/train/train_internal.h); NULL: none */
+    struct cd_log *log;          /* hears why train.facts auto took none; NULL, or one that drops warnings: that is a line of the notes */
     const struct cd_process_group *ranks;  /* learner/distributed/distributed.h; NULL: this process alone. *out stays empty on ranks but 0 */
 } cd_learner_options;
 

@@ -141,10 +141,6 @@ static cdmpp_status weigh(cd_training_set *t, cdmpp_err *err) {
 }
 
 /* ---- devices ---- */
-static bool chosen(const cd_training_set *t, size_t i) {
-    return t->split->part[i] < CD_SPLIT_N_PART || (t->split->unlabelled && t->split->unlabelled[i]);
-}
-
 /* Devices of chosen programs, by name, so that the order of files does not matter. */
 static cdmpp_status number_devices(cd_training_set *t, cdmpp_err *err) {
     const cd_dataset *d = t->d;
@@ -154,7 +150,7 @@ static cdmpp_status number_devices(cd_training_set *t, cdmpp_err *err) {
     if (!number || !t->device_name || !t->device_is_gpu) return CD_FAIL(err, ENOMEM, "%zu devices", d->n_device);
     for (uint32_t v = 0; v < d->n_device; v++) {
         size_t i = 0;
-        while (i < d->n && !(chosen(t, i) && d->device[i] == v)) i++;
+        while (i < d->n && !(cd_training_set_chosen(t, i) && d->device[i] == v)) i++;
         if (i < d->n) t->device_name[t->n_device++] = d->device_name[v];
     }
     qsort(t->device_name, t->n_device, sizeof *t->device_name, cd_sort_by_text);
@@ -162,7 +158,7 @@ static cdmpp_status number_devices(cd_training_set *t, cdmpp_err *err) {
         for (uint32_t k = 0; k < t->n_device; k++)
             if (!strcmp(t->device_name[k], d->device_name[v])) number[v] = k;
     for (size_t i = 0; i < d->n; i++) {
-        if (!chosen(t, i)) continue;
+        if (!cd_training_set_chosen(t, i)) continue;
         t->device[i] = number[d->device[i]];
         t->device_is_gpu[t->device[i]] = d->is_gpu[i] != 0;
     }
@@ -198,65 +194,6 @@ static cdmpp_status describe_devices(cd_training_set *t, bool needed, cdmpp_err 
     return st;
 }
 
-/* ---- facts ---- */
-static cdmpp_status number_one(cd_training_set *t, const cd_device_table *l, size_t k, cdmpp_err *err) {
-    const cd_device *d;
-    CD_TRY(cd_err_key(err, cd_device_table_find(l, t->device_name[k], &d, err), "device.file"));
-    t->numbers[k] = *d;
-    t->numbers[k].name = t->device_name[k];
-    return CDMPP_OK;
-}
-
-/* Why programs that are chosen have no facts, so that nobody has to look for them. */
-static cdmpp_status no_facts(const cd_training_set *t, size_t first, cdmpp_err *err) {
-    size_t n = 0, all = 0;
-    for (size_t i = 0; i < t->d->n; i++) {
-        all += chosen(t, i);
-        n += chosen(t, i) && !cd_facts_are_there(t->d->facts_state[i]);
-    }
-    return cd_err_key(err, CD_FAIL(err, ENODATA, "%zu of %zu programs have no facts of their loop nests (line %llu of %.80s: %s); --set filter.facts=true leaves them out", n,
-                                   all, (unsigned long long)t->d->source_line[first], t->d->source_name[t->d->source_file[first]],
-                                   cd_layout_facts_text(t->d->facts_state[first])), "train.facts");
-}
-
-/* Facts of CPU and of GPU programs have different columns. */
-static cdmpp_status two_sets(const cd_training_set *t, size_t at, cdmpp_err *err) {
-    return cd_err_key(err, CD_FAIL(err, ENODATA, "programs of CPUs and of GPUs (line %llu of %.80s) have different facts: train a model for each, or train.facts: none",
-                                   (unsigned long long)t->d->source_line[at], t->d->source_name[t->d->source_file[at]]), "train.facts");
-}
-
-static cdmpp_status fill_analytic(cd_training_set *t, cdmpp_err *err) {
-    const cd_dataset *d = t->d;
-    bool first = true;
-    for (size_t i = 0; i < d->n * CD_N_ANALYTIC; i++) t->analytic[i] = NAN;
-    for (size_t i = 0; i < d->n; i++) {
-        if (!chosen(t, i)) continue;
-        if (i % 16 == 0) cd_spool_rest(d->spool);
-        if (!cd_facts_are_there(d->facts_state[i])) return no_facts(t, i, err);
-        if (first) t->facts_set = cd_facts_set_of(d->facts_state[i]);
-        else if (t->facts_set != cd_facts_set_of(d->facts_state[i])) return two_sets(t, i, err);
-        first = false;
-        CD_TRY(cd_err_key(err, cd_facts_input_times(t->facts_set, d->facts + i * CD_N_FACTS, &t->numbers[t->device[i]], t->analytic + i * CD_N_ANALYTIC, err), "train.facts"));
-    }
-    return CDMPP_OK;
-}
-
-/* The devices of all parts must be described: analytic times are computed with their numbers. */
-static cdmpp_status find_analytic(cd_training_set *t, cdmpp_err *err) {
-    cd_device_table *l = NULL;
-    cd_diag diag = {0};
-    const char *path;
-    t->numbers = CD_NEWN(&t->arena, cd_device_numbers, t->n_device + 1);
-    t->analytic = CD_NEWN(&t->arena, float, t->d->n * CD_N_ANALYTIC + 1);
-    if (t->arena.oom) return CD_FAIL(err, ENOMEM, "analytic times of %zu programs", t->d->n);
-    cdmpp_status st = cd_err_key(err, cd_device_table_path(&t->arena, t->c->device_file, t->c->path, &path, err), "device.file");
-    if (!st) st = cd_err_key(err, cd_device_table_load(path, &diag, &l, err), "device.file");
-    for (size_t k = 0; !st && k < t->n_device; k++) st = number_one(t, l, k, err);
-    cd_device_table_free(l);
-    cd_diag_free(&diag);
-    return st ? st : fill_analytic(t, err);
-}
-
 /* ---- all ---- */
 /* What a training takes in memory over the arrays of its data. Measured with 150,000 programs of 2.6 rows, rows and program: 3.0 kB a
  * program of data, 15.5 in all, as XGBoost has 8 bytes for each value of a matrix; networks have batches beside the data. */
@@ -267,7 +204,14 @@ static uint64_t times_data(const cd_member_plan *plan) { return plan->trees ? OF
 cdmpp_status cd_training_set_load(const cd_config *c, const cd_member_plan *plan, cd_dataset **out, cdmpp_err *err) {
     const cd_dataset_options how = {.ast = plan->leaves, .steps = plan->steps, .facts = plan->facts, .memory = ((uint64_t)c->train_memory << 20) / times_data(plan),
                                     .folder = c->train_folder, .folder_key = "train.folder"};
-    return cd_dataset_load_within(c->data_files.v, c->data_files.n, &how, out, err);
+    cd_dataset_options without = how;
+    cdmpp_err why = {0};
+    const cdmpp_status st = cd_dataset_load_within(c->data_files.v, c->data_files.n, &how, out, plan->wish ? &why : err);
+    without.facts = false;
+    if (!plan->wish || !st) return st;
+    if (st == CDMPP_ENODATA || st == CDMPP_ESCHEMA) return cd_dataset_load_within(c->data_files.v, c->data_files.n, &without, out, err); /* files of an earlier version */
+    if (err) *err = why;
+    return st;
 }
 
 /* The data are there once, what a training adds to them is there for each. */
@@ -286,7 +230,7 @@ static cdmpp_status load(cd_training_set *t, const cd_member_plan *plan, cdmpp_e
     }
     if (t->d->n > UINT32_MAX) return CD_FAIL(err, ERANGE, "%zu programs", t->d->n);
     if (plan->steps && !t->d->step_ptr) return CD_FAIL(err, EMODEL, "the data set was loaded without steps");
-    if (plan->facts && !t->d->facts) return CD_FAIL(err, EMODEL, "the data set was loaded without facts");
+    if (plan->facts && !plan->wish && !t->d->facts) return CD_FAIL(err, EMODEL, "the data set was loaded without facts");
     if (plan->leaves && !t->d->leaf_x) return CD_FAIL(err, EMODEL, "the data set was loaded without leaves");
     t->keep = CD_NEWN(&t->arena, uint8_t, t->d->n);
     t->fold = CD_NEWN(&t->arena, uint8_t, t->d->n);
@@ -314,7 +258,7 @@ cdmpp_status cd_training_set_make(cd_training_set *t, const cd_config *c, const 
     CD_TRY(weigh(t, err));
     CD_TRY(number_devices(t, err));
     CD_TRY(describe_devices(t, plan.devices, err));
-    if (plan.analytic) CD_TRY(find_analytic(t, err));
+    CD_TRY(cd_training_facts_find(t, plan.analytic, err));
     t->view = cd_program_view_facts(t->d, t->device, t->analytic);
     cd_spool_rest(t->d->spool);
     return CDMPP_OK;
@@ -323,6 +267,7 @@ cdmpp_status cd_training_set_make(cd_training_set *t, const cd_config *c, const 
 void cd_training_set_free(cd_training_set *t) {
     cd_dataset_free(t->own);
     cd_split_free(t->split);
+    cd_buf_free(&t->no_facts);
     cd_arena_free(&t->arena);
     *t = (cd_training_set){0};
 }

@@ -10,7 +10,9 @@
  * With F > 1 train and validation programs are one pool, cut by task (splits that hold
  * out tasks, networks or devices; by whole networks with model.fold_by) or by program (record, interleaved). "Out of fold" are
  * the programs with a fold, judged by members that never saw theirs. The test part is
- * only listed. */
+ * only listed.
+ *
+ * train.facts auto is decided here (training_facts.c), by what a training with prior would refuse. */
 #ifndef CD_TRAINING_SET_H
 #define CD_TRAINING_SET_H
 #include "learner/config/config.h"
@@ -20,7 +22,7 @@ enum { CD_FOLD_BY_TASK, CD_FOLD_BY_NETWORK }; /* model.fold_by */
 #define CD_FOLD_NEVER 254
 
 typedef struct cd_training_set {
-    const cd_config *c;      /* borrowed */
+    const cd_config *c;      /* borrowed; of train.facts auto a copy with what was chosen, which borrows */
     const cd_dataset *d;     /* borrowed, or own */
     cd_dataset *own;
     cd_split *split;
@@ -43,6 +45,7 @@ typedef struct cd_training_set {
     cd_facts_set facts_set;     /* which facts the programs have; with numbers */
     cd_device_numbers *numbers; /* (n_device) that analytic times are of; NULL: no member reads facts */
     float *analytic;         /* (d->n, CD_N_ANALYTIC) NaN of programs in no part; likewise */
+    cd_buf no_facts;         /* why train.facts auto takes none, and what helps; empty: it takes some, or nothing reads them */
     cd_program_view view;            /* of all programs of d */
     cd_arena arena;
 } cd_training_set;
@@ -57,4 +60,12 @@ int cd_training_set_at_once(const cd_config *c, const cd_member_plan *plan, cons
  * description where networks need it), ENOMEM. */
 cdmpp_status cd_training_set_make(cd_training_set *t, const cd_config *c, const cd_dataset *d, cd_threads *pool, cdmpp_err *err);
 void cd_training_set_free(cd_training_set *t);
+/* Does a part have program i, or is it used without its latency? */
+static inline bool cd_training_set_chosen(const cd_training_set *t, size_t i) {
+    return t->split->part[i] < CD_SPLIT_N_PART || (t->split->unlabelled && t->split->unlabelled[i]);
+}
+/* What members that read facts need, when devices are numbered: t->facts_set, numbers, analytic; `read`: there are such members. train.facts auto becomes prior or none (t->c), with the
+ * reason in t->no_facts. Errors: ESCHEMA (a device without description, or with one that says too little), ENODATA (programs without facts, or of both
+ * kinds), ERANGE, ENUMERIC, EIO, ENOMEM. */
+cdmpp_status cd_training_facts_find(cd_training_set *t, bool read, cdmpp_err *err);
 #endif

@@ -24,6 +24,7 @@ typedef struct run {
     const char *device;         /* of the model */
     cd_describe_name machine;
     cd_describe_entry entry;    /* of the machine */
+    cd_describe_entry code;     /* of the machine with the vectors of the code */
     const cd_device *numbers;   /* what the costs of candidates are computed with */
     const cd_device *own;       /* of the machine: what its analytic times are computed with; NULL: nobody knows them, or the model knows the machine */
     cd_calibrate_pool pool;
@@ -71,8 +72,10 @@ static cdmpp_status describe(run *r, cdmpp_err *err) {
     const bool measured = r->o->limit_s >= describe_s && !r->o->device;
     const cdmpp_status st = cd_describe_cpu("", measured, &r->entry, NULL);
     if (st == CDMPP_ENOMEM) return CD_FAIL(err, ENOMEM, "this machine");
-    r->numbers = &r->entry.device;
-    find_own(r, measured && !st ? r->numbers : NULL);
+    r->code = r->entry;
+    cd_describe_narrow(&r->code, cd_isa_vector_bytes(r->o->isa, r->o->target));
+    r->numbers = &r->code.device;
+    find_own(r, measured && !st ? &r->entry.device : NULL);
     if (!st && says_enough(CD_FACTS_OF_CPU, r->numbers)) return CDMPP_OK;
     CD_TRY(cd_device_table_find(r->devices, r->device, &d, err));
     if (measured) cd_log_put(r->o->log, CD_LOG_WARNING, "this machine does not say enough of its caches and memory: costs of programs are estimated with %s", r->device);
@@ -122,7 +125,7 @@ static cdmpp_status draw(run *r, cdmpp_err *err) {
     const cd_calibrate_options *o = r->o;
     const size_t tasks = cd_task_registry_count(o->tasks), paid = (size_t)(o->limit_s / cd_calibrate_price(0)), worth = 4 * (o->most && o->most < paid ? o->most : paid);
     const size_t each = tasks ? (worth < CD_CALIBRATE_MOST ? worth : CD_CALIBRATE_MOST) / tasks : 0; /* four times as many as can be measured to choose from; of every task */
-    const cd_calibrate_pool_options po = {.tasks = o->tasks, .target = o->target, .hardware = cd_target_hardware(false, o->threads, 64), .device = r->numbers, .model = r->model, .stands = r->device, .numbers = r->own,
+    const cd_calibrate_pool_options po = {.tasks = o->tasks, .target = o->target, .isa = o->isa, .hardware = cd_target_hardware(false, o->threads, 64), .device = r->numbers, .model = r->model, .stands = r->device, .numbers = r->own,
                                           .trials = each < 2 ? 2 : each > 64 ? 64 : (uint32_t)each, .seed = o->seed, .most = paid + CD_CALIBRATE_LEAST * 2,
                                           .now = now_of, .ctx = r, .until_s = now(r) + draws * o->limit_s, .listener = &r->listener, .stop = o->stop};
     CD_TRY(cd_calibrate_pool_build(&po, &r->pool, err));

@@ -53,9 +53,9 @@ typedef struct cd_calibrate_pool {
 
 typedef struct cd_calibrate_pool_options {
     CD_KEEP const cd_task_registry *tasks;
-    const char *target;
+    const char *target, *isa;   /* of the programs; isa NULL: by the target */
     cd_hardware hardware;
-    CD_KEEP const cd_device *device; /* for the analytic time */
+    CD_KEEP const cd_device *device; /* for the analytic time, with the vectors of the code */
     CD_KEEP const cd_model *model; /* chooses the best; NULL: nobody does */
     const char *stands;         /* its device */
     CD_KEEP const cd_device_numbers *numbers; /* as in cd_calibrate_fit_options */

@@ -17,6 +17,7 @@ typedef struct draw {
     cd_program *program;
     cd_facts *facts;
     float *fact;                /* (CD_CALIBRATE_MOST, CD_N_FACTS) */
+    uint32_t vector_bytes;
     cd_scorer *scorer;          /* NULL: nobody chooses the best */
     const char *key;            /* of the task that is drawn from; NULL: none yet */
     size_t of_task;             /* its draws so far */
@@ -29,7 +30,7 @@ typedef struct draw {
 double cd_calibrate_price(double analytic_s) { return exp2(ceil(log2(compile_s + runs * analytic_s))); }
 
 /* ---- one candidate ---- */
-/* Vectors are those of the device: code is generated for it, whatever the target says. */
+/* Vectors are those that code is generated for: the target of a record need not name them. */
 static cdmpp_status facts_of(draw *d, const cd_buf *line, float *fact, double *seconds, cdmpp_err *err) {
     cd_analytic_time t;
     cd_record r;
@@ -40,7 +41,7 @@ static cdmpp_status facts_of(draw *d, const cd_buf *line, float *fact, double *s
     if (!task) return CD_FAIL(err, ENOTASK, "no definition");
     CD_TRY(cd_program_lower(d->program, task, &r, err));
     CD_TRY(cd_program_nest(d->program, &nest, err));
-    if (d->o->device->simd_bits >= 128) nest.vector_bytes = (uint32_t)d->o->device->simd_bits / 8;
+    nest.vector_bytes = d->vector_bytes;
     CD_TRY(cd_facts_cpu(d->facts, &nest, fact, err));
     CD_TRY(cd_analytic_seconds(fact, d->o->device, &t, err));
     *seconds = t.ecm_s;
@@ -188,7 +189,7 @@ static cdmpp_status check_device(const cd_device *d, cdmpp_err *err) {
 }
 
 cdmpp_status cd_calibrate_pool_build(const cd_calibrate_pool_options *o, cd_calibrate_pool *out, cdmpp_err *err) {
-    draw d = {.o = o, .out = out, .best_s = (double)INFINITY};
+    draw d = {.o = o, .out = out, .vector_bytes = cd_isa_vector_bytes(o->isa, o->target), .best_s = (double)INFINITY};
     const cd_scorer_options so = {.which = {.device = o->stands}, .numbers = o->numbers};
     *out = (cd_calibrate_pool){0};
     CD_TRY(check_device(o->device, err));

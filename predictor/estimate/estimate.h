@@ -114,6 +114,9 @@ cdmpp_status cd_model_set_host(cd_model_set *m, cd_log *log, CD_KEEP const char 
 cdmpp_status cd_model_set_is_host(cd_model_set *m, const char *device, cdmpp_err *err);
 /* A machine that a model is corrected for, and nobody describes, is as the device that stands for it. NULL: not described. */
 CD_KEEP const cd_device *cd_model_set_device(const cd_model_set *m, const char *name);
+/* A target of a processor that says nothing of its vectors gets those of the description, as the usual one has them: else programs would be scored as
+ * if they had short ones. Others as they are; d NULL: likewise. NULL: no memory. */
+CD_KEEP const char *cd_usual_target_vectors(cd_arena *a, const char *target, const cd_device *d);
 /* A target in the form of TenSet's records: features depend on its kind and on the hardware only, so that the rest may be usual values. name: of the device,
  * NULL: none; d: its description, NULL: none; cores: of a program on a processor, 0: not said. NULL: no memory. */
 CD_KEEP const char *cd_usual_target_make(cd_arena *a, const char *name, const cd_device *d, bool gpu, int cores);

@@ -81,7 +81,8 @@ typedef struct cd_network_estimate_device {
     const char *name;
     const char *also;           /* what records of this machine call it, where it stands for this machine; NULL: nothing else */
     const cd_device *about;     /* NULL: not described */
-    const char *target;
+    const char *target;         /* of its programs, with the vectors that they are scored for */
+    const char *runs;           /* the same as it was given: what is run here has the vectors that are here */
     cd_hardware hardware;
     bool gpu;
     bool unnamed;               /* nobody named one: times of the file are enough */

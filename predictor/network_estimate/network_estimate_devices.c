@@ -80,10 +80,12 @@ static cdmpp_status fill(cd_network_estimate *e, cd_network_estimate_device *d, 
         cd_log_put(e->o->log, CD_LOG_WARNING, "%s knows %s too: a model before it answers", cd_model_set_also(&e->models, d->name), d->name);
     if (!e->o->replay_given && !e->o->from_records) cd_model_set_warn(&e->models, d->model, e->o->log);
     CD_TRY(cd_model_set_ops(&e->models, d->name, &d->opmodel, err));
-    d->target = given_target(e->o, d->name);
+    d->target = d->runs = given_target(e->o, d->name);
     const int gpu = d->target ? cd_target_is_gpu((cd_str){d->target, strlen(d->target)}) : gpu_of(d);
     d->gpu = gpu > 0;
-    if (!d->target && !(d->target = cd_usual_target_make(&e->arena, d->name, programs_of(e, d), d->gpu, 0))) return CD_FAIL(err, ENOMEM, "targets");
+    d->target = d->target ? cd_usual_target_vectors(&e->arena, d->target, programs_of(e, d)) : cd_usual_target_make(&e->arena, d->name, programs_of(e, d), d->gpu, 0);
+    if (!d->target) return CD_FAIL(err, ENOMEM, "targets");
+    if (!d->runs) d->runs = d->target;
     d->hardware = hardware_of(d, programs_of(e, d));
     say_cores(e, d);
     if (d->model || d->opmodel || e->o->replay_given || e->o->from_records) return CDMPP_OK;

@@ -14,7 +14,7 @@ cdmpp_status cd_network_estimate_measure_open(cd_network_estimate *e, cdmpp_err 
  * Only a loaded network has something to run: a graph of a file has no operators, only tasks. */
 void cd_network_estimate_measure(cd_network_estimate *e, cd_network_estimate_case *c) {
     const cd_network_estimate_device *d = c->device;
-    const cd_network_run_options a = {.measure = e->measure, .schedules = d->schedules, .target = d->target, .hardware = &d->hardware,
+    const cd_network_run_options a = {.measure = e->measure, .schedules = d->schedules, .target = d->runs, .hardware = &d->hardware,
                                       .seed = (uint64_t)e->o->seed,
                                .workers = c->lane[0].workers, .pin = true, .cpu_time = e->o->cpu_time, .alone = e->o->run_ops, .stop = e->o->stop};
     cdmpp_err why = {0};

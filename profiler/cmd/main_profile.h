@@ -97,7 +97,7 @@ const char *cd_main_profile_core(const cd_main_profile *o);
 cd_hardware cd_main_profile_hardware(const char *target);
 /* Random schedules of a task from which the analytic time chooses. */
 uint32_t cd_main_profile_pool(const cd_main_profile *o);
-/* What the analytic time needs: this processor, measured (two seconds), in *e, with so many cores in use. NULL: no pool is wanted, or the processor cannot be
+/* What the analytic time needs: this processor, measured (two seconds), in *e, with the vectors of the code and so many cores in use. NULL: no pool is wanted, or the processor cannot be
  * described, which is told. */
 const cd_device *cd_main_profile_pool_device(const cd_main_profile *o, int threads, cd_describe_entry *e);
 /* Logs what it hears; bad items are counted in o->bad. */

@@ -153,6 +153,7 @@ const cd_device *cd_main_profile_pool_device(const cd_main_profile *o, int threa
         cd_log_put(o->log, CD_LOG_WARNING, "random schedules are measured as they come, as this processor could not be described: %.150s", why.msg);
         return NULL;
     }
+    cd_describe_narrow(e, cd_isa_vector_bytes(o->isa, o->target));
     e->device.cores_used = threads;
     return &e->device;
 }

@@ -121,10 +121,23 @@ void cd_describe_entry_put_yaml(cd_buf *out, const cd_describe_entry *d) {
     if (d->probed[0]) cd_buf_putf(out, "  # %s\n", d->probed);
 }
 
+/* What records of this machine are called where no file describes it, so that a file with this description does. */
+static cdmpp_status name_as_records(const char *core, cd_describe_entry *d, cdmpp_err *err) {
+    cd_describe_name n;
+    char name[sizeof n.name + 32];
+    CD_TRY(cd_describe_name_cpu("", NULL, &n, err));
+    snprintf(name, sizeof name, "%s%s%.30s", n.name, core ? "-" : "", core ? core : "");
+    snprintf(d->name, sizeof d->name, "%.63s", name);
+    return CDMPP_OK;
+}
+
 cdmpp_status cd_describe(const char *device, bool measure, const char *core, cd_buf *out, cdmpp_err *err) {
     cd_describe_entry d;
     cdmpp_status st;
-    if (!strcmp(device, "cpu")) st = cd_describe_cores("", measure, core, &d, err);
+    if (!strcmp(device, "cpu")) {
+        st = cd_describe_cores("", measure, core, &d, err);
+        if (!st) st = name_as_records(core, &d, err);
+    }
     else if (!strcmp(device, "opencl") || !strncmp(device, "opencl:", 7)) st = cd_describe_opencl(device[6] ? device + 7 : "", &d, err);
     else if (!strcmp(device, "cuda") || !strncmp(device, "cuda:", 5)) st = cd_describe_cuda(device[4] ? device + 5 : "", &d, err);
     else st = CD_FAIL(err, ERANGE, "expected cpu, opencl[:NAME] or cuda[:NUMBER], found '%.60s'", device);

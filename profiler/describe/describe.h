@@ -44,6 +44,9 @@ cdmpp_status cd_describe_cpu(const char *root, bool measure, cd_describe_entry *
 /* The same of the cores that this thread was put on (cd_core_type_begin): their number, clock and caches, and measuring on them. The name ends in
  * `core`; NULL: all cores. */
 cdmpp_status cd_describe_cores(const char *root, bool measure, const char *core, cd_describe_entry *out, cdmpp_err *err);
+/* The entry of this processor for code with vectors of so many bytes, where its own are longer: `lanes`, where they are known, are measured again with
+ * such vectors (50 ms), and unknown where there is no loop for them. */
+void cd_describe_narrow(cd_describe_entry *d, uint32_t vector_bytes);
 /* Peak of this core in fp32 multiply-adds a clock, its clock in MHz; below 0: not measured on this kind of
  * processor. About 50 ms. */
 void cd_describe_core_speed(int simd_bits, double *fma_per_clock, double *clock_mhz);

@@ -225,9 +225,8 @@ static cdmpp_status read_topology(machine *m, cdmpp_err *err) {
 }
 
 /* ---- measured ---- */
-static void set_lanes(machine *m) {
+static void set_lanes(cd_describe_entry *d) {
     static const double usual[] = {1, 2, 4, 8, 16, 32, 64};
-    cd_describe_entry *d = m->d;
     double per_clock, mhz;
     char note[96];
     cd_describe_core_speed((int)d->device.simd_bits, &per_clock, &mhz);
@@ -245,7 +244,7 @@ static cdmpp_status measure_it(machine *m, cdmpp_err *err) {
     double gb_s;
     char note[96];
     if (!m->here) return CD_FAIL(err, EBACKEND, "only the machine that this runs on can be measured");
-    set_lanes(m);
+    set_lanes(m->d);
     size_t bytes = 4 * (size_t)m->last_cache;
     if (bytes < TRIAD_MIN) bytes = TRIAD_MIN;
     if (bytes > TRIAD_MAX) bytes = TRIAD_MAX;
@@ -291,3 +290,14 @@ cdmpp_status cd_describe_cores(const char *root, bool measure, const char *core,
 }
 
 cdmpp_status cd_describe_cpu(const char *root, bool measure, cd_describe_entry *out, cdmpp_err *err) { return cd_describe_cores(root, measure, NULL, out, err); }
+
+/* Numbers that do not depend on the vectors stay: caches and memory are probed without any. */
+void cd_describe_narrow(cd_describe_entry *d, uint32_t vector_bytes) {
+    const double bits = 8 * (double)vector_bytes;
+    if (!(d->device.simd_bits > bits)) return;
+    cd_describe_entry_set(d, CD_DESCRIBE_KEY_simd_bits, bits, NULL);
+    if (!(d->device.lanes > 0)) return;
+    d->device.lanes = d->device.fp32_gflops = CD_DEVICE_UNKNOWN;
+    set_lanes(d);
+    set_peak(d);
+}

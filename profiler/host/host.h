@@ -159,6 +159,8 @@ typedef struct cd_isa_choice {
 cdmpp_status cd_isa_choose(const char *isa, const char *target, cd_isa_choice *out, cdmpp_err *err);
 /* The best that this processor has. */
 cd_isa cd_isa_here(void);
+/* Bytes of the longest vector that C code for it may use: 16, 32 or 64. What cd_isa_choose refuses: by -mcpu of the target. */
+uint32_t cd_isa_vector_bytes(const char *isa, const char *target);
 
 /* noise_probe -- does this processor run as fast as it can, and is it ours alone?
  *

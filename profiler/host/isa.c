@@ -87,3 +87,12 @@ cdmpp_status cd_isa_choose(const char *isa, const char *target, cd_isa_choice *o
     snprintf(out->march, sizeof out->march, "%s", march[k]);
     return CDMPP_OK;
 }
+
+uint32_t cd_isa_vector_bytes(const char *isa, const char *target) {
+    const uint32_t by_name = target ? cd_target_vector_bytes((cd_str){target, strlen(target)}) : 32;
+    cd_isa_choice c;
+    if (!(isa && isa[0]) && target && cd_target_option(target, "-mcpu").n) return by_name;
+    if (cd_isa_choose(isa, target ? target : "", &c, NULL)) return by_name;
+    const cd_isa used = c.isa == CD_ISA_NATIVE ? cd_isa_here() : c.isa;
+    return used == CD_ISA_AVX512 ? 64 : used == CD_ISA_AVX2 ? 32 : 16;
+}

@@ -60,6 +60,8 @@ void cd_measure_result_fail(cd_measure_result *out, int error_no, const cdmpp_er
     out->at = (int64_t)time(NULL);
 }
 
+const char *cd_measure_isa(const cd_measure *m) { return m ? m->o.isa : NULL; }
+
 /* ---- building ---- */
 static const cd_backend_kind *kind_of(const cd_measure *m, const cd_measure_item *item) {
     const char *t = item->target ? item->target : "";

@@ -203,6 +203,8 @@ typedef struct cd_measure cd_measure;
 /* Fork the supervisor. The options' texts are borrowed until close. Errors: EUSAGE (backend), EIO (no process), ENOMEM. */
 cdmpp_status cd_measure_open(const cd_measure_options *o, CD_GIVE cd_measure **out, cdmpp_err *err);
 void cd_measure_close(CD_TAKE cd_measure *m); /* NULL is fine; reaps */
+/* Its options' instruction set of C; NULL: by the target. Of no measurer NULL. */
+CD_KEEP const char *cd_measure_isa(const cd_measure *m);
 /* Compilers at a time from now on; by the thread that builds. */
 void cd_measure_jobs(cd_measure *m, int jobs);
 /* Compile the C programs among n items. An item that fails has its result in `out` already and must not

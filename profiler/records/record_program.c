@@ -83,21 +83,11 @@ static cd_dialect dialect_of(const cd_record_maker *m, const cd_record_program *
     return m->dialect >= 0 ? (cd_dialect)m->dialect : k ? k->dialect : CD_DIALECT_C;
 }
 
-/* Bytes of a vector of the instruction set that the compiler will use. */
-static uint32_t vector_bytes(const cd_record_maker *m, const char *target, uint32_t of_nest) {
-    cd_isa_choice c;
-    const bool asked = m->isa && m->isa[0];
-    if (!asked && cd_target_option(target, "-mcpu").n) return of_nest;
-    if (cd_isa_choose(m->isa, target, &c, NULL)) return of_nest;
-    const cd_isa isa = c.isa == CD_ISA_NATIVE ? cd_isa_here() : c.isa;
-    return isa == CD_ISA_AVX512 ? 64 : isa == CD_ISA_AVX2 ? 32 : 16;
-}
-
 static cdmpp_status make_code(cd_record_maker *m, const cd_task *t, const cd_record *r, const char *target, cd_dialect dialect, const char *name, cd_nest *nest,
                               cd_codegen_code *out, cdmpp_err *err) {
     CD_TRY(cd_program_lower_code(m->program, t, r, err));
     CD_TRY(cd_program_nest(m->program, nest, err));
-    nest->vector_bytes = vector_bytes(m, target, nest->vector_bytes);
+    nest->vector_bytes = cd_isa_vector_bytes(m->isa, target); /* as the compiler will be asked for */
     if (dialect != CD_DIALECT_C) nest->pack = false;
     return cd_codegen(nest, dialect, name, out, err);
 }

@@ -284,8 +284,10 @@ static cdmpp_status prepare(selector *p, cdmpp_err *err) {
         p->out->task[k].status = CD_FAIL(&p->out->task[k].err, EUNSUPPORTED, "no schedule");
         p->out->task[k].analytic_s = (double)NAN;
     }
+    p->maker.isa = cd_measure_isa(p->o->measure); /* what is compiled for it is generated for it */
     CD_TRY(cd_program_new(&p->maker.program, err));
-    return p->o->pool && p->o->device ? cd_program_pool_new(p->o->device, &p->pool, err) : CDMPP_OK;
+    if (!p->o->pool || !p->o->device) return CDMPP_OK;
+    return cd_program_pool_new(p->o->device, cd_isa_vector_bytes(p->maker.isa, p->o->target), &p->pool, err);
 }
 
 static cdmpp_status run(selector *p, cdmpp_err *err) {

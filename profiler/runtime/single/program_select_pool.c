@@ -6,6 +6,7 @@
 
 struct cd_program_pool {
     const cd_device *device;
+    uint32_t vector_bytes;
     cd_program *program;
     cd_facts *facts;
 };
@@ -17,11 +18,12 @@ static cdmpp_status check_device(const cd_device *d, cdmpp_err *err) {
     return cd_analytic_seconds(none, d, &t, err);
 }
 
-cdmpp_status cd_program_pool_new(const cd_device *device, cd_program_pool **out, cdmpp_err *err) {
+cdmpp_status cd_program_pool_new(const cd_device *device, uint32_t vector_bytes, cd_program_pool **out, cdmpp_err *err) {
     CD_TRY(check_device(device, err));
     cd_program_pool *p = cd_mem_zalloc(1, sizeof *p);
     if (!p) return CD_FAIL(err, ENOMEM, "programs");
     p->device = device;
+    p->vector_bytes = vector_bytes;
     cdmpp_status st = cd_program_new(&p->program, err);
     if (!st) st = cd_facts_new(&p->facts, err);
     if (st) cd_program_pool_free(p);
@@ -36,14 +38,14 @@ void cd_program_pool_free(cd_program_pool *p) {
     cd_mem_free(p);
 }
 
-/* Vectors are those of the device: code is generated for it, whatever the target says. */
+/* Vectors are those that code is generated for: the target of a record need not name them. */
 static cdmpp_status seconds_of(cd_program_pool *p, const cd_task *task, const cd_record *r, double *seconds, cdmpp_err *err) {
     float fact[CD_N_FACTS];
     cd_analytic_time t;
     cd_nest nest;
     CD_TRY(cd_program_lower(p->program, task, r, err));
     CD_TRY(cd_program_nest(p->program, &nest, err));
-    if (p->device->simd_bits >= 128) nest.vector_bytes = (uint32_t)p->device->simd_bits / 8;
+    nest.vector_bytes = p->vector_bytes;
     CD_TRY(cd_facts_cpu(p->facts, &nest, fact, err));
     CD_TRY(cd_analytic_seconds(fact, p->device, &t, err));
     *seconds = t.ecm_s;

@@ -140,7 +140,7 @@ typedef struct cd_program_select_options {
     bool reference;             /* also build each task without a schedule, and compare what programs compute with it */
     uint32_t trials;            /* of a task without a record; 0: 4 */
     uint32_t pool;              /* above `trials`: of so many random schedules the `trials` with the least analytic time are tried */
-    CD_KEEP const cd_device *device; /* for the analytic time; NULL: no pool */
+    CD_KEEP const cd_device *device; /* for the analytic time, with the vectors of the code; NULL: no pool */
     uint64_t seed;
     const char *target;
     cd_hardware hardware;

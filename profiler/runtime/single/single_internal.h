@@ -205,8 +205,8 @@ cdmpp_status cd_op_profile_check_with(const cd_op_profile_net *m, const cd_op_pr
 cdmpp_status cd_op_profile_check(const cd_op_profile_net *m, const cd_op_profile_options *o, cd_op_profile_report *t, cdmpp_err *err);
 /* ---- analytic times of random schedules (program_select_pool.c) ---- */
 typedef struct cd_program_pool cd_program_pool;
-/* Errors: ENOMEM, ESCHEMA (a number that the device does not say, its key named). */
-cdmpp_status cd_program_pool_new(CD_KEEP const cd_device *device, CD_GIVE cd_program_pool **out, cdmpp_err *err);
+/* vector_bytes: of the code. Errors: ENOMEM, ESCHEMA (a number that the device does not say, its key named). */
+cdmpp_status cd_program_pool_new(CD_KEEP const cd_device *device, uint32_t vector_bytes, CD_GIVE cd_program_pool **out, cdmpp_err *err);
 void cd_program_pool_free(CD_TAKE cd_program_pool *p); /* NULL is fine */
 /* Of the program of the record; infinite where it has none (programs of GPUs, extents that are no constants), so that it stands last. Errors: ENOMEM. */
 cdmpp_status cd_program_pool_seconds(cd_program_pool *p, const cd_task *task, const cd_record *r, double *seconds, cdmpp_err *err);

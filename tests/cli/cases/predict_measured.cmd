@@ -19,7 +19,7 @@ awk '{ print (NR == 1 ? "above 50 %: " ($1 > 0.5) : "below: " ($1 < last - 0.1))
 sed 's/-model=zen4/-model=other/' rest.json >other.json; sed 's/-model=zen4/-model=other/' ten.json >other10.json
 cdmpp-predict -q --cost-model m.cdmpp --tasks "$K" --json --eval other.json; echo "status $?"
 near() { cdmpp-predict -q --cost-model m.cdmpp --tasks "$K" --nearest --devices n.yaml --json --eval "$@" other.json | sed 's/.*"median_ape":\([0-9.]*\).*/\1/'; }
-printf -- '- {name: zen5-avx512, kind: cpu, clock_mhz: 4100}\n- {name: other, kind: cpu, clock_mhz: 4000}\n' >n.yaml
+printf -- '- {name: zen5-avx512, kind: cpu, clock_mhz: 4100}\n- {name: other, kind: cpu, clock_mhz: 4000, l1_kb: 32, l2_kb: 1024, l3_kb: 16384, bandwidth_gb_s: 30}\n' >n.yaml
 near >none; near --measured other10.json >some
 awk '{ print (NR == 1 ? "nearest, above 50 %: " ($1 > 0.5) : "below: " ($1 < last - 0.1)); last = $1 }' none some
 echo "--- the line of an answer"

@@ -25,3 +25,24 @@ predict() { cdmpp-predict --quiet --cost-model prior.cdmpp "$@"; echo "status $?
 predict --export onnx --out m.onnx
 predict --tasks "$K" --explain "$HELD:1" >explained.txt; tail -n 1 explained.txt
 echo '{"id":1,"rows":[[0]]}' | cdmpp-predict --cost-model prior.cdmpp --tasks "$K" --stream 2>/dev/null | grep -o '"takes_rows":[a-z]*\|"error":"[^"]*"\|"code":"[A-Z]*"'
+echo "--- auto: prior where it can be, the same model as with prior; else none and one warning, the same model as with none"
+facts_of() { cdmpp-predict --cost-model "$1" --info | grep -o '\\n  facts: [a-z]*' | tail -n 1; cdmpp-predict --cost-model "$1" --info | grep -c '"facts":"prior"'; }
+loud() { cdmpp-train "$ROOT/configs/quickstart.yaml" --set data.files=a.h5 --set train.rounds=12 "$@" 2>err >text; echo "status $?"; grep 'train.facts:' err text | sed "s|$ROOT/||"; }
+some="--set filter.facts=true"
+loud $some --set train.facts=auto -j1 --out auto.cdmpp; cmp auto.cdmpp prior.cdmpp && facts_of auto.cdmpp
+printf -- '- {name: other, kind: cpu}\n' >other.yaml; printf -- '- {name: zen5-avx512, kind: cpu, clock_mhz: 4100}\n' >poor.yaml
+for d in other poor; do
+    loud $some --set train.facts=auto --set device.file=$d.yaml -j1 --out x.cdmpp --report x.html; facts_of x.cdmpp
+    grep -o '^  facts: [a-z]*' x.html | sort -u
+    loud $some --set train.facts=none --set device.file=$d.yaml -j1 --out y.cdmpp; cmp x.cdmpp y.cdmpp && echo "as none"
+done
+loud $some --set train.facts=auto --set device.file=other.yaml --quiet --out x.cdmpp # no warnings then: the result says it
+loud $some --set train.facts=auto --set train.objective=rank --out x.cdmpp
+loud $some --set train.facts=auto --set model.members=[sums] --out x.cdmpp; facts_of x.cdmpp || :
+echo "--- a search loads the facts that its trials read"
+printf 'tune: {base: b.yaml, trials: 1, budget: train.rounds, min_budget: 2, max_budget: 2}\nspace: {train.max_depth: {int: [3, 5]}}\n' >space.yaml
+for facts in prior auto; do
+    printf 'data: {files: a.h5}\nsplit: {kind: record}\nfilter: {facts: true}\ndevice: {file: %s}\ntrain: {facts: %s}\n' "$ROOT/configs/devices.yaml" $facts >b.yaml
+    cdmpp-train --autotune space.yaml --quiet --set output.model=s.cdmpp --out best.yaml >/dev/null 2>&1; echo "status $?"
+    cdmpp-predict --cost-model s.cdmpp --info | grep -c '"facts":"prior"'; rm -f s.cdmpp best.yaml*
+done

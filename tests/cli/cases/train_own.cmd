@@ -15,7 +15,7 @@ cdmpp-train "$ROOT/configs/quickstart.yaml" -q --set data.files=all.h5 --out m.c
 head -n 3 own.json >3.json; cdmpp-extract -q --tasks "$K" --out 3.h5 3.json
 cdmpp-train "$ROOT/configs/own.yaml" -q --set data.files=3.h5 --set train.rounds=5 --out m.cdmpp; echo "exit $?"
 for n in 4 8; do head -n $n own.json >$n.json; cdmpp-extract -q --tasks "$K" --out $n.h5 $n.json; done
-few() { n=$1; shift; echo "--- $n programs $*"; cdmpp-train "$ROOT/configs/own.yaml" -q --set data.files=$n.h5 --set train.rounds=5 --out m.cdmpp "$@" >text; echo "exit $?"; grep -v 'MAPE\|within\|bytes' text; }
+few() { n=$1; shift; echo "--- $n programs $*"; cdmpp-train "$ROOT/configs/own.yaml" -q --set data.files=$n.h5 --set train.rounds=5 --out m.cdmpp "$@" >text; echo "exit $?"; grep -v 'MAPE\|within\|bytes' text | sed "s|$ROOT/||g"; }
 few 4; for f in 5 3 1 2; do few 4 --set split.seed=6 --set model.folds=$f; done; few 8; few 60
 echo "--- what the space of a search is for, and a folder that the advice makes"
 cdmpp-train "$ROOT/configs/space.yaml" 2>&1 | sed "s|$ROOT/||g"

@@ -11,6 +11,10 @@ static const char two_machines[] = "- {name: fast, " NUMBERS ", lanes: 32, simd_
 static const char one_machine[] = "- {name: fast, " NUMBERS ", lanes: 32, simd_bits: 512}\n- {name: slow, " NUMBERS ", lanes: 16, simd_bits: 256}\n";
 static const char other_devices[] = "- {name: third, " NUMBERS ", lanes: 32, simd_bits: 512}\n";
 
+#define CACHES ", l1_kb: 32, l2_kb: 1024, l3_kb: 32768}\n"
+static const char two_described[] = "- {name: fast, kind: cpu, clock_mhz: 3000, cores: 8, cores_used: 1, lanes: 32, simd_bits: 512, bandwidth_gb_s: 60" CACHES
+                                    "- {name: slow, kind: cpu, clock_mhz: 1500, cores: 8, cores_used: 1, lanes: 32, simd_bits: 512, bandwidth_gb_s: 30" CACHES;
+
 static void configure(cd_config *c, const char *devices) {
     cdmpp_err err = {0};
     char file[300], table[300];
@@ -64,6 +68,29 @@ TEST(networks_alone_have_a_law_without_facts) {
     cd_config_free(&c);
 }
 
+/* Half of the clock and twice as slow: the description says all of it, so the analytic time of the machine itself leaves no shift. */
+TEST(a_description_that_says_all_leaves_no_shift) {
+    cdmpp_err err = {0};
+    cd_config c;
+    cd_learner_result l;
+    cd_dataset *d = NULL;
+    const char *path = h5;
+    configure(&c, two_described);
+    assert_ok(cd_config_set(&c, "train.facts=prior", &err));
+    assert_ok(cd_dataset_load_within(&path, 1, &(cd_dataset_options){.facts = true}, &d, &err));
+    for (size_t i = 0; i < d->n; i++) {
+        d->facts_state[i] = CD_FACTS_THERE;
+        d->latency_s[i] = d->device_name[d->device[i]][0] == 's' ? 2e-3 : 1e-3; /* of all programs, as are their facts */
+        for (size_t k = 0; k < CD_N_FACTS; k++) d->facts[i * CD_N_FACTS + k] = 1000;
+    }
+    assert_ok(cd_learner_run(&c, d, &(cd_learner_options){0}, &l, &err));
+    assert_int_equal(l.model->law[CD_DEVICE_LAW_CPU].n, 2);
+    assert_true(l.model->law[CD_DEVICE_LAW_CPU].shift < 0.05); /* log 2 with the numbers of the stand-in */
+    cd_learner_result_free(&l);
+    cd_config_free(&c);
+    cd_dataset_free(d);
+}
+
 TEST(nothing_is_learned_of_what_nobody_describes) { assert_int_equal(learned(other_devices, false).n, 0); }
 
 /* Three programs of a task and one of another: both tasks count the same. */
@@ -110,5 +137,5 @@ TEST(memory_ends) {
     cd_config_free(&c);
 }
 
-TESTS(made_set_up, made_set_down, twice_as_slow_is_a_shift, instruction_sets_of_a_machine_are_no_devices, networks_alone_have_a_law_without_facts, nothing_is_learned_of_what_nobody_describes, tasks_count_the_same,
+TESTS(made_set_up, made_set_down, twice_as_slow_is_a_shift, instruction_sets_of_a_machine_are_no_devices, networks_alone_have_a_law_without_facts, a_description_that_says_all_leaves_no_shift, nothing_is_learned_of_what_nobody_describes, tasks_count_the_same,
       the_farthest_tenth_is_outside, memory_ends)

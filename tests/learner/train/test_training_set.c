@@ -66,18 +66,19 @@ TEST(programs_without_facts) {
     cd_config_free(&c);
 }
 
+static const char described[] = "- name: fast\n  kind: cpu\n  clock_mhz: 3000\n  cores: 8\n  cores_used: 1\n  lanes: 32\n  simd_bits: 512\n  bandwidth_gb_s: 100\n"
+                                "  l1_kb: 32\n  l2_kb: 1024\n  l3_kb: 16384\n- name: slow\n  kind: cpu\n  clock_mhz: 1000\n  cores: 8\n  cores_used: 1\n"
+                                "  lanes: 32\n  simd_bits: 512\n  bandwidth_gb_s: 50\n  l1_kb: 32\n  l2_kb: 1024\n  l3_kb: 16384\n";
+
 /* The same of described devices: some programs have none. */
 TEST(some_without_facts) {
-    static const char text[] = "- name: fast\n  kind: cpu\n  clock_mhz: 3000\n  cores: 8\n  cores_used: 1\n  lanes: 32\n  simd_bits: 512\n  bandwidth_gb_s: 100\n"
-                               "  l1_kb: 32\n  l2_kb: 1024\n  l3_kb: 16384\n- name: slow\n  kind: cpu\n  clock_mhz: 1000\n  cores: 8\n  cores_used: 1\n"
-                               "  lanes: 32\n  simd_bits: 512\n  bandwidth_gb_s: 50\n  l1_kb: 32\n  l2_kb: 1024\n  l3_kb: 16384\n";
     cdmpp_err err = {0};
     cd_config c;
     cd_training_set t;
     cd_dataset *d = NULL;
     const char *path = h5;
     char devices[400];
-    snprintf(devices, sizeof devices, "device.file=%s", tmp_put(&dir, "two.yaml", text, sizeof text - 1));
+    snprintf(devices, sizeof devices, "device.file=%s", tmp_put(&dir, "two.yaml", described, sizeof described - 1));
     configure(&c, "train.facts=columns", devices);
     assert_ok(cd_dataset_load_within(&path, 1, &(cd_dataset_options){.facts = true}, &d, &err));
     for (size_t i = 0; i < d->n; i++) {
@@ -110,6 +111,114 @@ TEST(some_without_facts) {
     assert_status(cd_training_set_make(&t, &c, without, NULL, &err), CDMPP_EMODEL);
     cd_training_set_free(&t);
     cd_dataset_free(without);
+    cd_dataset_free(d);
+    cd_config_free(&c);
+}
+
+static cd_dataset *with_facts(void) {
+    cdmpp_err err = {0};
+    const char *path = h5;
+    cd_dataset *d;
+    assert_ok(cd_dataset_load_within(&path, 1, &(cd_dataset_options){.facts = true}, &d, &err));
+    memset(d->facts_state, CD_FACTS_THERE, d->n);
+    for (size_t i = 0; i < d->n * CD_N_FACTS; i++) d->facts[i] = 1000;
+    return d;
+}
+
+/* What auto becomes: the use, and the reason where it is none. */
+static void becomes(const cd_config *c, const cd_dataset *d, cd_facts_use use, const char *why) {
+    cdmpp_err err = {0};
+    cd_training_set t;
+    assert_ok(cd_training_set_make(&t, c, d, NULL, &err));
+    assert_int_equal(t.c->train_facts, use);
+    assert_true((t.numbers != NULL) == (use == CD_FACTS_USE_PRIOR) && (t.analytic != NULL) == (use == CD_FACTS_USE_PRIOR));
+    assert_true(cd_facts_input_has(&t.view, 5) == (use == CD_FACTS_USE_PRIOR));
+    if (!why) assert_null(t.no_facts.p);
+    else {
+        assert_non_null(t.no_facts.p);
+        assert_non_null(strstr(t.no_facts.p, "train.facts: auto takes none"));
+        assert_non_null(strstr(t.no_facts.p, why));
+    }
+    cd_training_set_free(&t);
+}
+
+static void devices_of(cd_config *c, const char *name, const char *text) {
+    cdmpp_err err = {0};
+    char set[400];
+    snprintf(set, sizeof set, "device.file=%s", tmp_put(&dir, name, text, strlen(text)));
+    assert_ok(cd_config_set(c, set, &err));
+}
+
+/* Prior where it can be; else none, with the first thing that prior would refuse. */
+TEST(auto_takes_facts_where_it_can) {
+    static const char half[] = "- {name: fast, kind: cpu, clock_mhz: 3000, l1_kb: 32, l3_kb: 16384, bandwidth_gb_s: 9}\n- {name: slow, kind: cpu}\n";
+    cdmpp_err err = {0};
+    cd_config c;
+    cd_training_set t;
+    cd_dataset *d = with_facts();
+    configure(&c, "train.facts=auto", "model.folds=1");
+    devices_of(&c, "two.yaml", described);
+    becomes(&c, d, CD_FACTS_USE_PRIOR, NULL);
+    devices_of(&c, "one.yaml", "- {name: slow, kind: cpu}\n");
+    becomes(&c, d, CD_FACTS_USE_NONE, "device fast is not described in ");
+    devices_of(&c, "other.yaml", "- {name: third, kind: cpu}\n");
+    becomes(&c, d, CD_FACTS_USE_NONE, "devices fast, slow are not described in ");
+    becomes(&c, d, CD_FACTS_USE_NONE, "cdmpp-profile --describe-device --measure");
+    devices_of(&c, "half.yaml", half);
+    becomes(&c, d, CD_FACTS_USE_NONE, "does not say l2_kb");
+    devices_of(&c, "gpus.yaml", "- {name: fast, kind: gpu}\n- {name: slow, kind: gpu}\n");
+    becomes(&c, d, CD_FACTS_USE_NONE, "say nothing about a gpu");
+    devices_of(&c, "two.yaml", described);
+    d->facts_state[3] = CD_FACTS_THERE_GPU;
+    becomes(&c, d, CD_FACTS_USE_NONE, "programs of CPUs and of GPUs");
+    d->facts_state[3] = d->facts_state[9] = CD_FACTS_UNSUPPORTED;
+    becomes(&c, d, CD_FACTS_USE_NONE, "2 of 1200 programs have no facts");
+    becomes(&c, d, CD_FACTS_USE_NONE, "filter.facts: true");
+    assert_ok(cd_config_set(&c, "filter.facts=true", &err));
+    becomes(&c, d, CD_FACTS_USE_PRIOR, NULL);
+    assert_ok(cd_config_set(&c, "train.objective=rank", &err));
+    becomes(&c, d, CD_FACTS_USE_NONE, "train.objective: log_latency");
+    assert_ok(cd_config_set(&c, "model.members=[sums]", &err)); /* nothing reads facts: that is no news */
+    becomes(&c, d, CD_FACTS_USE_NONE, NULL);
+    cd_dataset_free(d);
+    cd_config_free(&c);
+    configure(&c, "train.facts=auto", "model.folds=1");
+    assert_ok(cd_config_set(&c, "device.file=/no/such/file.yaml", &err)); /* somebody asked for it */
+    assert_status(cd_training_set_make(&t, &c, NULL, NULL, &err), CDMPP_EIO);
+    cd_training_set_free(&t);
+    cd_config_free(&c);
+}
+
+/* Files of an earlier version, and data that were loaded without: none, unless the filter asks for facts. */
+TEST(auto_of_data_without_facts) {
+    const char *path = h5;
+    cdmpp_err err = {0};
+    cd_config c;
+    cd_training_set t;
+    cd_dataset *d;
+    configure(&c, "train.facts=auto", "model.folds=1");
+    assert_ok(cd_dataset_load(&path, 1, &d, &err));
+    becomes(&c, d, CD_FACTS_USE_NONE, "a file of the data set has no facts");
+    assert_ok(cd_config_set(&c, "filter.facts=true", &err));
+    assert_status(cd_training_set_make(&t, &c, d, NULL, &err), CDMPP_EMODEL);
+    cd_training_set_free(&t);
+    cd_dataset_free(d);
+    cd_config_free(&c);
+}
+
+TEST(memory_ends_while_auto_is_decided) {
+    cd_config c;
+    cd_dataset *d = with_facts();
+    configure(&c, "train.facts=auto", "model.folds=1");
+    for (int k = 0; k < 2; k++) {
+        devices_of(&c, "some.yaml", k ? described : "- {name: third, kind: cpu}\n");
+        FAULT_SWEEP(f, 5) {
+            cd_training_set t;
+            f.st = cd_training_set_make(&t, &c, d, NULL, &f.err);
+            if (!f.st) assert_int_equal(t.c->train_facts, k ? CD_FACTS_USE_PRIOR : CD_FACTS_USE_NONE);
+            cd_training_set_free(&t);
+        }
+    }
     cd_dataset_free(d);
     cd_config_free(&c);
 }
@@ -199,4 +308,4 @@ TEST(devices_of_chosen_programs) {
     }
 }
 
-TESTS(made_set_up, made_set_down, folds_of_tasks, programs_without_facts, some_without_facts, folds_of_networks, devices_of_chosen_programs)
+TESTS(made_set_up, made_set_down, folds_of_tasks, programs_without_facts, some_without_facts, auto_takes_facts_where_it_can, auto_of_data_without_facts, memory_ends_while_auto_is_decided, folds_of_networks, devices_of_chosen_programs)

@@ -278,5 +278,22 @@ TEST(usual_targets) {
     cd_arena_free(&a);
 }
 
+/* A target that was given for its cores alone keeps the vectors of the device; one that names its own keeps these. */
+TEST(vectors_of_given_targets) {
+    cd_arena a = {0};
+    const cd_device narrow = {.simd_bits = 128}, avx2 = {.simd_bits = 256}, avx512 = {.simd_bits = 512}, gpu = {.kind = CD_DEVICE_GPU, .simd_bits = 512};
+    const struct { const char *given; const cd_device *d; const char *target; } t[] = {
+        {"llvm -num-cores=7 -model=x", &avx512, "llvm -num-cores=7 -model=x -mcpu=skylake-avx512"},
+        {"llvm", &avx2, "llvm -mcpu=core-avx2"},
+        {"llvm -mcpu=znver4", &avx2, "llvm -mcpu=znver4"},
+        {"llvm -mattr=+avx2", &avx512, "llvm -mattr=+avx2"},
+        {"llvm -num-cores=7", &narrow, "llvm -num-cores=7"},
+        {"llvm -num-cores=7", NULL, "llvm -num-cores=7"},
+        {"llvm", &gpu, "llvm"},
+        {"cuda -model=x", &avx512, "cuda -model=x"}};
+    for (size_t k = 0; k < sizeof t / sizeof *t; k++) assert_string_equal(cd_usual_target_vectors(&a, t[k].given, t[k].d), t[k].target);
+    cd_arena_free(&a);
+}
+
 TESTS(set_up, tear_down, a_file_is_a_model_by_its_first_bytes, the_first_that_knows_a_device_answers, models_come_from_lists_and_folders, devices_that_can_be_asked_about, files_that_are_damaged_are_named, who_stands_in, near_names,
-      ratios_of_rooflines, how_many_times_off, vectors_of_a_model, usual_targets)
+      ratios_of_rooflines, how_many_times_off, vectors_of_a_model, usual_targets, vectors_of_given_targets)

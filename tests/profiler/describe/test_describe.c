@@ -351,5 +351,34 @@ TEST(devices_by_name) {
     cd_buf_free(&b);
 }
 
+/* A file with the description has the device of the records that are measured here without one. */
+TEST(test_name_of_records) {
+    cd_describe_name n;
+    cd_buf b = {0};
+    char want[128];
+    assert_ok(cd_describe_name_cpu("", NULL, &n, &err));
+    assert_ok(cd_describe("cpu", false, NULL, &b, &err));
+    snprintf(want, sizeof want, "- name: \"%.63s\"\n", n.name);
+    assert_non_null(strstr(b.p, want));
+    cd_buf_free(&b);
+}
+
+/* What code with shorter vectors can: lanes are measured with them, or unknown; what is as short as that stays. */
+TEST(test_narrow) {
+    cd_describe_entry e;
+    cd_describe_entry_init(&e, CD_DEVICE_CPU);
+    cd_describe_entry_set(&e, CD_DESCRIBE_KEY_simd_bits, 512, NULL);
+    cd_describe_narrow(&e, 32); /* nothing was measured: nothing is */
+    assert_true(e.device.simd_bits == 256 && e.device.lanes < 0 && e.device.fp32_gflops < 0);
+    cd_describe_entry_set(&e, CD_DESCRIBE_KEY_lanes, 64, NULL);
+    cd_describe_entry_set(&e, CD_DESCRIBE_KEY_l1_kb, 48, NULL);
+    cd_describe_narrow(&e, 64);
+    cd_describe_narrow(&e, 32);
+    assert_true(e.device.simd_bits == 256 && e.device.lanes == 64);
+    cd_describe_narrow(&e, 16);
+    assert_true(e.device.simd_bits == 128 && e.device.l1_kb == 48);
+    assert_true(e.device.lanes < 64); /* no processor does so many with such vectors */
+}
+
 TESTS(NULL, NULL, a_xeon, an_epyc_of_parts, an_arm_board, clocks_of_the_kernel, units_by_flags, numbers_as_text, a_whole_entry, an_exported_topology, this_machine, cores_of_a_type, a_core, the_memory, a_v100,
-      nothing_told, an_opencl_gpu, devices_by_name)
+      nothing_told, an_opencl_gpu, devices_by_name, test_name_of_records, test_narrow)

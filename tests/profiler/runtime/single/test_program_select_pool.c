@@ -25,7 +25,7 @@ static int up(void **state) {
     made = (gm){0};
     assert_ok(cd_measure_open(&o, &measure, &err));
     assert_ok(cd_graph_new("small", &made.g, &err));
-    uint32_t x = gm_add(&made, "Conv", "pads=1,1,1,1", gm_x(&made, 1, 16, 20, 20), gm_w(&made, 32, 16, 3, 3));
+    uint32_t x = gm_add(&made, "Conv", "pads=1,1,1,1", gm_x(&made, 1, 16, 20, 20), gm_w(&made, 24, 16, 3, 3));
     x = gm_add(&made, "MaxPool", "kernel_shape=2,2 strides=2,2", x);
     assert_int_equal(made.st, CDMPP_OK);
     assert_ok(cd_graph_result(made.g, x, &made.err));
@@ -50,8 +50,8 @@ static cd_program_select_options options(uint32_t trials, uint32_t pool) {
     return (cd_program_select_options){.trials = trials, .pool = pool, .device = pool ? &device : NULL, .seed = 5, .target = "llvm", .hardware = hw, .threads = 1, .measure = measure};
 }
 
-/* Least analytic times of `n` schedules of each task, by drawing and lowering them here. */
-static void by_hand(uint32_t n, double *least) {
+/* Least analytic times of `n` schedules of each task for vectors of so many bytes, and which record has it: by drawing and lowering them here. */
+static void by_hand(uint32_t n, uint32_t vector_bytes, double *least, cd_record_id *which) {
     const cd_random_schedules_options o = {.trials = n, .seed = 5, .target = "llvm", .hardware = hw};
     cd_random_schedules *d;
     cd_program *p;
@@ -61,7 +61,7 @@ static void by_hand(uint32_t n, double *least) {
     assert_ok(cd_random_schedules_new(w->tasks, &o, &d, &err));
     assert_ok(cd_program_new(&p, &err));
     assert_ok(cd_facts_new(&f, &err));
-    for (uint32_t k = 0; k < w->n_task; k++) least[k] = (double)NAN;
+    for (uint32_t k = 0; k < w->n_task; k++) least[k] = (double)INFINITY;
     for (;; cd_buf_clear(&line)) {
         float fact[CD_N_FACTS];
         cd_analytic_time t;
@@ -73,11 +73,14 @@ static void by_hand(uint32_t n, double *least) {
         const cd_task *task = cd_task_registry_find(w->tasks, r.workload_key);
         assert_ok(cd_program_lower(p, task, &r, &err));
         assert_ok(cd_program_nest(p, &nest, &err));
-        nest.vector_bytes = 32;
+        nest.vector_bytes = vector_bytes;
         assert_ok(cd_facts_cpu(f, &nest, fact, &err));
         assert_ok(cd_analytic_seconds(fact, &device, &t, &err));
-        for (uint32_t k = 0; k < w->n_task; k++)
-            if (cd_task_registry_at(w->tasks, w->task[k].task) == task) least[k] = fmin(least[k], t.ecm_s);
+        for (uint32_t k = 0; k < w->n_task; k++) {
+            if (cd_task_registry_at(w->tasks, w->task[k].task) != task || t.ecm_s >= least[k]) continue;
+            least[k] = t.ecm_s;
+            if (which) assert_ok(cd_record_id_of(&r, &which[k], &err));
+        }
     }
     cd_facts_free(f);
     cd_program_free(p);
@@ -89,10 +92,11 @@ static void by_hand(uint32_t n, double *least) {
 /* The estimate is the least of all; without a pool, or where a device says too little, there is none. */
 TEST(test_estimate) {
     double got[8], want[8];
+    const uint32_t here = cd_isa_vector_bytes(NULL, "llvm");
     assert_true(w->n_task >= 2 && w->n_task <= 8);
     for (uint32_t n = 2; n <= 64; n *= 32) {
         const cd_program_select_options o = options(1, n);
-        by_hand(n, want);
+        by_hand(n, here, want, NULL);
         assert_ok(cd_program_select_estimate(w, &o, got, &err));
         for (uint32_t k = 0; k < w->n_task; k++) assert_true(got[k] == want[k] && got[k] > 0);
     }
@@ -112,7 +116,7 @@ TEST(test_run) {
     const cd_program_select_options o = options(2, 64);
     cd_program_select *s;
     double want[8];
-    by_hand(64, want);
+    by_hand(64, cd_isa_vector_bytes(NULL, "llvm"), want, NULL);
     assert_ok(cd_program_select_run(w, &o, &s, &err));
     for (uint32_t k = 0; k < s->n; k++) {
         assert_int_equal(s->task[k].status, CDMPP_OK);
@@ -120,6 +124,33 @@ TEST(test_run) {
         assert_true(s->task[k].analytic_s == want[k]);
     }
     cd_program_select_free(s);
+}
+
+/* Code for narrow vectors has another best schedule than code for wide ones: that one is tried, whatever vectors the described processor has. */
+TEST(test_vectors) {
+    const cd_measure_options o = {.threads = 1, .jobs = 1, .cache = "", .isa = "sse2", .timing = {.budget_s = 0.01}};
+    cd_program_select_options narrow = options(1, 64);
+    cd_record_id best[2][8];
+    double least[2][8];
+    cd_program_select *s;
+    uint32_t other = 0;
+    if (cd_isa_here() == CD_ISA_AARCH64) skip();
+    device.simd_bits = 512;
+    by_hand(64, 16, least[0], best[0]);
+    by_hand(64, 64, least[1], best[1]);
+    assert_ok(cd_measure_open(&o, &narrow.measure, &err));
+    assert_ok(cd_program_select_run(w, &narrow, &s, &err));
+    for (uint32_t k = 0; k < s->n; k++) {
+        assert_int_equal(s->task[k].status, CDMPP_OK);
+        assert_true(s->task[k].analytic_s == least[0][k]);
+        assert_true(s->task[k].job.id.a == best[0][k].a && s->task[k].job.id.b == best[0][k].b);
+        assert_true(!strstr(s->task[k].job.code.text.p, "f32x8") && !strstr(s->task[k].job.code.text.p, "f32x16"));
+        other += best[0][k].a != best[1][k].a;
+    }
+    assert_true(other > 0);
+    cd_program_select_free(s);
+    cd_measure_close(narrow.measure);
+    device.simd_bits = 256;
 }
 
 TEST(test_stop) {
@@ -139,4 +170,4 @@ TEST(test_faults) {
     }
 }
 
-TESTS(up, down, test_faults, test_estimate, test_run, test_stop)
+TESTS(up, down, test_faults, test_estimate, test_run, test_vectors, test_stop)
