@@ -271,7 +271,7 @@ cdmpp_status cd_extract_run(const cd_extract *x, cd_extract_stats *stats, cdmpp_
     CD_TRY(cd_inputs_list(x, &r.in, err));
     const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     const int jobs = x->jobs > 0 ? x->jobs : cpus > 0 ? (int)cpus : 1;
-    cdmpp_status st = cd_pipe_open(&r.pipe, jobs, &x->engine, x->steps, err);
+    cdmpp_status st = cd_pipe_open(&r.pipe, jobs, &x->engine, (cd_convert_extra){x->steps, x->ids, x->device}, err);
     if (st == CDMPP_OK) {
         st = run_all(&r, err);
         cd_pipe_close(&r.pipe);
