@@ -173,6 +173,7 @@ static cdmpp_status convert(cd_convert_state *c, cd_arena *a, const char *line, 
                                         r.workload_key.n > 150 ? 150 : (int)r.workload_key.n, r.workload_key.p);
         return cd_err_key(err, st, "i[0][0]");
     }
+    if (c->engine->choose) CD_TRY(cd_err_key(err, c->engine->choose(c->program, &r, &task, err), "i[0][0]"));
     const cdmpp_status built = c->engine->build(c->program, task, &r, &rows, err);
     if (built == CDMPP_EREJECTED) zero_row(&rows);
     else CD_TRY(built);

@@ -163,6 +163,8 @@ typedef struct cd_feature_engine {
     void (*close)(CD_TAKE void *program);
     /* Facts (CD_N_FACTS) of the program of the last build; EUNSUPPORTED: it has none. NULL: none has. */
     cdmpp_status (*facts)(void *program, cd_facts_set set, float *out, cdmpp_err *err);
+    /* Which of several definitions of a key the record is of (cd_program_choose). NULL: the first. */
+    cdmpp_status (*choose)(void *program, const cd_record *r, const cd_task **task, cdmpp_err *err);
 } cd_feature_engine;
 /* TVM's lowering and feature extraction, for the tasks of that registry. */
 cd_feature_engine cd_feature_engine_default(CD_KEEP const cd_task_registry *tasks);
