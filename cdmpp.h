@@ -113,7 +113,7 @@ CDMPP_API cdmpp_status cdmpp_tasks_add(cdmpp_tasks *t, const char *name, const v
 CDMPP_API size_t cdmpp_tasks_count(const cdmpp_tasks *t);
 /* i < count. */
 CDMPP_API const char *cdmpp_tasks_key(const cdmpp_tasks *t, size_t i);
-/* Definitions and networks that are not used, because an earlier one of the same key or name differs: number i, with its file and its
+/* Definitions and networks that differ from an earlier one of the same key or name, which goes first: number i, with its file and its
  * key or name, for cdmpp_err_format; NULL: no such i. Valid until the next cdmpp_tasks_load or cdmpp_tasks_add. */
 CDMPP_API const cdmpp_err *cdmpp_tasks_warning(const cdmpp_tasks *t, size_t i);
 CDMPP_API void cdmpp_tasks_free(cdmpp_tasks *t); /* NULL is fine; after its contexts and tasks */

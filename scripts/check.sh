@@ -82,7 +82,7 @@ for stage; do
         # shellcheck disable=SC2086
         step "build $MODE tests" mk $tests && for t in $tests; do unit "$t"; done
         ;;
-    tvm) for s in cpu gpu; do step "$s set" scripts/compare_tvm.sh $s && tail -n 1 "$log"; done ;;
+    tvm) for s in cpu gpu bench; do step "$s set" scripts/compare_tvm.sh $s && tail -n 1 "$log"; done ;;
     corpora) step "build $MODE fuzz" mk replayers &&
         for t in $(names FUZZ); do told "fuzz/$t corpus" "$B/fuzz/$t" "tests/fuzz/seeds/$t"; done ;;
     report) # a browser is no package that building needs

@@ -4,10 +4,10 @@
 
 #include <string.h>
 
-cdmpp_status cd_convert_open(cd_convert_state *c, const cd_feature_engine *e, bool steps, cdmpp_err *err) {
+cdmpp_status cd_convert_open(cd_convert_state *c, const cd_feature_engine *e, cd_convert_extra extra, cdmpp_err *err) {
     memset(c, 0, sizeof *c);
     c->engine = e;
-    c->steps = steps;
+    c->extra = extra;
     return e->open(e->ctx, &c->program, err);
 }
 
@@ -110,6 +110,14 @@ static cdmpp_status set_kind(cd_convert_state *c, cd_arena *a, const cd_task *t,
     return CDMPP_OK;
 }
 
+static cdmpp_status set_id(cd_arena *a, const cd_record *r, cd_item *it, cdmpp_err *err) {
+    uint64_t *id = CD_NEWN(a, uint64_t, 2);
+    if (!id) return CD_FAIL(err, ENOMEM, "identity of a program");
+    cd_program_id_of(r, it->text[CD_LAYOUT_DICT_DEVICE], id);
+    it->id = id;
+    return CDMPP_OK;
+}
+
 static cdmpp_status set_steps(cd_arena *a, const cd_record *r, cd_item *it, cdmpp_err *err) {
     int32_t *code;
     CD_TRY(cd_step_codes(a, r, &code, &it->n_step, err));
@@ -129,13 +137,18 @@ static cdmpp_status set_facts(const cd_convert_state *c, cd_arena *a, cd_item *i
     return st == CDMPP_EUNSUPPORTED ? CDMPP_OK : st;
 }
 
-static bool set_keys(cd_arena *a, const cd_task *t, const cd_record *r, const char *source, cd_item *it) {
+static cd_str device_of(const cd_convert_state *c, cd_str target, const char *source) {
+    if (!c->extra.device || !cd_str_is(cd_device_name_of(target, ""), "unknown")) return cd_device_name_of(target, source);
+    return (cd_str){c->extra.device, strlen(c->extra.device)};
+}
+
+static bool set_keys(const cd_convert_state *c, cd_arena *a, const cd_task *t, const cd_record *r, const char *source, cd_item *it) {
     char *target = cd_str_dup(a, r->target);
     if (!target) return false;
     const cd_str s = {target, strlen(target)}; /* an escaped NUL ends it */
     it->text[CD_LAYOUT_DICT_TASK] = (cd_str){t->workload_key, strlen(t->workload_key)};
     it->text[CD_LAYOUT_DICT_TARGET] = s;
-    it->text[CD_LAYOUT_DICT_DEVICE] = cd_device_name_of(s, source);
+    it->text[CD_LAYOUT_DICT_DEVICE] = device_of(c, s, source);
     it->text[CD_LAYOUT_DICT_SOURCE] = (cd_str){source, strlen(source)};
     it->is_gpu = cd_target_is_gpu(s);
     it->flop = cd_task_flop(t);
@@ -160,17 +173,19 @@ static cdmpp_status convert(cd_convert_state *c, cd_arena *a, const char *line, 
                                         r.workload_key.n > 150 ? 150 : (int)r.workload_key.n, r.workload_key.p);
         return cd_err_key(err, st, "i[0][0]");
     }
+    if (c->engine->choose) CD_TRY(cd_err_key(err, c->engine->choose(c->program, &r, &task, err), "i[0][0]"));
     const cdmpp_status built = c->engine->build(c->program, task, &r, &rows, err);
     if (built == CDMPP_EREJECTED) zero_row(&rows);
     else CD_TRY(built);
     cd_item *it = CD_NEW(a, cd_item);
     double *cost = cd_arena_alloc(&c->scratch, r.n_cost ? r.n_cost : 1, sizeof *cost);
-    if (!it || !cost || !copy_rows(a, &rows, it) || !set_keys(a, task, &r, source, it))
+    if (!it || !cost || !copy_rows(a, &rows, it) || !set_keys(c, a, task, &r, source, it))
         return CD_FAIL(err, ENOMEM, "program of %u rows", rows.n_row);
     CD_TRY(set_kind(c, a, task, &r, it, err));
     if (built) it->facts_state = CD_FACTS_ABSENT;
     else CD_TRY(set_facts(c, a, it, err));
-    if (c->steps) CD_TRY(set_steps(a, &r, it, err));
+    if (c->extra.steps) CD_TRY(set_steps(a, &r, it, err));
+    if (c->extra.ids) CD_TRY(set_id(a, &r, it, err));
     memcpy(cost, r.cost_s, r.n_cost * sizeof *cost);
     const cd_label label = cd_label_of(cost, r.n_cost, built ? CD_LABEL_REJECTED : r.error_no);
     set_label(it, &label);

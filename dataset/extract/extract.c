@@ -40,11 +40,12 @@ static void put_clean(cd_buf *b, const char *s) {
     for (; *s; s++) cd_buf_put(b, (unsigned char)*s < ' ' ? " " : s, 1);
 }
 
-/* A line that cannot be used: file, line, reason, as tab-separated text. */
-static cdmpp_status write_skip(run *r, const cd_convert_result *o, cdmpp_err *err) {
+/* A line that cannot be used: file, line, reason, as tab-separated text. The error itself keeps only the tail of a long path. */
+static cdmpp_status write_skip(run *r, const char *source, const cd_pipe_line *l, cdmpp_err *err) {
+    const cd_convert_result *o = &l->out;
     cd_buf b = {0};
-    put_clean(&b, o->err->path);
-    cd_buf_putf(&b, "\t%ld\t%s\t", o->err->line, cdmpp_status_name(o->st));
+    put_clean(&b, source);
+    cd_buf_putf(&b, "\t%ld\t%s\t", l->number, cdmpp_status_name(o->st));
     if (o->err->key[0]) put_clean(&b, o->err->key), cd_buf_puts(&b, ": ");
     put_clean(&b, o->err->msg);
     cd_buf_puts(&b, "\n");
@@ -67,7 +68,7 @@ static cdmpp_status write_program(run *r, const cd_item *it, cdmpp_err *err) {
     return cd_writer_add(r->w, it, err);
 }
 
-static cdmpp_status write_line(run *r, const cd_pipe_line *l, cdmpp_err *err) {
+static cdmpp_status write_line(run *r, const char *source, const cd_pipe_line *l, cdmpp_err *err) {
     const cd_convert_result *o = &l->out;
     r->at.line = l->number;
     r->at.records++;
@@ -77,7 +78,7 @@ static cdmpp_status write_line(run *r, const cd_pipe_line *l, cdmpp_err *err) {
         *err = *o->err;
         return o->st;
     }
-    CD_TRY(write_skip(r, o, err));
+    CD_TRY(write_skip(r, source, l, err));
     return o->item ? write_program(r, o->item, err) : CDMPP_OK;
 }
 
@@ -92,7 +93,7 @@ static void end_file(place *at) {
 }
 
 static cdmpp_status write_batch(run *r, const cd_pipe_batch *b, cdmpp_err *err) {
-    for (size_t i = 0; i < b->n_line; i++) CD_TRY(write_line(r, &b->line[i], err));
+    for (size_t i = 0; i < b->n_line; i++) CD_TRY(write_line(r, b->source, &b->line[i], err));
     r->at.file_crc = (uint32_t)crc32_combine(r->at.file_crc, b->crc, (z_off_t)b->text.n);
     r->at.file_bytes += b->text.n;
     if (b->file_ends) end_file(&r->at);
@@ -270,7 +271,7 @@ cdmpp_status cd_extract_run(const cd_extract *x, cd_extract_stats *stats, cdmpp_
     CD_TRY(cd_inputs_list(x, &r.in, err));
     const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     const int jobs = x->jobs > 0 ? x->jobs : cpus > 0 ? (int)cpus : 1;
-    cdmpp_status st = cd_pipe_open(&r.pipe, jobs, &x->engine, x->steps, err);
+    cdmpp_status st = cd_pipe_open(&r.pipe, jobs, &x->engine, (cd_convert_extra){x->steps, x->ids, x->device}, err);
     if (st == CDMPP_OK) {
         st = run_all(&r, err);
         cd_pipe_close(&r.pipe);

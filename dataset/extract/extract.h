@@ -111,6 +111,7 @@ typedef struct cd_item {
     const uint8_t *path_kind;
     const int32_t *step;               /* (n_step) steps as numbers; NULL: the file keeps none, of any program */
     uint32_t n_step;
+    const uint64_t *id;                /* (2) identity of the program; NULL: the file keeps none, of any program */
     const float *facts;                /* (CD_N_FACTS); NULL: none, and facts_state says why */
     uint8_t facts_state;               /* cd_facts_state; one that says facts are there without them stands for CD_FACTS_ABSENT */
     double latency_s, latency_mean_s, latency_std_s, latency_min_s, flop;
@@ -162,6 +163,8 @@ typedef struct cd_feature_engine {
     void (*close)(CD_TAKE void *program);
     /* Facts (CD_N_FACTS) of the program of the last build; EUNSUPPORTED: it has none. NULL: none has. */
     cdmpp_status (*facts)(void *program, cd_facts_set set, float *out, cdmpp_err *err);
+    /* Which of several definitions of a key the record is of (cd_program_choose). NULL: the first. */
+    cdmpp_status (*choose)(void *program, const cd_record *r, const cd_task **task, cdmpp_err *err);
 } cd_feature_engine;
 /* TVM's lowering and feature extraction, for the tasks of that registry. */
 cd_feature_engine cd_feature_engine_default(CD_KEEP const cd_task_registry *tasks);
@@ -187,6 +190,8 @@ typedef struct cd_extract {
     unsigned shard, n_shard;         /* 1/4; 0/0: everything */
     bool strict, restart;
     bool steps;                      /* keep the steps of the schedules, for estimators that read them */
+    bool ids;                        /* keep an identity of each program, by which copies are found */
+    const char *device;              /* of records whose target names none; NULL: the folder of their log */
     double checkpoint_s;             /* 0: 5 s; < 0: never */
     const char *command_line;        /* for the file's attribute */
     const volatile sig_atomic_t *stop; /* set, maybe by a signal: end, resumable; NULL: never */
@@ -207,6 +212,42 @@ cdmpp_status cd_extract_logs(const cd_extract *x, cd_extract_stats *stats, cdmpp
  * one run. Errors: EIO, ESCHEMA (also where some files have steps and others do not), ENOMEM. */
 cdmpp_status cd_merge(const char *out, const char *const *in, size_t n, const char *command_line,
                       cd_extract_stats *stats, cdmpp_err *err);
+
+/* copies -- programs that were measured several times become one program with one label.
+ *
+ *   inputs: identity, latency, run ──> groups of one identity ──> runs that are slow as a whole, left out
+ *                                                             ──> median of the copies' medians, their range
+ *   inputs again, block by block   ──> the first copy of each program, with the label of all
+ *
+ * A run is the folder of a log. About 75 bytes of memory a record; rows are never held. */
+
+/* 128 bits that two records have in common when they are one program of one device: of the workload key, the target, the device, hardware
+ * numbers, the layout option and the steps. The extent that an SP step notes is no part: nothing depends on it. */
+void cd_program_id_of(const cd_record *r, cd_str device, uint64_t out[2]);
+
+/* One program as one run measured it. */
+typedef struct cd_run_point {
+    uint32_t program, run;
+    double log_s;
+} cd_run_point;
+typedef struct cd_run_scale {
+    double factor;     /* time of the run over that of the others, both of the same programs; 1 where not judged */
+    uint64_t n_shared; /* programs that another run measured, too */
+} cd_run_scale;
+enum { CD_RUN_LEAST_SHARED = 20 }; /* a run with fewer is not judged: a median of few programs is chance */
+/* Factors of n_run runs from points sorted by program; at least two runs have each program, each once. Runs that shared programs join are compared with their middle one (of an even number
+ * the faster middle one). Errors: ENOMEM. */
+cdmpp_status cd_copies_scale(const cd_run_point *p, size_t n, size_t n_run, cd_run_scale *out, cdmpp_err *err);
+
+typedef struct cd_copies_stats {
+    uint64_t programs, several, records_of_several; /* distinct programs; those measured more than once, and their records */
+    uint64_t slow_runs, left_out;                   /* runs left out, and their records */
+    double spread_median, spread_p90;               /* largest over smallest copy, of those measured more than once */
+} cd_copies_stats;
+/* The inputs as one data set with each program once. A run that is more than `slow` times slower than the others is left out, with a warning;
+ * slow == 0: none is. Errors: those of cd_merge; ENODATA: an input has no identities, or is merged already. */
+cdmpp_status cd_merge_copies(const char *out, const char *const *in, size_t n, double slow, const char *command_line, cd_log *log,
+                             cd_extract_stats *stats, cd_copies_stats *copies, cdmpp_err *err);
 
 /* Append the line at "FILE:LINE" ("FILE": its first line) to `text` and FILE, NUL-terminated, to `path`,
  * which is empty. Errors: those of reading; EUSAGE: no such line. */
@@ -259,10 +300,16 @@ typedef struct cd_convert_result {
     cdmpp_err *err;    /* when not OK */
 } cd_convert_result;
 
+/* What a file has only where it was asked for: steps of the schedules, identities of the programs. */
+typedef struct cd_convert_extra {
+    bool steps, ids;
+    const char *device; /* of records whose target names none; NULL: the folder of their log */
+} cd_convert_extra;
+
 /* What a worker keeps from line to line. */
 typedef struct cd_convert_state {
     const cd_feature_engine *engine;
-    bool steps;        /* keep the steps of the schedules */
+    cd_convert_extra extra;
     void *program;
     cd_arena scratch;  /* one record */
     cd_arena kinds;    /* signature of the last task and target */
@@ -273,7 +320,7 @@ typedef struct cd_convert_state {
 } cd_convert_state;
 
 /* Opens, closes the engine of one worker. Errors: those of the engine. */
-cdmpp_status cd_convert_open(cd_convert_state *c, CD_KEEP const cd_feature_engine *e, bool steps, cdmpp_err *err);
+cdmpp_status cd_convert_open(cd_convert_state *c, CD_KEEP const cd_feature_engine *e, cd_convert_extra extra, cdmpp_err *err);
 void cd_convert_close(cd_convert_state *c);
 
 /* The result lives in `a`, but for `source`, which is borrowed, and texts of the

@@ -56,7 +56,7 @@ typedef struct cd_pipe {
 } cd_pipe;
 
 /* n workers, each with its own program. Errors: ENOMEM, EBACKEND, what `open` gives. */
-cdmpp_status cd_pipe_open(cd_pipe *p, int n, CD_KEEP const cd_feature_engine *e, bool steps, cdmpp_err *err);
+cdmpp_status cd_pipe_open(cd_pipe *p, int n, CD_KEEP const cd_feature_engine *e, cd_convert_extra extra, cdmpp_err *err);
 void cd_pipe_close(cd_pipe *p);
 
 /* Reader: the next slot, empty, or NULL when the run was aborted; then hand it on. */

@@ -76,6 +76,8 @@ static void put_command(cd_buf *b, const cd_extract *x) {
     cd_buf_puts(b, "cdmpp-extract");
     for (size_t i = 0; i < x->n_task_file; i++) cd_buf_putf(b, " --tasks '%s'", x->task_file[i]);
     if (x->steps) cd_buf_puts(b, " --steps");
+    if (x->ids) cd_buf_puts(b, " --ids");
+    if (x->device) cd_buf_putf(b, " --device '%s'", x->device);
     if (x->n_shard) cd_buf_putf(b, " --shard %u/%u", x->shard, x->n_shard);
     for (size_t i = 0; i < x->n_input; i++) cd_buf_putf(b, " '%s'", x->input[i]);
 }

@@ -32,6 +32,10 @@ static cdmpp_status build(void *p, const cd_task *t, const cd_record *r, cd_rows
     return cd_program_build(((worker *)p)->program, t, r, out, err);
 }
 
+static cdmpp_status choose(void *p, const cd_record *r, const cd_task **task, cdmpp_err *err) {
+    return cd_program_choose(((worker *)p)->program, r, task, err);
+}
+
 static cdmpp_status facts(void *p, cd_facts_set set, float *out, cdmpp_err *err) {
     const worker *w = p;
     cd_nest nest;
@@ -41,7 +45,7 @@ static cdmpp_status facts(void *p, cd_facts_set set, float *out, cdmpp_err *err)
 
 cd_feature_engine cd_feature_engine_default(const cd_task_registry *tasks) {
     union { const cd_task_registry *c; void *p; } ctx = {.c = tasks}; /* only read from */
-    return (cd_feature_engine){ctx.p, find, open_program, build, close_program, facts};
+    return (cd_feature_engine){ctx.p, find, open_program, build, close_program, facts, choose};
 }
 
 static cdmpp_status net_entries(const cd_task_registry *t, cd_net_entry **out, size_t *n, cdmpp_err *err) {

@@ -127,10 +127,11 @@ cdmpp_status cd_inputs_fingerprint(const cd_extract *x, const cd_inputs *in, cha
     cd_sha256 h;
     char text[200], digest[65];
     cd_cols_digest(digest);
-    const int n = snprintf(text, sizeof text, "%s %s %u %u/%u%s\n", CDMPP_VERSION, digest, CD_LAYOUT_SCHEMA_VERSION, x->shard,
-                           x->n_shard, x->steps ? " steps" : "");
+    const int n = snprintf(text, sizeof text, "%s %s %u %u/%u%s%s\n", CDMPP_VERSION, digest, CD_LAYOUT_SCHEMA_VERSION, x->shard,
+                           x->n_shard, x->steps ? " steps" : "", x->ids ? " ids" : "");
     cd_sha256_init(&h);
     cd_sha256_add(&h, text, (size_t)n);
+    if (x->device) cd_sha256_add(&h, x->device, strlen(x->device));
     for (size_t i = 0; i < x->n_task_file; i++) CD_TRY(add_task_files(&h, x->task_file[i], err));
     for (size_t i = 0; i < in->n; i++) CD_TRY(add_file(&h, in->path[i], err));
     cd_sha256_hex(&h, out);

@@ -1,19 +1,23 @@
 /* Joining data set files: every array is copied in blocks; offsets are moved,
- * numbers of dictionaries translated. Nothing is held but names and networks. */
+ * numbers of dictionaries translated. Nothing is held but names and networks. Where copies of programs are merged, the
+ * elements of programs that do not stay are left out of the blocks. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <zlib.h>
 
-#include "dataset/extract/extract.h"
+#include "dataset/extract/copies_internal.h"
 
 #define BLOCK_BYTES ((size_t)4 << 20)
+
+#define UNMET UINT32_MAX
 
 typedef struct input {
     cd_h5 h;
     uint64_t n[CD_LAYOUT_ARRAY_COUNT];
     uint64_t base[CD_LAYOUT_ARRAY_COUNT];   /* elements in the output before this file */
-    uint32_t *map[CD_LAYOUT_DICT_COUNT];    /* number here -> number in the output     */
+    char **text[CD_LAYOUT_DICT_COUNT];
+    uint32_t *map[CD_LAYOUT_DICT_COUNT];    /* number here -> number in the output; UNMET: no program that stays had it so far */
     size_t n_map[CD_LAYOUT_DICT_COUNT];
 } input;
 
@@ -25,7 +29,17 @@ typedef struct merge {
     size_t n_net;
     cd_sha256 source;
     uint64_t n_failed;               /* programs that were not measured */
+    const cd_copies *pick;           /* which programs stay, and their labels; NULL: all */
+    uint64_t first;                  /* programs of the inputs before this one */
 } merge;
+
+/* One array of one file on its way. */
+typedef struct passage {
+    cd_layout_array a;
+    uint64_t at;                     /* of the block */
+    int64_t last, total;             /* offset before the block; of what stays */
+    cd_pick pick;
+} passage;
 
 static cdmpp_status fail(const input *in, const char *object, const char *what, cdmpp_err *err) {
     const cdmpp_status st = CD_FAIL(err, ESCHEMA, "%s", what);
@@ -45,43 +59,116 @@ static cdmpp_status move_offsets(const input *in, cd_layout_array a, int64_t *v,
     return CDMPP_OK;
 }
 
-static cdmpp_status translate(const input *in, cd_layout_array a, uint32_t *v, size_t n, cdmpp_err *err) {
+/* Texts enter the output in the order in which programs have them. */
+static cdmpp_status translate(const merge *m, const input *in, cd_layout_array a, uint32_t *v, size_t n, cdmpp_err *err) {
     const cd_layout_dict d = cd_layout_array_dict(a);
     for (size_t i = 0; i < n; i++) {
         if (v[i] >= in->n_map[d]) return fail(in, cd_layout[a].path, "an index beyond its dictionary", err);
+        const char *text = in->text[d][v[i]];
+        if (in->map[d][v[i]] == UNMET) CD_TRY(cd_writer_intern(m->w, d, (cd_str){text, strlen(text)}, &in->map[d][v[i]], err));
         v[i] = in->map[d][v[i]];
     }
     return CDMPP_OK;
 }
 
-static cdmpp_status push_block(merge *m, const input *in, cd_layout_array a, size_t n, bool first, int64_t *last,
-                               cdmpp_err *err) {
+/* What stays moves to the front of the block. */
+static cdmpp_status squeeze(passage *p, void *block, size_t item, size_t *n, cdmpp_err *err) {
+    size_t out = 0;
+    for (size_t i = 0, m; i < *n; i += m) {
+        bool stays;
+        m = *n - i;
+        CD_TRY(cd_merge_pick_next(&p->pick, &m, &stays, err));
+        if (!stays) continue;
+        memmove((char *)block + out * item, (const char *)block + i * item, m * item);
+        out += m;
+    }
+    *n = out;
+    return CDMPP_OK;
+}
+
+/* Offsets of what stays, without what lies between. The leading 0 leads here, too. */
+static cdmpp_status squeeze_offsets(const input *in, passage *p, int64_t *v, size_t *n, cdmpp_err *err) {
+    const cd_layout_array of = cd_layout_array_of_ptr(p->a);
+    size_t out = 0;
+    for (size_t i = 0; i < *n; i++) {
+        const int64_t end = v[i], before = p->last;
+        bool stays = true;
+        size_t one = 1;
+        if (end < before || end > (int64_t)in->n[of]) return fail(in, cd_layout[p->a].path, "offsets do not rise", err);
+        if (p->at || i) CD_TRY(cd_merge_pick_next(&p->pick, &one, &stays, err));
+        p->last = end;
+        if (!stays) continue;
+        p->total += end - before;
+        v[out++] = (int64_t)in->base[of] + p->total;
+    }
+    *n = out;
+    return CDMPP_OK;
+}
+
+static bool is_label(cd_layout_array a) {
+    return a == CD_LAYOUT_ARRAY_LATENCY || a == CD_LAYOUT_ARRAY_LATENCY_MEAN || a == CD_LAYOUT_ARRAY_LATENCY_STD ||
+           a == CD_LAYOUT_ARRAY_LATENCY_MIN || a == CD_LAYOUT_ARRAY_REPEATS || cd_layout_of_copies(a);
+}
+
+static cdmpp_status pick_block(merge *m, const input *in, passage *p, size_t *n, cdmpp_err *err) {
+    if (is_label(p->a)) cd_copies_patch(m->pick, p->a, m->first + p->at, m->block, *n);
+    if (cd_layout_array_of_ptr(p->a) != CD_LAYOUT_ARRAY_COUNT) return squeeze_offsets(in, p, m->block, n, err);
+    return squeeze(p, m->block, cd_layout_array_bytes(p->a), n, err);
+}
+
+static cdmpp_status push_block(merge *m, const input *in, passage *p, size_t n, cdmpp_err *err) {
+    const cd_layout_array a = p->a;
     const bool ptr = cd_layout_array_of_ptr(a) != CD_LAYOUT_ARRAY_COUNT;
-    if (ptr) CD_TRY(move_offsets(in, a, m->block, n, last, err));
-    if (cd_layout_array_dict(a) != CD_LAYOUT_DICT_COUNT) CD_TRY(translate(in, a, m->block, n, err));
+    if (m->pick) CD_TRY(pick_block(m, in, p, &n, err));
+    else if (ptr) CD_TRY(move_offsets(in, a, m->block, n, &p->last, err));
+    if (cd_layout_array_dict(a) != CD_LAYOUT_DICT_COUNT) CD_TRY(translate(m, in, a, m->block, n, err));
     const uint8_t *error = m->block;
     for (size_t i = 0; a == CD_LAYOUT_ARRAY_ERROR && i < n; i++) m->n_failed += error[i] != 0 && error[i] != CD_LABEL_REJECTED;
-    const size_t skip = ptr && first ? 1 : 0; /* the leading 0 is there already */
+    const size_t skip = ptr && !p->at ? 1 : 0; /* the leading 0 is there already */
     return cd_writer_push(m->w, a, (const char *)m->block + skip * cd_layout_array_bytes(a), n - skip, err);
 }
 
 /* The checksum of the whole array is compared after it was copied in blocks. */
-static cdmpp_status copy_array(merge *m, const input *in, cd_layout_array a, cdmpp_err *err) {
-    const cd_layout_array_info *info = &cd_layout[a];
-    const size_t item = cd_layout_array_bytes(a), most = BLOCK_BYTES / item;
-    int64_t last = 0;
+static cdmpp_status copy_blocks(merge *m, const input *in, passage *p, cdmpp_err *err) {
+    const cd_layout_array_info *info = &cd_layout[p->a];
+    const size_t item = cd_layout_array_bytes(p->a), most = BLOCK_BYTES / item;
     uLong crc = 0;
-    for (uint64_t at = 0; at < in->n[a];) {
-        const size_t n = in->n[a] - at < most ? (size_t)(in->n[a] - at) : most;
-        CD_TRY(cd_h5_read(&in->h, info->path, (cd_h5_shape){info->type, n, info->n_col}, at, m->block, err));
+    for (size_t n; p->at < in->n[p->a]; p->at += n) {
+        n = in->n[p->a] - p->at < most ? (size_t)(in->n[p->a] - p->at) : most;
+        CD_TRY(cd_h5_read(&in->h, info->path, (cd_h5_shape){info->type, n, info->n_col}, p->at, m->block, err));
         crc = crc32_z(crc, m->block, n * item);
-        CD_TRY(push_block(m, in, a, n, at == 0, &last, err));
-        at += n;
+        CD_TRY(push_block(m, in, p, n, err));
     }
-    const cd_layout_array of = cd_layout_array_of_ptr(a);
-    if (of != CD_LAYOUT_ARRAY_COUNT && last != (int64_t)in->n[of])
+    const cd_layout_array of = cd_layout_array_of_ptr(p->a);
+    if (of != CD_LAYOUT_ARRAY_COUNT && p->last != (int64_t)in->n[of])
         return fail(in, info->path, "the last offset is not the length of what it points into", err);
     return cd_layout_check_crc(&in->h, info->path, (uint32_t)crc, err);
+}
+
+typedef cdmpp_status passing(merge *m, const input *in, passage *p, cdmpp_err *err);
+static cdmpp_status pass(merge *m, const input *in, cd_layout_array a, passing *copy, cdmpp_err *err) {
+    passage p = {.a = a};
+    cdmpp_status st = CDMPP_OK;
+    if (m->pick) st = cd_merge_pick_open(&p.pick, &in->h, a, m->pick->keep + m->first, in->n, err);
+    if (!st) st = copy(m, in, &p, err);
+    cd_merge_pick_close(&p.pick);
+    return st;
+}
+
+static cdmpp_status copy_array(merge *m, const input *in, cd_layout_array a, cdmpp_err *err) { return pass(m, in, a, copy_blocks, err); }
+
+/* A program of one record is its own smallest and largest copy. */
+static cdmpp_status make_copies(merge *m, const input *in, passage *p, cdmpp_err *err) {
+    const cd_layout_array_info *info = &cd_layout[CD_LAYOUT_ARRAY_LATENCY];
+    const size_t most = BLOCK_BYTES / sizeof(double);
+    for (size_t n; p->at < in->n[CD_LAYOUT_ARRAY_LATENCY]; p->at += n) {
+        n = in->n[CD_LAYOUT_ARRAY_LATENCY] - p->at < most ? (size_t)(in->n[CD_LAYOUT_ARRAY_LATENCY] - p->at) : most;
+        if (p->a == CD_LAYOUT_ARRAY_COPIES)
+            for (size_t i = 0; i < n; i++) ((uint32_t *)m->block)[i] = 1;
+        else CD_TRY(cd_h5_read(&in->h, info->path, (cd_h5_shape){info->type, n, 0}, p->at, m->block, err));
+        CD_TRY(push_block(m, in, p, n, err));
+    }
+    return CDMPP_OK;
 }
 
 /* --- one file ---------------------------------------------------------------------- */
@@ -113,28 +200,28 @@ static cdmpp_status fill_facts(merge *m, uint64_t n, cd_layout_array a, cdmpp_er
     return CDMPP_OK;
 }
 
-/* The unknown kind, once for each program, and no facts; nothing in the place of steps. */
+/* The unknown kind, once for each program, and no facts; nothing in the place of what had to be asked for. */
 static cdmpp_status fill_array(merge *m, const input *in, cd_layout_array a, cdmpp_err *err) {
     uint32_t id = 0;
-    if (cd_layout_of_steps(a)) return CDMPP_OK;
-    if (cd_layout_of_facts(a)) return fill_facts(m, in->n[CD_LAYOUT_ARRAY_LATENCY], a, err);
+    uint64_t n = 0;
+    if (m->pick && cd_layout_of_copies(a)) return pass(m, in, a, make_copies, err);
+    if (cd_layout_asked_for(a) != CD_LAYOUT_ARRAY_COUNT) return CDMPP_OK;
+    for (uint64_t i = 0; i < in->n[CD_LAYOUT_ARRAY_LATENCY]; i++) n += !m->pick || m->pick->keep[m->first + i];
+    if (cd_layout_of_facts(a)) return fill_facts(m, n, a, err);
     CD_TRY(cd_writer_intern(m->w, cd_layout_array_dict(a), (cd_str){"", 0}, &id, err));
-    for (uint64_t i = 0; i < in->n[CD_LAYOUT_ARRAY_LATENCY]; i++) CD_TRY(cd_writer_push(m->w, a, &id, 1, err));
+    for (uint64_t i = 0; i < n; i++) CD_TRY(cd_writer_push(m->w, a, &id, 1, err));
     return CDMPP_OK;
 }
 
-static cdmpp_status join_dict(merge *m, input *in, cd_layout_dict d, cdmpp_err *err) {
-    char **text = NULL;
+static cdmpp_status read_dict(input *in, cd_layout_dict d, cdmpp_err *err) {
     if (d == CD_LAYOUT_DICT_KIND && lacks(in, CD_LAYOUT_ARRAY_KIND)) return CDMPP_OK;
-    CD_TRY(cd_h5_read_text(&in->h, cd_layout_dict_path[d], &in->n_map[d], &text, err));
+    CD_TRY(cd_h5_read_text(&in->h, cd_layout_dict_path[d], &in->n_map[d], &in->text[d], err));
     const size_t n = in->n_map[d];
-    cdmpp_status st = cd_layout_check_crc(&in->h, cd_layout_dict_path[d], cd_layout_text_crc(n, (const char *const *)text), err);
+    CD_TRY(cd_layout_check_crc(&in->h, cd_layout_dict_path[d], cd_layout_text_crc(n, (const char *const *)in->text[d]), err));
     in->map[d] = cd_mem_zalloc(n ? n : 1, sizeof *in->map[d]);
-    if (st == CDMPP_OK && !in->map[d]) st = CD_FAIL(err, ENOMEM, "%zu names", n);
-    for (size_t i = 0; i < n && st == CDMPP_OK; i++)
-        st = cd_writer_intern(m->w, d, (cd_str){text[i], strlen(text[i])}, &in->map[d][i], err);
-    cd_mem_free(text);
-    return st;
+    if (!in->map[d]) return CD_FAIL(err, ENOMEM, "%zu names", n);
+    for (size_t i = 0; i < n; i++) in->map[d][i] = UNMET;
+    return CDMPP_OK;
 }
 
 typedef struct nets {
@@ -186,11 +273,19 @@ static cdmpp_status join_networks(merge *m, const input *in, cdmpp_err *err) {
     return st;
 }
 
-/* Steps of all programs or of none: a program without steps is one of an empty schedule, which would be a lie. */
-static cdmpp_status check_steps(const merge *m, const input *in, cdmpp_err *err) {
-    const uint64_t n_ptr = cd_writer_count(m->w, CD_LAYOUT_ARRAY_STEP_PTR);
-    if (n_ptr == 1 || n_ptr == cd_writer_count(m->w, CD_LAYOUT_ARRAY_LATENCY) + 1) return CDMPP_OK;
-    return fail(in, "/steps/ptr", "some files have steps of schedules (cdmpp-extract --steps) and others have none", err);
+/* Steps, identities, copies of all programs or of none: a program without steps is one of an empty schedule, which would be a lie. */
+static cdmpp_status check_asked_for(const merge *m, const input *in, cdmpp_err *err) {
+    static const struct {
+        cd_layout_array a;
+        const char *what;
+    } t[] = {{CD_LAYOUT_ARRAY_STEP_PTR, "some files have steps of schedules (cdmpp-extract --steps) and others have none"},
+             {CD_LAYOUT_ARRAY_ID, "some files have identities of programs (cdmpp-extract --ids) and others have none"},
+             {CD_LAYOUT_ARRAY_COPIES, "some files have merged copies (cdmpp-extract --merge-copies) and others have not"}};
+    for (size_t k = 0; k < sizeof t / sizeof *t; k++) {
+        const uint64_t n = cd_writer_count(m->w, t[k].a), lead = t[k].a == CD_LAYOUT_ARRAY_STEP_PTR;
+        if (n != lead && n != cd_writer_count(m->w, CD_LAYOUT_ARRAY_LATENCY) + lead) return fail(in, cd_layout[t[k].a].path, t[k].what, err);
+    }
+    return CDMPP_OK;
 }
 
 /* A file of before GPU programs had facts does not name their columns, and has none of them. */
@@ -209,10 +304,11 @@ static cdmpp_status join_file(merge *m, input *in, const char *path, cdmpp_err *
     if (!lacks(in, CD_LAYOUT_ARRAY_FACTS)) CD_TRY(cd_layout_check_facts(&in->h, CD_FACTS_OF_CPU, err));
     if (!lacks(in, CD_LAYOUT_ARRAY_FACTS) && has_gpu_facts(&in->h)) CD_TRY(cd_layout_check_facts(&in->h, CD_FACTS_OF_GPU, err));
     for (int a = 0; a < CD_LAYOUT_ARRAY_COUNT; a++) in->base[a] = cd_writer_count(m->w, (cd_layout_array)a);
-    for (int d = 0; d < CD_LAYOUT_DICT_COUNT; d++) CD_TRY(join_dict(m, in, (cd_layout_dict)d, err));
+    for (int d = 0; d < CD_LAYOUT_DICT_COUNT; d++) CD_TRY(read_dict(in, (cd_layout_dict)d, err));
     for (int a = 0; a < CD_LAYOUT_ARRAY_COUNT; a++)
         CD_TRY((lacks(in, (cd_layout_array)a) ? fill_array : copy_array)(m, in, (cd_layout_array)a, err));
-    CD_TRY(check_steps(m, in, err));
+    CD_TRY(check_asked_for(m, in, err));
+    m->first += in->n[CD_LAYOUT_ARRAY_LATENCY];
     return join_networks(m, in, err);
 }
 
@@ -224,7 +320,7 @@ static cdmpp_status join_all(merge *m, const char *const *path, size_t n, const 
         input in = {.h = {.file = -1}};
         const cdmpp_status st = cd_err_at(err, join_file(m, &in, path[i], err), path[i], 0);
         (void)cd_h5_close(&in.h, NULL);
-        for (int d = 0; d < CD_LAYOUT_DICT_COUNT; d++) cd_mem_free(in.map[d]);
+        for (int d = 0; d < CD_LAYOUT_DICT_COUNT; d++) cd_mem_free(in.map[d]), cd_mem_free(in.text[d]);
         if (st) return st;
     }
     if (!cd_writer_count(m->w, CD_LAYOUT_ARRAY_LATENCY)) return CD_FAIL(err, ENODATA, "none of %zu parts has a program; no data set was written", n);
@@ -233,10 +329,10 @@ static cdmpp_status join_all(merge *m, const char *const *path, size_t n, const 
     return cd_writer_finish(m->w, &f, err);
 }
 
-cdmpp_status cd_merge(const char *out, const char *const *in, size_t n, const char *command_line,
-                      cd_extract_stats *stats, cdmpp_err *err) {
+static cdmpp_status join(const char *out, const char *const *in, size_t n, const cd_copies *pick, const char *command_line,
+                         cd_extract_stats *stats, cdmpp_err *err) {
     static const char no_print[65] = "0000000000000000000000000000000000000000000000000000000000000000";
-    merge m = {0};
+    merge m = {.pick = pick};
     cd_buf place = {0};
     memset(stats, 0, sizeof *stats);
     cd_sha256_init(&m.source);
@@ -245,7 +341,8 @@ cdmpp_status cd_merge(const char *out, const char *const *in, size_t n, const ch
     cdmpp_status st;
     if (m.block) st = join_all(&m, in, n, command_line, err);
     else st = CD_FAIL(err, ENOMEM, "block of %zu bytes", BLOCK_BYTES);
-    stats->programs = stats->records = cd_writer_count(m.w, CD_LAYOUT_ARRAY_LATENCY);
+    stats->programs = cd_writer_count(m.w, CD_LAYOUT_ARRAY_LATENCY);
+    stats->records = pick ? pick->n : stats->programs;
     stats->rows = cd_writer_count(m.w, CD_LAYOUT_ARRAY_ROWS);
     stats->failed = m.n_failed;
     cd_writer_discard(m.w); /* quick to do again: nothing is kept after a failure */
@@ -253,5 +350,20 @@ cdmpp_status cd_merge(const char *out, const char *const *in, size_t n, const ch
     cd_mem_free(m.net);
     cd_arena_free(&m.arena);
     cd_buf_free(&place);
+    return st;
+}
+
+cdmpp_status cd_merge(const char *out, const char *const *in, size_t n, const char *command_line,
+                      cd_extract_stats *stats, cdmpp_err *err) {
+    return join(out, in, n, NULL, command_line, stats, err);
+}
+
+cdmpp_status cd_merge_copies(const char *out, const char *const *in, size_t n, double slow, const char *command_line, cd_log *log,
+                             cd_extract_stats *stats, cd_copies_stats *copies, cdmpp_err *err) {
+    cd_copies c;
+    CD_TRY(cd_copies_find(in, n, slow, log, &c, err));
+    const cdmpp_status st = join(out, in, n, &c, command_line, stats, err);
+    *copies = c.stats;
+    cd_copies_free(&c);
     return st;
 }

@@ -57,12 +57,12 @@ static void *worker(void *arg) {
 
 /* --- life --------------------------------------------------------------------- */
 
-static cdmpp_status start_worker(cd_pipe *p, const cd_feature_engine *e, bool steps, cdmpp_err *err) {
+static cdmpp_status start_worker(cd_pipe *p, const cd_feature_engine *e, cd_convert_extra extra, cdmpp_err *err) {
     cd_convert_state *c = &p->conv[p->n_thread];
     start *s = cd_mem_alloc(sizeof *s);
     if (!s) return CD_FAIL(err, ENOMEM, "worker");
     *s = (start){p, c};
-    cdmpp_status st = cd_convert_open(c, e, steps, err);
+    cdmpp_status st = cd_convert_open(c, e, extra, err);
     if (st == CDMPP_OK && pthread_create(&p->thread[p->n_thread], NULL, worker, s) != 0) {
         st = CD_FAIL(err, EBACKEND, "cannot start thread %d", p->n_thread + 1);
         cd_convert_close(c);
@@ -73,7 +73,7 @@ static cdmpp_status start_worker(cd_pipe *p, const cd_feature_engine *e, bool st
 }
 
 /* Two batches and chunks a worker and two more: enough that nobody waits, and memory does not grow with the input. */
-cdmpp_status cd_pipe_open(cd_pipe *p, int n, const cd_feature_engine *e, bool steps, cdmpp_err *err) {
+cdmpp_status cd_pipe_open(cd_pipe *p, int n, const cd_feature_engine *e, cd_convert_extra extra, cdmpp_err *err) {
     const size_t k = (size_t)n;
     memset(p, 0, sizeof *p);
     pthread_mutex_init(&p->lock, NULL);
@@ -88,7 +88,7 @@ cdmpp_status cd_pipe_open(cd_pipe *p, int n, const cd_feature_engine *e, bool st
     p->conv = cd_mem_zalloc(k, sizeof *p->conv);
     cdmpp_status st = CDMPP_OK;
     if (!p->slot || !p->chunk || !p->thread || !p->conv) st = CD_FAIL(err, ENOMEM, "%d workers", n);
-    for (int i = 0; i < n && st == CDMPP_OK; i++) st = start_worker(p, e, steps, err);
+    for (int i = 0; i < n && st == CDMPP_OK; i++) st = start_worker(p, e, extra, err);
     if (st) cd_pipe_close(p);
     return st;
 }

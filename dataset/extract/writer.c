@@ -159,6 +159,7 @@ static cdmpp_status add_key(cd_writer *w, const cd_item *it, cdmpp_err *err) {
         CD_TRY(cd_writer_push(w, (cd_layout_array)a, &id, 1, err));
     }
     CD_TRY(cd_writer_push(w, CD_LAYOUT_ARRAY_SOURCE_LINE, &it->source_line, 1, err));
+    if (it->id) CD_TRY(cd_writer_push(w, CD_LAYOUT_ARRAY_ID, it->id, 1, err));
     return cd_writer_push(w, CD_LAYOUT_ARRAY_IS_GPU, &it->is_gpu, 1, err);
 }
 

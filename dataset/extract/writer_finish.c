@@ -32,8 +32,11 @@ static cdmpp_status copy_chunks(const cd_writer *w, const cd_h5 *h, cd_layout_ar
     return CDMPP_OK;
 }
 
-/* Of no program steps were kept: the 0 that offsets begin with is all there is. */
-static bool left_out(const cd_writer *w, cd_layout_array a) { return cd_layout_of_steps(a) && w->col[CD_LAYOUT_ARRAY_STEP_PTR].n <= 1; }
+/* Of no program steps, identities or copies were kept: the 0 that offsets begin with is all there is. */
+static bool left_out(const cd_writer *w, cd_layout_array a) {
+    const cd_layout_array of = cd_layout_asked_for(a);
+    return of != CD_LAYOUT_ARRAY_COUNT && w->col[of].n <= (cd_layout_array_of_ptr(of) == CD_LAYOUT_ARRAY_COUNT ? 0 : 1);
+}
 
 static cdmpp_status set_facts_names(const cd_h5 *h, cdmpp_err *err) {
     const char *path = cd_layout[CD_LAYOUT_ARRAY_FACTS].path;

@@ -1,5 +1,5 @@
 /* The checkpoint file OUT.partial/state, little endian, replaced whole:
- *   1. "cdmpp.state 4\n"            4. each array: n u64, crc u32, open elements u32 + bytes
+ *   1. "cdmpp.state 5\n"            4. each array: n u64, crc u32, open elements u32 + bytes
  *   2. fingerprint, 64 bytes        5. each dictionary: n u64, then length u64 + bytes of each
  *   3. journal bytes u64,           6. the caller's place: length u64 + bytes
  *      skipped.tsv bytes u64        7. CRC-32 of all of the above, u32 */
@@ -13,7 +13,7 @@
 
 #include "dataset/extract/extract_internal.h"
 
-static const char magic[] = "cdmpp.state 4\n";
+static const char magic[] = "cdmpp.state 5\n";
 
 static cdmpp_status fail_io(const char *path, const char *what, cdmpp_err *err) {
     return cd_err_at(err, CD_FAIL(err, EIO, "cannot %s: %s", what, strerror(errno)), path, 0);

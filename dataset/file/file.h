@@ -239,7 +239,7 @@ extern const char *const cd_layout_dict_path[CD_LAYOUT_DICT_COUNT];
 uint32_t cd_layout_text_crc(size_t n, const char *const *text); /* of text: each string and a NUL */
 /* Digest of what the file says about programs: all arrays and dictionaries but
  * the paths of the sources, so that it does not depend on the folder, and what a file may
- * lack: kinds, which follow from tasks and targets, steps, and facts. Files without them are the same data. */
+ * lack: kinds, which follow from tasks and targets, steps, identities, copies, and facts. Files without them are the same data. */
 void cd_layout_content_digest(const uint64_t n[CD_LAYOUT_ARRAY_COUNT], const uint32_t crc[CD_LAYOUT_ARRAY_COUNT],
                               const uint32_t dict_crc[CD_LAYOUT_DICT_COUNT], char out[65]);
 
@@ -248,11 +248,15 @@ void cd_layout_content_digest(const uint64_t n[CD_LAYOUT_ARRAY_COUNT], const uin
 cdmpp_status cd_layout_check(const cd_h5 *h, char content_digest[65], cdmpp_err *err);
 /* ESCHEMA unless the object's crc32 attribute is `crc`. */
 cdmpp_status cd_layout_check_crc(const cd_h5 *h, const char *object, uint32_t crc, cdmpp_err *err);
-/* A file may lack this array: files of earlier versions the kinds and their dictionary, and the facts; any file the steps. */
+/* A file may lack this array: files of earlier versions the kinds and their dictionary, and the facts; any file the steps, identities and copies. */
 bool cd_layout_optional(cd_layout_array a);
-/* Is it one of the two arrays of steps, of facts? */
+/* Is it one of the two arrays of steps, of facts, one of the three of copies? */
 bool cd_layout_of_steps(cd_layout_array a);
 bool cd_layout_of_facts(cd_layout_array a);
+bool cd_layout_of_copies(cd_layout_array a);
+/* Of arrays that are in a file for all programs or not at all (steps, identities, copies) the one of its group that has an element a program,
+ * or one more; of others CD_LAYOUT_ARRAY_COUNT. */
+cd_layout_array cd_layout_asked_for(cd_layout_array a);
 /* Attributes of /facts/value: the names of the columns of a set, one a line, and their digest (cd_facts_cols_digest). "names" and "digest" are of
  * CPU programs, "gpu_names" and "gpu_digest" of GPU programs: files of before these had facts lack them. */
 enum { CD_LAYOUT_NAMES = 8192 };

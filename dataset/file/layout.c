@@ -90,7 +90,17 @@ cd_layout_array cd_layout_array_of_ptr(cd_layout_array a) {
 
 bool cd_layout_of_steps(cd_layout_array a) { return a == CD_LAYOUT_ARRAY_STEP || a == CD_LAYOUT_ARRAY_STEP_PTR; }
 bool cd_layout_of_facts(cd_layout_array a) { return a == CD_LAYOUT_ARRAY_FACTS || a == CD_LAYOUT_ARRAY_FACTS_STATE; }
-bool cd_layout_optional(cd_layout_array a) { return a == CD_LAYOUT_ARRAY_KIND || cd_layout_of_steps(a) || cd_layout_of_facts(a); }
+bool cd_layout_of_copies(cd_layout_array a) { return a == CD_LAYOUT_ARRAY_COPIES || a == CD_LAYOUT_ARRAY_COPY_MIN || a == CD_LAYOUT_ARRAY_COPY_MAX; }
+
+cd_layout_array cd_layout_asked_for(cd_layout_array a) {
+    if (cd_layout_of_steps(a)) return CD_LAYOUT_ARRAY_STEP_PTR;
+    if (cd_layout_of_copies(a)) return CD_LAYOUT_ARRAY_COPIES;
+    return a == CD_LAYOUT_ARRAY_ID ? a : CD_LAYOUT_ARRAY_COUNT;
+}
+
+bool cd_layout_optional(cd_layout_array a) {
+    return a == CD_LAYOUT_ARRAY_KIND || cd_layout_of_facts(a) || cd_layout_asked_for(a) != CD_LAYOUT_ARRAY_COUNT;
+}
 
 const char *cd_layout_facts_attr(cd_facts_set set, bool digest) {
     static const char *const attr[CD_N_FACTS_SET][2] = {{"names", "digest"}, {"gpu_names", "gpu_digest"}};

@@ -140,6 +140,8 @@ cdmpp_status cd_program_build(cd_program *p, const cd_task *task, const cd_recor
     return verdict(p, extract(p, &tensors, hw.cache_line_bytes, out, err), err);
 }
 
+uint32_t cd_program_foreign_extents(const cd_program *p) { return p->sched.n_foreign; }
+
 cdmpp_status cd_program_print(const cd_program *p, cd_buf *out, cdmpp_err *err) {
     const cd_names raw = {cd_schedule_name, &p->sched};
     cd_unique_names table;

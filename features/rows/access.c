@@ -99,6 +99,22 @@ static void push_touch(cd_store_ctx *c, cd_touch_list *l, const cd_access *a) {
     else l->p[l->n++] = (cd_touch){a->tensor, a->info.elem_bytes, a->elements};
 }
 
+static bool fixed(const cd_loop *l) { return cd_expr_is_int(l->extent_e); }
+
+/* Opens loop i to its whole range. The extent of an adaptive pool's reduction depends on the element, so the loops inside
+ * i are opened again: how far they run with i open. The largest extent of loop i; TVM takes 1 where it knows none. */
+static int64_t open_loop(cd_store_ctx *c, uint32_t i, bool all_fixed) {
+    int64_t largest = c->loop[i].extent;
+    cd_simplify_set_bound(c->ana, c->loop[i].var, 0, largest - 1);
+    for (uint32_t j = i; j < c->n_loop && !all_fixed; j++) {
+        if (fixed(&c->loop[j])) continue;
+        const int64_t hi = cd_simplify_bound(c->ana, c->loop[j].extent_e).hi;
+        cd_simplify_set_bound(c->ana, c->loop[j].var, 0, hi == CD_INF ? hi : hi - 1);
+        if (j == i) largest = hi == CD_INF ? 1 : hi;
+    }
+    return largest;
+}
+
 /* All loops stand at their first iteration at first; each, from the innermost on, is opened to its whole range. */
 void cd_access_regions(cd_store_ctx *c, double ops) {
     c->mem_log = cd_arena_zalloc(c->arena, 2 * c->n_loop + 1, sizeof *c->mem_log);
@@ -107,18 +123,22 @@ void cd_access_regions(cd_store_ctx *c, double ops) {
         return;
     }
     c->ops_log = c->mem_log + c->n_loop;
-    for (uint32_t i = 0; i < c->n_loop; i++) cd_simplify_set_bound(c->ana, c->loop[i].var, 0, 0);
+    bool all_fixed = true;
+    for (uint32_t i = 0; i < c->n_loop; i++) {
+        cd_simplify_set_bound(c->ana, c->loop[i].var, 0, 0);
+        all_fixed = all_fixed && fixed(&c->loop[i]);
+    }
     for (uint32_t i = c->n_loop, k = 0; i-- > 0; k++) {
-        cd_simplify_set_bound(c->ana, c->loop[i].var, 0, c->loop[i].extent - 1);
+        const int64_t extent = open_loop(c, i, all_fixed);
         int64_t mem = 0;
         for (uint32_t b = 0; b < c->n_acc; b++) {
             cd_access *a = &c->acc[b];
-            update_region(c, a, k ? (int64_t)i : -1);
+            update_region(c, a, k && all_fixed ? (int64_t)i : -1);
             push_touch(c, &c->touch[c->loop[i].identity], a);
             mem = (int64_t)((uint64_t)mem + (uint64_t)wrap_mul(a->elements, a->info.elem_bytes));
         }
         c->mem_log[k] = (float)log2((double)mem);
-        ops *= (double)c->loop[i].extent;
+        ops *= (double)extent;
         c->ops_log[k] = (float)log2(ops);
     }
 }

@@ -92,7 +92,7 @@ static cdmpp_status check_loop(const walker *w, const cd_ast_node *n) {
 
 static void push_loop(walker *w, const cd_ast_node *n, int32_t identity) {
     cd_loopmask_set(w->st.masks, n->var, w->n_loop);
-    w->loop[w->n_loop++] = (cd_loop){n->var, n->extent, identity, n->loop};
+    w->loop[w->n_loop++] = (cd_loop){n->var, n->extent_e, n->extent, identity, n->loop};
     w->prod *= (float)n->extent;
 }
 

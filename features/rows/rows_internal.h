@@ -41,7 +41,8 @@ enum { CD_REUSE_LOOP, CD_REUSE_SERIAL, CD_REUSE_NONE };
 
 typedef struct cd_loop {
     const cd_expr *var;
-    int64_t extent;
+    const cd_expr *extent_e; /* as the nest has it; no literal where a reduction's extent depends on the element */
+    int64_t extent;          /* the literal, or the largest value over all elements */
     int32_t identity; /* number of its touch table */
     uint8_t kind;     /* cd_loop_kind */
 } cd_loop;

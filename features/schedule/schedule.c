@@ -67,7 +67,16 @@ static cdmpp_status split(const stepper *x, int32_t it, const int64_t *len, uint
     return CDMPP_OK;
 }
 
+/* Is the extent that the step notes not that of the axis? Only a declared axis has one; 0 notes none. */
+static bool notes_another(const stepper *x) {
+    const int32_t it = x->t->i[0];
+    if (it < 0 || (uint32_t)it >= x->st->axes.n) return false;
+    const cd_expr *e = x->s->iv[x->st->axes.p[it]].extent;
+    return x->t->i[1] && e && cd_expr_is_int(e) && e->u.i != x->t->i[1];
+}
+
 static cdmpp_status step_sp(const stepper *x) {
+    x->s->n_foreign += notes_another(x);
     int64_t len[CD_RECORD_STEP_MAX_LIST];
     for (uint32_t k = 0; k < x->t->n_list; k++) len[k] = x->t->list[k];
     return split(x, x->t->i[0], len, x->t->n_list, x->t->i[2] != 0);

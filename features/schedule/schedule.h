@@ -104,6 +104,7 @@ typedef struct cd_schedule {
     cd_subst subst, subst2;          /* two: inlining nests one in the other        */
     const cd_te_dag *dag;
     bool oom, inferred;
+    uint32_t n_foreign;              /* SP steps so far that note another extent than that of the declared axis they split */
     bool real_const;                 /* constant matrices keep their elements: for code, not features */
     bool every_loop;                 /* loops of extent 1 are nodes too: programs of one sketch have the same loops */
     cd_schedule_iv *iv;

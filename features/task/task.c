@@ -28,6 +28,8 @@ double cd_task_flop(const cd_task *t) { return t->dag ? t->dag->flop : -1; }
 void cd_task_registry_free(cd_task_registry *t) {
     if (!t) return;
     for (uint32_t i = 0; i < t->n; i++) drop_dag(t->entry[i]);
+    for (uint32_t i = 0; i < t->n; i++)
+        for (const cd_task_twin *w = t->entry[i]->twins; w; w = w->next) cd_te_dag_free(w->dag);
     cd_arena_free(&t->arena);
     cd_arena_free(&t->scratch);
     cd_mem_free(t->entry);
@@ -120,6 +122,7 @@ static cdmpp_status new_entry(cd_task_registry *t, cd_str key, cd_task_entry *fi
     e->pub.target = e->pub.target_kind = e->pub.desc = "";
     e->pub.dag = first ? first->pub.dag : NULL;
     e->pub.why = first ? first->pub.why : &unknown_task;
+    e->pub.twin = first ? first->pub.twin : NULL;
     e->index = t->n;
     t->entry[t->n++] = e;
     *out = e;
@@ -164,24 +167,6 @@ void cd_task_set_dag(cd_task_registry *t, cd_task_entry *owner, cd_te_dag *dag) 
     }
 }
 
-/* The place where the next one is told. */
-static cdmpp_status not_used(cd_task_registry *t, cdmpp_err **out, cdmpp_err *err) {
-    if (CD_GROW(t->unused, t->n_unused, t->cap_unused)) return CD_FAIL(err, ENOMEM, "warnings");
-    *out = &t->unused[t->n_unused++];
-    **out = (cdmpp_err){0};
-    return CDMPP_OK;
-}
-
-cdmpp_status cd_task_again(cd_task_registry *t, const cd_task_entry *e, cd_te_dag *dag, long line, cdmpp_err *err) {
-    cdmpp_err *what;
-    const bool same = cd_te_dag_equal(e->pub.dag, dag);
-    cd_te_dag_free(dag);
-    if (same) return CDMPP_OK;
-    CD_TRY(not_used(t, &what, err));
-    cd_err_at(what, CD_FAIL(what, ESCHEMA, "not used, an earlier definition differs: workload key %.150s", e->pub.workload_key), t->name, line);
-    return CDMPP_OK;
-}
-
 cdmpp_status cd_task_set_why(cd_task_registry *t, cd_task_entry *e, const cdmpp_err *why, cdmpp_err *err) {
     cdmpp_err *copy = CD_NEW(&t->arena, cdmpp_err);
     if (!copy) return CD_FAIL(err, ENOMEM, "task");
@@ -209,7 +194,7 @@ cdmpp_status cd_task_registry_add_network(cd_task_registry *t, cd_str name, cons
         cdmpp_err *what;
         if (!cd_str_is(name, t->net[i].name)) continue;
         if (same_tasks(&t->net[i], task, weight, n)) return CDMPP_OK;
-        CD_TRY(not_used(t, &what, err));
+        CD_TRY(cd_task_not_used(t, &what, err));
         cd_err_at(what, CD_FAIL(what, ESCHEMA, "not used, an earlier network of this name has other tasks: %.150s", t->net[i].name), t->name, 0);
         return CDMPP_OK;
     }

@@ -91,6 +91,7 @@ typedef struct cd_task {
     const char *desc;           /* "" if absent */
     const cd_te_dag *dag;       /* NULL: unusable, see why */
     const cdmpp_err *why;       /* reason when dag is NULL, else NULL */
+    const struct cd_task *twin; /* another definition that came for the same key, after this one; NULL: none. Only who decides by a record reads it */
 } cd_task;
 /* Operations of the task; -1 when they cannot be counted. */
 double cd_task_flop(const cd_task *t);
@@ -115,7 +116,7 @@ void cd_task_registry_free(cd_task_registry *t); /* NULL is fine */
  * plain or packed (gz, xz, zst). Which it is, is decided by content. Also a
  * folder: every such file below it, found by name: *.pkl but *.relay.pkl,
  * *.tasks.json, and networks*.json where no pickle names networks. A task or network that is known already is not added
- * twice: the first definition stays, and another one is kept for cd_task_registry_unused. Tasks that only a network names are entered without a DAG.
+ * twice: the first definition stays; another one is kept as its twin and told by cd_task_registry_unused. Tasks that only a network names are entered without a DAG.
  * Errors are about whole files and carry the path: EIO, EPARSE, ESCHEMA,
  * EUNSUPPORTED (a pickle that calls anything but TVM's task classes), ENOMEM. */
 cdmpp_status cd_task_registry_load(cd_task_registry *t, const char *path, cdmpp_err *err);

@@ -18,7 +18,15 @@ typedef struct cd_task_entry {
     bool owns_dag;              /* else it is that of an entry with the same key */
     const char *other;          /* the other form of its key, flat or nested, once that came; NULL before */
     struct cd_task_entry *next; /* same key, another target kind */
+    struct cd_task_twin *twins; /* of the first entry of a key: all of them; else NULL */
 } cd_task_entry;
+
+/* A later definition of a key that differs from all before. */
+typedef struct cd_task_twin {
+    cd_task pub;
+    cd_te_dag *dag;             /* ours to free */
+    struct cd_task_twin *next;
+} cd_task_twin;
 
 struct cd_task_registry {
     cd_arena arena;             /* entries, names, networks */
@@ -48,7 +56,9 @@ cdmpp_status cd_task_registry_entry(cd_task_registry *t, cd_str key, const char 
 uint32_t cd_task_registry_first(const cd_task_registry *t, const cd_task_entry *e);
 /* Give an entry its DAG, or the reason why it has none. */
 void cd_task_set_dag(cd_task_registry *t, cd_task_entry *e, CD_TAKE cd_te_dag *dag);
-/* A key came again. A definition that is not the entry's is kept in `unused`. line 0: none. Errors: ENOMEM. */
+/* The place in `unused` where the next one is told. Errors: ENOMEM. */
+cdmpp_status cd_task_not_used(cd_task_registry *t, cdmpp_err **out, cdmpp_err *err);
+/* A key came again. A definition that is neither the entry's nor a twin's is kept as a twin and told in `unused`. line 0: none. Errors: ENOMEM. */
 cdmpp_status cd_task_again(cd_task_registry *t, const cd_task_entry *e, CD_TAKE cd_te_dag *dag, long line, cdmpp_err *err);
 cdmpp_status cd_task_set_why(cd_task_registry *t, cd_task_entry *e, const cdmpp_err *why, cdmpp_err *err);
 /* Register a network unless its name is known; one with other tasks or weights is then kept in `unused`. Copies. */

@@ -15,6 +15,8 @@ static const cd_option table[] = {
     {"out", 'o', "FILE", CD_OPTION_OUTPUT, AT(x.out), "*.h5", 0, "Data set to write (HDF5); parts are FILE.rank<r>of<N> beside it, in a folder that all ranks see"},
     {"jobs", 'j', "N", CD_OPTION_INT, AT(x.jobs), "1..1024", 0, "Threads of each rank (default: 1)"},
     {"steps", 0, NULL, CD_OPTION_FLAG, AT(x.steps), NULL, 0, "Keep the steps of the schedules too, which model.members=[tlp] reads"},
+    {"ids", 0, NULL, CD_OPTION_FLAG, AT(x.ids), NULL, 0, "Keep an identity of each program too, which cdmpp-extract --merge-copies reads"},
+    {"device", 0, "NAME", CD_OPTION_TEXT, AT(x.device), NULL, 0, "Device of the records whose target has no -model= (default: the folder of their log)"},
     {"restart", 0, NULL, CD_OPTION_FLAG, AT(x.restart), NULL, 0, "Do not go on from what a run left that was stopped"},
     {"strict", 0, NULL, CD_OPTION_FLAG, AT(x.strict), NULL, 0, "Stop at the first line that cannot be used"},
 };

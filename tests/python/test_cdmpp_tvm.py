@@ -165,7 +165,7 @@ class Binding(Case):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             scorer = cdmpp.Scorer(MODEL, tasks=[matmul, matmul])
-        with self.assertWarnsRegex(UserWarning, r"mine:2: not used, an earlier definition differs: workload key \["):
+        with self.assertWarnsRegex(UserWarning, r"mine:2: an earlier definition differs and goes first: workload key \["):
             scorer.add_tasks("mine", other)
 
     def test_nearest_device_only_when_asked_for(self):

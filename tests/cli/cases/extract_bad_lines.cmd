@@ -17,4 +17,11 @@
     sed -n 2p "$HELD"
 } >a.json
 plain cdmpp-extract --json --tasks "$K" --out a.h5 a.json
-st=$?; cat a.h5.skipped.tsv; exit $st
+st=$?; cat a.h5.skipped.tsv
+# a name of 240 characters in a folder: the whole path is in the list
+long=$(printf 'x%.0s' $(seq 235)).json
+mkdir a_folder_with_a_long_name_of_more_than_forty_letters && sed -n 5p a.json >"a_folder_with_a_long_name_of_more_than_forty_letters/$long"
+sed -n 2p "$HELD" >b.json
+plain cdmpp-extract -q --tasks "$K" --out b.h5 a_folder_with_a_long_name_of_more_than_forty_letters b.json
+[ "$(cut -f1 b.h5.skipped.tsv)" = "a_folder_with_a_long_name_of_more_than_forty_letters/$long" ] && echo "the long name in full"
+exit $st

@@ -293,6 +293,22 @@ static void nests(void **state) {
     build(*state, &rfactor);
 }
 
+/* A schedule that was found for another shape: its steps say 128, 64 and 64 iterations, the axes have 100, 70 and 60. TVM
+ * splits the axes that are there; the extents that a record says decide nothing, and factors need not divide. */
+static void extents_of_another_shape(void **state) {
+    example e = non_divisible;
+    cd_rows r = build(*state, &e);
+    const size_t n = (size_t)r.n_row * CD_N_COL * sizeof *r.row;
+    float *own = test_malloc(n);
+    memcpy(own, r.row, n);
+    e.steps = "[[\"SP\",2,0,128,[16],1],[\"SP\",2,2,64,[8],1],[\"SP\",2,4,0,[7],1],[\"RE\",2,[0,2,4,1,3,5]],[\"FSP\",4,0,0,1],"
+              "[\"FSP\",4,2,1,1],[\"RE\",4,[0,2,1,3]],[\"CA\",2,4,1],[\"AN\",4,0,3],[\"PR\",2,0,\"auto_unroll_max_step$16\"]]";
+    r = build(*state, &e); /* the same nest, too */
+    assert_int_equal((size_t)r.n_row * CD_N_COL * sizeof *r.row, n);
+    assert_memory_equal(r.row, own, n);
+    test_free(own);
+}
+
 /* A record's own limits decide. 128*2 + 2*256 floats are 3 KiB of shared memory; 32 threads. */
 static void gpu_limits(void **state) {
     static const struct {
@@ -331,4 +347,4 @@ static void builds_are_independent(void **state) {
     test_free(first);
 }
 
-TESTS(up, down, tutorial_rows, tutorial_tree, nests, gpu_rows, gpu_limits, builds_are_independent)
+TESTS(up, down, tutorial_rows, tutorial_tree, nests, extents_of_another_shape, gpu_rows, gpu_limits, builds_are_independent)

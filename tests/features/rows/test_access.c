@@ -141,7 +141,7 @@ static void stores(randsched *r, census *sum) {
             const cd_ast_node *l = &t->node[p];
             if (l->dead || (l->kind != CD_AST_FOR && l->kind != CD_AST_THREAD)) continue;
             turns = turns > 5000 || n == MAX_LOOP ? 5001 : turns * l->extent;
-            if (n < MAX_LOOP) loop[n++] = (cd_loop){.var = l->var, .extent = l->extent, .identity = 0};
+            if (n < MAX_LOOP) loop[n++] = (cd_loop){.var = l->var, .extent_e = l->extent_e, .extent = l->extent, .identity = 0};
         }
         for (uint32_t i = 0; i < n / 2; i++) {
             const cd_loop x = loop[i];
@@ -191,4 +191,60 @@ TEST(regions) {
     cd_task_registry_free(tasks);
 }
 
-TESTS(NULL, NULL, regions)
+/* An adaptive pool from 14 to 4: a window is 3 or 4 long and starts at 0, 3, 7 or 10. TVM opens the loops from the innermost on and asks
+ * each time anew how long the loops inside can be: 4 while the element stands still; over all elements the largest end less the
+ * smallest start, 15, behind a start of at most 10, so 25. */
+#define WINDOW(x) "select((" x " + 1)*14 % 4 == 0, (" x " + 1)*14 // 4, (" x " + 1)*14 // 4 + 1) - " x "*14 // 4"
+static const char *const pool_task[] = {
+    "\"ops\": [" IN("x", 14, 14, 2) ", {\"name\": \"sum\", \"axis\": [[\"i\", 0, 4], [\"j\", 0, 4], [\"c\", 0, 2]],"
+    "\"reduce_axis\": [[\"a\", 0, \"" WINDOW("i") "\"], [\"b\", 0, \"" WINDOW("j") "\"]], \"reduce\": \"sum\","
+    "\"body\": \"x[i*14 // 4 + a, j*14 // 4 + b, c]\"}]",
+};
+
+TEST(extents_that_depend_on_the_element) {
+    static const int64_t elements[] = {25 * 25 * 2, 4 * 25 * 2, 4 * 4 * 2, 4 * 4, 4};
+    static const float ops[] = {2, 4, 5, 7, 9}; /* log2: 4, 4, 2, 4, 4 iterations, the innermost first */
+    enum { N = sizeof elements / sizeof *elements };
+    static randsched r;
+    cd_task_registry *tasks;
+    cdmpp_err err = {0};
+    assert_ok(prog_tasks(pool_task, 1, &tasks, &err));
+    assert_ok(cd_schedule_init(&r.s, &err));
+    r.t.open = -1;
+    r.n = 0;
+    r.dag = cd_task_registry_at(tasks, 0)->dag;
+    assert_ok(rs_replay(&r, true, &err));
+    assert_ok(cd_ast_simplify(&r.t, r.s.simp, &r.s.pool, &err));
+    int32_t k = r.t.n;
+    while (r.t.node[--k].dead || r.t.node[k].kind != CD_AST_STORE) {}
+    cd_loop loop[N];
+    cd_touch_list touch[N] = {{0}};
+    cd_loopmask masks = {0};
+    int n = N;
+    cd_loopmask_begin(&masks);
+    for (int32_t p = r.t.node[k].parent; p >= 0; p = r.t.node[p].parent) {
+        const cd_ast_node *l = &r.t.node[p];
+        if (l->dead || l->kind != CD_AST_FOR) continue;
+        n--;
+        loop[n] = (cd_loop){.var = l->var, .extent_e = l->extent_e, .extent = l->extent, .identity = n};
+        cd_loopmask_set(&masks, l->var, (uint32_t)n);
+    }
+    assert_int_equal(n, 0);
+    assert_int_equal(loop[N - 1].extent, 15); /* what products take */
+    const cd_tensors tensors = {info, &r.s, r.s.tensor_op.n};
+    cd_store_ctx c = {.arena = &r.s.arena, .pool = &r.s.pool, .ana = cd_simplify_analyzer_new_plain(r.s.simp), .masks = &masks,
+                      .tensors = &tensors, .cache_line = 64, .prod = 1.0F, .touch = touch, .loop = loop, .n_loop = N};
+    cd_access_collect(&c, r.t.node[k].tensor, r.t.node[k].x, r.t.node[k].e);
+    cd_access_regions(&c, 1);
+    assert_false(c.oom);
+    for (int i = 0; i < N; i++) assert_int_equal(touch[i].p[1].elements, elements[i]);
+    for (int i = 0; i < N; i++) assert_true(c.ops_log[i] == ops[i]);
+    for (int i = 0; i < N; i++) cd_mem_free(touch[i].p);
+    cd_loopmask_free(&masks);
+    cd_schedule_free(&r.s);
+    cd_ast_free(&r.t);
+    cd_arena_free(&r.a);
+    cd_task_registry_free(tasks);
+}
+
+TESTS(NULL, NULL, regions, extents_that_depend_on_the_element)

@@ -289,8 +289,8 @@ TEST(another_definition_is_said) {
     assert_ok(cd_task_registry_load_all(t, path + 2, 2, &lg, &err));
     fclose(to);
     cd_log_done(&lg);
-    snprintf(want, sizeof want, "x: warning: %s:4: not used, an earlier definition differs: workload key [\"matmul\", 512] [ESCHEMA]\n"
-             "x: warning: %s: not used, an earlier definition differs: workload key [%s] [ESCHEMA]\n", path[2], path[3],
+    snprintf(want, sizeof want, "x: warning: %s:4: an earlier definition differs and goes first: workload key [\"matmul\", 512] [ESCHEMA]\n"
+             "x: warning: %s: an earlier definition differs and goes first: workload key [%s] [ESCHEMA]\n", path[2], path[3],
              "\"7d44c6e3c81cd80f61ff2265b2bae89a\", [1, 256], [768, 256], [1, 768], [1, 768]");
     assert_string_equal(said, want);
     assert_int_equal(cd_task_registry_at(t, 0)->dag->n_op, 4);

@@ -68,7 +68,7 @@ static void tasks_that_are_not_used_are_told(void **state) {
     assert_null(cdmpp_tasks_warning(t, 0));
     assert_ok(cdmpp_tasks_add(t, "mine", again, sizeof again - 1, &err));
     assert_string_equal(cdmpp_err_format(cdmpp_tasks_warning(t, 0), text, sizeof text),
-                        "mine:2: not used, an earlier definition differs: workload key [\"matmul\", 512] [ESCHEMA]");
+                        "mine:2: an earlier definition differs and goes first: workload key [\"matmul\", 512] [ESCHEMA]");
     assert_null(cdmpp_tasks_warning(t, 1));
     cdmpp_tasks_free(t);
 }

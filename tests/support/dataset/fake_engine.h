@@ -70,5 +70,5 @@ static inline cdmpp_status fake_facts(void *program, cd_facts_set set, float *ou
     return CDMPP_OK;
 }
 
-static const cd_feature_engine fake_engine = {NULL, fake_find, fake_open, fake_build, free, fake_facts};
+static const cd_feature_engine fake_engine = {NULL, fake_find, fake_open, fake_build, free, fake_facts, NULL};
 #endif
