@@ -121,6 +121,10 @@ def networks(b):
     e = [abs(r["from times in place, %d" % k]) for r in live for k in (1, 4)]
     b.add("networks", "the same: replay of the operators' times measured in place", "4 %", figures.mean(e), 4, form="%.1f", unit="%", n=len(e),
         test_set="live-networks", again="`live`, by hand", id="live-in-place")
+    if "calibrate-networks" in f.stages:
+        r, most = f.figure("calibrate-networks", "mean-here"), f.figure("calibrate-networks", "most-here")
+        b.add("networks", "ten networks on a machine that no model saw, after five minutes of `cdmpp-tune calibrate`: mean, largest", "10 %", bar=[(r["value"], 10)],
+            text="%.1f %%, %.1f %%" % (r["value"], most["value"]), n=r["n"], test_set="calibrate-networks", again="`calibrate_networks`, by hand", id="calibrate")
     e = {r["network"]: r["predicted"][1] for r in f.rows("replay-roller")}
     b.add("networks", "Roller's V100 networks, batch 128: " + ", ".join(e), "10 %", bar=[(abs(v), 10) for v in e.values()],
         text=", ".join("%+.1f %%" % v for v in e.values()),
