@@ -8,6 +8,7 @@
 
 #include "base/cli/cli.h"
 #include "base/io/io.h"
+#include "predictor/estimate/estimate.h"
 
 /* Shares of the limit: drawing takes the first at most, measuring leaves the second for the fit, `end_s` at least. Measuring the caches and the memory takes
  * some seconds: below `describe_s` the description of the device that stands for the machine has to do. */
@@ -21,7 +22,9 @@ typedef struct run {
     size_t n_file;
     cd_model *model;
     cd_device_table *devices;
+    cd_arena arena;             /* the target */
     const char *device;         /* of the model */
+    const char *target;         /* of the programs */
     cd_describe_name machine;
     cd_describe_entry entry;    /* of the machine */
     cd_describe_entry code;     /* of the machine with the vectors of the code */
@@ -112,6 +115,8 @@ static cdmpp_status begin(run *r, cdmpp_err *err) {
     CD_TRY(load(r, err));
     if (!r->device) CD_TRY(cd_default_model_host(o->model, r->model, NULL, &r->device, err));
     CD_TRY(describe(r, err));
+    /* As a replay has it: features of programs with other vectors would be of other programs. */
+    if (!(r->target = cd_usual_target_vectors(&r->arena, o->target, r->numbers))) return CD_FAIL(err, ENOMEM, "target");
     cd_host_info_read("", &h);
     cd_host_info_warnings(&b, &h, o->threads);
     if (b.n) cd_log_put(o->log, CD_LOG_WARNING, "times may be unsteady: %s", b.p);
@@ -125,8 +130,8 @@ static cdmpp_status draw(run *r, cdmpp_err *err) {
     const cd_calibrate_options *o = r->o;
     const size_t tasks = cd_task_registry_count(o->tasks), paid = (size_t)(o->limit_s / cd_calibrate_price(0)), worth = 4 * (o->most && o->most < paid ? o->most : paid);
     const size_t each = tasks ? (worth < CD_CALIBRATE_MOST ? worth : CD_CALIBRATE_MOST) / tasks : 0; /* four times as many as can be measured to choose from; of every task */
-    const cd_calibrate_pool_options po = {.tasks = o->tasks, .target = o->target, .isa = o->isa, .hardware = cd_target_hardware(false, o->threads, 64), .device = r->numbers, .model = r->model, .stands = r->device, .numbers = r->own,
-                                          .trials = each < 2 ? 2 : each > 64 ? 64 : (uint32_t)each, .seed = o->seed, .most = paid + CD_CALIBRATE_LEAST * 2,
+    const cd_calibrate_pool_options po = {.tasks = o->tasks, .target = r->target, .isa = o->isa, .hardware = cd_target_hardware(false, o->threads, 64), .device = r->numbers, .model = r->model, .stands = r->device, .numbers = r->own,
+                                          .trials = each < 2 ? 2 : each > 64 ? 64 : (uint32_t)each, .seed = o->seed,
                                           .now = now_of, .ctx = r, .until_s = now(r) + draws * o->limit_s, .listener = &r->listener, .stop = o->stop};
     CD_TRY(cd_calibrate_pool_build(&po, &r->pool, err));
     cd_log_put(o->log, CD_LOG_INFO, "%zu candidates of %zu tasks; %zu are left out, as too slow or without facts", r->pool.n, tasks, r->pool.left_out);
@@ -236,6 +241,7 @@ cdmpp_status cd_calibrate_run(const cd_calibrate_options *o, cd_buf *text, cdmpp
     cd_device_table_free(r->devices);
     cd_model_free(r->model);
     cd_mem_free(r->file);
+    cd_arena_free(&r->arena);
     cd_mem_free(r);
     return st;
 }

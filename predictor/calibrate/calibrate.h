@@ -31,7 +31,6 @@ enum {
     CD_CALIBRATE_PAIRS = 3,     /* fewer repeated programs do not tell the noise */
     CD_CALIBRATE_HELD = 5,      /* one task in so many is held out */
     CD_CALIBRATE_LEAST = 8,     /* programs of a correction; of the held out ones CD_CALIBRATE_PAIRS */
-    CD_CALIBRATE_DRAWN = 40,    /* draws of a task that the model chooses from */
     CD_CALIBRATE_MOST = 1500    /* candidates */
 };
 
@@ -40,7 +39,7 @@ typedef struct cd_calibrate_candidate {
     const char *line;           /* record without a time (len), NUL-terminated */
     size_t len;
     double analytic_s;
-    bool best;                  /* the model predicts it to be the fastest of its task among CD_CALIBRATE_DRAWN: what a search would take */
+    bool best;                  /* the model chose it for its task, as it does for a network (cd_schedule_db_predict) */
 } cd_calibrate_candidate;
 
 typedef struct cd_calibrate_pool {

@@ -6,6 +6,7 @@
 #include "dataset/select/select.h"
 #include "features/analytic/analytic.h"
 #include "predictor/calibrate/calibrate.h"
+#include "predictor/estimate/estimate.h"
 
 /* Compiling takes most of the time of a program; one slower than `slowest` costs as much as many others. */
 static const double compile_s = 0.4, runs = 3, slowest = 0.5;
@@ -18,12 +19,7 @@ typedef struct draw {
     cd_facts *facts;
     float *fact;                /* (CD_CALIBRATE_MOST, CD_N_FACTS) */
     uint32_t vector_bytes;
-    cd_scorer *scorer;          /* NULL: nobody chooses the best */
-    const char *key;            /* of the task that is drawn from; NULL: none yet */
-    size_t of_task;             /* its draws so far */
-    double best_s;              /* of the fastest of them, by the model */
-    cd_buf best;                /* its line; empty: it is a candidate anyhow */
-    cd_calibrate_candidate *is; /* which one; NULL: none */
+    double begin_s;             /* of the clock */
 } draw;
 
 /* In steps of two, so that a machine whose speed is measured a second time gives the same order. */
@@ -66,61 +62,54 @@ static cdmpp_status add(draw *d, const cd_buf *line, bool best, cdmpp_err *err) 
     return CDMPP_OK;
 }
 
-/* ---- the best of a task ---- */
-static cdmpp_status end_task(draw *d, cdmpp_err *err) {
-    const cdmpp_status st = d->best.n ? add(d, &d->best, true, err) : CDMPP_OK;
-    cd_buf_clear(&d->best);
-    d->best_s = (double)INFINITY;
-    d->is = NULL;
-    d->of_task = 0;
+/* ---- the best of each task, as a replay chooses it ---- */
+/* Share of the time: where it does not suffice, the first tasks have one. */
+static const double of_best = 0.5;
+
+static bool late(const draw *d, double share) { return d->o->now && d->o->now(d->o->ctx) > d->begin_s + share * (d->o->until_s - d->begin_s); }
+
+static cdmpp_status add_best(draw *d, const char *key, cdmpp_err *err) {
+    const cd_calibrate_pool_options *o = d->o;
+    const cd_schedule_db_pick pick = {.trials = 0, .seed = o->seed, .target = o->target, .device = o->stands, .numbers = o->numbers, .hardware = &o->hardware};
+    cd_schedule_db *db;
+    CD_TRY(cd_schedule_db_new(&db, err));
+    cdmpp_status st = cd_schedule_db_predict(db, o->model, o->tasks, &key, 1, &pick, NULL, err);
+    const cd_schedule_db_entry *e = st ? NULL : cd_schedule_db_find(db, key);
+    if (e) {
+        cd_buf line = {0};
+        cd_buf_put(&line, e->line, e->len);
+        if (line.oom) st = CD_FAIL(err, ENOMEM, "candidates");
+        else st = add(d, &line, true, err);
+        cd_buf_free(&line);
+    }
+    cd_schedule_db_free(db);
     return st;
 }
 
-static cdmpp_status keep_best(draw *d, const cd_buf *line, double seconds, cd_calibrate_candidate *is, cdmpp_err *err) {
-    if (!(seconds < d->best_s)) return CDMPP_OK;
-    d->best_s = seconds;
-    cd_buf_clear(&d->best);
-    if (d->is) d->is->best = false;
-    if ((d->is = is)) is->best = true;
-    else cd_buf_put(&d->best, line->p, line->n);
-    return d->best.oom ? CD_FAIL(err, ENOMEM, "candidates") : CDMPP_OK;
-}
-
-/* The first draws of a task are candidates whatever they are. */
-static cdmpp_status take(draw *d, const cd_buf *line, cdmpp_err *err) {
-    const cd_predict_line l = {line->p, line->n, "candidate", 1};
-    cd_scored s;
-    if (!d->scorer) return add(d, line, false, err);
-    CD_TRY(cd_scorer_run(d->scorer, &l, 1, &s, err));
-    if (s.st) {
-        d->out->left_out++;
-        return CDMPP_OK;
+static cdmpp_status choose_best(draw *d, cdmpp_err *err) {
+    for (size_t i = 0; d->o->model && i < cd_task_registry_count(d->o->tasks) && !late(d, of_best); i++) {
+        const cd_task *t = cd_task_registry_at(d->o->tasks, i);
+        if (d->o->stop && *d->o->stop) return CD_FAIL(err, EINTERRUPTED, "while candidates were chosen");
+        if (t->dag) CD_TRY(add_best(d, t->workload_key, err));
     }
-    if (s.key != d->key) CD_TRY(end_task(d, err));
-    d->key = s.key;
-    const size_t had = d->out->n;
-    if (d->of_task++ < d->o->trials) CD_TRY(add(d, line, false, err));
-    return keep_best(d, line, s.pred.median_s, d->out->n > had ? &d->out->v[had] : NULL, err);
+    return CDMPP_OK;
 }
 
-static bool late(const draw *d) { return d->o->now && d->o->now(d->o->ctx) > d->o->until_s; }
-
+/* ---- random ones ---- */
 static cdmpp_status draw_all(draw *d, cdmpp_err *err) {
-    const uint32_t drawn = d->scorer && d->o->trials < CD_CALIBRATE_DRAWN ? CD_CALIBRATE_DRAWN : d->o->trials;
-    const cd_random_schedules_options ro = {drawn, d->o->seed, d->o->target, d->o->hardware};
+    const cd_random_schedules_options ro = {d->o->trials, d->o->seed, d->o->target, d->o->hardware};
     cd_random_schedules *r;
     cd_buf line = {0};
     CD_TRY(cd_random_schedules_new(d->o->tasks, &ro, &r, err));
     cdmpp_status st = CDMPP_OK;
-    while (!st && d->out->n < CD_CALIBRATE_MOST && !late(d)) {
+    while (!st && d->out->n < CD_CALIBRATE_MOST && !late(d, 1)) {
         cdmpp_err why = {0};
         cd_buf_clear(&line);
         if (d->o->stop && *d->o->stop) st = CD_FAIL(err, EINTERRUPTED, "while candidates were drawn");
         else if ((st = cd_random_schedules_next(r, &line, &why))) st = cd_record_listener_bad(d->o->listener, &why, err);
         else if (!line.n) break;
-        else st = take(d, &line, err);
+        else st = add(d, &line, false, err);
     }
-    if (!st) st = end_task(d, err);
     cd_buf_free(&line);
     cd_random_schedules_free(r);
     return st;
@@ -189,8 +178,7 @@ static cdmpp_status check_device(const cd_device *d, cdmpp_err *err) {
 }
 
 cdmpp_status cd_calibrate_pool_build(const cd_calibrate_pool_options *o, cd_calibrate_pool *out, cdmpp_err *err) {
-    draw d = {.o = o, .out = out, .vector_bytes = cd_isa_vector_bytes(o->isa, o->target), .best_s = (double)INFINITY};
-    const cd_scorer_options so = {.which = {.device = o->stands}, .numbers = o->numbers};
+    draw d = {.o = o, .out = out, .vector_bytes = cd_isa_vector_bytes(o->isa, o->target), .begin_s = o->now ? o->now(o->ctx) : 0};
     *out = (cd_calibrate_pool){0};
     CD_TRY(check_device(o->device, err));
     out->v = CD_NEWN(&out->arena, cd_calibrate_candidate, CD_CALIBRATE_MOST);
@@ -198,12 +186,10 @@ cdmpp_status cd_calibrate_pool_build(const cd_calibrate_pool_options *o, cd_cali
     cdmpp_status st = out->v && d.fact ? CDMPP_OK : CD_FAIL(err, ENOMEM, "candidates");
     if (!st) st = cd_program_new(&d.program, err);
     if (!st) st = cd_facts_new(&d.facts, err);
-    if (!st && o->model) st = cd_scorer_new(o->model, o->tasks, &so, &d.scorer, err);
+    if (!st) st = choose_best(&d, err);
     if (!st) st = draw_all(&d, err);
     if (!st && !out->n) st = CD_FAIL(err, ENODATA, "none of %zu random schedules can be used", out->left_out);
     if (!st) st = order(&d, err);
-    cd_scorer_free(d.scorer);
-    cd_buf_free(&d.best);
     cd_facts_free(d.facts);
     cd_program_free(d.program);
     cd_arena_free(&d.scratch);

@@ -18,7 +18,7 @@ void cd_calibrate_text(cd_buf *b, const cd_calibrate_told *t) {
     if (t->given) cd_buf_putf(b, "logs: %zu programs of %zu tasks\n", r->programs, r->tasks);
     else cd_buf_putf(b, "measured: %zu programs of %zu tasks, %zu by this run in %.0f s of at most %.0f s\n", r->programs, r->tasks, t->measured->fresh - t->measured->repeats, t->seconds,
                 t->limit_s);
-    if (!t->given && !t->measured->late && !t->most && t->seconds < t->limit_s) cd_buf_putf(b, "all programs that were chosen for %.0f s are measured; more seconds choose more\n", t->limit_s);
+    if (!t->given && !t->measured->late && !t->most && t->seconds < t->limit_s) cd_buf_puts(b, "every candidate is measured, before the time is over\n");
     put_noise(b, r);
     cd_buf_putf(b, "held out     n       MAPE     median  mean |ln p/y|  in 90 %% interval\n");
     put_row(b, "before", &r->before);

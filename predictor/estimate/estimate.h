@@ -112,6 +112,8 @@ void cd_model_set_put_devices(const cd_model_set *m, bool json, cd_buf *out);
 cdmpp_status cd_model_set_host(cd_model_set *m, cd_log *log, CD_KEEP const char **out, cdmpp_err *err);
 /* The same for a device that is the only one: guessed is false only where a description says that it is this machine's processor. Errors: ENOMEM. */
 cdmpp_status cd_model_set_is_host(cd_model_set *m, const char *device, cdmpp_err *err);
+/* Who stands for a machine that a model is corrected for; NULL: it is none. */
+CD_KEEP const char *cd_model_set_stands(const cd_model_set *m, const char *name);
 /* A machine that a model is corrected for, and nobody describes, is as the device that stands for it. NULL: not described. */
 CD_KEEP const cd_device *cd_model_set_device(const cd_model_set *m, const char *name);
 /* A target of a processor that says nothing of its vectors gets those of the description, as the usual one has them: else programs would be scored as

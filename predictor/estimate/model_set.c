@@ -310,7 +310,7 @@ cdmpp_status cd_model_set_ops(cd_model_set *m, const char *device, const cd_libr
 
 static void keep_host(cd_model_set *m, const cd_describe_match *here) {
     m->guessed = !here->exact;
-    m->other = m->guessed || here->corrected;
+    m->other = m->guessed;
     memcpy(m->here, here->here, sizeof m->here);
     (void)snprintf(m->host, sizeof m->host, "%s%s%s", here->cpu[0] ? here->cpu : "unknown processor", here->microarch[0] ? ", " : "", here->microarch);
 }
@@ -345,11 +345,16 @@ void cd_model_set_list(const cd_model_set *m, cd_buf *out) {
         }
 }
 
+const char *cd_model_set_stands(const cd_model_set *m, const char *name) {
+    for (size_t k = 0; k < m->n; k++)
+        if (m->v[k].machine && !strcmp(m->v[k].machine, name)) return m->v[k].stands;
+    return NULL;
+}
+
 const cd_device *cd_model_set_device(const cd_model_set *m, const char *name) {
     const cd_device *d = NULL;
     if (!m->devices || !name) return NULL;
     if (!cd_device_table_find(m->devices, name, &d, NULL)) return d;
-    for (size_t k = 0; k < m->n; k++)
-        if (m->v[k].machine && !strcmp(m->v[k].machine, name) && !cd_device_table_find(m->devices, m->v[k].stands, &d, NULL)) return d;
-    return NULL;
+    const char *stands = cd_model_set_stands(m, name);
+    return stands && !cd_device_table_find(m->devices, stands, &d, NULL) ? d : NULL;
 }

@@ -341,13 +341,24 @@ static const char *name_in_model(const asking *k) {
     return at >= 0 ? cd_model_device(k->a->model, (size_t)at) : k->device ? k->device->name : asked;
 }
 
+/* A machine that the model is corrected for, and nobody describes, is as who stands for it: also in what a network adds to its operators, of which the
+ * correction knows nothing. */
+static void find_device(asking *k) {
+    const cd_node_cost_options *a = k->a;
+    k->device = NULL;
+    if (!a->devices || !a->device || !cd_device_table_find(a->devices, a->device, &k->device, NULL)) return;
+    const int at = a->model ? cd_model_find_device(a->model, a->device, strlen(a->device)) : -1;
+    const uint32_t stands = at < 0 ? 0 : cd_model_stands_for(a->model, (uint32_t)at);
+    if (at < 0 || stands == (uint32_t)at || cd_device_table_find(a->devices, cd_model_device(a->model, stands), &k->device, NULL)) k->device = NULL;
+}
+
 /* The steps of an estimate, in the order in which each needs the one before. */
 static cdmpp_status fill(asking *k, cdmpp_err *err) {
     uint32_t at = 0, like = 0;
     k->c->n = k->g->n_node;
     k->c->node = CD_NEWN(&k->c->arena, cd_node_cost_entry, (size_t)k->c->n + 1);
     if (!k->c->node) return CD_FAIL(err, ENOMEM, "%u nodes", k->c->n);
-    if (k->a->devices && k->a->device && cd_device_table_find(k->a->devices, k->a->device, &k->device, NULL)) k->device = NULL;
+    find_device(k);
     if (k->a->model) CD_TRY(cd_node_cost_bias_read(k->a->model, name_in_model(k), &k->best, err));
     CD_TRY(find_questions(k, err));
     CD_TRY(check_device(k, err));

@@ -62,6 +62,7 @@ typedef struct cd_schedule_db_pick {
     uint64_t seed;
     const char *target;         /* NULL: the task's */
     const char *device;         /* of the model; NULL: as cd_device_match finds it */
+    CD_KEEP const cd_device_numbers *numbers; /* what analytic times are computed with; NULL: with those of the device */
     const cd_record *start;     /* candidates are what cd_sketch_sampler_match makes of it and its mutations; NULL, and where nothing follows it: drawn */
     const cd_hardware *hardware; /* NULL: the task's, else what cd_target_hardware says */
     const char *const *plain;   /* (n_plain) sorted keys of tasks whose free parameter is another operator's result, not a weight: no packing */

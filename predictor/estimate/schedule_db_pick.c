@@ -224,7 +224,7 @@ static cdmpp_status pick_some(void *ctx, size_t beg, size_t end, int k, cdmpp_er
 static cdmpp_status open_worker(const picking *p, worker *w, cdmpp_err *err) {
     /* By the model alone: some hundred programs of a machine teach how long programs take there, and little of the order within a task. A correction knows
      * how far the model flatters what it takes for the best (predictor/calibrate), so it is asked about that, and not about another best. */
-    const cd_scorer_options o = {.which = {.device = p->o->device}, .max_rows = MAX_ROWS, .uncorrected = true};
+    const cd_scorer_options o = {.which = {.device = p->o->device}, .max_rows = MAX_ROWS, .uncorrected = true, .numbers = p->o->numbers};
     cd_scorer_options few = o;
     few.sketch = true;
     w->scored = cd_mem_zalloc(CHUNK, sizeof *w->scored);

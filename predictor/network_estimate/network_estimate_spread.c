@@ -24,8 +24,13 @@ static double tasks_s(const cd_network_estimate_case *c, uint32_t place) {
 static double without_fit(const cd_network_estimate *e, cd_network_estimate_device *d) {
     const double spread = cd_network_cost_spread(e->models.costs);
     char times[CD_MODEL_SET_TIMES_OFF];
-    if (e->o->alone || (!d->other && cd_network_cost_find(e->models.costs, d->name, d->about))) return 0;
-    if (!d->said_costs && isnan(spread))
+    const cd_network_cost_fit *fit = e->o->alone || d->other ? NULL : cd_network_cost_find(e->models.costs, d->name, d->about);
+    const char *as = fit ? cd_model_set_stands(&e->models, d->name) : NULL;
+    if (e->o->alone || (fit && !as)) return 0;
+    if (as && !d->said_costs)
+        cd_log_put(e->o->log, CD_LOG_WARNING, "a network on %s is taken to add as much to its operators as on %s: it was not measured there (--fit-network-cost). Its time may be %s times shorter or "
+                   "longer; the interval allows for that", d->name, as, cd_model_set_times_off(spread, times));
+    else if (!d->said_costs && isnan(spread))
         cd_log_put(e->o->log, CD_LOG_WARNING, "there is no fit of what a network costs on any device (" CD_NETWORK_COST_FILE "): "
                    "nothing is added for it");
     else if (!d->said_costs)
