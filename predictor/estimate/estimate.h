@@ -42,7 +42,6 @@ typedef struct cd_model_set {
     cd_device_table *usual;          /* those that everybody has, where others were named: of the devices of models; NULL: none */
     cd_network_cost *costs;          /* fits of what networks cost; NULL: there is no file of them */
     bool guessed;               /* cd_model_set_host, cd_model_set_is_host found no device that is this machine: the answer is the nearest one */
-    bool other;                 /* or is another processor all the same, and a correction by programs measured here made it answer */
     float here[CD_N_DEVICE_COL]; /* since then: this machine's own description */
     char host[128];             /* and what its processor says: "AMD EPYC, zen4" */
 } cd_model_set;

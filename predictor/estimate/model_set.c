@@ -310,7 +310,6 @@ cdmpp_status cd_model_set_ops(cd_model_set *m, const char *device, const cd_libr
 
 static void keep_host(cd_model_set *m, const cd_describe_match *here) {
     m->guessed = !here->exact;
-    m->other = m->guessed;
     memcpy(m->here, here->here, sizeof m->here);
     (void)snprintf(m->host, sizeof m->host, "%s%s%s", here->cpu[0] ? here->cpu : "unknown processor", here->microarch[0] ? ", " : "", here->microarch);
 }

@@ -85,7 +85,7 @@ static cdmpp_status costs(cd_network_estimate *e, cd_network_estimate_case *c, c
         CD_TRY(cd_network_estimate_schedules(e, c, d, err));
         const cd_node_cost_options a = {.model = d->model, .opmodel = d->opmodel, .tasks = c->source->tasks, .schedules = d->schedules,
                                         .device = d->name,
-                                  .devices = e->models.devices, .costs = d->other ? NULL : e->models.costs, .alone = e->o->alone || d->scaled, .stands = d->stands, .from_records = e->o->from_records, .from_given = e->o->replay_given, .any_times = d->unnamed,
+                                  .devices = e->models.devices, .costs = d->guessed ? NULL : e->models.costs, .alone = e->o->alone || d->scaled, .stands = d->stands, .from_records = e->o->from_records, .from_given = e->o->replay_given, .any_times = d->unnamed,
                                   .refill_bytes_per_s = d->gpu ? 0 : e->o->refill_bytes_per_s};
         CD_TRY(cd_node_cost_of(g, &a, &c->cost[k], err));
     }

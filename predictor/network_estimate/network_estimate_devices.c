@@ -226,7 +226,6 @@ cdmpp_status cd_network_estimate_devices(cd_network_estimate *e, cdmpp_err *err)
         e->device[e->n_device].also = also;
         e->device[e->n_device].unnamed = name[k] == NOBODY;
         e->device[e->n_device].guessed = !e->o->device && e->models.guessed;
-        e->device[e->n_device].other = !e->o->device && e->models.other;
         CD_TRY(fill(e, &e->device[e->n_device], err));
         if (is_there(e, e->device[e->n_device].name))
             cd_log_put(e->o->log, CD_LOG_WARNING, "--device: %s is %s, which is there already", name[k], e->device[e->n_device].name);

@@ -41,7 +41,7 @@ static cdmpp_status price(cd_network_estimate *e, const cd_network_estimate_case
         if (s && !cd_schedule_db_find(db, y->node[k].key)) st = add_for(db, s, y->node[k].key, err);
     }
     const cd_node_cost_options a = {.model = d->model, .opmodel = d->opmodel, .tasks = to->source->tasks, .schedules = db, .device = d->name,
-                                    .devices = e->models.devices, .costs = d->other ? NULL : e->models.costs, .alone = e->o->alone || d->scaled, .stands = d->stands,
+                                    .devices = e->models.devices, .costs = d->guessed ? NULL : e->models.costs, .alone = e->o->alone || d->scaled, .stands = d->stands,
                                     .refill_bytes_per_s = d->gpu ? 0 : e->o->refill_bytes_per_s};
     if (!st) st = cd_node_cost_of(y, &a, &cost, err);
     for (uint32_t k = 0; !st && k < y->n_node; k++)

@@ -24,7 +24,7 @@ static double tasks_s(const cd_network_estimate_case *c, uint32_t place) {
 static double without_fit(const cd_network_estimate *e, cd_network_estimate_device *d) {
     const double spread = cd_network_cost_spread(e->models.costs);
     char times[CD_MODEL_SET_TIMES_OFF];
-    const cd_network_cost_fit *fit = e->o->alone || d->other ? NULL : cd_network_cost_find(e->models.costs, d->name, d->about);
+    const cd_network_cost_fit *fit = e->o->alone || d->guessed ? NULL : cd_network_cost_find(e->models.costs, d->name, d->about);
     const char *as = fit ? cd_model_set_stands(&e->models, d->name) : NULL;
     if (e->o->alone || (fit && !as)) return 0;
     if (as && !d->said_costs)
@@ -36,7 +36,7 @@ static double without_fit(const cd_network_estimate *e, cd_network_estimate_devi
     else if (!d->said_costs)
         cd_log_put(e->o->log, CD_LOG_WARNING, "a network on %s is taken to cost the sum of its operators: what the network adds to them was not measured there "
                    "(--fit-network-cost). Its time may be %s times shorter or longer; the interval allows for that",
-                   d->other ? "this machine" : d->name, cd_model_set_times_off(spread, times));
+                   d->guessed ? "this machine" : d->name, cd_model_set_times_off(spread, times));
     d->said_costs = true;
     return isnan(spread) ? 0 : spread;
 }

@@ -70,7 +70,6 @@ static void find_corrected(const char *path, const char *const *name, size_t n, 
     cd_here_look(path, &a, &v);
     for (size_t i = 0; v && is_of_here(v, &a) && !found && i < n; i++)
         if (!strcmp(name[i], text_of(v, "name", &a))) {
-            here->corrected = strcmp(name[i], text_of(v, "device", &a)) != 0;
             here->index = i;
             here->exact = found = true;
         }

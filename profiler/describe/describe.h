@@ -101,7 +101,6 @@ cdmpp_status cd_describe(const char *device, bool measure, const char *core, cd_
 typedef struct cd_describe_match {
     size_t index;          /* of the device in `name` */
     bool exact;            /* its name or alias is this machine's; false: only the nearest, what it predicts is out of range */
-    bool corrected;        /* exact, because programs measured here corrected the model for it; the processor is another one */
     char cpu[96];          /* "AMD EPYC 9654", as the processor says */
     char microarch[24];    /* "zen5"; "" when it is not known */
     float here[CD_N_DEVICE_COL]; /* this machine's own description as a vector: that of its microarchitecture, else what the system says */

@@ -181,7 +181,7 @@ static cdmpp_status model_of(cd_partition *p, uint32_t k, cdmpp_err *err) {
 static void without_fit(cd_partition *p, uint32_t k) {
     const cd_machine_device *d = &p->machine.device[k];
     const double spread = cd_network_cost_spread(p->models.costs);
-    const bool other = p->models.other && d->as == p->host;
+    const bool other = p->models.guessed && d->as == p->host;
     if (!d->as || !cd_partition_needs_times(p->o)) return;
     if (!other && cd_network_cost_find(p->models.costs, d->as, cd_model_set_device(&p->models, d->as))) return;
     p->source[k].costs_spread = spread;

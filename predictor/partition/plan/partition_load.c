@@ -73,7 +73,7 @@ static cdmpp_status read_schedules(cd_partition *p, cdmpp_err *err) {
 cdmpp_status cd_partition_cost(cd_partition *p, const cd_shard_net *net, const cd_network_loaded *l, cd_shard_cost **out, cdmpp_err *err) {
     const cd_partition_options *o = p->o;
     const cd_shard_cost_options a = {.model = p->by, .schedules = p->schedules, .machine = &p->machine, .net = net, .devices = p->models.devices,
-                               .costs = p->models.other ? NULL : p->models.costs, /* those of the processor that stands for this one say nothing */
+                               .costs = p->models.guessed ? NULL : p->models.costs, /* those of the processor that stands for this one say nothing */
                                .trials = (uint32_t)o->trials,
                                .seed = (uint64_t)o->seed, .plain = l->plain, .n_plain = l->n_plain, .allow_missing = o->allow_missing, .pool = p->pool};
     return cd_shard_cost_new(&a, out, err);

@@ -50,7 +50,7 @@ static const cd_network_estimate_case *estimate(const char *device, bool alone) 
     o.cache = "", o.trials = 2, o.jobs = 1, o.alone = alone, o.log = &lg;
     e = (cd_network_estimate){0};
     assert_ok(cd_network_estimate_open(&o, &e, &err));
-    e.device[0].other = other;
+    e.device[0].guessed = other;
     assert_ok(cd_network_estimate_run(&e, &err));
     (void)fclose(f);
     return e.item;
