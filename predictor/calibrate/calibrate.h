@@ -60,7 +60,6 @@ typedef struct cd_calibrate_pool_options {
     CD_KEEP const cd_device_numbers *numbers; /* as in cd_calibrate_fit_options */
     uint32_t trials;            /* draws of a task; 0: 10 */
     uint64_t seed;
-    size_t most;                /* length of the order; 0: all */
     double (*now)(void *ctx);   /* NULL: all are drawn */
     void *ctx;
     double until_s;             /* no draw begins later */

@@ -137,9 +137,9 @@ static size_t embed(const float *fact, size_t n, float *x) {
 }
 
 /* Of `all`, in their order: a random one, a best one, a random one ... */
-static void by_turns(cd_calibrate_pool *p, const uint32_t *all, size_t n, size_t most) {
+static void by_turns(cd_calibrate_pool *p, const uint32_t *all, size_t n) {
     size_t at[2] = {0, 0};
-    while (p->n_order < most) {
+    while (p->n_order < n) {
         size_t kind = p->n_order % 2;
         for (int other = 0; other < 2; other++, kind ^= 1) {
             while (at[kind] < n && p->v[all[at[kind]]].best != (kind == 1)) at[kind]++;
@@ -152,18 +152,17 @@ static void by_turns(cd_calibrate_pool *p, const uint32_t *all, size_t n, size_t
 
 static cdmpp_status order(draw *d, cdmpp_err *err) {
     cd_calibrate_pool *p = d->out;
-    const size_t k = d->o->most && d->o->most < p->n ? d->o->most : p->n;
     float *x = cd_mem_zalloc(p->n * CD_N_FACTS + 1, sizeof *x);
     double *price = cd_mem_zalloc(p->n + 1, sizeof *price);
     uint32_t *all = cd_mem_zalloc(p->n + 1, sizeof *all);
     size_t n = 0;
-    p->order = CD_NEWN(&p->arena, uint32_t, k + 1);
+    p->order = CD_NEWN(&p->arena, uint32_t, p->n + 1);
     cdmpp_status st = x && price && all && p->order ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu candidates", p->n);
     const size_t dim = st ? 0 : embed(d->fact, p->n, x);
     for (size_t i = 0; !st && i < p->n; i++) price[i] = cd_calibrate_price(p->v[i].analytic_s);
     if (!st && dim) st = cd_select_medoids(x, p->n, dim, price, (double)INFINITY, p->n, NULL, all, &n, err);
     else if (!st) n = 1; /* all candidates are one */
-    if (!st) by_turns(p, all, n, k);
+    if (!st) by_turns(p, all, n);
     cd_mem_free(all);
     cd_mem_free(x);
     cd_mem_free(price);

