@@ -13,6 +13,8 @@
 /* Shares of the limit: drawing takes the first at most, measuring leaves the second for the fit, `end_s` at least. Measuring the caches and the memory takes
  * some seconds: below `describe_s` the description of the device that stands for the machine has to do. */
 static const double draws = 0.15, ends = 0.03, end_s = 2, describe_s = 60;
+/* Networks take the last fifth, as long as that is worth something: four of them need half a minute. */
+static const double runs = 0.2, most_runs_s = 90, least_runs_s = 20;
 
 typedef struct run {
     const cd_calibrate_options *o;
@@ -33,6 +35,7 @@ typedef struct run {
     cd_calibrate_pool pool;
     cd_calibrate_measured measured;
     cd_calibrate_result result;
+    cd_network_cost_fit costs;  /* of the machine; networks 0: not known */
     cd_record_listener listener;
     cd_progress progress;
 } run;
@@ -63,9 +66,9 @@ static bool says_enough(cd_facts_set set, const cd_device *d) {
  * training. */
 static void find_own(run *r, const cd_device *measured) {
     const cd_device *d = measured;
-    if (!cd_model_needs_facts(r->model) || cd_model_find_device(r->model, r->machine.name, strlen(r->machine.name)) >= 0) return;
+    if (cd_model_find_device(r->model, r->machine.name, strlen(r->machine.name)) >= 0) return;
     if (!d && cd_device_table_find(r->devices, r->machine.name, &d, NULL)) return;
-    if (says_enough(cd_model_facts_set(r->model), d)) r->own = d;
+    r->own = cd_model_set_numbers(r->model, d);
 }
 
 /* Measured numbers of this machine; where they do not suffice, those of the device that stands for it. They only say what a candidate will cost. */
@@ -143,9 +146,16 @@ static void told(void *ctx, size_t programs) {
     cd_progress_step(&r->progress, programs);
 }
 
+static double end_of_measuring(const run *r) { return r->begin + r->o->limit_s - fmax(end_s, ends * r->o->limit_s); }
+
+static double time_of_networks(const run *r) {
+    const double s = fmin(runs * r->o->limit_s, most_runs_s);
+    return r->o->n_network && r->o->clock->network && s >= least_runs_s ? s : 0;
+}
+
 static cdmpp_status measure_with(run *r, cd_record_maker *maker, cd_record_log *log, cdmpp_err *err) {
     const cd_calibrate_options *o = r->o;
-    const cd_calibrate_measure_options mo = {.pool = &r->pool, .maker = maker, .log = log, .clock = o->clock, .until_s = r->begin + o->limit_s - fmax(end_s, ends * o->limit_s),
+    const cd_calibrate_measure_options mo = {.pool = &r->pool, .maker = maker, .log = log, .clock = o->clock, .until_s = end_of_measuring(r) - time_of_networks(r),
                                              .most = o->most, .told = told, .ctx = r, .stop = o->stop};
     cd_progress_begin(&r->progress, o->log, "measuring", "programs", 0);
     const cdmpp_status st = cd_calibrate_measure(&mo, &r->measured, err);
@@ -170,7 +180,39 @@ static cdmpp_status measure(run *r, cdmpp_err *err) {
     return st ? st : closed;
 }
 
+/* Caches are those that a replay knows of the machine (predictor/estimate/node_cost.c): of its own description, else of who stands for it. */
+static cdmpp_status run_networks(run *r, cdmpp_err *err) {
+    const cd_calibrate_options *o = r->o;
+    const cd_device *about = NULL;
+    if (!(time_of_networks(r) > 0)) return CDMPP_OK;
+    if (cd_device_table_find(r->devices, r->machine.name, &about, NULL)) (void)cd_device_table_find(r->devices, r->device, &about, NULL);
+    const cd_calibrate_networks_options no = {.network = o->network, .n_network = o->n_network, .model = r->model, .stands = r->device, .numbers = r->own, .about = about, .target = r->target,
+                                              .hardware = cd_target_hardware(false, o->threads, 64), .threads = o->threads, .seed = o->seed, .clock = o->clock, .until_s = end_of_measuring(r),
+                                              .log = o->log, .stop = o->stop};
+    CD_TRY(cd_calibrate_networks(&no, &r->costs, err));
+    if (!r->costs.networks)
+        cd_log_put(o->log, CD_LOG_WARNING, "fewer than %d networks could be measured: what a network adds to its operators stays that of %s; --seconds gives more time", CD_NETWORK_COST_FEWEST,
+                   r->device);
+    return CDMPP_OK;
+}
+
 /* ---- written ---- */
+/* As an entry of network-costs.yaml. */
+static void put_costs(const run *r, cd_buf *more) {
+    cd_buf yaml = {0};
+    cd_network_cost_fit f = r->costs;
+    const char *name = r->machine.name;
+    if (!f.networks) return;
+    f.devices = (cd_texts){1, &name};
+    f.source = "cdmpp-tune calibrate";
+    cd_network_cost_put(&yaml, &f);
+    cd_buf_puts(more, "\"network_cost\":");
+    cd_buf_put_json_str(more, yaml.p ? yaml.p : "", yaml.n);
+    cd_buf_puts(more, ",");
+    more->oom |= yaml.oom;
+    cd_buf_free(&yaml);
+}
+
 /* The figures are told in any case; the file is written last. */
 static cdmpp_status refuse(const run *r, cdmpp_err *err) {
     const cd_calibrate_result *c = &r->result;
@@ -195,6 +237,7 @@ static cdmpp_status write_model(const run *r, const cd_calibrate_told *t, cdmpp_
         cd_buf_put_json_str(&more, yaml.p ? yaml.p : "", yaml.n);
         cd_buf_puts(&more, ",");
     }
+    put_costs(r, &more);
     cd_calibrate_members(&more, t, true);
     cdmpp_status st = more.oom || yaml.oom ? CD_FAIL(err, ENOMEM, "figures") : CDMPP_OK;
     if (!st) st = cd_here_add(r->file, r->n_file, &h, more.p, &out, err);
@@ -209,7 +252,7 @@ static cdmpp_status finish(run *r, cdmpp_err *err) {
     const cd_calibrate_options *o = r->o;
     const cd_calibrate_fit_options fo = {.model = r->model, .tasks = o->tasks, .device = r->device, .numbers = r->own, .log = o->n_given ? o->given : &o->records, .n_log = o->n_given ? o->n_given : 1, .given = o->n_given > 0, .listener = &r->listener};
     CD_TRY(cd_calibrate_fit(&fo, &r->result, err));
-    cd_calibrate_told t = {.result = &r->result, .measured = &r->measured, .device = r->device, .name = r->machine.name, .cpu = r->machine.says, .model = o->model, .log = o->n_given ? o->given[0] : o->records, .given = o->n_given > 0,
+    cd_calibrate_told t = {.result = &r->result, .measured = &r->measured, .costs = &r->costs, .device = r->device, .name = r->machine.name, .cpu = r->machine.says, .model = o->model, .log = o->n_given ? o->given[0] : o->records, .given = o->n_given > 0,
                            .out = o->out, .limit_s = o->limit_s, .most = o->most};
     cdmpp_status st = refuse(r, err);
     if (!st) st = write_model(r, &t, err);
@@ -235,6 +278,7 @@ cdmpp_status cd_calibrate_run(const cd_calibrate_options *o, cd_buf *text, cdmpp
     cdmpp_status st = o->n_given ? begin_given(r, err) : begin(r, err);
     if (!st && !o->n_given) st = draw(r, err);
     if (!st && !o->n_given) st = measure(r, err);
+    if (!st && !o->n_given) st = run_networks(r, err);
     if (!st) st = finish(r, err);
     cd_calibrate_result_free(&r->result);
     cd_calibrate_pool_free(&r->pool);

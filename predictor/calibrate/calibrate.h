@@ -17,10 +17,14 @@
  *   (3) held out tasks decide nothing, and their figures are of trees that have not seen them. What is decided (how far the trees are believed, how wide the intervals are, whether the
  *       correction is better than none) is decided by the other tasks, a quarter of them left out at a time. The trees that are written then learn from all;
  *   (4) each CD_CALIBRATE_TWICE-th measurement repeats an earlier program: the median |ln| of the ratio of its two times is the noise.
+ *   (5) the last fifth of the time is of some networks, run with such schedules: what they take over their operators alone is the machine's law
+ *       (predictor/estimate/network_cost.h). It is not in the log: each run measures it anew. Without time for four networks there is none.
  * One thread. */
 #ifndef CD_CALIBRATE_H
 #define CD_CALIBRATE_H
 #include "features/analytic/analytic.h"
+#include "predictor/estimate/estimate.h"
+#include "predictor/partition/run/run.h"
 #include "predictor/score/score.h"
 #include "profiler/records/records.h"
 
@@ -79,6 +83,8 @@ typedef struct cd_calibrate_clock {
     double (*now)(void *ctx);   /* seconds */
     /* Times n programs that have code. */
     cdmpp_status (*measure)(void *ctx, cd_record_program *job, size_t n, cd_measure_result *out, cdmpp_err *err);
+    /* Runs a network; `o` is without a measurer. NULL: networks cannot be run. */
+    cdmpp_status (*network)(void *ctx, const cd_network_loaded *l, const cd_network_run_options *o, cd_network_run **out, cdmpp_err *err);
 } cd_calibrate_clock;
 /* This machine: programs are compiled and run by `m`. */
 cd_calibrate_clock cd_calibrate_clock_here(CD_KEEP cd_measure *m);
@@ -102,6 +108,26 @@ typedef struct cd_calibrate_measured {
 
 /* Errors: EINTERRUPTED (what was measured is in the log), EIO, ENOMEM, those of the clock. */
 cdmpp_status cd_calibrate_measure(const cd_calibrate_measure_options *o, cd_calibrate_measured *out, cdmpp_err *err);
+
+/* ---- networks (calibrate_networks.c) ---- */
+typedef struct cd_calibrate_networks_options {
+    const char *const *network; /* (n_network) of the zoo, or ONNX files */
+    size_t n_network;
+    CD_KEEP const cd_model *model; /* chooses schedules, as in cd_calibrate_pool_options */
+    const char *stands;
+    CD_KEEP const cd_device_numbers *numbers;
+    CD_KEEP const cd_device *about; /* what a replay on the machine knows of its caches; NULL: nothing */
+    const char *target;
+    cd_hardware hardware;
+    int threads;
+    uint64_t seed;
+    const cd_calibrate_clock *clock; /* with a `network` */
+    double until_s;             /* none begins that would, as the slowest before it, end later */
+    struct cd_log *log;
+    const volatile sig_atomic_t *stop;
+} cd_calibrate_networks_options;
+/* The law of the machine, without devices and source; out->networks 0: fewer than CD_NETWORK_COST_FEWEST could be measured, or nothing fits them. Errors: EINTERRUPTED, ENOMEM. */
+cdmpp_status cd_calibrate_networks(const cd_calibrate_networks_options *o, cd_network_cost_fit *out, cdmpp_err *err);
 
 /* ---- the correction (calibrate_fit.c) ---- */
 typedef struct cd_calibrate_figures {
@@ -140,6 +166,7 @@ static inline bool cd_calibrate_noisy(const cd_calibrate_result *r) { return r->
 typedef struct cd_calibrate_told {
     const cd_calibrate_result *result;
     const cd_calibrate_measured *measured;
+    const cd_network_cost_fit *costs; /* networks 0: there is no law of the machine */
     const char *device, *name, *cpu, *model, *log, *out; /* out NULL: nothing was written */
     bool given;                 /* nothing was measured: these are logs of a device */
     double seconds, limit_s;
@@ -157,6 +184,8 @@ typedef struct cd_calibrate_options {
     size_t n_given;
     const char *device;         /* of the model; NULL: the one that is most like this machine, or like the device of the logs */
     CD_KEEP const cd_task_registry *tasks;
+    const char *const *network; /* (n_network) that are run for the law; n_network 0: none, it stays that of the device that stands for the machine */
+    size_t n_network;
     const char *target, *isa;   /* of the programs; isa NULL: by the target */
     int threads;                /* of a program */
     uint64_t seed;

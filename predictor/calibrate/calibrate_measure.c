@@ -130,4 +130,10 @@ static cdmpp_status measure_here(void *ctx, cd_record_program *job, size_t n, cd
     return st;
 }
 
-cd_calibrate_clock cd_calibrate_clock_here(cd_measure *m) { return (cd_calibrate_clock){m, now_here, measure_here}; }
+static cdmpp_status network_here(void *ctx, const cd_network_loaded *l, const cd_network_run_options *o, cd_network_run **out, cdmpp_err *err) {
+    cd_network_run_options here = *o;
+    here.measure = ctx;
+    return cd_network_run_measure(l, &here, out, err);
+}
+
+cd_calibrate_clock cd_calibrate_clock_here(cd_measure *m) { return (cd_calibrate_clock){m, now_here, measure_here, network_here}; }

@@ -12,6 +12,13 @@ static void put_noise(cd_buf *b, const cd_calibrate_result *r) {
     else cd_buf_putf(b, "noise: %.1f %%, the median difference of %zu programs measured twice\n", 100 * r->noise, r->pairs);
 }
 
+static void put_law(cd_buf *b, const cd_network_cost_fit *f) {
+    cd_buf_putf(b, "networks: %lld were run; a network takes %.3f times its operators alone%s", (long long)f->networks, f->lift, f->lift_from > 0 ? ", where it moves much" : "");
+    if (f->call_s > 0) cd_buf_putf(b, ", %.3g us a call", 1e6 * f->call_s);
+    if (f->refill_bytes_per_s > 0) cd_buf_putf(b, ", its weights at %.3g GB/s", 1e-9 * f->refill_bytes_per_s);
+    cd_buf_putf(b, ", +- %.1f %%\n", 100 * f->spread);
+}
+
 void cd_calibrate_text(cd_buf *b, const cd_calibrate_told *t) {
     const cd_calibrate_result *r = t->result;
     cd_buf_putf(b, t->given ? "device: %s (%s); %s of the model stands for it\n" : "machine: %s (%s); %s of the model stands for it\n", t->name, t->cpu, t->device);
@@ -24,6 +31,7 @@ void cd_calibrate_text(cd_buf *b, const cd_calibrate_told *t) {
     put_row(b, "before", &r->before);
     put_row(b, "after", &r->after);
     cd_buf_putf(b, "the other %zu, a quarter of their tasks left out at a time: mean |ln p/y| %.3f before, %.3f after\n", r->programs - r->held, r->alone, r->crossed);
+    if (t->costs && t->costs->networks) put_law(b, t->costs);
     if (t->out) cd_buf_putf(b, "%s: %s corrected by %zu programs (%.0f %% of what trees learned), its intervals times %.2f\n", t->out, t->model, r->programs, 100 * r->share, r->widen);
 }
 
@@ -35,6 +43,18 @@ static void put_figures(cd_json_writer *w, const char *key, const cd_calibrate_f
     cd_json_write_member_real(w, "median_ape", f->median);
     cd_json_write_member_real(w, "mean_abs_ln", f->mean_log);
     cd_json_write_member_real(w, "inside_interval", f->inside);
+    cd_json_write_close(w, '}');
+}
+
+static void put_json_law(cd_json_writer *w, const cd_network_cost_fit *f) {
+    cd_json_write_key(w, "networks");
+    cd_json_write_open(w, '{');
+    cd_json_write_member_int(w, "n", f->networks);
+    cd_json_write_member_real(w, "lift", f->lift);
+    cd_json_write_member_real(w, "lift_from", f->lift_from);
+    cd_json_write_member_real(w, "call_s", f->call_s);
+    cd_json_write_member_real(w, "refill_bytes_per_s", f->refill_bytes_per_s);
+    cd_json_write_member_real(w, "spread", f->spread);
     cd_json_write_close(w, '}');
 }
 
@@ -67,6 +87,7 @@ void cd_calibrate_members(cd_buf *b, const cd_calibrate_told *t, bool file) {
     cd_json_write_member_real(&w, "share_of_trees", r->share);
     cd_json_write_member_real(&w, "alone_mean_abs_ln", r->alone);
     cd_json_write_member_real(&w, "crossed_mean_abs_ln", r->crossed);
+    if (t->costs && t->costs->networks) put_json_law(&w, t->costs);
     put_figures(&w, "before", &r->before);
     put_figures(&w, "after", &r->after);
     cd_json_write_close(&w, '}');

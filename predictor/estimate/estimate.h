@@ -41,6 +41,7 @@ typedef struct cd_model_set {
     cd_device_table *devices;        /* descriptions; NULL: there is no file of them */
     cd_device_table *usual;          /* those that everybody has, where others were named: of the devices of models; NULL: none */
     cd_network_cost *costs;          /* fits of what networks cost; NULL: there is no file of them */
+    cd_network_cost *measured;       /* those of machines that models are corrected for; in `costs` too, where the file has no entry of the machine */
     bool guessed;               /* cd_model_set_host, cd_model_set_is_host found no device that is this machine: the answer is the nearest one */
     float here[CD_N_DEVICE_COL]; /* since then: this machine's own description */
     char host[128];             /* and what its processor says: "AMD EPYC, zen4" */
@@ -111,6 +112,9 @@ void cd_model_set_put_devices(const cd_model_set *m, bool json, cd_buf *out);
 cdmpp_status cd_model_set_host(cd_model_set *m, cd_log *log, CD_KEEP const char **out, cdmpp_err *err);
 /* The same for a device that is the only one: guessed is false only where a description says that it is this machine's processor. Errors: ENOMEM. */
 cdmpp_status cd_model_set_is_host(cd_model_set *m, const char *device, cdmpp_err *err);
+/* What the analytic times of a device that the model does not know are computed with: its own description (not NULL). NULL: the model reads no facts, or the description says too little; then those of the
+ * device that stands for it. */
+CD_KEEP const cd_device_numbers *cd_model_set_numbers(const cd_model *m, const cd_device *about);
 /* Who stands for a machine that a model is corrected for; NULL: it is none. */
 CD_KEEP const char *cd_model_set_stands(const cd_model_set *m, const char *name);
 /* A machine that a model is corrected for, and nobody describes, is as the device that stands for it. NULL: not described. */

@@ -37,11 +37,27 @@ static cdmpp_status read_header(FILE *f, cd_arena *a, cd_str *out, cdmpp_err *er
     return CDMPP_OK;
 }
 
+/* What networks cost on the machine, where it was measured. An entry of the user's own file comes first. */
+static cdmpp_status costs_of(cd_model_set *m, const cd_json *here, cdmpp_err *err) {
+    cd_network_cost *l;
+    cd_diag diag = {0};
+    cd_str text;
+    if (!cd_json_get(here, "network_cost")) return CDMPP_OK;
+    CD_TRY(cd_json_need_str(here, "network_cost", &text, err));
+    cdmpp_status st = cd_network_cost_read("network_cost", text.p, text.n, &diag, &l, err);
+    cd_diag_free(&diag);
+    if (st) return st;
+    for (size_t k = 0; !st && k < l->n; k++) st = cd_network_cost_add(&m->measured, &l->v[k], err);
+    cd_network_cost_free(l);
+    return st;
+}
+
 /* The machine that the model is corrected for is one more device, where it is none of the others (learner/model/here.h). */
 static cdmpp_status machine_of(cd_model_set *m, const cd_json *here, cd_model_set_entry *v, cdmpp_err *err) {
     cd_str name, stands;
     CD_TRY(cd_json_need_str(here, "name", &name, err));
     CD_TRY(cd_json_need_str(here, "device", &stands, err));
+    CD_TRY(costs_of(m, here, err));
     for (size_t k = 0; k < v->n_device; k++)
         if (cd_str_is(name, v->device[k])) return CDMPP_OK;
     v->machine = v->device[v->n_device++] = cd_str_dup(&m->arena, name);
@@ -128,6 +144,8 @@ static cdmpp_status read_costs(const cd_model_set_options *a, cd_model_set *m, c
     const cdmpp_status st = cd_network_cost_usual(&diag, &m->costs, err);
     if (st && diag.n && a->lines) a->lines(a->ctx, diag.text.p);
     cd_diag_free(&diag);
+    for (size_t k = 0; !st && m->measured && k < m->measured->n; k++)
+        if (!cd_network_cost_find(m->costs, m->measured->v[k].devices.v[0], NULL)) CD_TRY(cd_network_cost_add(&m->costs, &m->measured->v[k], err));
     return st;
 }
 
@@ -150,6 +168,7 @@ void cd_model_set_free(cd_model_set *m) {
     cd_device_table_free(m->devices);
     cd_device_table_free(m->usual);
     cd_network_cost_free(m->costs);
+    cd_network_cost_free(m->measured);
     cd_arena_free(&m->arena);
 }
 
@@ -342,6 +361,12 @@ void cd_model_set_list(const cd_model_set *m, cd_buf *out) {
             for (size_t j = 0; j < k && !listed; j++) listed = knows(&m->v[j], m->v[k].device[d]);
             if (!listed) cd_buf_putf(out, "%s%s", out->n ? ", " : "", m->v[k].device[d]);
         }
+}
+
+const cd_device_numbers *cd_model_set_numbers(const cd_model *m, const cd_device *about) {
+    const float none[CD_N_FACTS] = {0};
+    cd_analytic_time t;
+    return about && cd_model_needs_facts(m) && !cd_analytic_seconds_of(cd_model_facts_set(m), none, about, &t, NULL) ? about : NULL;
 }
 
 const char *cd_model_set_stands(const cd_model_set *m, const char *name) {

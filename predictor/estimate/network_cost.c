@@ -17,7 +17,8 @@ static const cd_conf_key key[] = {
      "of networks that move more than so many times the largest shared cache"},
     {"call_s", CD_CONF_REAL, offsetof(cd_network_cost_fit, call_s), "0", "0..1", "seconds of each task's call"},
     {"refill_bytes_per_s", CD_CONF_REAL, offsetof(cd_network_cost_fit, refill_bytes_per_s), "0", "0..1e15",
-     "rate at which weights come that had stayed in the core's caches; 0: none do"},
+     "rate at which weights come that had stayed in a nearer cache; 0: none do"},
+    {"refill_to", CD_CONF_REAL, offsetof(cd_network_cost_fit, refill_to), "2", "0..1e9", "these are smaller than so many times the core's last own cache"},
     {"networks", CD_CONF_INT, offsetof(cd_network_cost_fit, networks), "0", "0..", "networks that it was fitted on"},
     {"spread", CD_CONF_REAL, offsetof(cd_network_cost_fit, spread), "0", "0..10", "standard deviation of ln(measured / fitted)"},
     {"source", CD_CONF_TEXT, offsetof(cd_network_cost_fit, source), "\"\"", "", "which data"},
@@ -111,13 +112,41 @@ cdmpp_status cd_network_cost_usual(cd_diag *diag, cd_network_cost **out, cdmpp_e
     return st;
 }
 
+static bool copy_texts(cd_arena *a, cd_network_cost_fit *f) {
+    const char **name = CD_NEWN(a, const char *, f->devices.n + 1);
+    for (size_t k = 0; name && k < f->devices.n; k++) name[k] = cd_arena_text(a, f->devices.v[k]);
+    f->devices.v = name;
+    f->source = cd_arena_text(a, f->source ? f->source : "");
+    return !a->oom;
+}
+
+cdmpp_status cd_network_cost_add(cd_network_cost **l, const cd_network_cost_fit *f, cdmpp_err *err) {
+    if (!*l && !(*l = cd_mem_zalloc(1, sizeof **l))) return CD_FAIL(err, ENOMEM, "list of fits");
+    cd_network_cost_fit *v = CD_NEWN(&(*l)->arena, cd_network_cost_fit, (*l)->n + 1), copy = *f;
+    if (!v || !copy_texts(&(*l)->arena, &copy)) return CD_FAIL(err, ENOMEM, "list of fits");
+    if ((*l)->n) memcpy(v, (*l)->v, (*l)->n * sizeof *v);
+    v[(*l)->n++] = copy;
+    (*l)->v = v;
+    return CDMPP_OK;
+}
+
 /* ---- asking ---- */
-const cd_network_cost_fit *cd_network_cost_find(const cd_network_cost *l, const char *name, const cd_device *d) {
-    if (d) name = d->name; /* whatever alias was asked for */
-    for (size_t k = 0; l && name && k < l->n; k++)
-        for (size_t i = 0; i < l->v[k].devices.n; i++)
-            if (cd_device_table_same(NULL, l->v[k].devices.v[i], name)) return &l->v[k];
+bool cd_network_cost_names(const cd_network_cost_fit *f, const char *name) {
+    for (size_t i = 0; f && name && i < f->devices.n; i++)
+        if (cd_device_table_same(NULL, f->devices.v[i], name)) return true;
+    return false;
+}
+
+static const cd_network_cost_fit *by_name(const cd_network_cost *l, const char *name) {
+    for (size_t k = 0; l && k < l->n; k++)
+        if (cd_network_cost_names(&l->v[k], name)) return &l->v[k];
     return NULL;
+}
+
+/* The name that was asked for comes first: a machine that a model is corrected for has the description of another device. */
+const cd_network_cost_fit *cd_network_cost_find(const cd_network_cost *l, const char *name, const cd_device *d) {
+    const cd_network_cost_fit *f = by_name(l, name);
+    return f || !d ? f : by_name(l, d->name);
 }
 
 double cd_network_cost_cache(const cd_device *d) {
@@ -132,7 +161,7 @@ double cd_network_cost_spread(const cd_network_cost *l) {
 }
 
 /* ---- writing ---- */
-static void put(cd_buf *b, const cd_network_cost_fit *f) {
+void cd_network_cost_put(cd_buf *b, const cd_network_cost_fit *f) {
     cd_network_cost_fit copy = *f;
     const cd_conf c = {.key = key, .n_key = sizeof key / sizeof *key, .to = &copy};
     for (size_t k = 0; k < c.n_key; k++) {
@@ -155,8 +184,8 @@ cdmpp_status cd_network_cost_save(const char *path, const cd_network_cost_fit *f
     if (!access(path, F_OK)) CD_TRY(cd_network_cost_load(path, diag, &l, err));
     cd_buf_puts(&b, "# What a network costs over its operators measured alone (docs/reference/replay.md).\n");
     for (size_t k = 0; l && k < l->n; k++)
-        if (!shares(&l->v[k], f)) put(&b, &l->v[k]);
-    put(&b, f);
+        if (!shares(&l->v[k], f)) cd_network_cost_put(&b, &l->v[k]);
+    cd_network_cost_put(&b, f);
     cdmpp_status st = CDMPP_OK;
     if (b.oom) st = CD_FAIL(err, ENOMEM, "list of fits");
     else st = cd_file_write(path, b.p, b.n, err);

@@ -22,7 +22,8 @@ typedef struct cd_network_cost_fit {
     double lift;                /* of networks that move more than `lift_from` times the largest shared cache in a pass */
     double lift_from;           /* 0: of all */
     double call_s;              /* of each task */
-    double refill_bytes_per_s;  /* at which weights come that were in the core's caches when it was measured alone; 0: none do */
+    double refill_bytes_per_s;  /* at which weights come that were in a nearer cache when it was measured alone; 0: none do */
+    double refill_to;           /* these are weights of less than so many times the core's last own cache; larger ones come from the memory alone, too */
     int64_t networks;           /* that it was fitted on */
     double spread;              /* standard deviation of ln(measured / fitted), each network by the fit of the others */
     const char *source;         /* which data, for people */
@@ -45,28 +46,37 @@ void cd_network_cost_free(CD_TAKE cd_network_cost *l); /* NULL is fine */
 CD_KEEP const char *cd_network_cost_path(cd_arena *a);
 /* The list at that path; *out NULL: there is none. Errors: those of cd_network_cost_load. */
 cdmpp_status cd_network_cost_usual(cd_diag *diag, CD_GIVE cd_network_cost **out, cdmpp_err *err);
-/* The entry of a device; d: its description, which has its proper name; NULL: none. l NULL: NULL. */
+/* A copy of `f` behind the entries of *l; *l NULL: a list of it alone. Errors: ENOMEM; *l stays as it was. */
+cdmpp_status cd_network_cost_add(cd_network_cost **l, const cd_network_cost_fit *f, cdmpp_err *err);
+bool cd_network_cost_names(const cd_network_cost_fit *f, const char *name); /* is it of this device? f NULL: no */
+/* The entry of a device, else of its description, which has its proper name or is of who stands for it; d NULL: there is none. l NULL: NULL. */
 CD_KEEP const cd_network_cost_fit *cd_network_cost_find(const cd_network_cost *l, const char *name, const cd_device *d);
 /* Bytes of the largest cache that the cores share; NaN: unknown, or NULL. */
 double cd_network_cost_cache(const cd_device *d);
 /* Of a device without an entry, standard deviation of ln(true / sum of operators) of a network: root of the mean over the entries of
  * (ln lift)^2 + spread^2. NaN: there is no entry. */
 double cd_network_cost_spread(const cd_network_cost *l);
+/* An entry as the file has it. */
+void cd_network_cost_put(cd_buf *b, const cd_network_cost_fit *f);
 /* `f` in the file, in the place of an entry of the same device; a file that is not there begins. Errors: those of
  * cd_network_cost_load, EIO. */
 cdmpp_status cd_network_cost_save(const char *path, const cd_network_cost_fit *f, cd_diag *diag, cdmpp_err *err);
 
 /* ---- fitting ---- */
+/* A core keeps weights of some times its own last cache near, by what it gets of the shared one. A fit takes one of these limits. */
+enum { CD_NETWORK_COST_LIMITS = 4 };
+extern const double cd_network_cost_limit[CD_NETWORK_COST_LIMITS];
+
 typedef struct cd_network_cost_row {
     double measured_s;          /* of a pass */
     double alone_s, calls;      /* of its tasks: sum of times alone; how many runs */
-    double refill_bytes;        /* weights that were in the core's caches when they were measured alone */
+    double refill_bytes[CD_NETWORK_COST_LIMITS]; /* weights that were near when they were measured alone, by limit */
     double rest_s;              /* of all else, in the network already */
     double moved_caches;        /* bytes that a pass moves over the largest shared cache; NaN: unknown, then all are lifted or none */
 } cd_network_cost_row;
 enum { CD_NETWORK_COST_FEWEST = 4 };
-/* Least squares of relative errors. Which of lift, call_s and refill there are, and from where networks are lifted, is what leaves out each
- * network in turn with the least error. Fills all of *out but devices and source. Errors: ERANGE (fewer than CD_NETWORK_COST_FEWEST,
+/* Least squares of relative errors. Which of lift, call_s and refill there are, from where networks are lifted, and the limit of
+ * refills, is what leaves out each network in turn with the least error; what has more to choose must be better by a fifth. Fills all of *out but devices and source. Errors: ERANGE (fewer than CD_NETWORK_COST_FEWEST,
  * a time that is none, nothing that fits), ENOMEM. */
 cdmpp_status cd_network_cost_fit_rows(const cd_network_cost_row *row, size_t n, cd_network_cost_fit *out, cdmpp_err *err);
 #endif

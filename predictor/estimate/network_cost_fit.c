@@ -2,8 +2,9 @@
  *
  *   measured = lift * tasks of the lifted + tasks of the others + call * calls + weights * (1 / refill) + rest
  *
- * Each row is divided by its measured time, so that relative errors count. Candidates are all choices of terms and of the bound from which
- * networks are lifted; the one that predicts each network best without it is taken. Few networks carry few terms. */
+ * Each row is divided by its measured time, so that relative errors count. Candidates are all choices of terms, of the bound from which
+ * networks are lifted and of the weights that are refilled; the one that predicts each network best without it is taken. Few networks carry few terms:
+ * the best of many candidates is the luckiest, too. */
 #include <lapacke.h>
 #include <math.h>
 #include <string.h>
@@ -17,13 +18,18 @@ typedef struct {
     size_t n;
     unsigned terms;             /* LIFT | CALL | REFILL */
     double from;                /* networks that move more are lifted */
+    size_t limit;               /* of refills */
 } choice;
+
+const double cd_network_cost_limit[CD_NETWORK_COST_LIMITS] = {2, 12, 48, 1e9};
+/* Of the mean square of an error: what a term, a bound or another limit than the first must leave of it to be taken. */
+static const double worth = 0.8;
 
 /* Terms of a row and what they have to explain, over its measured time. */
 static double equation(const choice *c, size_t i, double x[TERMS]) {
     const cd_network_cost_row *r = &c->row[i];
     const bool lifted = !(r->moved_caches <= c->from);
-    const double terms[TERMS] = {lifted ? r->alone_s : 0, r->calls, r->refill_bytes};
+    const double terms[TERMS] = {lifted ? r->alone_s : 0, r->calls, r->refill_bytes[c->limit]};
     for (int k = 0; k < TERMS; k++) x[k] = c->terms >> k & 1 ? terms[k] / r->measured_s : 0;
     return (r->measured_s - r->rest_s - r->alone_s) / r->measured_s;
 }
@@ -80,11 +86,24 @@ static double left_out(const choice *c) {
     return sum / (double)c->n;
 }
 
+static int freedom(const choice *c) { return (c->terms & LIFT ? 1 + (c->from > 0) : 0) + (c->terms & CALL ? 1 : 0) + (c->terms & REFILL ? 1 + (c->limit > 0) : 0); }
+
+/* Whether `c`, of squared error e, is taken in the place of `best`, of error `least`: each by what it costs to have had the choice. */
 static void better(const choice *c, choice *best, double *least) {
     const double e = left_out(c);
-    if (!(e < *least * (1 - 1e-9))) return; /* of equal ones the first: fewer terms, fewer networks left as they are */
+    if (isfinite(*least) && !(e * pow(worth, -freedom(c)) < *least * pow(worth, -freedom(best)) * (1 - 1e-9))) return;
+    if (!isfinite(e)) return;
     *least = e;
     *best = *c;
+}
+
+/* All limits and bounds of these terms. */
+static void try_terms(choice c, const double *bound, size_t n_bound, choice *best, double *least) {
+    for (c.limit = 0; c.limit < (c.terms & REFILL ? CD_NETWORK_COST_LIMITS : 1); c.limit++)
+        for (size_t k = 0; k < (c.terms & LIFT ? n_bound : 1); k++) {
+            c.from = bound[k];
+            better(&c, best, least);
+        }
 }
 
 static cdmpp_status bounds(const cd_network_cost_row *row, size_t n, double *bound, size_t *n_bound, cdmpp_err *err) {
@@ -119,12 +138,11 @@ cdmpp_status cd_network_cost_fit_rows(const cd_network_cost_row *row, size_t n, 
     CD_TRY(check(row, n, err));
     if (!(bound = cd_mem_zalloc(n + 1, sizeof *bound))) return CD_FAIL(err, ENOMEM, "%zu networks", n);
     const cdmpp_status st = bounds(row, n, bound, &n_bound, err);
-    for (unsigned terms = 0; !st && terms < CHOICES; terms++)
-        for (size_t k = 0; k < (terms & LIFT ? n_bound : 1); k++) better(&(choice){row, n, terms, bound[k]}, &best, &least);
+    for (unsigned terms = 0; !st && terms < CHOICES; terms++) try_terms((choice){.row = row, .n = n, .terms = terms}, bound, n_bound, &best, &least);
     cd_mem_free(bound);
     if (st) return st;
     if (!isfinite(least) || !fit(&best, n, v)) return CD_FAIL(err, ERANGE, "nothing fits these %zu networks", n);
     *out = (cd_network_cost_fit){.lift = 1 + v[0], .lift_from = best.terms & LIFT ? best.from : 0, .call_s = v[1], .networks = (int64_t)n,
-                                 .refill_bytes_per_s = v[2] > 0 ? 1 / v[2] : 0, .spread = sqrt(least)};
+                                 .refill_bytes_per_s = v[2] > 0 ? 1 / v[2] : 0, .refill_to = cd_network_cost_limit[best.limit], .spread = sqrt(least)};
     return CDMPP_OK;
 }

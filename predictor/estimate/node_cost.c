@@ -239,7 +239,7 @@ static cdmpp_status score_chunk(asking *k, cd_scorer *s, cd_scored *o, uint32_t 
 }
 
 static cdmpp_status score_tasks(asking *k, uint32_t *at, uint32_t *like, cdmpp_err *err) {
-    const cd_scorer_options o = {.which = {.device = k->a->stands ? k->a->stands : k->a->device}, .uncorrected = k->a->stands != NULL, .peaks = k->a->devices};
+    const cd_scorer_options o = {.which = {.device = k->a->stands ? k->a->stands : k->a->device}, .uncorrected = k->a->stands != NULL, .numbers = k->a->numbers, .peaks = k->a->devices};
     cd_scorer *s = NULL;
     if (!k->n_q || !k->q[0].key) return CDMPP_OK;
     cd_scored *out = cd_mem_zalloc(CHUNK, sizeof *out);

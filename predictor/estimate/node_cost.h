@@ -60,6 +60,7 @@ typedef struct cd_node_cost_options {
     const char *device;         /* name in devices.yaml and in the model */
     const cd_device_table *devices;
     const char *stands;         /* device of the model that answers for it; NULL: itself */
+    CD_KEEP const cd_device_numbers *numbers; /* what analytic times are computed with; NULL: with those of the device that answers */
     bool from_records;          /* tasks take the measured time of their schedule's record: checks the simulation apart from the model */
     bool from_given;            /* every node that has given_s takes it */
     bool any_times;             /* times of the file are taken whatever device they are of: `device` is not the name of one */
@@ -98,6 +99,8 @@ typedef struct cd_node_cost_scaling_law {
 cd_node_cost_scaling_law cd_node_cost_law(const cd_network_cost *costs, const char *name, const cd_device *d, double traffic);
 /* What the costs of a network alone say to a fit: all but the measured time. latency_s: of the network with these costs. */
 cd_network_cost_row cd_node_cost_row(const cd_node_cost *c, const cd_network_graph *g, const cd_device *d, double latency_s);
+/* The same of a network whose nodes (g->n_node) were measured alone; NaN among them: alone_s is NaN. */
+cd_network_cost_row cd_node_cost_row_alone(const cd_network_graph *g, const cd_task_registry *t, const double *alone_s, const cd_device *d);
 /* weight_bytes -1: not known. */
 double cd_node_cost_law_s(const cd_node_cost_scaling_law *l, double seconds, int64_t weight_bytes);
 

@@ -4,23 +4,19 @@
 
 #include "predictor/estimate/estimate_internal.h"
 
-/* Weights of more than this many times the core's last own cache stream from beyond it alone, too. */
-static const double stays = 2;
+static double own_cache(const cd_device *d) { return d && d->l2_kb > 0 ? d->l2_kb * 1024 : 0; }
 
 cd_node_cost_scaling_law cd_node_cost_law(const cd_network_cost *costs, const char *name, const cd_device *d, double traffic) {
     const cd_network_cost_fit *f = cd_network_cost_find(costs, name, d);
-    const double own = d && d->l2_kb > 0 ? stays * d->l2_kb * 1024 : 0;
-    if (!f) return (cd_node_cost_scaling_law){.lift = 1, .stays_bytes = own};
+    if (!f) return (cd_node_cost_scaling_law){.lift = 1};
     const bool large = f->lift_from <= 0 || traffic > f->lift_from * cd_network_cost_cache(d);
-    return (cd_node_cost_scaling_law){.lift = large ? f->lift : 1, .call_s = f->call_s, .refill_bytes_per_s = f->refill_bytes_per_s, .stays_bytes = own};
+    return (cd_node_cost_scaling_law){.lift = large ? f->lift : 1, .call_s = f->call_s, .refill_bytes_per_s = f->refill_bytes_per_s, .stays_bytes = f->refill_to * own_cache(d)};
 }
 
-static double refilled(const cd_node_cost_scaling_law *l, int64_t weight_bytes) {
-    return weight_bytes > 0 && (double)weight_bytes < l->stays_bytes ? (double)weight_bytes : 0;
-}
+static double refilled(double stays_bytes, int64_t weight_bytes) { return weight_bytes > 0 && (double)weight_bytes < stays_bytes ? (double)weight_bytes : 0; }
 
 static double refill_s(const cd_node_cost_scaling_law *l, int64_t weight_bytes) {
-    return l->refill_bytes_per_s > 0 ? refilled(l, weight_bytes) / l->refill_bytes_per_s : 0;
+    return l->refill_bytes_per_s > 0 ? refilled(l->stays_bytes, weight_bytes) / l->refill_bytes_per_s : 0;
 }
 
 double cd_node_cost_law_s(const cd_node_cost_scaling_law *l, double seconds, int64_t weight_bytes) {
@@ -35,9 +31,9 @@ static void change(cd_node_cost_entry *n, double lift, double call_s) {
 }
 
 /* Of a table of which rows are picked no more comes than those. */
-static int64_t weights_read(const cd_network_node *n, const cd_node_cost_entry *c) {
+static int64_t weights_read(const cd_network_node *n, int64_t result_bytes) {
     const bool picks = n->op && (!strncmp(n->op, "Gather", 6) || !strncmp(n->op, "Embedding", 9));
-    return picks && c->bytes >= 0 && c->bytes < n->weight_bytes ? c->bytes : n->weight_bytes;
+    return picks && result_bytes >= 0 && result_bytes < n->weight_bytes ? result_bytes : n->weight_bytes;
 }
 
 static bool has_law(const cd_network_graph *g, const cd_node_cost *c, uint32_t i) {
@@ -46,20 +42,35 @@ static bool has_law(const cd_network_graph *g, const cd_node_cost *c, uint32_t i
 
 void cd_node_cost_in_place(cd_node_cost *c, const cd_network_graph *g, const cd_node_cost_scaling_law *l) {
     for (uint32_t i = 0; i < c->n; i++)
-        if (has_law(g, c, i)) change(&c->node[i], l->lift, l->call_s + refill_s(l, weights_read(&g->node[i], &c->node[i])));
+        if (has_law(g, c, i)) change(&c->node[i], l->lift, l->call_s + refill_s(l, weights_read(&g->node[i], c->node[i].bytes)));
+}
+
+static void add_to_row(cd_network_cost_row *r, double own, const cd_network_node *n, double seconds, int64_t result_bytes) {
+    const double runs = (double)n->repeat;
+    r->alone_s += seconds * runs;
+    r->calls += runs;
+    for (int k = 0; k < CD_NETWORK_COST_LIMITS; k++) r->refill_bytes[k] += refilled(cd_network_cost_limit[k] * own, weights_read(n, result_bytes)) * runs;
 }
 
 cd_network_cost_row cd_node_cost_row(const cd_node_cost *c, const cd_network_graph *g, const cd_device *d, double latency_s) {
-    const cd_node_cost_scaling_law l = cd_node_cost_law(NULL, NULL, d, 0);
     cd_network_cost_row r = {.moved_caches = c->traffic / cd_network_cost_cache(d)};
-    for (uint32_t i = 0; i < c->n; i++) {
-        const double runs = (double)g->node[i].repeat;
-        if (!has_law(g, c, i)) continue;
-        r.alone_s += c->node[i].seconds * runs;
-        r.calls += runs;
-        r.refill_bytes += refilled(&l, weights_read(&g->node[i], &c->node[i])) * runs;
-    }
+    for (uint32_t i = 0; i < c->n; i++)
+        if (has_law(g, c, i)) add_to_row(&r, own_cache(d), &g->node[i], c->node[i].seconds, c->node[i].bytes);
     r.rest_s = fmax(latency_s - r.alone_s, 0);
+    return r;
+}
+
+cd_network_cost_row cd_node_cost_row_alone(const cd_network_graph *g, const cd_task_registry *t, const double *alone_s, const cd_device *d) {
+    cd_network_cost_row r = {0};
+    double traffic = 0;
+    for (uint32_t i = 0; i < g->n_node; i++) {
+        int64_t result;
+        const int64_t moved = cd_node_cost_moved(g, t, i, &result);
+        if (g->node[i].kind == CD_NODE_FREE || g->node[i].repeat <= 0) continue;
+        if (moved > 0) traffic += (double)moved * (double)g->node[i].repeat;
+        add_to_row(&r, own_cache(d), &g->node[i], alone_s[i], result);
+    }
+    r.moved_caches = traffic / cd_network_cost_cache(d);
     return r;
 }
 

@@ -89,6 +89,7 @@ typedef struct cd_network_estimate_device {
     const cd_model *model;      /* of tasks; NULL: none */
     const char *stands;         /* device of the model that answers for it; NULL: the model knows it */
     bool guessed;               /* nobody named it: it is this machine, and `stands`, which is `name` then, is only the nearest that the model knows */
+    const cd_device_numbers *numbers; /* its own, for analytic times that another device's model computes; NULL: those of the device that answers */
     bool scaled;                /* it is of another kind: the programs are its, their times go by the peaks of both */
     bool said_stands, said_costs; /* in a message */
     const cd_library_op_model *opmodel;

@@ -31,6 +31,13 @@ static bool is_plain(const cd_network_estimate_case *c, const char *key) {
 
 static void add_text(cd_sha256 *s, const char *text) { cd_sha256_add(s, text, strlen(text) + 1); }
 
+/* A description may change under the same name. */
+static void add_numbers(cd_sha256 *s, const cd_device_numbers *d) {
+    float v[CD_N_DEVICE_COL];
+    cd_device_vector(d, v);
+    cd_sha256_add(s, v, sizeof v);
+}
+
 /* Path of the task's file. Its name covers everything that the choice depends on. False: there is no cache. */
 static bool cached_as(const cd_network_estimate *e, const cd_network_estimate_case *c, const cd_network_estimate_device *d,
                       const char *key, char *to, size_t n) {
@@ -43,6 +50,7 @@ static bool cached_as(const cd_network_estimate *e, const cd_network_estimate_ca
     add_text(&s, cd_model_digest(d->model));
     add_text(&s, d->name);
     if (d->stands) add_text(&s, d->stands);
+    if (d->numbers) add_numbers(&s, d->numbers);
     add_text(&s, d->target);
     cd_sha256_add(&s, &d->hardware, sizeof d->hardware);
     add_text(&s, key);

@@ -71,6 +71,11 @@ static cdmpp_status queues(cd_network_estimate *e, cd_network_estimate_case *c, 
 }
 
 /* ---- costs ---- */
+cd_node_cost_options cd_network_estimate_cost_options(const cd_network_estimate *e, const cd_network_estimate_device *d) {
+    return (cd_node_cost_options){.model = d->model, .opmodel = d->opmodel, .device = d->name, .devices = e->models.devices, .stands = d->stands, .numbers = d->numbers,
+                                  .costs = d->guessed ? NULL : e->models.costs, .alone = e->o->alone || d->scaled, .refill_bytes_per_s = d->gpu ? 0 : e->o->refill_bytes_per_s};
+}
+
 /* Costs are made of all nodes on every place. The first place then takes each node's cost from where it runs, so that its
  * tally counts the network once. */
 static void settle(cd_network_estimate_case *c) {
@@ -83,10 +88,12 @@ static cdmpp_status costs(cd_network_estimate *e, cd_network_estimate_case *c, c
     for (uint32_t k = 0; k < c->n_place; k++) {
         cd_network_estimate_device *d = c->place[k];
         CD_TRY(cd_network_estimate_schedules(e, c, d, err));
-        const cd_node_cost_options a = {.model = d->model, .opmodel = d->opmodel, .tasks = c->source->tasks, .schedules = d->schedules,
-                                        .device = d->name,
-                                  .devices = e->models.devices, .costs = d->guessed ? NULL : e->models.costs, .alone = e->o->alone || d->scaled, .stands = d->stands, .from_records = e->o->from_records, .from_given = e->o->replay_given, .any_times = d->unnamed,
-                                  .refill_bytes_per_s = d->gpu ? 0 : e->o->refill_bytes_per_s};
+        cd_node_cost_options a = cd_network_estimate_cost_options(e, d);
+        a.tasks = c->source->tasks;
+        a.schedules = d->schedules;
+        a.from_records = e->o->from_records;
+        a.from_given = e->o->replay_given;
+        a.any_times = d->unnamed;
         CD_TRY(cd_node_cost_of(g, &a, &c->cost[k], err));
     }
     CD_TRY(cd_network_estimate_spreads(e, c, err));

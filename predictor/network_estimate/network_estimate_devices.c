@@ -76,6 +76,7 @@ static cdmpp_status fill(cd_network_estimate *e, cd_network_estimate_device *d, 
     }
     if (!d->model && !e->o->replay_given && !e->o->from_records) CD_TRY(cd_network_estimate_stand_in(e, d, err));
     if (d->guessed) d->stands = d->name;
+    else if (d->stands && !d->scaled) d->numbers = cd_model_set_numbers(d->model, d->about);
     if (cd_model_set_also(&e->models, d->name))
         cd_log_put(e->o->log, CD_LOG_WARNING, "%s knows %s too: a model before it answers", cd_model_set_also(&e->models, d->name), d->name);
     if (!e->o->replay_given && !e->o->from_records) cd_model_set_warn(&e->models, d->model, e->o->log);

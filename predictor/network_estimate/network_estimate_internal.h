@@ -83,4 +83,6 @@ void cd_network_estimate_case_free(cd_network_estimate_case *c);
 cdmpp_status cd_network_estimate_measure_open(cd_network_estimate *e, cdmpp_err *err);
 /* Runs the case's network here. What cannot be run is a message: the estimate stands. */
 void cd_network_estimate_measure(cd_network_estimate *e, cd_network_estimate_case *c);
+/* What costs of nodes on the device depend on, without schedules. */
+cd_node_cost_options cd_network_estimate_cost_options(const cd_network_estimate *e, const cd_network_estimate_device *d);
 #endif

@@ -40,9 +40,9 @@ static cdmpp_status price(cd_network_estimate *e, const cd_network_estimate_case
         const cd_schedule_db_entry *s = x->node[k].kind == CD_NODE_TASK ? cd_schedule_db_find(d->schedules, x->node[k].key) : NULL;
         if (s && !cd_schedule_db_find(db, y->node[k].key)) st = add_for(db, s, y->node[k].key, err);
     }
-    const cd_node_cost_options a = {.model = d->model, .opmodel = d->opmodel, .tasks = to->source->tasks, .schedules = db, .device = d->name,
-                                    .devices = e->models.devices, .costs = d->guessed ? NULL : e->models.costs, .alone = e->o->alone || d->scaled, .stands = d->stands,
-                                    .refill_bytes_per_s = d->gpu ? 0 : e->o->refill_bytes_per_s};
+    cd_node_cost_options a = cd_network_estimate_cost_options(e, d);
+    a.tasks = to->source->tasks;
+    a.schedules = db;
     if (!st) st = cd_node_cost_of(y, &a, &cost, err);
     for (uint32_t k = 0; !st && k < y->n_node; k++)
         seconds[k] = y->node[k].kind != CD_NODE_TASK ? cd_network_estimate_case_cost(to, k)->seconds : cost->node[k].source == CD_COST_MISSING ? (double)NAN : cost->node[k].seconds;

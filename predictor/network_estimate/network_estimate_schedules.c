@@ -126,7 +126,7 @@ static cdmpp_status choose(cd_network_estimate *e, const cd_network_estimate_cas
                            size_t n, cdmpp_err *err) {
     const cd_network_estimate_options *o = e->o;
     const cd_schedule_db_pick how = {.trials = (uint32_t)(o->trials ? o->trials : CD_SCHEDULE_DB_TRIALS), .seed = (uint64_t)o->seed,
-                                     .target = d->target, .device = d->stands ? d->stands : d->name,
+                                     .target = d->target, .device = d->stands ? d->stands : d->name, .numbers = d->numbers,
                                    .plain = c->source->loaded ? c->source->loaded->plain : NULL, .n_plain = c->source->loaded ? c->source->loaded->n_plain : 0};
     n = defined(c->source->tasks, key, n);
     CD_TRY(cd_network_estimate_cache_read(e, c, d, key, n, err));

@@ -27,6 +27,7 @@ static double without_fit(const cd_network_estimate *e, cd_network_estimate_devi
     const cd_network_cost_fit *fit = e->o->alone || d->guessed ? NULL : cd_network_cost_find(e->models.costs, d->name, d->about);
     const char *as = fit ? cd_model_set_stands(&e->models, d->name) : NULL;
     if (e->o->alone || (fit && !as)) return 0;
+    if (as && cd_network_cost_names(fit, d->name)) return fit->spread; /* of few networks: what it leaves is part of the interval */
     if (as && !d->said_costs)
         cd_log_put(e->o->log, CD_LOG_WARNING, "a network on %s is taken to add as much to its operators as on %s: it was not measured there (--fit-network-cost). Its time may be %s times shorter or "
                    "longer; the interval allows for that", d->name, as, cd_model_set_times_off(spread, times));

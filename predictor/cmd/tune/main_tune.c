@@ -81,6 +81,7 @@ static const cd_option table[] = {
     {"svg", 0, "FILE", CD_OPTION_OUTPUT, AT(svg), "*.svg", REPLAY, "Draw best found over trials and over simulated seconds"},
     {"opbench", 0, "FOLDER", CD_OPTION_FOLDER, AT(opbench), NULL, REPLAY, "Also write OpBench's partial_res and op_costs files there"},
     {"records", 0, "LOG|FOLDER", CD_OPTION_FILES, AT(given), "*.json", KEEP, "calibrate: measure nothing; these logs of another device, a GPU or a board, correct the model, and --tasks has their tasks"},
+    {"run-networks", 0, "NAME|FILE|none", CD_OPTION_TEXTS, AT(networks), NULL, KEEP, "calibrate: a network that is run at the end, so that what a network adds to its operators is known; at least four of them, or none (default: eight built-in ones)"},
     {"force", 0, NULL, CD_OPTION_FLAG, AT(force), NULL, KEEP, "calibrate: write the model also where the machine is too noisy, or held out programs are no better"},
     {"list-tuners", 0, NULL, CD_OPTION_FLAG, AT(list_tuners), NULL, SEARCH, "List the tuners"},
     {"templates", 0, NULL, CD_OPTION_FLAG, AT(templates), NULL, WHAT, "Print the templates of each task that would be tried, --trials-per-task of each (default: 10); --out: as records without times"},
@@ -239,7 +240,7 @@ static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
     o->operand = said->operand;
     CD_TRY(take_network(o, err));
     if (cd_main_tune_is_calibrate(o)) return cd_main_tune_calibrate_check(o, err);
-    if (o->force || o->given.n) return CD_FAIL(err, EUSAGE, "--force and --records go with calibrate");
+    if (o->force || o->given.n || o->networks.n) return CD_FAIL(err, EUSAGE, "--force, --run-networks and --records go with calibrate");
     if (o->core_type >= 0 && (o->list_tuners || o->space_dump || o->templates || o->replays)) return CD_FAIL(err, EUSAGE, "--core-type goes with a search: nothing is measured here");
     if (o->session.host.n && (o->list_tuners || o->space_dump || o->templates || o->replays)) return CD_FAIL(err, EUSAGE, "--host goes with a search: nothing is measured here");
     if (o->list_tuners) return o->operand.n ? CD_FAIL(err, EUSAGE, "unexpected '%.60s'", o->operand.v[0]) : CDMPP_OK;
@@ -275,7 +276,7 @@ static const cd_command self = {
     "Trials of a network go where weight x latency is expected to fall most, after a first round for every task. At the end the best "
     "program of each task is compared with the reference on its real shapes and measured by turns with the untuned one; a best one that is wrong or "
     "slower is refused and the untuned one kept.\n\n"
-    "calibrate measures programs of built-in networks, or of those that are named, for at most --seconds. It corrects the cost model by them, tells what that "
+    "calibrate measures programs of built-in networks, or of those that are named, for at most --seconds. It runs some networks, too. It corrects the cost model by them, tells what that "
     "changes on programs held out, and writes here.cdmpp, which cdmpp commands in this folder use where no model is named.\n\n"
     "The exit status is 3 when some task has no program that runs.",
     table, sizeof table / sizeof *table, group, "", example, NULL, see, NULL, check};

@@ -20,6 +20,7 @@ typedef struct cd_main_tune {
     cd_arena arena;
     const char *records;        /* calibrate: the log that grows */
     cd_texts given;             /* calibrate: logs in the place of measurements */
+    cd_texts networks;          /* calibrate: run for what a network adds to its operators; after the check n 0: none */
     bool force;                 /* calibrate: write in any case */
     bool list_tuners, space_dump, templates, dry_run, replays, json, check;
     cd_log *log;

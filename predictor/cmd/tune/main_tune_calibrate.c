@@ -9,8 +9,10 @@
 typedef cd_main_tune options;
 enum { LIMIT_S = 300, MOST_S = 3600, RUN_S = 4, BUILD_S = 15, BUDGET_MS = 50 };
 
-/* Networks of several families, whose operators other networks have too. */
-static const char *const usual[] = {"efficientnet-b0", "resnext-50", "yolov3-tiny", "bert-medium", "dcgan"};
+/* Networks of several families and sizes, whose operators other networks have too: programs are drawn of their tasks. */
+static const char *const usual[] = {"efficientnet-b0", "resnext-50", "yolov3-tiny", "bert-medium", "dcgan", "alexnet", "mobilenet-v3-small"};
+/* Those that are run, short ones first. A recurrent one has a task a step, of which one is as good as all: it is only run. */
+static const char *usual_run[] = {"mobilenet-v3-small", "gru", "alexnet", "efficientnet-b0", "dcgan", "yolov3-tiny", "bert-medium", "resnext-50"};
 
 bool cd_main_tune_is_calibrate(const options *o) { return o->operand.n && !strcmp(o->operand.v[0], "calibrate"); }
 
@@ -30,7 +32,7 @@ static cdmpp_status check_given(const options *o, cdmpp_err *err) {
     const cd_tune_session_options *s = &o->session;
     if (!o->what.file.n) return CD_FAIL(err, EUSAGE, "--records needs --tasks: the definitions of their tasks");
     if (!o->out) return CD_FAIL(err, EUSAGE, "--records needs --out: " CD_DEFAULT_MODEL_HERE " is of the machine that measured it");
-    if (s->seconds || s->trials || s->budget_ms || s->timeout_s || s->build_timeout_s || s->isa || s->cflags || s->jobs || s->cache || s->seed || o->what.target || o->what.threads)
+    if (s->seconds || s->trials || s->budget_ms || s->timeout_s || s->build_timeout_s || s->isa || s->cflags || s->jobs || s->cache || s->seed || o->what.target || o->what.threads || o->networks.n)
         return CD_FAIL(err, EUSAGE, "--records measures nothing: options of measuring do not go with it");
     return CDMPP_OK;
 }
@@ -47,6 +49,10 @@ cdmpp_status cd_main_tune_calibrate_check(options *o, cdmpp_err *err) {
     if (o->given.n) CD_TRY(check_given(o, err));
     if (o->session.seconds > MOST_S) return CD_FAIL(err, EUSAGE, "calibrate: expected --seconds 1 to %d, found %d", MOST_S, o->session.seconds);
     if (!o->session.seconds) o->session.seconds = LIMIT_S;
+    if (!o->networks.n) o->networks = (cd_texts){sizeof usual_run / sizeof *usual_run, usual_run};
+    if (o->networks.n == 1 && !strcmp(o->networks.v[0], "none")) o->networks.n = 0;
+    if (o->networks.n && o->networks.n < CD_NETWORK_COST_FEWEST)
+        return CD_FAIL(err, EUSAGE, "--run-networks: expected %d networks or more, or none, found %zu", CD_NETWORK_COST_FEWEST, o->networks.n);
     if (!o->out) o->out = CD_DEFAULT_MODEL_HERE;
     if (!o->model) o->model = cd_default_model_plain(&o->arena);
     if (!o->model) return cd_default_model_missing(err);
@@ -113,7 +119,7 @@ cdmpp_status cd_main_tune_calibrate(options *o, cdmpp_err *err) {
     const cd_calibrate_clock clock = cd_calibrate_clock_here(measure);
     cdmpp_status st = take_target(o, err);
     if (!st) st = read_tasks(o, &tasks, err);
-    const cd_calibrate_options co = {.model = o->model, .out = o->out, .records = o->records, .given = o->given.v, .n_given = o->given.n, .device = o->session.device, .tasks = tasks, .target = o->what.target,
+    const cd_calibrate_options co = {.model = o->model, .out = o->out, .records = o->records, .given = o->given.v, .n_given = o->given.n, .device = o->session.device, .tasks = tasks, .network = o->networks.v, .n_network = o->networks.n, .target = o->what.target,
                                      .isa = o->session.isa, .threads = o->what.threads, .seed = (uint64_t)o->session.seed, .most = (size_t)o->session.trials,
                                      .limit_s = o->session.seconds, .force = o->force, .json = o->json, .clock = &clock, .log = o->log, .stop = o->session.stop};
     if (!st) st = cd_calibrate_run(&co, &b, err);

@@ -128,6 +128,7 @@ static cdmpp_status stand_in(cd_partition *p, uint32_t k, cdmpp_err *err) {
     p->source[k].scaled = other_kind;
     p->source[k].stands = by->device;
     by->stands = true;
+    if (!other_kind) by->numbers = cd_model_set_numbers(by->model, cd_model_set_device(&p->models, d->as));
     take_doubt(&p->source[k], by, here, there);
     by->here = other_kind ? here : NULL;
     by->there = other_kind ? there : NULL;
@@ -183,7 +184,13 @@ static void without_fit(cd_partition *p, uint32_t k) {
     const double spread = cd_network_cost_spread(p->models.costs);
     const bool other = p->models.guessed && d->as == p->host;
     if (!d->as || !cd_partition_needs_times(p->o)) return;
-    if (!other && cd_network_cost_find(p->models.costs, d->as, cd_model_set_device(&p->models, d->as))) return;
+    const cd_network_cost_fit *fit = other ? NULL : cd_network_cost_find(p->models.costs, d->as, cd_model_set_device(&p->models, d->as));
+    const char *as = fit ? cd_model_set_stands(&p->models, d->as) : NULL;
+    if (fit && !as) return;
+    if (as && cd_network_cost_names(fit, d->as)) { /* of few networks: what it leaves is part of the interval */
+        p->source[k].stands_spread = hypot(p->source[k].stands_spread, fit->spread);
+        return;
+    }
     p->source[k].costs_spread = spread;
     cd_partition_say_costs(p, k);
 }

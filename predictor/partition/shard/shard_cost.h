@@ -25,6 +25,7 @@ typedef struct cd_shard_cost_model { /* who answers for a device of the machine 
     const cd_model *model;      /* NULL: nobody, schedules alone */
     const char *device;         /* as that model calls it; NULL: what the target says */
     bool stands;                /* `device` stands for the machine's */
+    const cd_device_numbers *numbers; /* the machine's device's own, for analytic times; NULL: those of `device` */
     const float *here, *there;  /* `device` is of another kind: descriptions of the machine's device and of `device`, of which the rooflines' ratio multiplies
                                  * times; NULL: of the same kind */
 } cd_shard_cost_model;

@@ -12,6 +12,7 @@ typedef struct cd_shard_cost_kind {
     const cd_model *model;      /* NULL: none */
     const char *target, *as;    /* as: of the model; NULL: what the target says */
     cd_node_cost_bias best;
+    const cd_device_numbers *numbers; /* of cd_shard_cost_model */
     bool gpu, stands;
     cd_hardware hardware;
 } cd_shard_cost_kind;

@@ -72,10 +72,10 @@ static const char *target_of(cd_shard_cost *p, const cd_machine_device *d, const
 
 static cdmpp_status kind_of(cd_shard_cost *p, const cd_shard_cost_model *by, const char *target, uint32_t *k, cdmpp_err *err) {
     *k = 0;
-    while (*k < p->n_kind && !(p->kind[*k].model == by->model && p->kind[*k].stands == by->stands && same(p->kind[*k].as, by->device) && same(p->kind[*k].target, target))) ++*k;
+    while (*k < p->n_kind && !(p->kind[*k].model == by->model && p->kind[*k].stands == by->stands && p->kind[*k].numbers == by->numbers && same(p->kind[*k].as, by->device) && same(p->kind[*k].target, target))) ++*k;
     if (*k < p->n_kind) return CDMPP_OK;
     const bool gpu = cd_target_is_gpu(text(target));
-    p->kind[p->n_kind++] = (cd_shard_cost_kind){.model = by->model, .target = target, .as = by->device, .gpu = gpu, .stands = by->stands, .hardware = hardware_of(p, gpu)};
+    p->kind[p->n_kind++] = (cd_shard_cost_kind){.model = by->model, .target = target, .as = by->device, .gpu = gpu, .stands = by->stands, .numbers = by->numbers, .hardware = hardware_of(p, gpu)};
     return by->model ? cd_node_cost_bias_read(by->model, NULL, &p->kind[*k].best, err) : CDMPP_OK;
 }
 

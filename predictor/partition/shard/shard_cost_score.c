@@ -113,7 +113,7 @@ static cdmpp_status drawn_best_of(asking *k, uint32_t trials, cdmpp_err *err) {
     cd_record start;
     if (follows(k)) start = *k->rule->record;
     if (follows(k)) CD_TRY(cd_shard_cost_adapt(k->rule->task->dag, k->e->task->dag, &k->w->mem, &start, err));
-    const cd_schedule_db_pick o = {.trials = trials, .seed = k->p->a.seed, .target = k->kind->target, .device = k->kind->as,
+    const cd_schedule_db_pick o = {.trials = trials, .seed = k->p->a.seed, .target = k->kind->target, .device = k->kind->as, .numbers = k->kind->numbers,
                                  .start = follows(k) ? &start : NULL, .hardware = follows(k) ? &start.hardware : &k->kind->hardware, .plain = &key, .n_plain = k->rule->plain};
     cd_schedule_db *b = NULL;
     cdmpp_err why = {0};
@@ -156,7 +156,7 @@ static cdmpp_status find_lines(asking *k, cdmpp_err *err) {
 /* ---- scores ---- */
 static cdmpp_status scorer_of(asking *k, cd_scorer **out, cdmpp_err *err) {
     const uint32_t i = (uint32_t)(k->kind - k->p->kind);
-    const cd_scorer_options o = {.which = {.device = k->kind->as}, .uncorrected = k->kind->stands, .max_rows = MAX_ROWS, .peaks = k->p->a.devices};
+    const cd_scorer_options o = {.which = {.device = k->kind->as}, .uncorrected = k->kind->stands, .numbers = k->kind->numbers, .max_rows = MAX_ROWS, .peaks = k->p->a.devices};
     if (!k->w->scorer[i]) CD_TRY(cd_scorer_new(k->kind->model, k->p->tasks, &o, &k->w->scorer[i], err));
     *out = k->w->scorer[i];
     return CDMPP_OK;

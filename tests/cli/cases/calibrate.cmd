@@ -5,7 +5,7 @@ unset CDMPP_DEFAULT_MODEL
 exec 2>&1
 cdmpp-extract -q --tasks "$K" --out a.h5 "$LOGS" || [ $? -eq 3 ] || exit
 cdmpp-train "$ROOT/configs/quickstart.yaml" -q --set data.files=a.h5 --set 'data.devices=[]' --set train.rounds=10 --set model.members='[program]' --out m.cdmpp >/dev/null || exit
-args="--seconds 3600 --trials 18 --budget-ms 1 --timeout 100 --build-timeout 100 --network squeezenet-1.1 --input-size 32 --cost-model m.cdmpp --device zen5-avx512"
+args="--seconds 3600 --trials 18 --budget-ms 1 --timeout 100 --build-timeout 100 --network squeezenet-1.1 --input-size 32 --cost-model m.cdmpp --device zen5-avx512 --run-networks none"
 cal() { cdmpp-tune calibrate $args "$@"; }
 told() { grep -o '"\(measured_now\|repeated_now\|programs\|measured\|pairs\|unusable\|out\|records\)":[^,}]*' | tr '\n' ' '; echo; }
 here() { sed -E "s|$ROOT/||g; s/\([^()]*(\([^()]*\)[^()]*)*\)/(CPU)/; s/(corrected by) [0-9]+/\1 N/; s/ [0-9.]+ (us|ms|s)/ T/g"; }
@@ -39,6 +39,7 @@ cdmpp-tune calibrate --target cuda; echo "exit $?"
 cdmpp-tune calibrate --seconds 3601; echo "exit $?"
 cdmpp-tune calibrate --tasks x --network y; echo "exit $?"
 cdmpp-tune calibrate --compare random,ga; echo "exit $?"
+cdmpp-tune calibrate --run-networks lstm --run-networks gru; echo "exit $?"
 cdmpp-tune --tasks x --out o --force; echo "exit $?"
 cdmpp-tune calibrate --records x --out o; echo "exit $?"
 cdmpp-tune calibrate --records x --tasks y; echo "exit $?"

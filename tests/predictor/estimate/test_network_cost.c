@@ -93,17 +93,21 @@ static void test_saving_replaces_the_device(void **state) {
 enum { N = 24 };
 
 /* Networks by a law, measured with noise. */
-static void make(cd_network_cost_row *row, double lift, double from, double call_s, double refill, double noise, uint64_t seed) {
+static void make_to(cd_network_cost_row *row, double lift, double from, double call_s, double refill, int limit, double noise, uint64_t seed) {
     uint64_t at = 0;
     for (int i = 0; i < N; i++) {
         cd_network_cost_row *r = &row[i];
         *r = (cd_network_cost_row){.alone_s = exp(log(1e-5) + cd_rng_unit(seed, at++) * log(1e4)), .calls = 5 + (double)(cd_rng_at(seed, at++) % 100),
                                    .moved_caches = exp(log(0.01) + cd_rng_unit(seed, at++) * log(1e4))};
-        r->refill_bytes = 1e9 * r->alone_s * cd_rng_unit(seed, at++);
+        for (int k = 0; k < CD_NETWORK_COST_LIMITS; k++) r->refill_bytes[k] = 1e9 * r->alone_s * cd_rng_unit(seed, at++);
         r->rest_s = 0.1 * r->alone_s * cd_rng_unit(seed, at++);
-        const double s = r->alone_s * (r->moved_caches > from ? lift : 1) + r->calls * call_s + (refill > 0 ? r->refill_bytes / refill : 0) + r->rest_s;
+        const double s = r->alone_s * (r->moved_caches > from ? lift : 1) + r->calls * call_s + (refill > 0 ? r->refill_bytes[limit] / refill : 0) + r->rest_s;
         r->measured_s = s * exp(noise * (2 * cd_rng_unit(seed, at++) - 1));
     }
+}
+
+static void make(cd_network_cost_row *row, double lift, double from, double call_s, double refill, double noise, uint64_t seed) {
+    make_to(row, lift, from, call_s, refill, 0, noise, seed);
 }
 
 static void test_laws_are_found_again(void **state) {
@@ -125,11 +129,31 @@ static void test_laws_are_found_again(void **state) {
     assert_close(f.lift, 1.1, 0, 0.01);
     assert_close(f.call_s, 4e-6, 0.05, 0);
     assert_close(f.refill_bytes_per_s, 8e9, 0.15, 0);
+    make_to(row, 1, 0, 0, 8e9, 2, 0.005, 7);
+    assert_ok(cd_network_cost_fit_rows(row, N, &f, &err));
+    assert_close(f.lift, 1, 0, 0);
+    assert_close(f.refill_bytes_per_s, 8e9, 0.15, 0);
+    assert_close(f.refill_to, cd_network_cost_limit[2], 0, 0);
     make(row, 1, 0, 0, 0, 0, 4); /* nothing is added */
     assert_ok(cd_network_cost_fit_rows(row, N, &f, &err));
     assert_close(f.lift, 1, 0, 1e-9);
     assert_close(f.call_s, 0, 0, 1e-12);
     assert_true(f.spread < 1e-9);
+}
+
+/* Noise alone earns no terms: the best of many candidates is taken only where it is better by what it costs to have had the choice. */
+static void test_few_networks_carry_few_terms(void **state) {
+    cd_network_cost_row row[N];
+    cd_network_cost_fit f;
+    cdmpp_err err = {0};
+    int terms = 0;
+    (void)state;
+    for (uint64_t seed = 20; seed < 40; seed++) {
+        make(row, 1.1, 0, 0, 0, 0.1, seed);
+        assert_ok(cd_network_cost_fit_rows(row, 6, &f, &err));
+        terms += (f.lift_from > 0) + (f.call_s > 0) + (f.refill_bytes_per_s > 0);
+    }
+    assert_true(terms <= 22);
 }
 
 /* The spread is that of networks that were left out: it holds for new ones. */
@@ -145,7 +169,7 @@ static void test_spread_is_of_networks_left_out(void **state) {
     for (int i = 0; i < N; i++) {
         const cd_network_cost_row *r = &fresh[i];
         const double e = log(r->measured_s / (r->alone_s * (r->moved_caches > f.lift_from || f.lift_from <= 0 ? f.lift : 1) + r->calls * f.call_s + r->rest_s +
-                                              (f.refill_bytes_per_s > 0 ? r->refill_bytes / f.refill_bytes_per_s : 0)));
+                                              (f.refill_bytes_per_s > 0 ? r->refill_bytes[0] / f.refill_bytes_per_s : 0)));
         sum += e * e;
     }
     const double seen = sqrt(sum / N);
@@ -167,4 +191,4 @@ static void test_too_few_or_wrong_networks_are_refused(void **state) {
 }
 
 TESTS(NULL, NULL, test_device_without_a_fit_gets_the_spread_of_the_others, test_mistakes_are_told_with_their_line, test_saving_replaces_the_device,
-      test_laws_are_found_again, test_spread_is_of_networks_left_out, test_too_few_or_wrong_networks_are_refused)
+      test_laws_are_found_again, test_spread_is_of_networks_left_out, test_few_networks_carry_few_terms, test_too_few_or_wrong_networks_are_refused)

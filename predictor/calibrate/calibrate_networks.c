@@ -1,0 +1,121 @@
+/* What a network adds to its operators on this machine: some networks run with the schedules that the model chooses, each operator alone and the whole.
+ * Nothing is compared with what is predicted: the law is of measured times alone. */
+#include <math.h>
+#include <string.h>
+
+#include "base/cli/cli.h"
+#include "predictor/calibrate/calibrate.h"
+
+typedef struct work {
+    const cd_calibrate_networks_options *o;
+    double slowest;             /* seconds that a network took */
+} work;
+
+/* A task of which the model lowers no candidate runs with a drawn schedule. */
+static cdmpp_status choose(const work *w, const cd_network_loaded *l, cd_schedule_db *db, cdmpp_err *err) {
+    const cd_calibrate_networks_options *o = w->o;
+    const cd_schedule_db_pick pick = {.seed = o->seed, .target = o->target, .device = o->stands, .numbers = o->numbers, .hardware = &o->hardware, .plain = l->plain, .n_plain = l->n_plain};
+    const char **key = cd_mem_zalloc((size_t)l->graph->n_node + 1, sizeof *key);
+    size_t n = 0;
+    if (!key) return CD_FAIL(err, ENOMEM, "%u tasks", l->graph->n_node);
+    for (uint32_t i = 0; i < l->graph->n_node; i++)
+        if (l->graph->node[i].kind == CD_NODE_TASK && l->graph->node[i].repeat) key[n++] = l->graph->node[i].key;
+    const cdmpp_status st = cd_schedule_db_predict(db, o->model, l->work->tasks, key, n, &pick, NULL, err);
+    cd_mem_free(key);
+    return st;
+}
+
+/* Times of a run into `row` and `alone`, each the least of this run and those before. */
+static cdmpp_status take(const work *w, const cd_network_loaded *l, const cd_network_run *r, double *alone, cd_network_cost_row *row, cdmpp_err *err) {
+    const double before = row->measured_s > 0 ? row->measured_s : (double)INFINITY;
+    if (r->n_left) return CD_FAIL(err, EBACKEND, "%u of its operators have no program", r->n_left);
+    for (uint32_t i = 0; i < r->n; i++) alone[i] = before < (double)INFINITY ? fmin(alone[i], r->node[i].alone_s) : r->node[i].alone_s;
+    *row = cd_node_cost_row_alone(l->graph, l->work->tasks, alone, w->o->about);
+    row->measured_s = fmin(before, r->pass_s);
+    return row->alone_s > 0 && row->measured_s > 0 ? CDMPP_OK : CD_FAIL(err, EBACKEND, "an operator has no time");
+}
+
+/* What a network hardly ever takes: something else ran beside its passes, or beside its operators. */
+static bool odd(const cd_network_cost_row *row) {
+    const double lift = row->measured_s / row->alone_s;
+    return lift < 0.97 || lift > 1.25;
+}
+
+/* Once, and again where the first run is odd. */
+static cdmpp_status run_with(const work *w, const cd_network_loaded *l, const cd_schedule_db *db, double *alone, cd_network_cost_row *row, cdmpp_err *err) {
+    const cd_calibrate_networks_options *o = w->o;
+    const cd_network_run_options ro = {.schedules = db, .target = o->target, .hardware = &o->hardware, .seed = o->seed, .threads = o->threads, .budget_s = 1, .limit_s = 30, .pin = true,
+                                       .alone = true, .stop = o->stop};
+    for (int k = 0; k < 2 && (!k || odd(row)); k++) {
+        cd_network_run *r = NULL;
+        CD_TRY(o->clock->network(o->clock->ctx, l, &ro, &r, err));
+        const cdmpp_status st = take(w, l, r, alone, row, err);
+        cd_network_run_free(r);
+        if (st) return st;
+    }
+    return CDMPP_OK;
+}
+
+static cdmpp_status run(const work *w, const cd_network_loaded *l, cd_network_cost_row *row, cdmpp_err *err) {
+    cd_schedule_db *db = NULL;
+    double *alone = cd_mem_zalloc((size_t)l->graph->n_node + 1, sizeof *alone);
+    cdmpp_status st = CDMPP_OK;
+    *row = (cd_network_cost_row){0};
+    if (!alone) st = CD_FAIL(err, ENOMEM, "%u nodes", l->graph->n_node);
+    if (!st) st = cd_schedule_db_new(&db, err);
+    if (!st) st = choose(w, l, db, err);
+    if (!st) st = run_with(w, l, db, alone, row, err);
+    cd_schedule_db_free(db);
+    cd_mem_free(alone);
+    return st;
+}
+
+static cdmpp_status one(work *w, const char *name, cd_network_cost_row *row, cdmpp_err *err) {
+    const cd_network_load_options lo = {.network = name, .target = w->o->target, .hardware = &w->o->hardware};
+    cd_network_loaded l = {0};
+    const double begin = w->o->clock->now(w->o->clock->ctx);
+    cdmpp_status st = cd_network_load(&lo, &l, err);
+    if (!st) st = run(w, &l, row, err);
+    cd_network_load_free(&l);
+    w->slowest = fmax(w->slowest, w->o->clock->now(w->o->clock->ctx) - begin);
+    return st;
+}
+
+static bool later(const work *w) { return w->o->clock->now(w->o->clock->ctx) + w->slowest > w->o->until_s; }
+
+/* A network that does not run is told, and the others count. */
+static cdmpp_status all(work *w, cd_network_cost_row *row, size_t *n, cdmpp_err *err) {
+    const cd_calibrate_networks_options *o = w->o;
+    for (size_t i = 0; i < o->n_network && !later(w); i++) {
+        cdmpp_err why = {0};
+        if (o->stop && *o->stop) return CD_FAIL(err, EINTERRUPTED, "while networks ran");
+        const cdmpp_status st = one(w, o->network[i], &row[*n], &why);
+        if (st == CDMPP_ENOMEM || st == CDMPP_EINTERRUPTED) return st == CDMPP_ENOMEM ? CD_FAIL(err, ENOMEM, "%s", why.msg) : CD_FAIL(err, EINTERRUPTED, "%s", why.msg);
+        if (st) cd_log_put(o->log, CD_LOG_WARNING, "network %s was not measured: %s", o->network[i], why.msg);
+        else cd_log_put(o->log, CD_LOG_INFO, "network %s: %.3g ms, its operators alone %.3g ms", o->network[i], 1e3 * row[*n].measured_s, 1e3 * row[*n].alone_s);
+        *n += !st;
+    }
+    return CDMPP_OK;
+}
+
+static cdmpp_status fit(const cd_calibrate_networks_options *o, const cd_network_cost_row *row, size_t n, cd_network_cost_fit *out, cdmpp_err *err) {
+    cdmpp_err why = {0};
+    const cdmpp_status st = cd_network_cost_fit_rows(row, n, out, &why);
+    if (st == CDMPP_ENOMEM) return CD_FAIL(err, ENOMEM, "%s", why.msg);
+    if (!st) return CDMPP_OK;
+    cd_log_put(o->log, CD_LOG_WARNING, "networks: %s", why.msg);
+    *out = (cd_network_cost_fit){0};
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_calibrate_networks(const cd_calibrate_networks_options *o, cd_network_cost_fit *out, cdmpp_err *err) {
+    work w = {.o = o};
+    size_t n = 0;
+    *out = (cd_network_cost_fit){0};
+    cd_network_cost_row *row = cd_mem_zalloc(o->n_network + 1, sizeof *row);
+    if (!row) return CD_FAIL(err, ENOMEM, "%zu networks", o->n_network);
+    cdmpp_status st = all(&w, row, &n, err);
+    if (!st && n >= CD_NETWORK_COST_FEWEST) st = fit(o, row, n, out, err);
+    cd_mem_free(row);
+    return st;
+}
