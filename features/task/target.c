@@ -33,12 +33,30 @@ static bool has_word(cd_str target, const char *word) {
     return false;
 }
 
+static bool has_any(cd_str text, const char *const *word, size_t n) {
+    for (size_t k = 0; k < n; k++)
+        if (has_word(text, word[k])) return true;
+    return false;
+}
+
+static bool starts(cd_str text, const char *with) { return text.n >= strlen(with) && !memcmp(text.p, with, strlen(with)); }
+
+/* What code is for says -mcpu, -mattr or the triple. -model is a name that somebody gave. */
 uint32_t cd_target_vector_bytes(cd_str target) {
-    /* LLVM's names of processors that have AVX-512 */
-    static const char *const word[] = {"avx512", "znver4", "znver5", "icelake", "cascadelake", "cooperlake", "sapphirerapids", "x86-64-v4"};
-    for (size_t k = 0; k < sizeof word / sizeof *word; k++)
-        if (has_word(target, word[k])) return 64;
-    return 32;
+    /* LLVM's names of processors that have AVX-512, of its features, and of what has registers of 128 bits */
+    static const char *const wide[] = {"avx512", "znver4", "znver5", "icelake", "cannonlake", "cascadelake", "cooperlake", "tigerlake", "rocketlake", "sapphirerapids", "emeraldrapids",
+                                       "graniterapids", "diamondrapids", "knl", "knm", "x86-64-v4"};
+    static const char *const narrow[] = {"aarch64", "arm64", "armv"};
+    uint32_t bytes = 32;
+    for (size_t at = 0, end; at < target.n; at = end + 1) {
+        for (end = at; end < target.n && target.p[end] != ' ';) end++;
+        const cd_str w = {target.p + at, end - at};
+        const bool without = starts(w, "-mattr=-avx512") || (starts(w, "-mattr=") && has_word(w, ",-avx512f"));
+        if (without) bytes = 32;
+        else if ((starts(w, "-mcpu=") || starts(w, "-mattr=")) && has_any(w, wide, sizeof wide / sizeof *wide)) bytes = 64;
+        if (starts(w, "-mtriple=") && has_any(w, narrow, sizeof narrow / sizeof *narrow)) return 16;
+    }
+    return bytes;
 }
 
 cd_hardware cd_target_hardware(bool gpu, int64_t num_cores, int64_t vector_bytes) {

@@ -46,7 +46,13 @@ TEST(of_devices) {
     assert_int_equal(d.n, 0);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(kinds), cmocka_unit_test(typed_wrong), cmocka_unit_test(of_devices)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+/* -model is a name that somebody gave: it says nothing of the code. */
+TEST(vectors_are_of_what_code_is_for) {
+    static const struct { const char *target; uint32_t bytes; } t[] = {
+        {"llvm", 32}, {"llvm -mcpu=core-avx2 -model=zen5-avx512", 32}, {"llvm -keys=cpu -mcpu=skylake-avx512 -model=zen5-avx2", 64}, {"llvm -mcpu=graniterapids", 64},
+        {"llvm -mattr=+avx2,+avx512f", 64}, {"llvm -mcpu=skylake-avx512 -mattr=-avx512f", 32}, {"llvm -mcpu=znver4 -mattr=+fma,-avx512f", 32},
+        {"llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72", 16}, {"", 32}};
+    for (size_t k = 0; k < sizeof t / sizeof *t; k++) assert_int_equal(cd_target_vector_bytes((cd_str){t[k].target, strlen(t[k].target)}), t[k].bytes);
 }
+
+TESTS(NULL, NULL, kinds, typed_wrong, of_devices, vectors_are_of_what_code_is_for)
