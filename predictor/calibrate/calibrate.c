@@ -186,7 +186,7 @@ static cdmpp_status run_networks(run *r, cdmpp_err *err) {
     const cd_device *about = NULL;
     if (!(time_of_networks(r) > 0)) return CDMPP_OK;
     if (cd_device_table_find(r->devices, r->machine.name, &about, NULL)) (void)cd_device_table_find(r->devices, r->device, &about, NULL);
-    const cd_calibrate_networks_options no = {.network = o->network, .n_network = o->n_network, .model = r->model, .stands = r->device, .numbers = r->own, .about = about, .target = r->target,
+    const cd_calibrate_networks_options no = {.network = o->network, .n_network = o->n_network, .model = r->model, .stands = r->device, .numbers = r->own, .best = r->pool.best, .about = about, .target = r->target,
                                               .hardware = cd_target_hardware(false, o->threads, 64), .threads = o->threads, .seed = o->seed, .clock = o->clock, .until_s = end_of_measuring(r),
                                               .log = o->log, .stop = o->stop};
     CD_TRY(cd_calibrate_networks(&no, &r->costs, err));

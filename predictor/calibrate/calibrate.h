@@ -51,6 +51,7 @@ typedef struct cd_calibrate_pool {
     size_t n, n_order;
     cd_calibrate_candidate *v;  /* (n) */
     uint32_t *order;            /* (n_order) which one after the other */
+    cd_schedule_db *best;       /* schedules that the model chose */
     size_t left_out;            /* draws without facts, or too slow to be run again and again */
 } cd_calibrate_pool;
 
@@ -116,6 +117,7 @@ typedef struct cd_calibrate_networks_options {
     CD_KEEP const cd_model *model; /* chooses schedules, as in cd_calibrate_pool_options */
     const char *stands;
     CD_KEEP const cd_device_numbers *numbers;
+    CD_KEEP const cd_schedule_db *best; /* schedules that it has chosen already; NULL: none */
     CD_KEEP const cd_device *about; /* what a replay on the machine knows of its caches; NULL: nothing */
     const char *target;
     cd_hardware hardware;

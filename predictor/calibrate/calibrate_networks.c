@@ -1,6 +1,7 @@
 /* What a network adds to its operators on this machine: some networks run with the schedules that the model chooses, each operator alone and the whole.
  * Nothing is compared with what is predicted: the law is of measured times alone. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cli/cli.h"
@@ -11,16 +12,32 @@ typedef struct work {
     double slowest;             /* seconds that a network took */
 } work;
 
+/* What was chosen without the network was chosen as if the task's parameter were a weight. */
+static cdmpp_status take_chosen(const work *w, const cd_network_loaded *l, const char *key, cd_arena *a, cd_schedule_db *db, cdmpp_err *err) {
+    const cd_schedule_db_entry *e = w->o->best ? cd_schedule_db_find(w->o->best, key) : NULL;
+    const bool plain = l->n_plain && bsearch(&key, l->plain, l->n_plain, sizeof *l->plain, cd_sort_by_text);
+    cd_record r;
+    if (!e || plain) return CDMPP_OK;
+    CD_TRY(cd_record_read(a, e->line, e->len, &r, err));
+    return cd_schedule_db_add(db, &r, e->origin, (double)NAN, err);
+}
+
 /* A task of which the model lowers no candidate runs with a drawn schedule. */
 static cdmpp_status choose(const work *w, const cd_network_loaded *l, cd_schedule_db *db, cdmpp_err *err) {
     const cd_calibrate_networks_options *o = w->o;
+    cd_arena scratch = {0};
+    cdmpp_status st = CDMPP_OK;
     const cd_schedule_db_pick pick = {.seed = o->seed, .target = o->target, .device = o->stands, .numbers = o->numbers, .hardware = &o->hardware, .plain = l->plain, .n_plain = l->n_plain};
     const char **key = cd_mem_zalloc((size_t)l->graph->n_node + 1, sizeof *key);
     size_t n = 0;
     if (!key) return CD_FAIL(err, ENOMEM, "%u tasks", l->graph->n_node);
-    for (uint32_t i = 0; i < l->graph->n_node; i++)
-        if (l->graph->node[i].kind == CD_NODE_TASK && l->graph->node[i].repeat) key[n++] = l->graph->node[i].key;
-    const cdmpp_status st = cd_schedule_db_predict(db, o->model, l->work->tasks, key, n, &pick, NULL, err);
+    for (uint32_t i = 0; !st && i < l->graph->n_node; i++) {
+        if (l->graph->node[i].kind != CD_NODE_TASK || !l->graph->node[i].repeat) continue;
+        key[n++] = l->graph->node[i].key;
+        st = take_chosen(w, l, key[n - 1], &scratch, db, err);
+    }
+    if (!st) st = cd_schedule_db_predict(db, o->model, l->work->tasks, key, n, &pick, NULL, err);
+    cd_arena_free(&scratch);
     cd_mem_free(key);
     return st;
 }

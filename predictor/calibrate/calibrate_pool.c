@@ -71,22 +71,20 @@ static bool late(const draw *d, double share) { return d->o->now && d->o->now(d-
 static cdmpp_status add_best(draw *d, const char *key, cdmpp_err *err) {
     const cd_calibrate_pool_options *o = d->o;
     const cd_schedule_db_pick pick = {.trials = 0, .seed = o->seed, .target = o->target, .device = o->stands, .numbers = o->numbers, .hardware = &o->hardware};
-    cd_schedule_db *db;
-    CD_TRY(cd_schedule_db_new(&db, err));
-    cdmpp_status st = cd_schedule_db_predict(db, o->model, o->tasks, &key, 1, &pick, NULL, err);
-    const cd_schedule_db_entry *e = st ? NULL : cd_schedule_db_find(db, key);
-    if (e) {
-        cd_buf line = {0};
-        cd_buf_put(&line, e->line, e->len);
-        if (line.oom) st = CD_FAIL(err, ENOMEM, "candidates");
-        else st = add(d, &line, true, err);
-        cd_buf_free(&line);
-    }
-    cd_schedule_db_free(db);
+    CD_TRY(cd_schedule_db_predict(d->out->best, o->model, o->tasks, &key, 1, &pick, NULL, err));
+    const cd_schedule_db_entry *e = cd_schedule_db_find(d->out->best, key);
+    if (!e) return CDMPP_OK;
+    cd_buf line = {0};
+    cd_buf_put(&line, e->line, e->len);
+    cdmpp_status st = CDMPP_OK;
+    if (line.oom) st = CD_FAIL(err, ENOMEM, "candidates");
+    else st = add(d, &line, true, err);
+    cd_buf_free(&line);
     return st;
 }
 
 static cdmpp_status choose_best(draw *d, cdmpp_err *err) {
+    CD_TRY(cd_schedule_db_new(&d->out->best, err));
     for (size_t i = 0; d->o->model && i < cd_task_registry_count(d->o->tasks) && !late(d, of_best); i++) {
         const cd_task *t = cd_task_registry_at(d->o->tasks, i);
         if (d->o->stop && *d->o->stop) return CD_FAIL(err, EINTERRUPTED, "while candidates were chosen");
@@ -197,6 +195,7 @@ cdmpp_status cd_calibrate_pool_build(const cd_calibrate_pool_options *o, cd_cali
 }
 
 void cd_calibrate_pool_free(cd_calibrate_pool *p) {
+    cd_schedule_db_free(p->best);
     cd_arena_free(&p->arena);
     *p = (cd_calibrate_pool){0};
 }

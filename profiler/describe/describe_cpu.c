@@ -11,7 +11,6 @@
 enum { TEXT = 1 << 16, KIB = 1024 };
 #define TRIAD_MIN ((size_t)64 << 20)
 #define TRIAD_MAX ((size_t)512 << 20)
-#define LANES_TOLERANCE 0.1
 
 typedef struct machine {
     const char *root;
@@ -87,6 +86,8 @@ static void set_isa(machine *m) {
     cd_describe_entry_set(d, CD_DESCRIBE_KEY_shared_kb, 0, NULL);
 }
 
+static const char of_counter[] = "of the time-stamp counter";
+
 /* The base clock, by whoever knows it best. */
 static void set_clock(machine *m) {
     char text[256], path[96];
@@ -107,7 +108,7 @@ static void set_clock(machine *m) {
     const double bogo = strtod(text, NULL);
     snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/cpufreq/cpuinfo_max_freq", m->first);
     const double most = read_number(m->root, path);
-    if (bogo > 0 && has_flag(m, "constant_tsc")) cd_describe_entry_set(m->d, CD_DESCRIBE_KEY_clock_mhz, round(bogo / 2), "of the time-stamp counter");
+    if (bogo > 0 && has_flag(m, "constant_tsc")) cd_describe_entry_set(m->d, CD_DESCRIBE_KEY_clock_mhz, round(bogo / 2), of_counter);
     else if (most > 0 && !has_flag(m, "constant_tsc")) cd_describe_entry_set(m->d, CD_DESCRIBE_KEY_clock_mhz, most / 1000, "highest");
 }
 
@@ -225,6 +226,12 @@ static cdmpp_status read_topology(machine *m, cdmpp_err *err) {
 }
 
 /* ---- measured ---- */
+/* Of what a clock of the scalar loop can do at best: the clock is lower while long vectors are computed, and never higher. */
+static const double lanes_from = 0.8, lanes_to = 1.1;
+
+/* The counter of a virtual machine runs at the clock that the host was sold with; programs run at that of the core. */
+static bool by_counter(const cd_describe_entry *d) { return !strcmp(d->note[CD_DESCRIBE_KEY_clock_mhz], of_counter); }
+
 static void set_lanes(cd_describe_entry *d) {
     static const double usual[] = {1, 2, 4, 8, 16, 32, 64};
     double per_clock, mhz;
@@ -236,8 +243,9 @@ static void set_lanes(cd_describe_entry *d) {
     }
     snprintf(note, sizeof note, "measured %.2f at %.0f MHz", per_clock, mhz);
     for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
-        if (fabs(per_clock / usual[i] - 1) < LANES_TOLERANCE) cd_describe_entry_set(d, CD_DESCRIBE_KEY_lanes, usual[i], note);
+        if (per_clock > usual[i] * lanes_from && per_clock < usual[i] * lanes_to) cd_describe_entry_set(d, CD_DESCRIBE_KEY_lanes, usual[i], note);
     if (d->device.lanes < 0) snprintf(d->note[CD_DESCRIBE_KEY_lanes], sizeof d->note[0], "measured %.2f at %.0f MHz, near no power of 2", per_clock, mhz);
+    if (by_counter(d)) cd_describe_entry_set(d, CD_DESCRIBE_KEY_clock_mhz, round(mhz), "measured; the time-stamp counter has another one");
 }
 
 static cdmpp_status measure_it(machine *m, cdmpp_err *err) {

@@ -3,7 +3,7 @@
 
 In WORK: calibrate once, --seconds SECONDS (default 300), of its usual tasks; then each network is estimated by either model, with schedules that this model
 chooses, and run with them (cdmpp-replay --run --cpu-time, one thread). Prints words for figures.py put; writes a Markdown table to TABLE. A step that is
-done is not done again. From the environment: B, SECONDS, NETWORKS (default: the ten of the test set calibrate-networks)."""
+done is not done again. From the environment: B, SECONDS, NETWORKS (default: the ten of the test set calibrate-networks-2)."""
 import json, os, subprocess, sys
 
 sys.dont_write_bytecode = True
@@ -11,7 +11,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import figures
 
 B = os.path.abspath(os.environ.get("B", "build/release"))
-TEST = "resnet-18 resnet-50 squeezenet-1.1 mobilenet-v2 inception-v1 densenet-121 vgg-11 bert-base lstm dpn-68"
+TEST = "vgg-13 densenet-169 inception-v3 wide-resnet-50 resnet-101 rnn t5-small vit yolov2 gcn"
 
 def run(work, *words):
     env = dict(os.environ, XDG_CACHE_HOME=os.path.join(work, "cache"))
