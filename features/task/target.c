@@ -47,15 +47,19 @@ uint32_t cd_target_vector_bytes(cd_str target) {
     static const char *const wide[] = {"avx512", "znver4", "znver5", "icelake", "cannonlake", "cascadelake", "cooperlake", "tigerlake", "rocketlake", "sapphirerapids", "emeraldrapids",
                                        "graniterapids", "diamondrapids", "knl", "knm", "x86-64-v4"};
     static const char *const narrow[] = {"aarch64", "arm64", "armv"};
+    bool triple = false, said = false;
     uint32_t bytes = 32;
     for (size_t at = 0, end; at < target.n; at = end + 1) {
         for (end = at; end < target.n && target.p[end] != ' ';) end++;
         const cd_str w = {target.p + at, end - at};
-        const bool without = starts(w, "-mattr=-avx512") || (starts(w, "-mattr=") && has_word(w, ",-avx512f"));
-        if (without) bytes = 32;
-        else if ((starts(w, "-mcpu=") || starts(w, "-mattr=")) && has_any(w, wide, sizeof wide / sizeof *wide)) bytes = 64;
+        const bool without = starts(w, "-mattr=-avx512") || (starts(w, "-mattr=") && has_word(w, ",-avx512f")), of = starts(w, "-mcpu=") || starts(w, "-mattr=");
         if (starts(w, "-mtriple=") && has_any(w, narrow, sizeof narrow / sizeof *narrow)) return 16;
+        triple = triple || starts(w, "-mtriple=x86_64");
+        said = said || of;
+        if (without) bytes = 32;
+        else if (of && has_any(w, wide, sizeof wide / sizeof *wide)) bytes = 64;
     }
+    if (triple && !said) return 16; /* code of any such processor: SSE */
     return bytes;
 }
 

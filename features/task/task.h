@@ -39,7 +39,7 @@ struct cd_log;
 cdmpp_status cd_target_check(const char *target, struct cd_log *log, cdmpp_err *err);
 /* The target in "DEVICE=TARGET" or "TARGET", and its device, of length 0: of all. "=" after a blank belongs to the target itself. */
 CD_KEEP const char *cd_target_of_device(const char *text, CD_KEEP cd_str *device);
-/* Bytes of the longest vector register that code for this target may use, by -mcpu, -mattr and -mtriple: 64 with AVX-512, 16 of ARM, else 32. */
+/* Bytes of the longest vector register that code for this target may use, by -mcpu, -mattr and -mtriple: 64 with AVX-512, 16 of ARM and of a triple x86_64 alone, else 32. */
 uint32_t cd_target_vector_bytes(cd_str target);
 /* What TVM's tuner assumes for a target without numbers of its own: for CPUs the machine's cores and vectors, for GPUs the
  * limits of CUDA. */

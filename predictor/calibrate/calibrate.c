@@ -13,8 +13,8 @@
 /* Shares of the limit: drawing takes the first at most, measuring leaves the second for the fit, `end_s` at least. Measuring the caches and the memory takes
  * some seconds: below `describe_s` the description of the device that stands for the machine has to do. */
 static const double draws = 0.15, ends = 0.03, end_s = 2, describe_s = 60;
-/* Networks take the last fifth, as long as that is worth something: four of them need half a minute. */
-static const double runs = 0.2, most_runs_s = 90, least_runs_s = 20;
+/* Networks take the last quarter, as long as that is worth something: four of them need half a minute. */
+static const double runs = 0.25, most_runs_s = 90, least_runs_s = 20;
 
 typedef struct run {
     const cd_calibrate_options *o;

@@ -17,7 +17,7 @@
  *   (3) held out tasks decide nothing, and their figures are of trees that have not seen them. What is decided (how far the trees are believed, how wide the intervals are, whether the
  *       correction is better than none) is decided by the other tasks, a quarter of them left out at a time. The trees that are written then learn from all;
  *   (4) each CD_CALIBRATE_TWICE-th measurement repeats an earlier program: the median |ln| of the ratio of its two times is the noise.
- *   (5) the last fifth of the time is of some networks, run with such schedules: what they take over their operators alone is the machine's law
+ *   (5) the last quarter of the time is of some networks, run with such schedules: what they take over their operators alone is the machine's law
  *       (predictor/estimate/network_cost.h). It is not in the log: each run measures it anew. Without time for four networks there is none.
  * One thread. */
 #ifndef CD_CALIBRATE_H

@@ -186,7 +186,7 @@ TEST(a_short_run_runs_no_network) {
     char out[256];
     snprintf(out, sizeof out, "%s", tmp_path(&dir, "short.cdmpp"));
     (void)unlink(tmp_path(&dir, "here.records.json"));
-    assert_ok(calibrate(&c, 90, out, &text, &err));
+    assert_ok(calibrate(&c, 70, out, &text, &err));
     assert_int_equal(c.ran, 0);
     assert_null(strstr(text.p, "\"networks\""));
     cd_buf_free(&text);
