@@ -36,6 +36,10 @@ void cd_affinity_get(cd_affinity *a);
 /* Use `all` but its last n processors; n 0: all of them. */
 void cd_affinity_set(const cd_affinity *all, int but_last);
 
+/* denormals -- numbers below the least normal one count as 0 for this thread and those that it begins, where the processor can. Arithmetic with them takes a hundred
+ * times as long; attention with random weights makes many, with trained ones few: without this, times of a network would be of its weights. */
+void cd_denormals_are_zero(void);
+
 /* core_type -- which processors are of which type, and measuring on those of one type alone.
  *
  *   /sys/devices/cpu_core, cpu_atom            Intel's hybrids ┐

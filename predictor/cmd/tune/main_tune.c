@@ -81,7 +81,7 @@ static const cd_option table[] = {
     {"svg", 0, "FILE", CD_OPTION_OUTPUT, AT(svg), "*.svg", REPLAY, "Draw best found over trials and over simulated seconds"},
     {"opbench", 0, "FOLDER", CD_OPTION_FOLDER, AT(opbench), NULL, REPLAY, "Also write OpBench's partial_res and op_costs files there"},
     {"records", 0, "LOG|FOLDER", CD_OPTION_FILES, AT(given), "*.json", KEEP, "calibrate: measure nothing; these logs of another device, a GPU or a board, correct the model, and --tasks has their tasks"},
-    {"run-networks", 0, "NAME|FILE|none", CD_OPTION_TEXTS, AT(networks), NULL, KEEP, "calibrate: a network that is run at the end, so that what a network adds to its operators is known; at least four of them, or none (default: eight built-in ones)"},
+    {"run-networks", 0, "NAME|FILE|none", CD_OPTION_TEXTS, AT(networks), NULL, KEEP, "calibrate: a network that is run at the end, so that what a network adds to its operators is known; at least four of them, or none (default: seven built-in ones)"},
     {"force", 0, NULL, CD_OPTION_FLAG, AT(force), NULL, KEEP, "calibrate: write the model also where the machine is too noisy, or held out programs are no better"},
     {"list-tuners", 0, NULL, CD_OPTION_FLAG, AT(list_tuners), NULL, SEARCH, "List the tuners"},
     {"templates", 0, NULL, CD_OPTION_FLAG, AT(templates), NULL, WHAT, "Print the templates of each task that would be tried, --trials-per-task of each (default: 10); --out: as records without times"},

@@ -9,10 +9,9 @@
 typedef cd_main_tune options;
 enum { LIMIT_S = 300, MOST_S = 3600, RUN_S = 4, BUILD_S = 15, BUDGET_MS = 50 };
 
-/* Networks of several families and sizes, whose operators other networks have too: programs are drawn of their tasks. */
-static const char *const usual[] = {"efficientnet-b0", "resnext-50", "yolov3-tiny", "bert-medium", "dcgan", "alexnet", "mobilenet-v3-small"};
-/* Those that are run, short ones first. A recurrent one has a task a step, of which one is as good as all: it is only run. */
-static const char *usual_run[] = {"mobilenet-v3-small", "gru", "alexnet", "efficientnet-b0", "dcgan", "yolov3-tiny", "bert-medium", "resnext-50"};
+/* Networks of several families and sizes, whose operators other networks have too: programs are drawn of their tasks, and they are run, large and small ones by
+ * turns. A recurrent one is not among them: it has a task a step, and one is as good as all. */
+static const char *usual[] = {"mobilenet-v3-small", "resnext-50", "alexnet", "bert-medium", "efficientnet-b0", "yolov3-tiny", "dcgan"};
 
 bool cd_main_tune_is_calibrate(const options *o) { return o->operand.n && !strcmp(o->operand.v[0], "calibrate"); }
 
@@ -49,7 +48,7 @@ cdmpp_status cd_main_tune_calibrate_check(options *o, cdmpp_err *err) {
     if (o->given.n) CD_TRY(check_given(o, err));
     if (o->session.seconds > MOST_S) return CD_FAIL(err, EUSAGE, "calibrate: expected --seconds 1 to %d, found %d", MOST_S, o->session.seconds);
     if (!o->session.seconds) o->session.seconds = LIMIT_S;
-    if (!o->networks.n) o->networks = (cd_texts){sizeof usual_run / sizeof *usual_run, usual_run};
+    if (!o->networks.n) o->networks = (cd_texts){sizeof usual / sizeof *usual, usual};
     if (o->networks.n == 1 && !strcmp(o->networks.v[0], "none")) o->networks.n = 0;
     if (o->networks.n && o->networks.n < CD_NETWORK_COST_FEWEST)
         return CD_FAIL(err, EUSAGE, "--run-networks: expected %d networks or more, or none, found %zu", CD_NETWORK_COST_FEWEST, o->networks.n);

@@ -71,6 +71,7 @@ static void one_pass(cd_multi_worker *w) {
 static void *worker_main(void *arg) {
     cd_multi_worker *w = arg;
     cd_multi_executor *r = w->net;
+    cd_denormals_are_zero();
     if (w->is->core >= 0 && !cd_affinity_at(w->is->core)) w->status = CD_FAIL(&w->err, EIO, "device %.60s: no processor %d", w->is->name, w->is->core);
     if (w->is->kind == CD_MULTI_CPU) one_thread(w);
     (void)cd_counter_increment(&r->out);

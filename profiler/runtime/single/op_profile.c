@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/io/io.h"
+#include "profiler/host/host.h"
 #include "profiler/runtime/single/single_internal.h"
 
 void cd_op_profile_free(cd_op_profile *n) {
@@ -27,6 +28,7 @@ static void child(const cd_op_profile_net *m, const cd_op_profile_options *o, in
     struct rusage u;
     const size_t bytes = (size_t)m->net.n_step * sizeof(cd_op_profile_step);
     cd_op_profile_step *step = cd_mem_zalloc(m->net.n_step, sizeof *step);
+    cd_denormals_are_zero();
     if (step) cd_op_profile_measure(m, o, &t, step);
     else t.status = CD_FAIL(&t.err, ENOMEM, "network");
     if (getrusage(RUSAGE_SELF, &u) == 0) t.rss_peak = (int64_t)u.ru_maxrss * 1024;
