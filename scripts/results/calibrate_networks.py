@@ -3,7 +3,7 @@
 
 In WORK: calibrate once, --seconds SECONDS (default 300), of its usual tasks; then each network is estimated by either model, with schedules that this model
 chooses, and run with them (cdmpp-replay --run --cpu-time, one thread). Prints words for figures.py put; writes a Markdown table to TABLE. A step that is
-done is not done again. From the environment: B, SECONDS, NETWORKS (default: the ten of the test set calibrate-networks-2)."""
+done is not done again. From the environment: B, SECONDS, NETWORKS (default: the ten of the test set calibrate-networks-3; NAME@SIZE is one at another input size)."""
 import json, os, subprocess, sys
 
 sys.dont_write_bytecode = True
@@ -11,7 +11,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import figures
 
 B = os.path.abspath(os.environ.get("B", "build/release"))
-TEST = "vgg-13 densenet-169 inception-v3 wide-resnet-50 resnet-101 rnn t5-small vit yolov2 gcn"
+TEST = "resnet-152 vgg-16 densenet-161 yolov5n gpt2 bert-large resnet3d-18 mobilenet-v2@160 squeezenet-1.1@320 inception-v1@128"
 
 def run(work, *words):
     env = dict(os.environ, XDG_CACHE_HOME=os.path.join(work, "cache"))
@@ -29,7 +29,8 @@ def once(path, make):
 
 def estimate(work, network, model):
     """Of one network: seconds said, low, high, and measured."""
-    words = ("cdmpp-replay", "--network", network, "--run", "--cpu-time", "--json") + (("--cost-model", model) if model else ())
+    name, _, size = network.partition("@")
+    words = ("cdmpp-replay", "--network", name, *(("--input-size", size) if size else ()), "--run", "--cpu-time", "--json") + (("--cost-model", model) if model else ())
     env = os.environ.get("CDMPP_DEFAULT_MODEL")
     os.environ["CDMPP_DEFAULT_MODEL"] = os.path.join(B, "models", sorted(f for f in os.listdir(os.path.join(B, "models")) if f.endswith(".cdmpp"))[-1]) if not model else ""
     try:
