@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""calibrate_networks.py WORK [TABLE] -- whole networks on this machine, by the default model and by what cdmpp-tune calibrate makes of it.
+"""calibrate_networks.py WORK [TABLE] -- whole networks on this machine, by a model that saw no processor of its kind and by what cdmpp-tune calibrate makes of it.
 
-In WORK: calibrate once, --seconds SECONDS (default 300), of its usual tasks; then each network is estimated by either model, with schedules that this model
-chooses, and run with them (cdmpp-replay --run --cpu-time, one thread). Prints words for figures.py put; writes a Markdown table to TABLE. A step that is
-done is not done again. From the environment: B, SECONDS, NETWORKS (default: the ten of the test set calibrate-networks-3; NAME@SIZE is one at another input size)."""
+In WORK: the recipe of the default model learns from the records of OTHERS alone (default: zen4 zen5); calibrate corrects it once, --seconds SECONDS (default 300), by its
+usual tasks; then each network is estimated by either model, with schedules that this model chooses, and run with them (cdmpp-replay --run --cpu-time, one thread). Prints
+words for figures.py put; writes a Markdown table to TABLE. A step that is done is not done again. From the environment: B, SECONDS, OTHERS (folders of examples/), NETWORKS
+(default: the ten of the test set calibrate-networks-3; NAME@SIZE is one at another input size)."""
 import json, os, subprocess, sys
 
 sys.dont_write_bytecode = True
@@ -13,10 +14,10 @@ import figures
 B = os.path.abspath(os.environ.get("B", "build/release"))
 TEST = "resnet-152 vgg-16 densenet-161 yolov5n gpt2 bert-large resnet3d-18 mobilenet-v2@160 squeezenet-1.1@320 inception-v1@128"
 
-def run(work, *words):
+def run(work, *words, good=(0,)):
     env = dict(os.environ, XDG_CACHE_HOME=os.path.join(work, "cache"))
     p = subprocess.run([os.path.join(B, words[0]), *words[1:]], cwd=work, env=env, capture_output=True, text=True)
-    if p.returncode:
+    if p.returncode not in good:
         sys.exit("calibrate_networks: %s: status %d\n%s" % (" ".join(words), p.returncode, p.stderr))
     return p.stdout
 
@@ -27,32 +28,37 @@ def once(path, make):
     with open(path) as f:
         return json.load(f)
 
+def learn(work, others):
+    """The model that is calibrated."""
+    if os.path.exists(os.path.join(work, "others.cdmpp")):
+        return
+    files = []
+    for name in others:
+        d = os.path.abspath("examples/" + name)
+        run(work, "cdmpp-extract", "-q", "--tasks", "%s/%s.tasks.json.xz" % (d, name), "--out", name + ".h5", d + "/measure_records", good=(0, 3))
+        files.append(name + ".h5")
+    run(work, "cdmpp-train", os.path.abspath("configs/default.yaml"), "-q", "--set", "data.files=[%s]" % ",".join(os.path.join(work, f) for f in files),
+        "--set", "device.file=" + os.path.abspath("configs/devices.yaml"), "--out", "others.cdmpp")
+
 def estimate(work, network, model):
     """Of one network: seconds said, low, high, and measured."""
     name, _, size = network.partition("@")
-    words = ("cdmpp-replay", "--network", name, *(("--input-size", size) if size else ()), "--run", "--cpu-time", "--json") + (("--cost-model", model) if model else ())
-    env = os.environ.get("CDMPP_DEFAULT_MODEL")
-    os.environ["CDMPP_DEFAULT_MODEL"] = os.path.join(B, "models", sorted(f for f in os.listdir(os.path.join(B, "models")) if f.endswith(".cdmpp"))[-1]) if not model else ""
-    try:
-        d = once(os.path.join(work, "%s-%s.json" % (network, "here" if model else "default")), lambda: run(work, *words))
-    finally:
-        os.environ.pop("CDMPP_DEFAULT_MODEL")
-        if env is not None:
-            os.environ["CDMPP_DEFAULT_MODEL"] = env
-    e = d["result"]["estimates"][0]
+    words = ("cdmpp-replay", "--network", name, *(("--input-size", size) if size else ()), "--run", "--cpu-time", "--json", "--cost-model", model + ".cdmpp")
+    e = once(os.path.join(work, "%s-%s.json" % (network, model)), lambda: run(work, *words))["result"]["estimates"][0]
     return {"s": e["latency_s"], "low": e["low_s"], "high": e["high_s"], "run": e["run_s"]}
 
 def main(work, table):
     work = os.path.abspath(work)
     os.makedirs(work, exist_ok=True)
     seconds, networks = os.environ.get("SECONDS", "300"), os.environ.get("NETWORKS", TEST).split()
-    c = once(os.path.join(work, "calibrate.json"), lambda: run(work, "cdmpp-tune", "calibrate", "--seconds", seconds, "--json"))["result"]
-    rows = ["| network | default model ms | measured ms | error % | calibrated ms | measured ms | error % | in the 90 % interval, before, after |",
+    learn(work, os.environ.get("OTHERS", "zen4 zen5").split())
+    c = once(os.path.join(work, "calibrate.json"), lambda: run(work, "cdmpp-tune", "calibrate", "--seconds", seconds, "--cost-model", "others.cdmpp", "--json"))["result"]
+    rows = ["| network | before ms | measured ms | error % | calibrated ms | measured ms | error % | in the 90 % interval, before, after |",
             "| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |"]
-    error = {"default": [], "here": []}
-    inside = {"default": 0, "here": 0}
+    error = {"others": [], "here": []}
+    inside = {"others": 0, "here": 0}
     for n in networks:
-        got = {"default": estimate(work, n, None), "here": estimate(work, n, "here.cdmpp")}
+        got = {k: estimate(work, n, k) for k in error}
         for k, e in got.items():
             error[k].append(100 * (e["s"] / e["run"] - 1))
             inside[k] += e["low"] <= e["run"] <= e["high"]
