@@ -17,8 +17,10 @@ static cd_network_source source_of(const cd_main_profile *o) {
 }
 
 static cdmpp_status check_source(const cd_main_profile *o, cdmpp_err *err) {
+    int kind;
     if (!o->network) return CD_FAIL(err, EUSAGE, "--network is missing");
-    const bool zoo = cd_main_profile_source(o) == CD_NETWORK_SOURCE_ZOO;
+    CD_TRY(cd_network_source_kind(o->model_source, o->network, &kind, err));
+    const bool zoo = kind == CD_NETWORK_SOURCE_ZOO;
     if (zoo && (o->dim.n || o->input.n)) return CD_FAIL(err, EUSAGE, "--dim and --input are for ONNX files");
     if (!zoo && o->input_size) return CD_FAIL(err, EUSAGE, "--input-size is for networks of the zoo; use --dim");
     return CDMPP_OK;

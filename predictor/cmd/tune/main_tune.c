@@ -230,7 +230,6 @@ static cdmpp_status take_network(options *o, cdmpp_err *err) {
         return CDMPP_OK;
     }
     w->network = o->network;
-    if (cd_network_source_is_file(o->network)) w->source = CD_NETWORK_SOURCE_ONNX;
     return CDMPP_OK;
 }
 
@@ -238,6 +237,7 @@ static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
     options *o = to;
     o->operand = said->operand;
     CD_TRY(take_network(o, err));
+    CD_TRY(cd_network_source_kind(o->what.source, o->what.network, &o->what.source, err));
     if (cd_main_tune_is_calibrate(o)) return cd_main_tune_calibrate_check(o, err);
     if (o->force || o->given.n) return CD_FAIL(err, EUSAGE, "--force and --records go with calibrate");
     if (o->core_type >= 0 && (o->list_tuners || o->space_dump || o->templates || o->replays)) return CD_FAIL(err, EUSAGE, "--core-type goes with a search: nothing is measured here");
