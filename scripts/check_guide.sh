@@ -5,7 +5,7 @@
 # a scratch folder with links to examples, configs and scripts, with the build in PATH and as build/release, and with a small
 # build/quickstart in place of the one that `make quickstart` leaves. All pages share the folder: a page may use files of the pages before it.
 # A command passes with exit status 0, or 3 (some items skipped). A block under a comment <!-- not run: REASON --> is left out,
-# one under <!-- two processors --> where there is one.
+# one under <!-- two processors --> where there is one, one under <!-- an OpenCL device --> where there is none.
 #
 # Called by scripts/check.sh (stage guide). The last line counts commands. VERBOSE=1 prints them.
 set -u
@@ -36,8 +36,8 @@ q=build/quickstart
 
 # PAGE:LINE, a tab, the command
 for p; do
-    awk -v page="$p" -v processors="$(nproc)" '
-        /^<!-- not run:/ || (/^<!-- two processors -->/ && processors < 2) { skip = 1; next }
+    awk -v page="$p" -v processors="$(nproc)" -v opencl="$(ls /etc/OpenCL/vendors 2>/dev/null | grep -c '[.]icd$')" '
+        /^<!-- not run:/ || (/^<!-- two processors -->/ && processors < 2) || (/^<!-- an OpenCL device -->/ && !opencl) { skip = 1; next }
         /^```sh$/ { code = 1; next }
         /^```/ { if (!code && !other) other = 1; else other = 0; if (code || !other) skip = 0; code = 0; next }
         code && !skip && NF && !/^#/ {

@@ -86,6 +86,20 @@ typedef struct cd_te_dag {
 
 void cd_te_dag_free(cd_te_dag *dag); /* NULL is fine; frees the struct too */
 
+/* EOP's categories of what there is to optimise in a definition: bits. */
+enum {
+    CD_TE_BASIC = 1,            /* none of the others: element by element */
+    CD_TE_REDUCE = 2,           /* axes of a reduction */
+    CD_TE_CONDITION = 4,        /* a select, an if, a conditional reduction: padding for one */
+    CD_TE_INDEX = 8,            /* an index that is no sum of axes and their multiples (a division, a read), an extent that depends on the element */
+    CD_TE_TYPES = 8
+};
+unsigned cd_te_constructs_of(const cd_te_dag *dag);
+/* "basic", "reduce", "condition", "index" of one bit; NULL: no such bit. */
+const char *cd_te_construct_name(unsigned bit);
+/* Types of its tensors into type, in the order of the operators, at most CD_TE_TYPES; how many. */
+unsigned cd_te_types_of(const cd_te_dag *dag, cd_dtype type[CD_TE_TYPES]);
+
 /* An empty DAG with a pool to build in. Errors: ENOMEM. */
 cdmpp_status cd_te_dag_new(CD_GIVE cd_te_dag **out, cdmpp_err *err);
 

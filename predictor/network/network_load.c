@@ -34,7 +34,7 @@ static cdmpp_status read_source(const cd_network_load_options *a, cd_graph **g, 
         return cd_zoo_build(a->network, &(cd_zoo_options){.batch = a->batch, .size = a->size}, g, err);
     }
     if (a->size) return CD_FAIL(err, EUSAGE, "a size is for networks of the zoo; an ONNX file's dimensions have names ('%.80s')", a->network);
-    return cd_onnx_read(a->network, &o, g, &m->v, &m->n, err);
+    return cd_network_source_onnx(a->network, &o, g, &m->v, &m->n, err);
 }
 
 static cdmpp_status read_all(const cd_network_load_options *a, cd_network_loaded *l, misses *m, cdmpp_err *err) {

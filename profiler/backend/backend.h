@@ -122,7 +122,7 @@ cdmpp_status cd_compiler_build(cd_compiler *c, cd_build *p, size_t n, int jobs, 
  *
  *   (1) buffers begin at different places of their pages: no two share all their cache sets;
  *   (2) a guard that has changed is an error of run(): the program writes where it must not;
- *   (3) OpenMP has as many threads as -num-cores says, else as processors are allowed;
+ *   (3) OpenMP has as many threads as -num-cores says, else as processors are allowed; programs of several open back ends keep their own numbers;
  *   (4) huge pages where the system gives them.
  * libgomp does not survive a fork: a process that has run a parallel program must not fork any more. */
 

@@ -26,6 +26,7 @@ struct cd_loaded {
     const cd_codegen_code *code;
     void *handle;
     cd_object_loader_entry *entry;
+    int threads;                /* of OpenMP, for which per-thread buffers have room */
     unsigned char *map;         /* (n_map) */
     size_t n_map;
     void **buffer;              /* (n_buffer) into map */
@@ -161,6 +162,7 @@ static cdmpp_status load(cd_backend *b, const cd_build *p, const void *const *co
     cd_loaded *l = cd_mem_zalloc(1, sizeof *l);
     if (!l) return CD_FAIL(err, ENOMEM, "program");
     l->code = code;
+    l->threads = b->threads;
     l->buffer = cd_mem_zalloc(code->n_buffer + 1, sizeof *l->buffer);
     l->bytes = cd_mem_zalloc(code->n_buffer + 1, sizeof *l->bytes);
     cdmpp_status st = l->buffer && l->bytes ? CDMPP_OK : CD_FAIL(err, ENOMEM, "program");
@@ -175,6 +177,7 @@ static cdmpp_status load(cd_backend *b, const cd_build *p, const void *const *co
 
 static cdmpp_status run(cd_loaded *l, unsigned times, double *seconds, cdmpp_err *err) {
     if (!times) times = 1;
+    if (l->code->parallel) cd_object_loader_threads(l->handle, l->threads); /* another program may have set it */
     const double begin = cd_clock_wall();
     for (unsigned i = 0; i < times; i++) l->entry(l->buffer);
     *seconds = cd_clock_wall() - begin;

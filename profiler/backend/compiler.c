@@ -131,6 +131,7 @@ static void set_key(cd_compiler *c) {
 static cdmpp_status set_up(cd_compiler *c, const cd_compiler_options *o, cdmpp_err *err) {
     CD_TRY(cd_isa_choose(o->isa, o->target, &c->isa, err));
     CD_TRY(find_compiler(c, o->command, err));
+    if (c->text.oom) return CD_FAIL(err, ENOMEM, "compiler");
     c->own = strstr(c->text.p, "clang") ? no_own : gcc_own;
     cd_buf_puts(&c->text, ":");
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) cd_buf_putf(&c->text, " %s", flags[i]);

@@ -179,7 +179,9 @@ const char *cd_main_profile_core(const cd_main_profile *o) { return o->core_type
 
 static void on_note(void *ctx, const char *text) { cd_log_put(((cd_main_profile *)ctx)->log, CD_LOG_WARNING, "%s", text); }
 int cd_main_profile_source(const cd_main_profile *o) {
-    return o->network && cd_network_source_is_file(o->network) ? CD_NETWORK_SOURCE_ONNX : o->model_source;
+    int kind = CD_NETWORK_SOURCE_ZOO;
+    (void)cd_network_source_kind(o->model_source, o->network, &kind, NULL); /* checked with the options */
+    return kind;
 }
 
 static void on_bad(void *ctx, const cdmpp_err *why) {

@@ -89,7 +89,7 @@ cdmpp_status cd_main_profile_logs_check(const cd_main_profile *o, const char *no
 cdmpp_status cd_main_profile_tasks_load(const cd_main_profile *o, CD_GIVE cd_task_registry **out, cdmpp_err *err);
 /* Options of measuring, for every mode that does. */
 cd_measure_options cd_main_profile_measure_options(const cd_main_profile *o);
-/* Position in CD_NETWORK_SOURCES: --network that is a file is one without --model-source, too. */
+/* CD_NETWORK_SOURCE_ZOO or _ONNX: --network that is a file is one without --model-source, too. */
 int cd_main_profile_source(const cd_main_profile *o);
 /* --core-type as a word; NULL: not given. */
 const char *cd_main_profile_core(const cd_main_profile *o);

@@ -17,8 +17,10 @@ static cd_network_source source_of(const cd_main_profile *o) {
 }
 
 static cdmpp_status check_source(const cd_main_profile *o, cdmpp_err *err) {
+    int kind;
     if (!o->network) return CD_FAIL(err, EUSAGE, "--network is missing");
-    const bool zoo = cd_main_profile_source(o) == CD_NETWORK_SOURCE_ZOO;
+    CD_TRY(cd_network_source_kind(o->model_source, o->network, &kind, err));
+    const bool zoo = kind == CD_NETWORK_SOURCE_ZOO;
     if (zoo && (o->dim.n || o->input.n)) return CD_FAIL(err, EUSAGE, "--dim and --input are for ONNX files");
     if (!zoo && o->input_size) return CD_FAIL(err, EUSAGE, "--input-size is for networks of the zoo; use --dim");
     return CDMPP_OK;
@@ -130,15 +132,20 @@ cdmpp_status cd_main_profile_tasks(cd_main_profile *o, cdmpp_err *err) {
 
 /* ---- --ops ---- */
 
+static const cd_backend_kind *backend_of(const cd_main_profile *o) { return cd_backend_for_target((cd_str){target_of(o), strlen(target_of(o))}); }
+static bool is_opencl(const cd_main_profile *o) { return backend_of(o) && backend_of(o) == cd_backend_find("opencl"); }
+
 /* How networks are measured; *hw: the processors of a program. */
 static cd_measure_options measure_options(const cd_main_profile *o, cd_hardware *hw) {
     cd_measure_options m = cd_main_profile_measure_options(o);
     m.threads = o->threads > 0 ? o->threads : cd_backend_cpu_threads(o->target ? o->target : "");
     m.jobs = o->jobs;
-    m.device = m.flags = NULL;
+    m.flags = NULL;
     m.memory_bytes = 0;
     m.timing = (cd_timing_policy){.budget_s = o->budget_ms * 1e-3};
-    *hw = cd_target_hardware(false, m.threads, 64);
+    *hw = is_opencl(o) ? cd_main_profile_hardware(target_of(o)) : cd_target_hardware(false, m.threads, 64);
+    if (is_opencl(o)) m.threads = 1;
+    else m.device = NULL;
     return m;
 }
 
@@ -164,8 +171,8 @@ static cdmpp_status make_programs(cd_main_profile *o, const cd_hardware *hw, cd_
     cd_describe_entry here;
     cd_describe_namer namer = {.core = cd_main_profile_core(o)};
     const cd_program_select_options po = {.log = o->operand.v, .n_log = o->operand.n, .trials = (uint32_t)o->trials, .pool = cd_main_profile_pool(o),
-                                          .device = cd_main_profile_pool_device(o, (int)hw->num_cores, &here), .seed = (uint64_t)o->seed, .target = target_of(o),
-                                          .hardware = *hw, .threads = (int)hw->num_cores, .measure = m, .namer = &namer, .stop = o->stop};
+                                          .device = is_opencl(o) ? NULL : cd_main_profile_pool_device(o, (int)hw->num_cores, &here), .seed = (uint64_t)o->seed, .target = target_of(o),
+                                          .hardware = *hw, .threads = is_opencl(o) ? 1 : (int)hw->num_cores, .measure = m, .namer = is_opencl(o) ? NULL : &namer, .stop = o->stop};
     const cd_record_listener l = cd_main_profile_listener(o);
     cd_fusion_rules rules = {0};
     cdmpp_status st = o->fusion_rules ? cd_fusion_rules_read(o->fusion_rules, &rules, err) : CDMPP_OK;
@@ -177,8 +184,9 @@ static cdmpp_status make_programs(cd_main_profile *o, const cd_hardware *hw, cd_
 }
 
 cdmpp_status cd_main_profile_run_check(const cd_main_profile *o, cdmpp_err *err) {
-    if (cd_backend_for_target((cd_str){target_of(o), strlen(target_of(o))}) != cd_backend_find("cpu"))
-        return CD_FAIL(err, EUSAGE, "--ops runs on this machine's processor: expected --target llvm..., found '%.60s'", target_of(o));
+    if (backend_of(o) != cd_backend_find("cpu") && !is_opencl(o))
+        return CD_FAIL(err, EUSAGE, "--ops runs on this machine's processor or on an OpenCL device: expected --target llvm... or opencl..., found '%.60s'", target_of(o));
+    if (o->device && !is_opencl(o)) return CD_FAIL(err, EUSAGE, "--device is one of OpenCL (--target opencl)");
     return check_source(o, err);
 }
 
@@ -202,7 +210,7 @@ static void say_load(const cd_main_profile *o, int threads) {
 cdmpp_status cd_main_profile_run(cd_main_profile *o, cdmpp_err *err) {
     cd_hardware hw;
     const cd_measure_options mo = measure_options(o, &hw);
-    const cd_op_profile_options no = {.threads = mo.threads, .cover = o->cover / 100.0, .passes = (unsigned)o->passes};
+    const cd_op_profile_options no = {.threads = mo.threads, .device = mo.device, .cover = o->cover / 100.0, .passes = (unsigned)o->passes};
     cd_network_programs x = {0};
     cd_measure *m = NULL;
     cd_op_profile *ops = NULL;
@@ -211,7 +219,7 @@ cdmpp_status cd_main_profile_run(cd_main_profile *o, cdmpp_err *err) {
     if (!st) st = make_programs(o, &hw, m, &x, err);
     if (!st && o->out) st = cd_network_programs_put_records(&b, &x, err);
     if (!st && o->out) st = cd_main_profile_write(o->out, &b, err);
-    if (!st) say_load(o, mo.threads);
+    if (!st && !is_opencl(o)) say_load(o, mo.threads);
     if (!st) st = cd_op_profile_run(x.workload, x.select, &no, &ops, err);
     if (!st) st = print_run(o, &x, ops, err);
     cd_buf_free(&b);
@@ -229,7 +237,8 @@ cdmpp_status cd_main_profile_curves_check(const cd_main_profile *o, cdmpp_err *e
         return CD_FAIL(err, EUSAGE, "--sizes: expected batch=N,N,... or input=N,N,..., 2 to %d ascending numbers up to %d, found '%.60s'", CD_SIZE_LIST_MAX,
                        CD_SIZE_LIST_LARGEST, o->sizes);
     if (l.input ? o->input_size : o->batch) return CD_FAIL(err, EUSAGE, "--sizes goes in place of %s", l.input ? "--input-size" : "--batch-size");
-    return cd_main_profile_run_check(o, err);
+    if (backend_of(o) != cd_backend_find("cpu")) return CD_FAIL(err, EUSAGE, "curves are of this machine's processor: expected --target llvm..., found '%.60s'", target_of(o));
+    return check_source(o, err);
 }
 
 static cdmpp_status write_curves(cd_main_profile *o, const cd_op_curve_size *size, size_t n, cdmpp_err *err) {

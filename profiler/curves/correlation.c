@@ -2,6 +2,7 @@
  * without following it in a line. */
 #include "profiler/curves/curves.h"
 
+#include <lapacke.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,28 +74,15 @@ cdmpp_status cd_correlation_distance(const double *a, const double *b, size_t n,
 
 /* ---- partial ---- */
 
-/* Inverse in place by Gauss and Jordan with pivots; false: singular. m (k, k), room (k, k). */
-static bool invert(double *m, double *room, size_t k) {
-    memset(room, 0, k * k * sizeof *room);
-    for (size_t i = 0; i < k; i++) room[i * k + i] = 1;
-    for (size_t c = 0; c < k; c++) {
-        size_t p = c;
-        for (size_t i = c + 1; i < k; i++)
-            if (fabs(m[i * k + c]) > fabs(m[p * k + c])) p = i;
-        if (fabs(m[p * k + c]) < 1e-10) return false;
-        for (size_t j = 0; j < k; j++) {
-            const double u = m[p * k + j], v = room[p * k + j];
-            m[p * k + j] = m[c * k + j], m[c * k + j] = u;
-            room[p * k + j] = room[c * k + j], room[c * k + j] = v;
-        }
-        const double d = 1 / m[c * k + c];
-        for (size_t j = 0; j < k; j++) m[c * k + j] *= d, room[c * k + j] *= d;
-        for (size_t i = 0; i < k; i++) {
-            const double f = i == c ? 0 : m[i * k + c];
-            for (size_t j = 0; j < k && f != 0; j++) m[i * k + j] -= f * m[c * k + j], room[i * k + j] -= f * room[c * k + j];
-        }
-    }
-    memcpy(m, room, k * k * sizeof *m);
+/* Inverse in place of a matrix of correlations; false: singular, as where one axis follows from others. m (k, k), symmetric. */
+static bool invert(double *m, size_t k) {
+    const lapack_int n = (lapack_int)k;
+    if (LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'U', n, m, n)) return false;
+    for (size_t i = 0; i < k; i++)
+        if (m[i * k + i] * m[i * k + i] < 1e-10) return false;
+    if (LAPACKE_dpotri(LAPACK_COL_MAJOR, 'U', n, m, n)) return false;
+    for (size_t i = 0; i < k; i++) /* it fills one half */
+        for (size_t j = 0; j < i; j++) m[j * k + i] = m[i * k + j];
     return true;
 }
 
@@ -104,8 +92,8 @@ static bool varies(const double *v, size_t n) {
     return false;
 }
 
-/* rank (k + 1, n): of the settings, then of the seconds. Axes that do not vary are left out of the matrix; m, room (k + 1)^2. */
-static void partials(const double *rank, size_t n, size_t k, double *m, double *room, cd_correlation_axis *out) {
+/* rank (k + 1, n): of the settings, then of the seconds. Axes that do not vary are left out of the matrix; m (k + 1)^2. */
+static void partials(const double *rank, size_t n, size_t k, double *m, cd_correlation_axis *out) {
     size_t used = 0;
     const double *seconds = rank + k * n;
     for (size_t i = 0; i < k; i++) used += varies(rank + i * n, n);
@@ -118,7 +106,7 @@ static void partials(const double *rank, size_t n, size_t k, double *m, double *
         }
         a++;
     }
-    const bool known = invert(m, room, w);
+    const bool known = invert(m, w);
     for (size_t i = 0, a = 0; i < k; i++) {
         const bool moves = varies(rank + i * n, n);
         out[i].partial = !moves || !varies(seconds, n) ? 0 : known ? -m[a * w + used] / sqrt(m[a * w + a] * m[used * w + used]) : (double)NAN;
@@ -171,8 +159,8 @@ static cdmpp_status turn(const double *x, const double *y, size_t m, cd_correlat
 
 /* All matrices lie in `room`: ranks of the settings and of the seconds first, since the partial correlations need all of them. */
 static cdmpp_status axes(const double *setting, const double *seconds, size_t n, size_t k, double strong, double *room, cd_correlation_axis *out, cdmpp_err *err) {
-    double *rank = room, *column = rank + (k + 1) * n, *y = column + n, *m = y + n + 1, *inverse = m + (k + 1) * (k + 1);
-    keyed *order = (keyed *)(void *)(inverse + (k + 1) * (k + 1));
+    double *rank = room, *column = rank + (k + 1) * n, *y = column + n, *m = y + n + 1;
+    keyed *order = (keyed *)(void *)(m + (k + 1) * (k + 1));
     ranks(seconds, n, order, rank + k * n);
     for (size_t i = 0; i < k; i++) {
         for (size_t j = 0; j < n; j++) column[j] = setting[j * k + i];
@@ -182,7 +170,7 @@ static cdmpp_status axes(const double *setting, const double *seconds, size_t n,
         out[i].spearman = cd_correlation_pearson(rank + i * n, rank + k * n, n);
         CD_TRY(cd_correlation_distance(column, seconds, n, &out[i].distance, err));
     }
-    partials(rank, n, k, m, inverse, out);
+    partials(rank, n, k, m, out);
     for (size_t i = 0; i < k; i++) {
         out[i].strong = fmax(fabs(out[i].spearman), out[i].distance) >= strong;
         out[i].falls = out[i].spearman < 0;
@@ -200,7 +188,7 @@ cdmpp_status cd_correlation_axes(const double *setting, const double *seconds, s
             if (!isfinite(setting[i * k + j])) return CD_FAIL(err, EINVALID, "row %zu, setting %zu: expected a number, found %g", i, j, setting[i * k + j]);
         if (!isfinite(seconds[i])) return CD_FAIL(err, EINVALID, "row %zu: expected seconds, found %g", i, seconds[i]);
     }
-    double *room = cd_mem_zalloc((k + 5) * n + 2 * (k + 1) * (k + 1) + 8, sizeof *room);
+    double *room = cd_mem_zalloc((k + 5) * n + (k + 1) * (k + 1) + 8, sizeof *room);
     if (!room) return CD_FAIL(err, ENOMEM, "%zu samples", n);
     const cdmpp_status st = axes(setting, seconds, n, k, strong > 0 ? strong : STRONG, room, out, err);
     cd_mem_free(room);

@@ -9,14 +9,20 @@
 #include "profiler/detect/detect.h"
 #include "profiler/network/onnx/onnx.h"
 
-/* The last line that is not empty must be a number and nothing else. */
-static cdmpp_status read_time(cd_str text, double *out, cdmpp_err *err) {
+/* The last line that is not empty. */
+static cd_str last_line(cd_str text) {
     while (text.n && strchr(" \t\r\n", text.p[text.n - 1])) text.n--;
     size_t from = text.n;
     while (from && text.p[from - 1] != '\n') from--;
-    const char *end = cd_json_number(text.p + from, text.p + text.n, out);
-    if (text.n > from && end == text.p + text.n) return CDMPP_OK;
-    return CD_FAIL(err, EBACKEND, "expected seconds as the last line of the command, found '%.*s'", text.n - from < 80 ? (int)(text.n - from) : 80, text.p + from);
+    return (cd_str){text.p + from, text.n - from};
+}
+
+/* It must be a number and nothing else. */
+static cdmpp_status read_time(cd_str text, double *out, cdmpp_err *err) {
+    const cd_str line = last_line(text);
+    const char *end = cd_json_number(line.p, line.p + line.n, out);
+    if (line.n && end == line.p + line.n) return CDMPP_OK;
+    return CD_FAIL(err, EBACKEND, "expected seconds as the last line of the command, found '%.*s'", line.n < 80 ? (int)line.n : 80, line.p);
 }
 
 static cdmpp_status call(const cd_detect_command *c, const char *path, double *out, cdmpp_err *err) {
@@ -24,9 +30,12 @@ static cdmpp_status call(const cd_detect_command *c, const char *path, double *o
     cd_subprocess p = {.argv = argv, .limit_s = c->limit_s};
     char said[80];
     cdmpp_status st = cd_subprocess_run(&p, 1, 1, c->stop, err);
-    if (!st && (p.end != CD_SPAWN_EXITED || p.code))
-        st = CD_FAIL(err, EBACKEND, "the command: %s: %.*s", cd_subprocess_say(&p, said, sizeof said), p.text.n < 100 ? (int)p.text.n : 100, p.text.p ? p.text.p : "");
-    if (!st) st = read_time((cd_str){p.text.p ? p.text.p : "", p.text.n}, out, err);
+    const cd_str text = {p.text.p ? p.text.p : "", p.text.n};
+    if (!st && (p.end != CD_SPAWN_EXITED || p.code)) { /* what went wrong stands at the end: warnings come before it */
+        const cd_str line = last_line(text);
+        st = CD_FAIL(err, EBACKEND, "the command: %s%s%.*s", cd_subprocess_say(&p, said, sizeof said), line.n ? ": " : "", line.n < 160 ? (int)line.n : 160, line.p);
+    }
+    if (!st) st = read_time(text, out, err);
     cd_buf_free(&p.text);
     return st;
 }

@@ -60,11 +60,27 @@ static bool can_run(cd_isa isa) {
     return here != CD_ISA_NATIVE && isa >= here;
 }
 
+/* Is the triple of a processor that this one is not? Of a name that nobody knows, nothing is said. */
+static bool is_foreign(cd_str triple) {
+    enum { X86, ARM, OTHER };
+    static const struct {
+        const char *begins;
+        int family;
+    } t[] = {{"x86_64", X86}, {"i386", X86}, {"i486", X86}, {"i586", X86}, {"i686", X86}, {"aarch64", ARM}, {"arm64", ARM}, {"arm", OTHER}, {"thumb", OTHER}, {"riscv", OTHER},
+             {"powerpc", OTHER}, {"ppc", OTHER}, {"sparc", OTHER}, {"mips", OTHER}, {"s390", OTHER}, {"loongarch", OTHER}, {"wasm", OTHER}, {"hexagon", OTHER}};
+    const int here = cd_isa_here() == CD_ISA_AARCH64 ? ARM : cd_isa_here() == CD_ISA_NATIVE ? OTHER : X86;
+    for (size_t k = 0; k < sizeof t / sizeof *t; k++) {
+        const size_t n = strlen(t[k].begins);
+        if (triple.n >= n && !memcmp(triple.p, t[k].begins, n)) return here != OTHER && t[k].family != here;
+    }
+    return false;
+}
+
 /* No -mcpu: native. A program for a processor that has more than this one is refused, because it would crash when it is measured. */
 static cdmpp_status by_target(const char *target, cd_isa_choice *out, cdmpp_err *err) {
     const cd_str cpu = cd_target_option(target, "-mcpu"), triple = cd_target_option(target, "-mtriple");
     *out = (cd_isa_choice){.isa = CD_ISA_NATIVE, .march = "-march=native", .runs = true};
-    if (triple.n >= 7 && !memcmp(triple.p, "aarch64", 7) && cd_isa_here() != CD_ISA_AARCH64)
+    if (is_foreign(triple))
         return CD_FAIL(err, EBACKEND, "a program for %.*s does not run here", (int)(triple.n < 60 ? triple.n : 60), triple.p);
     if (!cpu.n || cd_isa_here() == CD_ISA_AARCH64) return CDMPP_OK;
     for (size_t i = 0; i < sizeof cpus / sizeof *cpus; i++) {

@@ -1,6 +1,6 @@
 /* Several programs at the same time. Each runs in a process that lives through all windows; the processes share a board of atomic counters, by
  * which all begin a window together and each goes on running until the others have finished their own. */
-#include "profiler/measure/measure.h"
+#include "profiler/measure/measure_internal.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -121,15 +121,19 @@ static cdmpp_status serve(const rig *r, int side, cd_loaded *l, cdmpp_err *err) 
     }
 }
 
-/* The program's process. Signal handlers of the parent are removed, and it dies with its parent. */
+void cd_corun_child(pid_t parent) {
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(0);
+    for (int k = 1; k < NSIG; k++) (void)signal(k, SIG_DFL);
+}
+
+/* The program's process. */
 static void program_main(const rig *r, int side, pid_t parent) {
     char target[64];
     cd_backend *b = NULL;
     cd_loaded *l = NULL;
     cdmpp_err err = {0};
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) _exit(0);
-    for (int k = 1; k < NSIG; k++) (void)signal(k, SIG_DFL);
+    cd_corun_child(parent);
     r->b->side[side].pid = getpid();
     take_place(r, side);
     snprintf(target, sizeof target, "llvm -num-cores=%d", r->q.threads);
@@ -145,12 +149,12 @@ static void program_main(const rig *r, int side, pid_t parent) {
 
 /* ---- the parent ---- */
 
-static void end_all(rig *r) {
-    for (int k = 0; k < r->n; k++) {
-        if (r->pid[k] <= 0) continue;
-        kill(r->pid[k], SIGKILL);
-        while (waitpid(r->pid[k], NULL, 0) < 0 && errno == EINTR) {}
-        r->pid[k] = 0;
+void cd_corun_end(pid_t *pid, int n) {
+    for (int k = 0; k < n; k++) {
+        if (pid[k] <= 0) continue;
+        kill(pid[k], SIGKILL);
+        while (waitpid(pid[k], NULL, 0) < 0 && errno == EINTR) {}
+        pid[k] = 0;
     }
 }
 
@@ -159,15 +163,19 @@ static void blame(cd_corun_group *out, int side, int error_no) {
     out->at = side;
 }
 
-/* True: the process has ended; out has what it reported, or how it ended. */
-static bool gone(rig *r, int side, cd_corun_group *out) {
+bool cd_corun_gone(pid_t *pid, const atomic_int *ready, const cdmpp_err *why, cdmpp_err *out) {
     int how = 0;
-    const bool ended = waitpid(r->pid[side], &how, WNOHANG) == r->pid[side], said = atomic_load(&r->b->side[side].ready) < 0;
-    if (ended) r->pid[side] = 0;
+    const bool ended = *pid > 0 && waitpid(*pid, &how, WNOHANG) == *pid, said = atomic_load(ready) < 0;
+    if (ended) *pid = 0;
     if (!ended && !said) return false;
-    if (said) out->err = r->b->side[side].err;
-    else if (WIFSIGNALED(how)) (void)CD_FAIL(&out->err, EBACKEND, "the program was killed by signal %d (%s)", WTERMSIG(how), strsignal(WTERMSIG(how)));
-    else (void)CD_FAIL(&out->err, EBACKEND, "the program ended with exit status %d", WEXITSTATUS(how));
+    if (said) *out = *why;
+    else if (WIFSIGNALED(how)) (void)CD_FAIL(out, EBACKEND, "the program was killed by signal %d (%s)", WTERMSIG(how), strsignal(WTERMSIG(how)));
+    else (void)CD_FAIL(out, EBACKEND, "the program ended with exit status %d", WEXITSTATUS(how));
+    return true;
+}
+
+static bool gone(rig *r, int side, cd_corun_group *out) {
+    if (!cd_corun_gone(&r->pid[side], &r->b->side[side].ready, &r->b->side[side].err, &out->err)) return false;
     return blame(out, side, 4), true;
 }
 
@@ -239,7 +247,7 @@ static cdmpp_status begin(rig *r, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cd_corun_policy defaults(cd_corun_policy q) {
+cd_corun_policy cd_corun_defaults(cd_corun_policy q) {
     if (q.threads < 1) q.threads = 1;
     if (q.window_s <= 0) q.window_s = 0.1;
     if (!q.rounds) q.rounds = 3;
@@ -250,7 +258,7 @@ static cd_corun_policy defaults(cd_corun_policy q) {
 
 /* The board is shared anonymous memory: it needs no name and ends with the processes. */
 cdmpp_status cd_corun_group_run(const cd_build *const *build, unsigned n, unsigned places, const cd_corun_policy *p, cd_corun_group *out, cdmpp_err *err) {
-    rig r = {.build = build, .n = (int)n, .places = (int)places, .q = defaults(*p)};
+    rig r = {.build = build, .n = (int)n, .places = (int)places, .q = cd_corun_defaults(*p)};
     const int need = r.places * r.q.threads;
     *out = (cd_corun_group){.n = n};
     if (!n || n > CD_CORUN_GROUP || !places || places > n) return CD_FAIL(err, EUSAGE, "%u programs on %u places: 1 to %d are possible", n, places, CD_CORUN_GROUP);
@@ -263,7 +271,7 @@ cdmpp_status cd_corun_group_run(const cd_build *const *build, unsigned n, unsign
     cdmpp_status st = begin(&r, err);
     if (!st) all_rounds(&r, out);
     atomic_store(&r.b->turn, -1);
-    end_all(&r);
+    cd_corun_end(r.pid, r.n);
     munmap(m, sizeof *r.b);
     if (!st && r.q.stop && *r.q.stop) st = CD_FAIL(err, EINTERRUPTED, "while programs were measured");
     return st;

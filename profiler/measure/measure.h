@@ -142,6 +142,31 @@ typedef struct cd_corun_group {
 /* n programs, each alone and all together, in each round; places 1 to n; the policy's sharing is not looked at. Errors: as above. */
 cdmpp_status cd_corun_group_run(const cd_build *const *build, unsigned n, unsigned places, const cd_corun_policy *p, cd_corun_group *out, cdmpp_err *err);
 
+/* ---- ways to run several programs once each, measured in turns ----
+ *
+ *   at once:        program 0 on the last t0 processors │ program 1 on the t1 before │ ...    a pass: until the last has ended
+ *   one by one:     program 0, then program 1 ...       on the last max(t) processors
+ *
+ *   (1) each way has processes of its own, one for each program at once, one for all that run one by one; all are loaded and warm before the first pass;
+ *   (2) a turn is a pause, in which threads that wait for work fall asleep, a pass that is not counted, and passes for window_s; each round has a turn of each way;
+ *   (3) a pass is wall time: from the first begin to the last end. Figures are of the turns' medians; best_s is the fastest pass of all;
+ *   (4) programs that fail are an error number, as above. */
+#define CD_CORUN_WAYS 3         /* at most */
+typedef struct cd_corun_way {
+    unsigned n;                 /* programs */
+    bool at_once;
+    const cd_build *build[CD_CORUN_GROUP];
+    int threads[CD_CORUN_GROUP];/* of each, for which it was built */
+} cd_corun_way;
+typedef struct cd_corun_ways {
+    double pass_s[CD_CORUN_WAYS], low_s[CD_CORUN_WAYS], high_s[CD_CORUN_WAYS], best_s[CD_CORUN_WAYS]; /* (n_way) median, quartiles and least */
+    int error_no, way, at;      /* 0: the figures are there; else whose error it is */
+    cdmpp_err err;
+} cd_corun_ways;
+
+/* The policy's sharing and threads are not looked at. Errors: EUSAGE (none or too many programs or ways, too few processors), EINTERRUPTED, EIO, ENOMEM. */
+cdmpp_status cd_corun_ways_run(const cd_corun_way *way, unsigned n_way, const cd_corun_policy *p, cd_corun_ways *out, cdmpp_err *err);
+
 /* Bytes of a program's parameters: what it must at least read and write. */
 int64_t cd_corun_bytes(const cd_codegen_code *code);
 

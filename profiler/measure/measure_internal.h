@@ -2,6 +2,8 @@
 #ifndef CD_PROFILER_MEASURE_INTERNAL_H
 #define CD_PROFILER_MEASURE_INTERNAL_H
 #include <signal.h>
+#include <stdatomic.h>
+#include <sys/types.h>
 
 #include "profiler/measure/measure.h"
 
@@ -88,6 +90,19 @@ cdmpp_status cd_supervisor_open(CD_GIVE cd_supervisor **out, cdmpp_err *err);
 void cd_supervisor_close(CD_TAKE cd_supervisor *k); /* NULL is fine; kills and reaps */
 /* One job and its answer. Errors: EINTERRUPTED (*stop), EIO (the supervisor is gone), ENOMEM; after an error only close() is left. */
 cdmpp_status cd_supervisor_do(cd_supervisor *k, const cd_job *job, cd_worker_result *out, const volatile sig_atomic_t *stop, cdmpp_err *err);
+
+/* corun -- what processes that run programs at the same time have in common (corun.c).
+ *
+ * Each says by *ready that its programs are loaded (1), or cannot be (-1, and why). */
+
+/* In the new process: no signal handlers of the parent's; it dies with its parent, at once where that is gone already. */
+void cd_corun_child(pid_t parent);
+/* True: process *pid has ended (then it is 0), or *ready is -1: *out says why. */
+bool cd_corun_gone(pid_t *pid, const atomic_int *ready, const cdmpp_err *said, cdmpp_err *out);
+/* Kill and reap n processes; 0 is none. */
+void cd_corun_end(pid_t *pid, int n);
+/* Defaults in place of zeros. */
+cd_corun_policy cd_corun_defaults(cd_corun_policy q);
 
 /* worker -- loads, checks and times one program, in a process of its own (supervisor.h).
  *

@@ -2,13 +2,14 @@
  *
  * Measure records, TVM auto_scheduler's lines of "this schedule of this task took so long on this target". The room reads them from
  * logs, turns each into a program, measures it (profiler/measure) and writes new records with the times found here; it also makes
- * records of random schedules, and measures variants and pairs of programs. */
+ * records of random schedules, and measures variants, pairs and groups of programs. */
 #ifndef CD_PROFILER_RECORDS_DOOR_H
 #define CD_PROFILER_RECORDS_DOOR_H
 #include <signal.h>
 
 #include "profiler/host/host.h"
 #include "profiler/records/record_corun.h"
+#include "profiler/records/record_together.h"
 #include "profiler/records/schedule_sweep.h"
 
 /* random_schedules -- records of random schedules: what to measure when nothing has been.

@@ -192,9 +192,32 @@ static cdmpp_status check_host(const options *o, cdmpp_err *err) {
     return s->jobs || s->cache || s->cache_mb ? CD_FAIL(err, EUSAGE, "--jobs, --cache and --cache-mb are about compilers of this machine: a board has its own") : CDMPP_OK;
 }
 
+/* OpBench's words for targets, as TVM's own targets of these devices say it. */
+static cdmpp_status take_target(options *o, cdmpp_err *err) {
+    static const char *const word[][2] = {{"arm", "llvm -device=arm_cpu -mtriple=aarch64-linux-gnu"}, {"mali", "opencl -device=mali"}};
+    const char **target = &o->what.target;
+    for (size_t k = 0; *target && k < sizeof word / sizeof *word; k++)
+        if (!strcmp(*target, word[k][0])) *target = word[k][1];
+    if (*target && !strcmp(*target, "pynq"))
+        return CD_FAIL(err, EUSAGE, "--target pynq: there are no programs for its accelerator, VTA; for its processor: --target llvm --host USER@BOARD");
+    return CDMPP_OK;
+}
+
+/* Found before anything is searched: a program for another processor runs on a board, not here. */
+static cdmpp_status check_runs_here(const options *o, cdmpp_err *err) {
+    const cd_backend_kind *k = o->what.target ? cd_backend_for_target((cd_str){o->what.target, strlen(o->what.target)}) : NULL;
+    cd_isa_choice c;
+    cdmpp_err why = {0};
+    if (!k || strcmp(k->name, "cpu") != 0 || o->session.host.n || o->dry_run || (o->session.isa && o->session.isa[0])) return CDMPP_OK;
+    if (!cd_isa_choose(NULL, o->what.target, &c, &why)) return CDMPP_OK;
+    return CD_FAIL(err, EUSAGE, "--target: %s; --host USER@BOARD measures on a board", why.msg);
+}
+
 static cdmpp_status check_session(options *o, cdmpp_err *err) {
     cd_isa_choice c;
+    CD_TRY(take_target(o, err));
     CD_TRY(check_tasks(o, err));
+    CD_TRY(check_runs_here(o, err));
     CD_TRY(check_host(o, err));
     CD_TRY(check_executor(o, err));
     if (o->check && o->session.no_check) return CD_FAIL(err, EUSAGE, "--check and --no-check do not go together");
@@ -231,7 +254,6 @@ static cdmpp_status take_network(options *o, cdmpp_err *err) {
         return CDMPP_OK;
     }
     w->network = o->network;
-    if (cd_network_source_is_file(o->network)) w->source = CD_NETWORK_SOURCE_ONNX;
     return CDMPP_OK;
 }
 
@@ -239,6 +261,7 @@ static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
     options *o = to;
     o->operand = said->operand;
     CD_TRY(take_network(o, err));
+    CD_TRY(cd_network_source_kind(o->what.source, o->what.network, &o->what.source, err));
     if (cd_main_tune_is_calibrate(o)) return cd_main_tune_calibrate_check(o, err);
     if (o->force || o->given.n || o->networks.n) return CD_FAIL(err, EUSAGE, "--force, --run-networks and --records go with calibrate");
     if (o->core_type >= 0 && (o->list_tuners || o->space_dump || o->templates || o->replays)) return CD_FAIL(err, EUSAGE, "--core-type goes with a search: nothing is measured here");

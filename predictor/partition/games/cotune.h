@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/core/core.h"
+#include "base/text/text.h"
 #include "profiler/machine/machine.h"
 
 typedef double cd_cotune_time(uint32_t op, const uint32_t *threads, uint32_t n_op, void *ctx); /* threads (n_op): 0 does not run */
@@ -56,4 +57,5 @@ double cd_cotune_table_time(uint32_t op, const uint32_t *threads, uint32_t n_op,
 /* ---- for people and programs (cotune_report.c) ---- */
 void cd_cotune_print(const cd_cotune_table *t, const cd_cotune *c, cd_buf *out);
 void cd_cotune_print_json(const cd_cotune_table *t, const cd_cotune *c, cd_buf *out); /* an object */
+void cd_cotune_put_members(const cd_cotune_table *t, const cd_cotune *c, cd_json_writer *w); /* what is in it */
 #endif

@@ -50,26 +50,30 @@ void cd_cotune_print(const cd_cotune_table *t, const cd_cotune *c, cd_buf *b) {
     put_verdict(t, c, b);
 }
 
-void cd_cotune_print_json(const cd_cotune_table *t, const cd_cotune *c, cd_buf *out) {
+void cd_cotune_put_members(const cd_cotune_table *t, const cd_cotune *c, cd_json_writer *w) {
     const bool fits = t->n_op <= t->threads;
+    cd_json_write_member_int(w, "threads", t->threads);
+    cd_json_write_key(w, "operators"), cd_json_write_open(w, '[');
+    for (uint32_t k = 0; k < t->n_op; k++) {
+        cd_json_write_open(w, '{');
+        cd_json_write_member_str(w, "name", t->name[k]);
+        cd_json_write_member_int(w, "threads_alone", best_alone(t, k));
+        cd_json_write_member_real(w, "alone_s", t->seconds[k][best_alone(t, k)]);
+        cd_json_write_member_real(w, "threads", fits ? c->threads[k] : (double)NAN);
+        cd_json_write_member_real(w, "together_s", fits ? beside(t, c, k) : (double)NAN);
+        cd_json_write_close(w, '}');
+    }
+    cd_json_write_close(w, ']');
+    cd_json_write_member_real(w, "together_s", c->together_s);
+    cd_json_write_member_real(w, "sequential_s", c->sequential_s);
+    cd_json_write_member_real(w, "equal_s", c->equal_s);
+    cd_json_write_member_bool(w, "accepted", c->accepted);
+    cd_json_write_member_bool(w, "exact", c->exact);
+}
+
+void cd_cotune_print_json(const cd_cotune_table *t, const cd_cotune *c, cd_buf *out) {
     cd_json_writer w = {.out = out};
     cd_json_write_open(&w, '{');
-    cd_json_write_member_int(&w, "threads", t->threads);
-    cd_json_write_key(&w, "operators"), cd_json_write_open(&w, '[');
-    for (uint32_t k = 0; k < t->n_op; k++) {
-        cd_json_write_open(&w, '{');
-        cd_json_write_member_str(&w, "name", t->name[k]);
-        cd_json_write_member_int(&w, "threads_alone", best_alone(t, k));
-        cd_json_write_member_real(&w, "alone_s", t->seconds[k][best_alone(t, k)]);
-        cd_json_write_member_real(&w, "threads", fits ? c->threads[k] : (double)NAN);
-        cd_json_write_member_real(&w, "together_s", fits ? beside(t, c, k) : (double)NAN);
-        cd_json_write_close(&w, '}');
-    }
-    cd_json_write_close(&w, ']');
-    cd_json_write_member_real(&w, "together_s", c->together_s);
-    cd_json_write_member_real(&w, "sequential_s", c->sequential_s);
-    cd_json_write_member_real(&w, "equal_s", c->equal_s);
-    cd_json_write_member_bool(&w, "accepted", c->accepted);
-    cd_json_write_member_bool(&w, "exact", c->exact);
+    cd_cotune_put_members(t, c, &w);
     cd_json_write_close(&w, '}');
 }

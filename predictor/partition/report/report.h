@@ -5,6 +5,7 @@
 #ifndef CD_PREDICTOR_PARTITION_REPORT_DOOR_H
 #define CD_PREDICTOR_PARTITION_REPORT_DOOR_H
 #include "predictor/partition/plan/plan.h"
+#include "predictor/partition/run/run.h"
 
 /* Tables: plans compared, the exchange between devices, the run, operators. explain: every operator with the reason for its device. */
 void cd_partition_report_text(const cd_partition *p, bool explain, cd_buf *out);
@@ -21,4 +22,9 @@ void cd_partition_report_rules(const cd_partition *p, cd_buf *out);
 void cd_partition_report_pack(const cd_partition_pack *p, cd_buf *out);
 /* An object, with every call of the plan. */
 void cd_partition_report_pack_json(const cd_partition_pack *p, cd_buf *out);
+/* ---- programs of records that share processors (predictor/partition/run/together_run.h) ---- */
+/* Times alone with each number of threads, the shares that were found, and the run. */
+void cd_partition_report_together(const cd_together *t, cd_buf *out);
+/* An object: that of cd_cotune_print_json, and what was measured. */
+void cd_partition_report_together_json(const cd_together *t, cd_buf *out);
 #endif

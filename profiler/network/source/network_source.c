@@ -15,6 +15,23 @@ bool cd_network_source_is_file(const char *name) {
     return strchr(name, '/') || (n > 5 && !strcmp(name + n - 5, ".onnx"));
 }
 
+/* What OpBench took from the libraries of transformers and of recurrent networks. */
+static bool of_transformers(const cd_zoo_entry *e) {
+    return !strcmp(e->family, "transformer") || !strcmp(e->family, "rnn") || !strcmp(e->name, "nasnet-large") || !strcmp(e->name, "dpn-68");
+}
+
+cdmpp_status cd_network_source_kind(int said, const char *name, int *kind, cdmpp_err *err) {
+    const bool remote = said == CD_NETWORK_SOURCE_URL || said == CD_NETWORK_SOURCE_REMOTE, file = name && cd_network_source_is_file(name);
+    const cd_zoo_entry *e = name && !file ? cd_zoo_find(name) : NULL; /* of an unknown name the zoo says what is near */
+    *kind = said == CD_NETWORK_SOURCE_ONNX || remote || file ? CD_NETWORK_SOURCE_ONNX : CD_NETWORK_SOURCE_ZOO;
+    if (remote && name && !cd_network_source_is_address(name)) return CD_FAIL(err, EUSAGE, "expected an address (http://, https://, file://), found '%.100s'", name);
+    if (said == CD_NETWORK_SOURCE_SIMPLE && (file || (e && strcmp(e->family, "operator") != 0)))
+        return CD_FAIL(err, EUSAGE, "'%.100s' is no single operator (--list-networks); source %s has it", name, file ? "onnx" : "zoo");
+    if (said == CD_NETWORK_SOURCE_TRANSFORMERS && (file || (e && !of_transformers(e))))
+        return CD_FAIL(err, EUSAGE, "'%.100s' is no transformer and not recurrent (--list-networks); source %s has it", name, file ? "onnx" : "zoo");
+    return CDMPP_OK;
+}
+
 static cdmpp_status keep(cd_arena *a, const char **s, cdmpp_err *err) {
     *s = cd_str_dup(a, (cd_str){*s, strlen(*s)});
     return *s ? CDMPP_OK : CD_FAIL(err, ENOMEM, "out of memory for a list");
@@ -50,7 +67,7 @@ static cdmpp_status read_graph(const cd_network_source *s, cd_graph **g, const c
     const cd_zoo_options zoo = {.batch = s->batch, .size = s->size};
     *miss = NULL;
     *n_miss = 0;
-    if (s->kind == CD_NETWORK_SOURCE_ONNX) return cd_onnx_read(s->name, &onnx, g, miss, n_miss, err);
+    if (s->kind == CD_NETWORK_SOURCE_ONNX) return cd_network_source_onnx(s->name, &onnx, g, miss, n_miss, err);
     return cd_zoo_build(s->name, &zoo, g, err);
 }
 

@@ -9,16 +9,18 @@
 
 /* network_source -- a network by its name.
  *
- *   zoo "resnet-50", or ONNX file ──> cd_graph ── training: gradient ──> graph of one iteration
+ *   zoo "resnet-50", or ONNX file, or its address ──> cd_graph ── training: gradient ──> graph of one iteration
  *
  * One thread. */
 
-#define CD_NETWORK_SOURCES "zoo|onnx"
-enum { CD_NETWORK_SOURCE_ZOO, CD_NETWORK_SOURCE_ONNX };
+/* The first two are kinds of networks; the others are OpBench's words for where one comes from: simple, one operator of the zoo; transformers, a network of the zoo that
+ * OpBench took from there; local, any of the zoo; url and remoteonnx, an ONNX file at an address. */
+#define CD_NETWORK_SOURCES "zoo|onnx|simple|transformers|url|local|remoteonnx"
+enum { CD_NETWORK_SOURCE_ZOO, CD_NETWORK_SOURCE_ONNX, CD_NETWORK_SOURCE_SIMPLE, CD_NETWORK_SOURCE_TRANSFORMERS, CD_NETWORK_SOURCE_URL, CD_NETWORK_SOURCE_LOCAL, CD_NETWORK_SOURCE_REMOTE };
 
 typedef struct cd_network_source {
-    int kind;                   /* position in CD_NETWORK_SOURCES */
-    const char *name;           /* of the zoo, or path of the file */
+    int kind;                   /* CD_NETWORK_SOURCE_ZOO, CD_NETWORK_SOURCE_ONNX */
+    const char *name;           /* of the zoo, or path or address of the file */
     int64_t batch;              /* 0: 1, or what the file says */
     int64_t size;               /* zoo: as cd_zoo_options; 0: as published */
     const char *const *dim;     /* (n_dim) ONNX: "NAME=N", as cd_onnx_options */
@@ -31,6 +33,15 @@ typedef struct cd_network_source {
 /* Is the name that of an ONNX file? Else it is one of the zoo. A path or *.onnx that does not exist is a file too: the reader says that
  * it is not there. */
 bool cd_network_source_is_file(const char *name);
+/* http://, https:// or file://? */
+bool cd_network_source_is_address(const char *name);
+/* The kind of the network called `name` (NULL: none yet) where it is said to come from `said`, a position in CD_NETWORK_SOURCES. Errors: EUSAGE (it does not come from there). */
+cdmpp_status cd_network_source_kind(int said, const char *name, int *kind, cdmpp_err *err);
+/* The file behind an address. What is fetched stays in $XDG_CACHE_HOME/cdmpp/networks (~/.cache/cdmpp/networks) and is not fetched again. Of a .tar.gz: its one ONNX file.
+ * Errors: EIO (it cannot be fetched: what curl or wget says), EBACKEND (neither is here), ENOMEM. */
+cdmpp_status cd_network_source_fetch(cd_arena *a, const char *address, CD_KEEP const char **path, cdmpp_err *err);
+/* cd_onnx_read of a path or an address. */
+cdmpp_status cd_network_source_onnx(const char *name, const cd_onnx_options *o, CD_GIVE cd_graph **g, CD_KEEP const cd_onnx_miss **miss, uint32_t *n_miss, cdmpp_err *err);
 /* The graph; *miss (n_miss): operators that could not be read, and those without a gradient (domain CD_GRADIENT_DOMAIN). They live as
  * long as the graph. Errors: those of cd_onnx_read, cd_zoo_build, cd_autodiff, ENOMEM. */
 cdmpp_status cd_network_source_read(const cd_network_source *s, CD_GIVE cd_graph **g, CD_KEEP const cd_onnx_miss **miss, uint32_t *n_miss, cdmpp_err *err);

@@ -3,6 +3,20 @@
 
 #include "profiler/network/workload/workload.h"
 
+/* EOP's categories, and types of tensors. */
+static void put_constructs(cd_json_writer *w, const cd_te_dag *d) {
+    cd_dtype type[CD_TE_TYPES];
+    const unsigned found = cd_te_constructs_of(d), n = cd_te_types_of(d, type);
+    char name[16];
+    cd_json_write_key(w, "constructs"), cd_json_write_open(w, '[');
+    for (unsigned bit = 1; cd_te_construct_name(bit); bit *= 2)
+        if (found & bit) cd_json_write_str(w, cd_te_construct_name(bit));
+    cd_json_write_close(w, ']');
+    cd_json_write_key(w, "types"), cd_json_write_open(w, '[');
+    for (unsigned k = 0; k < n; k++) cd_json_write_str(w, cd_expr_dtype_format(type[k], name, sizeof name));
+    cd_json_write_close(w, ']');
+}
+
 static void put_task(cd_json_writer w, const cd_workload *g, const cd_workload_task *t) {
     cd_json_write_open(&w, '{');
     cd_json_write_member_str(&w, "workload_key", cd_task_registry_at(g->tasks, t->task)->workload_key);
@@ -11,6 +25,7 @@ static void put_task(cd_json_writer w, const cd_workload *g, const cd_workload_t
     cd_json_write_key(&w, "operators"), cd_json_write_open(&w, '[');
     for (uint32_t i = 0; i < t->n_op; i++) cd_json_write_str(&w, t->op[i]);
     cd_json_write_close(&w, ']');
+    put_constructs(&w, cd_task_registry_at(g->tasks, t->task)->dag);
     cd_json_write_close(&w, '}');
 }
 
@@ -60,13 +75,21 @@ static void put_operators(cd_buf *out, const cd_workload_task *t) {
     }
 }
 
+static void put_constructs_text(cd_buf *out, const cd_te_dag *d) {
+    const unsigned found = cd_te_constructs_of(d);
+    for (unsigned bit = 1; cd_te_construct_name(bit); bit *= 2)
+        if (found & bit) cd_buf_putf(out, "%s%s", found & (bit - 1) ? ", " : "  (", cd_te_construct_name(bit));
+    cd_buf_puts(out, ")");
+}
+
 cdmpp_status cd_workload_text(cd_buf *out, const cd_workload *w, cdmpp_err *err) {
-    cd_buf_putf(out, "%6s %14s  %s\n", "weight", "flop", "operators, workload key");
+    cd_buf_putf(out, "%6s %14s  %s\n", "weight", "flop", "operators (what they are made of), workload key");
     for (uint32_t i = 0; i < w->n_task; i++) {
         const cd_workload_task *t = &w->task[i];
         if (!t->weight) continue;
         cd_buf_putf(out, "%6lld %14.6g  ", (long long)t->weight, t->flop);
         put_operators(out, t);
+        put_constructs_text(out, cd_task_registry_at(w->tasks, t->task)->dag);
         cd_buf_putf(out, "\n%22s  %s\n", "", cd_task_registry_at(w->tasks, t->task)->workload_key);
     }
     for (uint32_t i = 0; i < w->n_unsupported; i++)

@@ -11,6 +11,19 @@ typedef struct {
     int64_t variant, least;     /* least: the smallest size that leaves something */
 } row;
 
+/* What other systems call them, where that is not the same letters and digits: OpBench, EOP, TenSet, torchvision, Hugging Face. */
+static const struct {
+    const char *theirs, *ours;
+} also[] = {
+    {"mobilenet", "mobilenet-v1"},          {"mobilenet-v3-large", "mobilenet-v3"}, {"squeezenet-v1.0", "squeezenet-1.0"}, {"squeezenet-v1.1", "squeezenet-1.1"},
+    {"inception", "inception-v3"},          {"googlenet", "inception-v1"},          {"densenet", "densenet-121"},          {"vgg", "vgg-16"},
+    {"nasnetalarge", "nasnet-large"},       {"nasnet", "nasnet-large"},             {"resnext-50-32x4d", "resnext-50"},    {"wide-resnet-50-2", "wide-resnet-50"},
+    {"r3d-18", "resnet3d-18"},              {"gan", "dcgan"},                       {"rcnn", "faster-rcnn"},               {"fasterrcnn-vgg16", "faster-rcnn"},
+    {"yolov5", "yolov5s"},                  {"bert", "bert-base"},                  {"bert-base-uncased", "bert-base"},    {"bert-large-uncased", "bert-large"},
+    {"prajjwal1/bert-tiny", "bert-tiny"},   {"prajjwal1/bert-medium", "bert-medium"}, {"roberta", "roberta-base"},         {"t5", "t5-small"},
+    {"vit-b-16", "vit"},                    {"google/vit-base-patch16-224", "vit"}, {"dense", "matmul"},
+};
+
 #define IMAGE "pixels an edge"
 #define WORDS "words a sequence"
 #define ROWS "rows and columns"
@@ -63,6 +76,8 @@ static const row zoo[] = {
     {{"gpt2", "transformer", 1024, WORDS}, cd_zoo_gpt2, 0, 1},
     {{"vit", "transformer", 224, IMAGE}, cd_zoo_vit, 0, 16},
     {{"gcn", "gcn", 2708, "vertices"}, cd_zoo_gcn, 0, 1},
+    {{"transformer", "transformer", 128, WORDS}, cd_zoo_transformer, 0, 1},
+    {{"faster-rcnn", "rcnn", 600, IMAGE}, cd_zoo_faster_rcnn, 0, 32},
     {{"matmul", OPERATOR, 1024, ROWS}, cd_zoo_matmul, 1, 1},
     {{"matmul-matmul-add", OPERATOR, 1024, ROWS}, cd_zoo_matmul, 2, 1},
     {{"conv2d", OPERATOR, 56, IMAGE}, cd_zoo_conv2d, 1, 1},
@@ -86,8 +101,21 @@ static bool same_name(const char *a, const char *b) {
     }
 }
 
-static cdmpp_status find(const char *name, const row **out, cdmpp_err *err) {
-    const char *names[N_ZOO];
+/* The name here of one that other systems use; else the name itself. */
+static const char *our_name(const char *name) {
+    for (size_t k = 0; k < sizeof also / sizeof *also; k++)
+        if (same_name(name, also[k].theirs)) return also[k].ours;
+    return name;
+}
+
+const cd_zoo_entry *cd_zoo_find(const char *name) {
+    for (size_t k = 0; k < N_ZOO; k++)
+        if (same_name(our_name(name), zoo[k].e.name)) return &zoo[k].e;
+    return NULL;
+}
+
+static cdmpp_status find(const char *said, const row **out, cdmpp_err *err) {
+    const char *names[N_ZOO], *name = our_name(said);
     for (size_t k = 0; k < N_ZOO; k++) {
         names[k] = zoo[k].e.name;
         if (!same_name(name, names[k])) continue;

@@ -17,7 +17,7 @@ typedef struct cd_zoo_options {
 
 typedef struct cd_zoo_entry {
     const char *name;           /* "resnet-50" */
-    const char *family;         /* "cnn", "cnn3d", "rnn", "transformer", "gan", "gcn"; "operator": one operator alone */
+    const char *family;         /* "cnn", "cnn3d", "rnn", "transformer", "gan", "gcn"; "rcnn": with operators that stay on the host; "operator": one operator alone */
     int64_t size;               /* as published */
     const char *what;           /* what `size` counts, for help */
 } cd_zoo_entry;
@@ -25,10 +25,13 @@ typedef struct cd_zoo_entry {
 /* Networks of the zoo: number, and entry i < cd_zoo_count(). */
 size_t cd_zoo_count(void);
 CD_KEEP const cd_zoo_entry *cd_zoo_at(size_t i);
+/* By a name as cd_zoo_build takes it; NULL: no such network. */
+CD_KEEP const cd_zoo_entry *cd_zoo_find(const char *name);
 /* All of them: a line each under a heading, and the value of a JSON member "networks" in an object. Out of memory: out->oom. */
 void cd_zoo_print_text(cd_buf *out);
 void cd_zoo_print_json(cd_buf *out);
-/* A network by name, with shapes for the batch and size of *o. Names are compared by letters and digits only, without case: "ResNet_50" is resnet-50. Errors: ESCHEMA (no such
+/* A network by name, with shapes for the batch and size of *o. Names are compared by letters and digits only, without case: "ResNet_50" is resnet-50.
+ * Names of other systems are known, too: "nasnetalarge" is nasnet-large, "bert" is bert-base. Errors: ESCHEMA (no such
  * network; names those that are near), ERANGE (a batch or size below 1, or a size that leaves nothing of an image), ENOMEM. */
 cdmpp_status cd_zoo_build(const char *name, const cd_zoo_options *o, CD_GIVE cd_graph **out, cdmpp_err *err);
 #endif

@@ -42,6 +42,8 @@ void cd_zoo_yolov2(cd_zoo_builder *z, int64_t unused);
 void cd_zoo_yolov3(cd_zoo_builder *z, int64_t unused);
 void cd_zoo_yolov5(cd_zoo_builder *z, int64_t channels);
 void cd_zoo_yolov3_tiny(cd_zoo_builder *z, int64_t unused);
+void cd_zoo_faster_rcnn(cd_zoo_builder *z, int64_t unused);
+void cd_zoo_transformer(cd_zoo_builder *z, int64_t unused);
 void cd_zoo_recurrent(cd_zoo_builder *z, int64_t gates); /* 4: lstm, 3: gru, 1: rnn */
 void cd_zoo_bert(cd_zoo_builder *z, int64_t width);
 void cd_zoo_roberta(cd_zoo_builder *z, int64_t width);

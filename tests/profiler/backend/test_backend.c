@@ -60,6 +60,37 @@ TEST(test_run) {
     made_code_free(&made);
 }
 
+/* Two programs of other numbers of threads in one process: each keeps its own, also when it runs after the other was loaded. */
+TEST(test_own_threads) {
+    enum { N = 16 };
+    made_code made;
+    cdmpp_err err = {0};
+    cd_backend *b[2] = {NULL, NULL};
+    cd_loaded *l[2];
+    float c[N];
+    double s;
+    made_code_set(&made, "count", N, "\n#pragma omp parallel\n for (int i = 0; i < n; i++) if (i < omp_get_num_threads()) c[i] = omp_get_num_threads();");
+    made.code.parallel = true;
+    cd_buf text = {0};
+    cd_buf_puts(&text, "int omp_get_num_threads(void);\n");
+    cd_buf_put(&text, made.code.text.p, made.code.text.n);
+    cd_buf_free(&made.code.text);
+    made.code.text = text;
+    for (int k = 0; k < 2; k++) {
+        cd_build build = {.code = &made.code};
+        assert_ok(cd_backend_cpu_open(&(cd_compiler_options){.command = "gcc", .cache = "", .isa = "native", .target = k ? "llvm -num-cores=3" : "llvm -num-cores=2"}, &b[k], &err));
+        assert_ok(cd_backend_cpu.build(b[k], &build, 1, 1, &err));
+        assert_ok(cd_backend_cpu.load(b[k], &build, NULL, &l[k], &err));
+    }
+    for (int k = 0; k < 2; k++) {
+        assert_ok(cd_backend_cpu.run(l[k], 1, &s, &err));
+        assert_ok(cd_backend_cpu.read(l[k], 2, c, sizeof c, &err));
+        assert_true(c[0] == (k ? 3 : 2));
+    }
+    for (int k = 0; k < 2; k++) cd_backend_cpu.unload(l[k]), cd_backend_cpu.close(b[k]);
+    made_code_free(&made);
+}
+
 /* Any part of a buffer is the same part of the whole; no zero, no denormal, no index beyond 1. */
 TEST(test_fill) {
     static const cd_dtype type[] = {CD_F32, CD_DTYPE(CD_T_FLOAT, 64), CD_DTYPE(CD_T_FLOAT, 16), CD_DTYPE(CD_T_BFLOAT, 16), CD_I32, CD_I64, CD_BOOL, CD_DTYPE(CD_T_INT, 8)};
@@ -116,4 +147,4 @@ TEST(test_counters) {
     for (int k = 0; k < CD_PERF_COUNT; k++) assert_true(v[k] == -1 || v[k] > 0);
 }
 
-TESTS(NULL, NULL, test_table, test_run, test_fill, test_quiet, test_counters)
+TESTS(NULL, NULL, test_table, test_run, test_own_threads, test_fill, test_quiet, test_counters)

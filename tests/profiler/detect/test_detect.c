@@ -297,6 +297,7 @@ TEST(test_command) {
         if (t.answer != CD_FUSION_UNKNOWN || !t.why.code) fail_msg("%s: %d %s", bad[k], t.answer, t.why.msg);
     }
     assert_non_null(strstr(ask("echo broken; exit 3", 60).why.msg, "exit status 3: broken"));
+    assert_non_null(strstr(ask("echo 'a warning'; echo broken; echo; exit 3", 60).why.msg, "exit status 3: broken"));
     assert_int_equal(ask("sleep 60; echo 1", 0.1).why.code, CDMPP_EBACKEND);
 }
 

@@ -71,6 +71,13 @@ TEST(by_target) {
     cd_isa_choice c;
     assert_status(cd_isa_choose(NULL, "llvm -mtriple=aarch64-linux-gnu -mcpu=skylake", &c, &err), CDMPP_EBACKEND);
     assert_non_null(strstr(err.msg, "aarch64-linux-gnu does not run here"));
+    static const char *const other[] = {"sparc64-linux-gnu", "armv7l-linux-gnueabihf", "arm64-apple-darwin", "riscv64-unknown-linux", "powerpc64le-linux-gnu"};
+    for (size_t k = 0; k < sizeof other / sizeof *other; k++) {
+        char target[80];
+        snprintf(target, sizeof target, "llvm -mtriple=%s", other[k]);
+        assert_status(cd_isa_choose(NULL, target, &c, &err), CDMPP_EBACKEND);
+    }
+    assert_ok(cd_isa_choose(NULL, "llvm -mtriple=x86_64-linux-gnu", &c, &err));
     assert_ok(cd_isa_choose(NULL, "llvm -mtriple=aarch6", &c, &err)); /* not that processor's name */
     assert_string_equal(c.march, "-march=native");
 #endif

@@ -115,4 +115,51 @@ TEST(test_faults) {
     assert_int_equal(errno, ECHILD);
 }
 
-TESTS(NULL, NULL, test_pairs, test_groups, test_faults)
+/* All on one processor: two one by one and one alone. The pass of two is longer than that of its longer program, and all quartiles are in order. */
+TEST(test_ways) {
+    static const char *const body[] = {MADE_ADD, "for (int k = 0; k < 50; k++) for (int i = 0; i < n; i++) c[i] += a[i] * b[i];"};
+    rig r = {0};
+    cd_corun_ways g;
+    cdmpp_err err = {0};
+    build(&r, body, 2);
+    const cd_build *const first = &r.item[0].build, *const second = &r.item[1].build;
+    const cd_corun_way way[] = {{2, false, {first, second}, {1, 1}}, {1, true, {first}, {1}}, {2, true, {first, second}, {1, 1}}};
+    const cd_corun_policy how = {.window_s = 0.01, .rounds = 5, .limit_s = 30};
+    const unsigned n = cd_affinity_count() >= 2 ? 3 : 2;
+    assert_ok(cd_corun_ways_run(way, n, &how, &g, &err));
+    assert_int_equal(g.error_no, 0);
+    for (unsigned w = 0; w < n; w++) assert_true(0 < g.best_s[w] && g.best_s[w] <= g.low_s[w] && g.low_s[w] <= g.pass_s[w] && g.pass_s[w] <= g.high_s[w]);
+    assert_true(g.best_s[0] > 2 * g.best_s[1]); /* the second program is much the longer one */
+    if (n == 3) assert_true(g.best_s[2] > 2 * g.best_s[1]); /* a pass ends with the last program */
+    assert_status(cd_corun_ways_run(way, 0, &how, &g, &err), CDMPP_EUSAGE);
+    assert_status(cd_corun_ways_run(way, 4, &how, &g, &err), CDMPP_EUSAGE);
+    const cd_corun_way none = {0}, wide = {1, true, {first}, {4096}};
+    assert_status(cd_corun_ways_run(&none, 1, &how, &g, &err), CDMPP_EUSAGE);
+    assert_status(cd_corun_ways_run(&wide, 1, &how, &g, &err), CDMPP_EUSAGE);
+    tear(&r, 2);
+}
+
+TEST(test_ways_that_fail) {
+    static const char *const body[] = {MADE_ADD, "*(volatile int *)8 = 1;", "for (volatile int i = 0; ; ) {}"};
+    rig r = {0};
+    cd_corun_ways g;
+    cdmpp_err err = {0};
+    volatile sig_atomic_t stop = 1;
+    build(&r, body, 3);
+    cd_corun_policy how = {.window_s = 0.01, .rounds = 1, .limit_s = 0.5};
+    const cd_build *const good = &r.item[0].build;
+    const cd_corun_way crash[] = {{1, true, {good}, {1}}, {2, false, {good, &r.item[1].build}, {1, 1}}}, hang = {1, false, {&r.item[2].build}, {1}};
+    assert_ok(cd_corun_ways_run(crash, 2, &how, &g, &err));
+    assert_int_equal(g.error_no, 4);
+    assert_int_equal(g.way, 1);
+    assert_non_null(strstr(g.err.msg, "signal"));
+    assert_ok(cd_corun_ways_run(&hang, 1, &how, &g, &err));
+    assert_int_equal(g.error_no, 7);
+    how.stop = &stop;
+    assert_status(cd_corun_ways_run(&hang, 1, &how, &g, &err), CDMPP_EINTERRUPTED);
+    tear(&r, 3);
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* nobody is left */
+    assert_int_equal(errno, ECHILD);
+}
+
+TESTS(NULL, NULL, test_pairs, test_groups, test_faults, test_ways, test_ways_that_fail)

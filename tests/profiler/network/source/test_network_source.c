@@ -1,7 +1,12 @@
 /* A network by its name: the zoo's or a file's, as it is or as one iteration of its training; what could not be read, as a list. */
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "base/io/io.h"
 #include "check.h"
+#include "fault.h"
 #include "profiler/network/source/source.h"
 #include "tmp.h"
 
@@ -58,4 +63,110 @@ TEST(what_could_not_be_read) {
     cd_graph_free(g);
 }
 
-TESTS(NULL, NULL, names_of_files, a_network_of_the_zoo, what_could_not_be_read)
+/* Where a network comes from, in OpBench's words. */
+TEST(words_of_sources) {
+    static const struct {
+        int said;
+        const char *name;
+        int kind;               /* -1: refused */
+    } t[] = {
+        {CD_NETWORK_SOURCE_ZOO, NULL, CD_NETWORK_SOURCE_ZOO},          {CD_NETWORK_SOURCE_ZOO, "x.onnx", CD_NETWORK_SOURCE_ONNX},
+        {CD_NETWORK_SOURCE_ONNX, "x", CD_NETWORK_SOURCE_ONNX},         {CD_NETWORK_SOURCE_ZOO, "https://h/x.onnx", CD_NETWORK_SOURCE_ONNX},
+        {CD_NETWORK_SOURCE_SIMPLE, "matmul", CD_NETWORK_SOURCE_ZOO},   {CD_NETWORK_SOURCE_SIMPLE, "resnet-18", -1},
+        {CD_NETWORK_SOURCE_SIMPLE, "x.onnx", -1},                      {CD_NETWORK_SOURCE_TRANSFORMERS, "bert", CD_NETWORK_SOURCE_ZOO},
+        {CD_NETWORK_SOURCE_TRANSFORMERS, "dpn68", CD_NETWORK_SOURCE_ZOO}, {CD_NETWORK_SOURCE_TRANSFORMERS, "vgg-16", -1},
+        {CD_NETWORK_SOURCE_TRANSFORMERS, "nobody", CD_NETWORK_SOURCE_ZOO}, {CD_NETWORK_SOURCE_LOCAL, "mobilenet", CD_NETWORK_SOURCE_ZOO},
+        {CD_NETWORK_SOURCE_URL, "resnet-18", -1},                      {CD_NETWORK_SOURCE_URL, "http://h/x", CD_NETWORK_SOURCE_ONNX},
+        {CD_NETWORK_SOURCE_REMOTE, "file:///x", CD_NETWORK_SOURCE_ONNX}, {CD_NETWORK_SOURCE_URL, NULL, CD_NETWORK_SOURCE_ONNX},
+    };
+    for (size_t k = 0; k < sizeof t / sizeof *t; k++) {
+        int kind = 9;
+        const cdmpp_status st = cd_network_source_kind(t[k].said, t[k].name, &kind, &err);
+        if (t[k].kind < 0) assert_status(st, CDMPP_EUSAGE);
+        else if (st || kind != t[k].kind) fail_msg("%d %s: status %d, kind %d", t[k].said, t[k].name ? t[k].name : "", (int)st, kind);
+    }
+}
+
+/* ---- addresses: a curl of our own fetches ---- */
+
+static const char *fetched(const char *address, cd_arena *a) {
+    const char *path = NULL;
+    return cd_network_source_fetch(a, address, &path, &err) ? NULL : path;
+}
+
+/* What stands in the file at `path`. */
+static bool holds(const char *path, const char *text) {
+    char *data;
+    size_t n;
+    assert_ok(cd_file_read(path, 1 << 20, &data, &n, &err));
+    const bool same = n == strlen(text) && !memcmp(data, text, n);
+    cd_mem_free(data);
+    return same;
+}
+
+static void put_program(tmp_dir *dir, const char *name, const char *text) {
+    assert_int_equal(chmod(tmp_put(dir, name, text, strlen(text)), 0755), 0);
+}
+
+TEST(addresses) {
+    tmp_dir dir = tmp_make();
+    cd_arena a = {0};
+    char *before = strdup(getenv("PATH")), path[2048];
+    assert_int_equal(setenv("XDG_CACHE_HOME", dir.path, 1), 0);
+    snprintf(path, sizeof path, "%s:%s", dir.path, before);
+    assert_int_equal(setenv("PATH", path, 1), 0);
+    assert_string_equal(fetched("file:///a/b.onnx", &a), "/a/b.onnx");
+    /* It counts its calls; the output is behind -o, the address is the last word. */
+    put_program(&dir, "curl", "#!/bin/sh\necho x >>\"$XDG_CACHE_HOME/calls\"\ncase $6 in *bad*) echo 'curl: (22) not found'; exit 22;; esac\nprintf 'of %s' \"$6\" >\"$5\"\n");
+    const char *one = fetched("https://h/n/net.onnx?raw=1", &a);
+    assert_true(one && holds(one, "of https://h/n/net.onnx?raw=1") && strstr(one, "/net.onnx"));
+    const char *two = fetched("https://h/m/net.onnx?raw=1", &a);
+    assert_true(two && strcmp(one, two) && holds(two, "of https://h/m/net.onnx?raw=1"));
+    assert_true(fetched("https://h/n/net.onnx?raw=1", &a) != NULL);
+    snprintf(path, sizeof path, "%s/calls", dir.path);
+    assert_true(holds(path, "x\nx\n")); /* the first address was not fetched again */
+    assert_null(fetched("https://h/bad.onnx", &a));
+    assert_true(err.code == CDMPP_EIO && strstr(err.msg, "exit status 22") && strstr(err.msg, "not found"));
+    FAULT_SWEEP(f, 1) {
+        const char *to;
+        cd_arena b = {0};
+        f.st = cd_network_source_fetch(&b, "https://h/n/net.onnx?raw=1", &to, &f.err);
+        cd_arena_free(&b);
+    }
+    FAULT_SWEEP(f, 3) {
+        const char *to;
+        cd_arena b = {0};
+        f.st = cd_network_source_fetch(&b, "https://h/o/net.onnx", &to, &f.err);
+        cd_arena_free(&b);
+    }
+    assert_int_equal(setenv("PATH", "/nowhere", 1), 0);
+    assert_null(fetched("https://h/other.onnx", &a));
+    assert_true(err.code == CDMPP_EBACKEND && strstr(err.msg, "curl or wget"));
+    assert_int_equal(setenv("PATH", before, 1), 0);
+    assert_int_equal(unsetenv("XDG_CACHE_HOME"), 0);
+    free(before);
+    cd_arena_free(&a);
+    tmp_remove(&dir);
+}
+
+TEST(archives) {
+    tmp_dir dir = tmp_make();
+    cd_arena a = {0};
+    char line[3000], address[1500];
+    assert_int_equal(setenv("XDG_CACHE_HOME", dir.path, 1), 0);
+    (void)tmp_put(&dir, "x.onnx", "a network", 9);
+    (void)tmp_put(&dir, "x.pb", "its input", 9);
+    snprintf(line, sizeof line, "cd '%s' && mkdir net && mv x.* net && tar -czf one.tar.gz net && cp net/x.onnx net/y.onnx && tar -czf two.tgz net", dir.path);
+    assert_int_equal(system(line), 0);
+    snprintf(address, sizeof address, "file://%s/one.tar.gz", dir.path);
+    const char *path = fetched(address, &a);
+    assert_true(path && holds(path, "a network"));
+    snprintf(address, sizeof address, "file://%s/two.tgz", dir.path);
+    assert_null(fetched(address, &a));
+    assert_true(err.code == CDMPP_EIO && strstr(err.msg, "2 files *.onnx"));
+    assert_int_equal(unsetenv("XDG_CACHE_HOME"), 0);
+    cd_arena_free(&a);
+    tmp_remove(&dir);
+}
+
+TESTS(NULL, NULL, names_of_files, a_network_of_the_zoo, what_could_not_be_read, words_of_sources, addresses, archives)

@@ -63,6 +63,7 @@ static const struct { const char *name; double gmac_low, gmac_high, params; } pr
     {"yolov5s", 8.1, 8.4, 7235389},          /* 16.5 GFLOPs */
     {"t5-small", 7.9, 8.2, 60506624},
     {"roberta-base", 11.1, 11.3, 124645632.0 - 386 * 768},
+    {"faster-rcnn", 147, 151, 137078239},    /* VGG-16 for the 20 classes of VOC */
 };
 
 TEST(test_printed) {
@@ -97,6 +98,7 @@ TEST(test_counted) {
         {"bert-large", 39.3, 39.8, 333e6, 336e6},
         {"yolov3-tiny", 2.7, 2.85, 8.8e6, 8.9e6},     /* 5.56 BFLOPs, 8.86 M */
         {"gcn", 0.2, 0.3, 22e3, 24e3},                /* 23,063 weights */
+        {"transformer", 8.2, 8.5, 62.5e6, 63.5e6},    /* 65 M in the paper, of the same shape: 44.1 M of layers and 37,000 words of 512 */
     };
     for (size_t k = 0; k < sizeof row / sizeof *row; k++) {
         cd_graph *g = build(row[k].name, 1, 0);
@@ -145,6 +147,13 @@ TEST(test_names) {
     assert_ok(cd_zoo_build("ResNet_18", &(cd_zoo_options){0}, &g, &err));
     assert_string_equal(g->name, "resnet-18");
     cd_graph_free(g);
+    static const char *const theirs[][2] = {{"nasnetalarge", "nasnet-large"}, {"SqueezeNet_v1.1", "squeezenet-1.1"}, {"mobilenet", "mobilenet-v1"}, {"bert", "bert-base"},
+                                            {"GAN", "dcgan"}, {"rcnn", "faster-rcnn"}, {"prajjwal1/bert-tiny", "bert-tiny"}, {"vit_b_16", "vit"}};
+    for (size_t k = 0; k < sizeof theirs / sizeof *theirs; k++) {
+        g = build(theirs[k][0], 1, strcmp(theirs[k][1], "nasnet-large") ? 64 : 96);
+        assert_string_equal(g->name, theirs[k][1]);
+        cd_graph_free(g);
+    }
     assert_int_equal(cd_zoo_build("resnt-50", &(cd_zoo_options){0}, &g, &err), CDMPP_ESCHEMA);
     assert_non_null(strstr(err.msg, "did you mean resnet-50"));
     err = (cdmpp_err){0};
