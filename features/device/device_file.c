@@ -149,7 +149,7 @@ static void check_peaks(reading *r, const cd_yaml *map, cd_device *d) {
         const char *key;
         double gflops, most;    /* times fp32: matrix units have up to 28 (B200), fp16 lanes 4 (A100), fp64 2 (MI210); a factor of APART beside */
     } other[] = {{"fp32_matrix_gflops", d->fp32_matrix_gflops, 100}, {"fp16_tflops", 1e3 * d->fp16_tflops, 4 * APART}, {"tensor_tflops", 1e3 * d->tensor_tflops, 100},
-                 {"bf16_tflops", 1e3 * d->bf16_tflops, 100}, {"fp64_gflops", d->fp64_gflops, 2 * APART}};
+                 {"bf16_tflops", 1e3 * d->bf16_tflops, 100}, {"fp8_tflops", 1e3 * d->fp8_tflops, 200}, {"int8_tops", 1e3 * d->int8_tops, 200}, {"fp4_tflops", 1e3 * d->fp4_tflops, 400}, {"fp64_gflops", d->fp64_gflops, 2 * APART}};
     if (units > 0 && d->fp32_gflops > 0 && (d->fp32_gflops > APART * units || units > APART * d->fp32_gflops))
         BAD(r, ERANGE, member(map, "fp32_gflops"), "fp32_gflops", "2 * cores * lanes * clock_mhz / 1000 is %.4g GFLOP/s, found %.4g: one of the four is wrong", units,
             d->fp32_gflops);

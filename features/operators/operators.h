@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "base/core/core.h"
+#include "features/operators/llm_op.h"
 
 typedef enum {
 #define X(ID, name, class, inputs) CD_LIBRARY_OP_##ID,

@@ -20,7 +20,12 @@ enum { N_NUMBER = sizeof numbers / sizeof *numbers };
 
 /* Keys that files of earlier versions lack. */
 static bool is_later(size_t offset) {
-    return offset == offsetof(cd_device, core_threads) || offset == offsetof(cd_device, core_registers) || offset == offsetof(cd_device, thread_registers) || offset == offsetof(cd_device, core_blocks) || offset == offsetof(cd_device, bf16_tflops) || offset == offsetof(cd_device, fp64_gflops);
+    static const size_t later[] = {offsetof(cd_device, core_threads), offsetof(cd_device, core_registers), offsetof(cd_device, thread_registers),
+                                   offsetof(cd_device, core_blocks), offsetof(cd_device, bf16_tflops), offsetof(cd_device, fp64_gflops),
+                                   offsetof(cd_device, fp8_tflops), offsetof(cd_device, int8_tops), offsetof(cd_device, fp4_tflops), offsetof(cd_device, link_gb_s)};
+    for (size_t i = 0; i < sizeof later / sizeof *later; i++)
+        if (offset == later[i]) return true;
+    return false;
 }
 
 void cd_library_op_feature_digest(char out[65]) {

@@ -6,6 +6,7 @@
 #ifndef CD_LEARNER_OPERATORS_DOOR_H
 #define CD_LEARNER_OPERATORS_DOOR_H
 #include "learner/operators/library_op_feature.h"
+#include "learner/operators/llm_op_model.h"
 #include "learner/trees/trees.h"
 
 /* library_op_data -- the rows of operator tables that a training uses.

@@ -6,6 +6,7 @@
 #define CD_LEARNER_TRAIN_DOOR_H
 #include "base/cli/cli.h"
 #include "learner/operators/operators.h"
+#include "learner/train/llm_op_train.h"
 #include "learner/report/report.h"
 #include "learner/train/selection_bias.h"
 

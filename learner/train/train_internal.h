@@ -173,6 +173,13 @@ void cd_library_op_first_tenth(const cd_library_op_place *p, size_t n, uint8_t *
 cdmpp_status cd_library_op_fit(const cd_library_op_fitting *a, const uint8_t *use, unsigned sets, CD_GIVE cd_library_op_model **out,
                                cdmpp_err *err);
 
+/* ---- llm_op_draw.c ---- */
+/* A hash of all sizes but the axis's; a random number of a row of the table. */
+uint64_t cd_llm_op_site(const cd_llm_op_record *r);
+uint64_t cd_llm_op_number(const cd_config *c, const cd_llm_op_table *t, size_t i);
+/* use[i] = 1 for at most operators.max_rows rows of each kind and device. Errors: ENOMEM. */
+cdmpp_status cd_llm_op_draw(const cd_config *c, const cd_llm_op_table *t, uint8_t *use, cdmpp_err *err);
+
 /* ---- library_op_calibrate.c ---- */
 /* Intervals of `m` from rows, sizes and devices that were held out of models of their own; `use`: the rows that m is trained on. Nothing
  * where operators.calibration_rows is 0. out: coverage of the level 0.9, each part by intervals fitted without it. Errors: those of

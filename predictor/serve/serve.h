@@ -22,6 +22,7 @@
 #include "learner/operators/operators.h"
 #include "learner/report/report.h"
 #include "predictor/score/score.h"
+#include "predictor/serve/llm_op_stream.h"
 
 /* library_op_stream -- tables of library operators in, lines of JSON out, in order.
  *

@@ -8,6 +8,7 @@
 #include "base/io/io.h"
 #include "dataset/extract/extract.h"
 #include "learner/export/export.h"
+#include "predictor/cmd/predict/main_predict.h"
 #include "predictor/serve/serve.h"
 
 typedef struct {
@@ -32,7 +33,7 @@ static const cd_option table[] = {
     {"devices", 0, "FILE", CD_OPTION_FILE, AT(devices), "*.yaml", 0, "Descriptions of devices: peaks that no answer passes, and who is like whom (default: beside the installed configurations)"},
     {"from", 0, "NAME", CD_OPTION_TEXT, AT(from), NULL, 0, "Scale the times that were measured on this GPU (docs/reference/operators.md); with --operators a cost model may be missing"},
     {"to", 0, "NAME", CD_OPTION_TEXT, AT(to), NULL, 0, "With --from: the GPU whose times are asked for"},
-    {"measured", 0, "LOG|FOLDER", CD_OPTION_FILES, AT(measured), NULL, 0, "Records measured on the device: they correct the answers for its other programs (docs/guide/own-machine.md)"},
+    {"measured", 0, "LOG|FOLDER", CD_OPTION_FILES, AT(measured), NULL, 0, "Records measured on the device: they correct the answers for its other programs (docs/guide/own-machine.md); with --operators tables of operators of language models: what is in them is answered as it was measured, what is between it interpolated"},
     {"eval", 0, NULL, CD_OPTION_FLAG, AT(eval), NULL, 0, "Also the measured median and the relative error; a summary on standard error. With --json: the figures alone, as one JSON object"},
     {"jobs", 'j', "N", CD_OPTION_INT, AT(jobs), "1..1024", 0, "Threads (default: one per CPU, with --stream 1); output and order do not depend on it"},
     {"stream", 0, NULL, CD_OPTION_FLAG, AT(stream), NULL, 1, "Answer requests on standard input, one after another (docs/reference/stream.md)"},
@@ -79,8 +80,8 @@ static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
     if (o->stream) return check_stream(o, said, err);
     if (o->format >= 0 || o->batch >= 0 || o->max_delay_ms >= 0 || o->cache >= 0 || o->verbose)
         return CD_FAIL(err, EUSAGE, "--format, --batch, --max-delay-ms, --cache and --verbose go with --stream");
-    if ((o->measured.n || o->nearest) && (o->operators || o->explain || o->from))
-        return CD_FAIL(err, EUSAGE, "--measured and --nearest go without --operators, --explain and --from");
+    if ((o->measured.n || o->nearest) && (o->explain || o->from)) return CD_FAIL(err, EUSAGE, "--measured and --nearest go without --explain and --from");
+    if (o->nearest && o->operators) return CD_FAIL(err, EUSAGE, "--nearest goes without --operators");
     if (!o->operators && !o->task.n) return CD_FAIL(err, EUSAGE, "--tasks is missing");
     if (o->explain) return o->operators || said->operand.n ? CD_FAIL(err, EUSAGE, "--explain takes one record and no other input") : CDMPP_OK;
     if (!said->operand.n) return CD_FAIL(err, EUSAGE, "no records to read");
@@ -132,13 +133,13 @@ static void take_signals(void) {
 }
 
 /* --eval asks for figures: without one the command has failed, as an extraction without a record has. */
-static cdmpp_status no_figures(size_t rows, size_t scored, cdmpp_err *err) {
+cdmpp_status cd_predict_no_figures(size_t rows, size_t scored, cdmpp_err *err) {
     if (!rows) return CD_FAIL(err, ENODATA, "no row was scored: the input is empty");
     if (!scored) return CD_FAIL(err, ENODATA, "no row was scored: none of %zu could be", rows);
     return CD_FAIL(err, ENODATA, "--eval: none of %zu scored rows has a measured time", scored);
 }
 
-static cdmpp_status devices_of(const char *file, cd_log *log, cd_device_table **out, cdmpp_err *err) {
+cdmpp_status cd_predict_devices(const char *file, cd_log *log, cd_device_table **out, cdmpp_err *err) {
     cd_arena a = {0};
     cd_diag diag = {0};
     const char *path;
@@ -154,7 +155,7 @@ static cdmpp_status devices_of(const char *file, cd_log *log, cd_device_table **
 /* Both GPUs of --from and --to, what --nearest goes by, peaks of devices. Only for peaks a file that nobody named may be missing. The caller frees
  * the table. */
 static cdmpp_status ends_of(const options *o, cd_stream_options *so, cd_device_table **devices, cdmpp_err *err) {
-    const cdmpp_status st = devices_of(o->devices, o->log, devices, err);
+    const cdmpp_status st = cd_predict_devices(o->devices, o->log, devices, err);
     so->devices = *devices;
     so->nearest = o->nearest;
     if (st && (o->from || o->nearest || o->devices || st != CDMPP_EIO)) return st;
@@ -194,7 +195,7 @@ static cdmpp_status score(options *o, const cd_model *m, const cd_task_registry 
         }
         *bad = refused + cd_stream_counts(s)->bad;
     }
-    if (!st && eval && !eval->n) st = no_figures(cd_stream_counts(s)->lines, cd_stream_counts(s)->scored, err);
+    if (!st && eval && !eval->n) st = cd_predict_no_figures(cd_stream_counts(s)->lines, cd_stream_counts(s)->scored, err);
     cd_stream_free(s);
     cd_threads_free(pool);
     cd_device_table_free(devices);
@@ -297,7 +298,7 @@ static cdmpp_status score_operators(const options *o, const cd_library_op_model 
     const cd_library_op_stream_options so = {.device = o->device, .from = o->from, .to = o->to, .truth = &truth, .eval = o->eval, .strict = o->strict,
                                              .silent = o->json, .stop = &stop};
     cd_buf json = {0};
-    cdmpp_status st = devices_of(o->devices, o->log, &devices, err);
+    cdmpp_status st = cd_predict_devices(o->devices, o->log, &devices, err);
     if (!st) st = cd_library_op_stream_new(m, devices, &so, stdout, &s, err);
     if (!st) st = read_truth(o, devices, &truth, err);
     for (size_t i = 0; !st && i < o->input.n; i++) st = cd_library_op_stream_file(s, o->input.v[i], err);
@@ -308,7 +309,7 @@ static cdmpp_status score_operators(const options *o, const cd_library_op_model 
     if (!st && o->json) st = cd_command_print(&json, err);
     if (!st) *bad = cd_library_op_stream_bad(s);
     if (!st) warn_rows(o, s);
-    if (!st && o->eval && !figures) st = no_figures(cd_library_op_stream_rows(s), cd_library_op_stream_rows(s) - *bad, err);
+    if (!st && o->eval && !figures) st = cd_predict_no_figures(cd_library_op_stream_rows(s), cd_library_op_stream_rows(s) - *bad, err);
     cd_buf_free(&json);
     cd_library_op_stream_free(s);
     cd_library_op_data_free(&truth);
@@ -318,6 +319,11 @@ static cdmpp_status score_operators(const options *o, const cd_library_op_model 
 
 static cdmpp_status operators(const options *o, size_t *bad, cdmpp_err *err) {
     cd_library_op_model *m = NULL;
+    bool is = false;
+    const cd_predict_llm llm = {o->model, o->device, o->devices, &o->measured, &o->input, o->eval, o->json, o->strict, o->info, o->from != NULL, o->log, &stop};
+    if (o->model) CD_TRY(cd_predict_llm_operators(&llm, &is, bad, err));
+    if (is) return CDMPP_OK;
+    if (o->measured.n) return CD_FAIL(err, EUSAGE, "--measured goes with --operators only where the model is one of operators of language models");
     cdmpp_status st = o->model ? cd_library_op_model_load(o->model, &m, err) : CDMPP_OK;
     if (!st && o->info) puts(cd_library_op_model_header(m));
     else if (!st) st = score_operators(o, m, bad, err);

@@ -122,7 +122,7 @@ static void unknown_device_names_the_nearest(void **state) {
     assert_status(cd_device_table_vector(f->l, "epyc-7542", v, &err), CDMPP_ESCHEMA);
     assert_non_null(strstr(err.msg, "no device 'epyc-7542'; the nearest of "));
     assert_non_null(strstr(err.msg, " is 'epyc-7452'"));
-    static const char *const near[][2] = {{"rtx9999", "rtx2080ti"}, {"mi300", "mi100"}, {"a100x", "a100"}, {"zen7", "zen5"}, {"h200", "h100"}};
+    static const char *const near[][2] = {{"rtx9999", "rtx4090"}, {"mi300", "mi300x"}, {"a100x", "a100"}, {"zen7", "zen5"}, {"h300", "h100"}};
     for (size_t k = 0; k < sizeof near / sizeof *near; k++) {
         assert_status(cd_device_table_vector(f->l, near[k][0], v, &err), CDMPP_ESCHEMA);
         char want[40];

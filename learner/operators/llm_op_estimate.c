@@ -1,0 +1,243 @@
+/* Analytic times of operators of language models: tiles and waves over multiprocessors, roofs of matrix units, memory and link. */
+#include "learner/operators/llm_op_estimate.h"
+
+#include <math.h>
+#include <string.h>
+
+#define L2_BYTES_CLOCK 32.0 /* that a multiprocessor reads from the L2 cache in a clock: half of the width of its port, as micro-benchmarks reach */
+#define EXP_CLOCK 16.0      /* exponentials of a multiprocessor in a clock (CUDA C++ Programming Guide, arithmetic instructions) */
+#define FILL_S 0.7e-6       /* until the first operands of a tile are there: some latencies of memory */
+#define COPIES 5.0          /* sets of weights that the tables' measurements go round (spec of the tables) */
+#define QUERIES 128.0       /* of a block of prefill attention */
+#define PIECE 256.0         /* tokens of the cache that one block of decode attention reads at least */
+
+typedef struct {
+    double sms, clock, peak, bandwidth, l2, l2_rate; /* operations and bytes a second, bytes */
+} machine;
+
+static const cd_llm_op_family families[CD_LLM_OP_N_KIND] = {
+#define PRODUCT CD_LLM_OP_PRODUCT
+#define PREFILL CD_LLM_OP_FAMILY_PREFILL
+#define DECODE CD_LLM_OP_FAMILY_DECODE
+#define LATENT_PREFILL CD_LLM_OP_FAMILY_LATENT_PREFILL
+#define LATENT_DECODE CD_LLM_OP_FAMILY_LATENT_DECODE
+#define MOE CD_LLM_OP_FAMILY_MOE
+#define COLLECTIVE CD_LLM_OP_COLLECTIVE
+#define STREAM CD_LLM_OP_STREAM
+#define K(ID, name, family, meaning, ...) family,
+#include "features/operators/llm_op_kinds.def"
+#undef PRODUCT
+#undef PREFILL
+#undef DECODE
+#undef LATENT_PREFILL
+#undef LATENT_DECODE
+#undef MOE
+#undef COLLECTIVE
+#undef STREAM
+};
+
+cd_llm_op_family cd_llm_op_family_of(cd_llm_op_kind k) { return families[k]; }
+
+const char *cd_llm_op_family_name(cd_llm_op_family f) {
+    static const char *const name[CD_LLM_OP_N_FAMILY] = {"product", "prefill", "decode", "latent_prefill", "latent_decode", "moe", "collective", "stream"};
+    return name[f];
+}
+
+/* Between the sum and the larger one: the two overlap but for their ends. */
+static double overlap(double a, double b) { return sqrt(hypot(a, b) * fmax(a, b)); }
+
+/* ---- the device ---- */
+static cdmpp_status need(double x, const char *key, const char *device, cdmpp_err *err) {
+    return x > 0 ? CDMPP_OK : cd_err_key(err, CD_FAIL(err, EMODEL, x < 0 ? "the description of %s has no such number" : "%s has no units for this type", device), key);
+}
+
+static cdmpp_status machine_of(const cd_device *d, cd_llm_op_type t, machine *m, cdmpp_err *err) {
+    const struct {
+        const char *key;
+        double ops;
+    } unit[] = {[CD_LLM_OP_UNIT_F32] = {"fp32_gflops", d->fp32_gflops * 1e9}, [CD_LLM_OP_UNIT_BF16] = {"bf16_tflops", d->bf16_tflops * 1e12},
+                [CD_LLM_OP_UNIT_FP8] = {"fp8_tflops", d->fp8_tflops * 1e12}, [CD_LLM_OP_UNIT_INT8] = {"int8_tops", d->int8_tops * 1e12},
+                [CD_LLM_OP_UNIT_FP4] = {"fp4_tflops", d->fp4_tflops * 1e12}};
+    const cd_llm_op_unit u = cd_llm_op_type_unit(t);
+    if (d->kind == CD_DEVICE_CPU) return cd_err_key(err, CD_FAIL(err, EMODEL, "%s is a CPU; operators of language models are of GPUs", d->name), "device");
+    const bool half = t == CD_LLM_OP_T_F16;
+    CD_TRY(need(d->cores, "cores", d->name, err));
+    CD_TRY(need(d->clock_mhz, "clock_mhz", d->name, err));
+    CD_TRY(need(d->bandwidth_gb_s, "bandwidth_gb_s", d->name, err));
+    CD_TRY(need(d->l2_kb, "l2_kb", d->name, err));
+    CD_TRY(need(half ? d->tensor_tflops : unit[u].ops, half ? "tensor_tflops" : unit[u].key, d->name, err));
+    *m = (machine){d->cores, d->clock_mhz * 1e6, half ? d->tensor_tflops * 1e12 : unit[u].ops, d->bandwidth_gb_s * 1e9, d->l2_kb * 1024, 0};
+    m->l2_rate = m->sms * m->clock * L2_BYTES_CLOCK;
+    return CDMPP_OK;
+}
+
+/* Bytes that are read over and over: from memory, or where they fit from the L2 cache. Going round a little more than fits misses all. */
+static double traffic(const machine *m, double again, double once, double copies, cd_llm_op_estimate *e) {
+    e->cached = copies * again / m->l2;
+    const double from_memory = again * (1 - 1 / (1 + pow(e->cached, 4)));
+    return fmax((from_memory + once) / m->bandwidth, (again + once) / m->l2_rate);
+}
+
+/* ---- products ---- */
+typedef struct {
+    double m, n, k, groups, weight, input; /* bytes of an element */
+} product;
+
+static double cap(double x) { return x < 1 ? 1 : ceil(x); }
+
+/* Kernels take the tile and the split of k that run fastest: libraries choose from about these. */
+static double tiles(const machine *v, const product *p, cd_llm_op_estimate *e) {
+    static const double side[] = {16, 32, 64, 128, 256};
+    const double rate = v->peak / v->sms, l2 = v->l2_rate / v->sms;
+    double best = INFINITY;
+    for (size_t i = 0; i < 5; i++)
+        for (size_t j = 1; j < 5; j++) {
+            const double a = side[i], b = side[j], count = p->groups * cap(p->m / a) * cap(p->n / b);
+            if (a * b > 32768 || (i && side[i - 1] >= p->m) || (j > 1 && side[j - 1] >= p->n)) continue;
+            const double each = fmax(2 * a * b * p->k / rate, (a * p->input + b * p->weight) * p->k / l2);
+            for (double s = 1; s <= 32 && s * 128 <= fmax(p->k, 128); s *= 2) {
+                const double waves = cap(count * s / v->sms), sum = s > 1 ? 8 * p->groups * p->m * p->n * s / v->l2_rate : 0;
+                const double time = waves * each / s + FILL_S + sum;
+                if (time >= best) continue;
+                best = time;
+                e->waves = count * s / v->sms, e->tile_m = a, e->tile_n = b, e->split = s;
+            }
+        }
+    return best;
+}
+
+static void product_estimate(const cd_llm_op_record *r, const machine *v, cd_llm_op_estimate *e) {
+    const cd_llm_op_type t = (cd_llm_op_type)r->type;
+    const product p = {r->size[0], r->size[1], r->size[2], r->size[3], cd_llm_op_type_weight_bytes(t), cd_llm_op_type_input_bytes(t)};
+    const double weights = p.groups * p.n * p.k * p.weight, rest = p.groups * p.m * (p.k * p.input + 2 * p.n);
+    e->flops = 2 * p.groups * p.m * p.n * p.k;
+    e->bytes = weights + rest;
+    e->each = p.m;
+    e->groups = p.groups;
+    e->tiles_s = tiles(v, &p, e);
+    e->base_s = 2e-6 + overlap(e->tiles_s, traffic(v, weights, rest, COPIES, e));
+}
+
+/* Experts that some token takes, if each takes them alike; the most loaded GPU is the one that is measured. */
+static void moe_estimate(const cd_llm_op_record *r, const machine *v, cd_llm_op_estimate *e) {
+    const cd_llm_op_type t = (cd_llm_op_type)r->type;
+    const double tokens = r->size[0], h = r->size[1], topk = r->size[3], all = r->size[4], tp = r->size[5], ep = r->size[6], f = cap(r->size[2] / tp);
+    const double here = fmax(1, all / ep), taken = tokens * topk / ep, active = fmax(1, here * (1 - pow(1 - topk / all, tokens)));
+    const double w = cd_llm_op_type_weight_bytes(t), x = cd_llm_op_type_input_bytes(t), weights = 3 * h * f * w * active;
+    const product up = {fmax(1, taken / active), 2 * f, h, active, w, x}, down = {up.m, h, f, active, w, x};
+    e->flops = 2 * taken * 3 * h * f;
+    e->bytes = weights + taken * (2 * h * x + 3 * f * x);
+    e->each = up.m;
+    e->groups = active;
+    e->tiles_s = tiles(v, &down, e);
+    e->tiles_s += tiles(v, &up, e);
+    e->base_s = 1e-5 + overlap(e->tiles_s, traffic(v, weights, e->bytes - weights, 1, e));
+}
+
+/* ---- attention ---- */
+/* Pairs of a query and a key that it sees, of one head of one sequence. */
+static double pairs(double s, double past, double window) {
+    if (!(window > 0) || window >= s + past) return s * past + s * (s + 1) / 2;
+    const double short_ones = fmin(s, fmax(0, window - past)); /* queries that see less than the window */
+    return short_ones * past + short_ones * (short_ones + 1) / 2 + (s - short_ones) * window;
+}
+
+/* heads: query heads; kv: key and value heads; qk, v: lengths of a head in both products. */
+static void prefill(const machine *v, double s, double past, double b, double heads, double window, double qk, double vd, double kv_bytes, double io_bytes,
+                    cd_llm_op_estimate *e) {
+    const double seen = window > 0 ? fmin(window + QUERIES, s + past) : s + past, blocks = b * heads * cap(s / QUERIES);
+    const double see = pairs(s, past, window), tiled = see + fmin(s, QUERIES) * s / 2, rate = v->peak / v->sms;
+    const double longest = QUERIES * seen * 2 * (qk + vd) / rate;
+    e->flops = 2 * b * heads * see * (qk + vd);
+    e->bytes = io_bytes + kv_bytes;
+    e->exp_s = b * heads * tiled / (v->sms * v->clock * EXP_CLOCK);
+    e->each = fmin(s, QUERIES);
+    e->groups = blocks;
+    e->waves = blocks / v->sms;
+    e->tiles_s = fmax(2 * b * heads * tiled * (qk + vd) * QUERIES / fmin(fmax(s, 16), QUERIES) / v->peak, longest);
+    e->base_s = 8e-6 + overlap(overlap(e->tiles_s, e->exp_s), traffic(v, e->bytes, 0, 1, e));
+}
+
+static void prefill_estimate(const cd_llm_op_record *r, const machine *v, cd_llm_op_estimate *e) {
+    const double s = r->size[0], past = r->size[1], b = r->size[2], n = r->size[3], kv = r->size[4], d = r->size[5];
+    const double w = cd_llm_op_type_weight_bytes((cd_llm_op_type)r->kv);
+    prefill(v, s, past, b, n, r->size[6], d, d, 2 * b * kv * (s + past) * d * w, 4 * b * n * s * d, e);
+}
+
+static void latent_prefill_estimate(const cd_llm_op_record *r, const machine *v, cd_llm_op_estimate *e) {
+    const double s = r->size[0], past = r->size[1], b = r->size[2], n = r->size[3];
+    const double w = cd_llm_op_type_weight_bytes((cd_llm_op_type)r->kv);
+    prefill(v, s, past, b, n, 0, 192, 128, b * (s + past) * 576 * w, b * n * s * (192 * 2 + 128 * 2) + 2 * b * n * (s + past) * 320, e);
+}
+
+/* A block reads a piece of one sequence's cache for all query heads of a key head; products have 16 rows at least. */
+static void decode(const machine *v, double b, double heads, double kv, double len, double qk, double vd, double cache_bytes, double io_bytes,
+                   cd_llm_op_estimate *e) {
+    const double group = heads / kv, blocks = b * kv * cap(len / PIECE), rows = 16 * cap(group / 16);
+    e->flops = 2 * b * heads * len * (qk + vd);
+    e->bytes = cache_bytes + io_bytes;
+    e->each = len;
+    e->groups = b * kv;
+    e->waves = blocks / v->sms;
+    e->exp_s = b * kv * rows * len / (v->sms * v->clock * EXP_CLOCK);
+    e->tiles_s = cap(e->waves) / fmax(e->waves, 1e-9) * 2 * b * kv * rows * len * (qk + vd) / v->peak;
+    const double port = cache_bytes / blocks * cap(e->waves) / (v->l2_rate / v->sms); /* a multiprocessor reads no faster than its port */
+    e->base_s = 5e-6 + overlap(overlap(e->tiles_s, e->exp_s), fmax(traffic(v, e->bytes, 0, 1, e), port));
+}
+
+static void decode_estimate(const cd_llm_op_record *r, const machine *v, cd_llm_op_estimate *e) {
+    const double b = r->size[1], n = r->size[2], kv = r->size[3], d = r->size[4];
+    const double len = r->size[5] > 0 ? fmin(r->size[5], r->size[0] + 1) : r->size[0] + 1;
+    decode(v, b, n, kv, len, d, d, 2 * b * kv * len * d * cd_llm_op_type_weight_bytes((cd_llm_op_type)r->kv), 4 * b * n * d, e);
+}
+
+static void latent_decode_estimate(const cd_llm_op_record *r, const machine *v, cd_llm_op_estimate *e) {
+    const double len = r->size[0] + 1, b = r->size[1], n = r->size[2];
+    decode(v, b, n, 1, len, 576, 512, b * len * 576 * cd_llm_op_type_weight_bytes((cd_llm_op_type)r->kv), 2176 * b * n, e);
+}
+
+/* ---- streams, collectives ---- */
+static void stream_estimate(const cd_llm_op_record *r, const machine *v, cd_llm_op_estimate *e) {
+    const double n = r->size[0] * r->size[1];
+    e->flops = n;
+    e->bytes = n * (2 + cd_llm_op_type_input_bytes((cd_llm_op_type)r->type));
+    e->each = r->size[1];
+    e->groups = r->size[0];
+    e->base_s = 2e-6 + traffic(v, e->bytes, 0, 1, e);
+}
+
+/* Steps wait for each other; bytes of a GPU's link in one direction. */
+static double steps(double n, double bytes, double link) { return 2e-6 + 2e-6 * n + bytes / link; }
+
+static cdmpp_status collective_estimate(const cd_llm_op_record *r, const cd_device *d, cd_llm_op_estimate *e, cdmpp_err *err) {
+    const double g = r->size[1], part = r->size[0] * (g - 1) / g, link = d->link_gb_s * 1e9;
+    if (d->kind == CD_DEVICE_CPU) return cd_err_key(err, CD_FAIL(err, EMODEL, "%s is a CPU; operators of language models are of GPUs", d->name), "device");
+    if (!(d->link_gb_s > 0)) return cd_err_key(err, CD_FAIL(err, EMODEL, d->link_gb_s < 0 ? "the description of %s has no such number" : "%s has no link", d->name), "link_gb_s");
+    const bool both = r->kind == CD_LLM_OP_ALL_REDUCE;
+    e->flops = both ? r->size[0] / 2 : 0;
+    e->bytes = (both ? 2 : 1) * part;
+    e->memory_s = e->bytes / link;
+    e->each = g;
+    e->groups = r->size[0] / g;
+    e->base_s = fmin(steps(both ? 2 : 1, e->bytes, link), steps((both ? 2 : 1) * (g - 1), e->bytes, link)); /* all at once, and round a ring */
+    if (both) e->base_s = fmin(e->base_s, steps(1, (g - 1) * r->size[0], link));                            /* everybody reads everything */
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_llm_op_estimate_of(const cd_llm_op_record *r, const cd_device *d, cd_llm_op_estimate *out, cdmpp_err *err) {
+    static void (*const of[CD_LLM_OP_N_FAMILY])(const cd_llm_op_record *, const machine *, cd_llm_op_estimate *) = {
+        product_estimate, prefill_estimate, decode_estimate, latent_prefill_estimate, latent_decode_estimate, moe_estimate, NULL, stream_estimate};
+    const cd_llm_op_family f = families[r->kind];
+    machine m;
+    *out = (cd_llm_op_estimate){.waves = 1, .tile_m = 1, .tile_n = 1, .split = 1};
+    if (f == CD_LLM_OP_COLLECTIVE) {
+        CD_TRY(collective_estimate(r, d, out, err));
+    } else {
+        CD_TRY(machine_of(d, f == CD_LLM_OP_STREAM ? CD_LLM_OP_T_F32 : (cd_llm_op_type)r->type, &m, err));
+        of[f](r, &m, out);
+        out->compute_s = out->flops / m.peak;
+        out->memory_s = out->bytes / m.bandwidth;
+    }
+    out->roof_s = fmax(out->compute_s, out->memory_s);
+    return CDMPP_OK;
+}

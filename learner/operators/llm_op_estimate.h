@@ -1,0 +1,49 @@
+/* llm_op_estimate -- an analytic time of an operator of a language model on a GPU, from the GPU's description alone.
+ *
+ *   product     fixed + hypot4(memory, best over tiles a x b and splits of k of  waves * time of a tile on one multiprocessor)
+ *               time of a tile = max(operations / its share of the peak, operands / its share of the L2 cache's bandwidth) + filling the pipeline
+ *   prefill     blocks of 128 queries of a head, longer for later queries; products, exponentials, memory
+ *   decode      the cache read once, by as many blocks as sequences, key heads and pieces of the cache give
+ *   experts     products of the experts that some token takes, each with its share of the tokens
+ *   collective  the fastest of the algorithms: steps * latency + bytes over the link
+ *   stream      bytes over the bandwidth
+ *
+ * The roofs are those of the data sheet. What kernels do not reach of them is left to the learner, as a factor. A tensor set that fits into the L2
+ * cache is read from there: tables are measured by repeating a call.
+ *
+ * (1) every number is finite, base_s > 0;
+ * (2) roof_s is the lower bound of docs/reference/llm-operators.md: max(operations / peak, bytes / bandwidth).
+ * No state, any thread. */
+#ifndef CD_LLM_OP_ESTIMATE_H
+#define CD_LLM_OP_ESTIMATE_H
+#include "features/device/device.h"
+#include "features/operators/operators.h"
+
+typedef enum {
+    CD_LLM_OP_PRODUCT,
+    CD_LLM_OP_FAMILY_PREFILL,
+    CD_LLM_OP_FAMILY_DECODE,
+    CD_LLM_OP_FAMILY_LATENT_PREFILL,
+    CD_LLM_OP_FAMILY_LATENT_DECODE,
+    CD_LLM_OP_FAMILY_MOE,
+    CD_LLM_OP_COLLECTIVE,
+    CD_LLM_OP_STREAM,
+    CD_LLM_OP_N_FAMILY
+} cd_llm_op_family;
+/* The family of a kind: those of one family have one set of trees. Names of families. */
+cd_llm_op_family cd_llm_op_family_of(cd_llm_op_kind k);
+const char *cd_llm_op_family_name(cd_llm_op_family f);
+
+typedef struct cd_llm_op_estimate {
+    double flops, bytes;        /* useful operations; bytes of each tensor once; of collectives those over the link */
+    double compute_s, memory_s; /* the roofs; of collectives memory_s is of the link */
+    double roof_s, base_s;      /* the lower bound; the estimate, > 0 */
+    double tiles_s, exp_s;      /* compute with tiles and waves; exponentials */
+    double waves, tile_m, tile_n, split; /* of the best tile; 1 where there is none */
+    double cached;              /* bytes that are read again over those of the L2 cache */
+    double each, groups;        /* rows of a group of a grouped product (queries of a block, tokens of an expert), and how many groups */
+} cd_llm_op_estimate;
+
+/* Errors: EMODEL: no GPU, or its description lacks a number that the operator needs, or it has no units for the type (the error's key). */
+cdmpp_status cd_llm_op_estimate_of(const cd_llm_op_record *r, const cd_device *d, cd_llm_op_estimate *out, cdmpp_err *err);
+#endif

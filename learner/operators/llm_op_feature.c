@@ -1,0 +1,97 @@
+/* Features of operators of language models: sizes, parts of the analytic estimate, and how they fill tiles and rounds. */
+#include "learner/operators/llm_op_feature.h"
+
+#include <math.h>
+
+typedef enum { UNSEEN, SEEN, NEAR } set;
+static const struct {
+    const char *name;
+    set of;
+} cols[CD_LLM_OP_N_FEATURE] = {
+#define X(name, set, meaning) {#name, set},
+#include "learner/operators/llm_op_feature_cols.def"
+};
+
+const char *cd_llm_op_feature_name(size_t i) { return cols[i].name; }
+
+size_t cd_llm_op_feature_width(cd_llm_op_set s) {
+    size_t n = 0;
+    while (n < CD_LLM_OP_N_FEATURE && (int)cols[n].of <= (int)s) n++;
+    return n;
+}
+
+static float lg(double x) { return x > 0 ? (float)log2(x) : NAN; }
+static float fill(double n, double tile) { return (float)(n / (ceil(n / tile) * tile)); }
+
+static float even(double n) {
+    double p = 1;
+    while (p < 256 && fmod(n, 2 * p) < 0.5) p *= 2;
+    return lg(p);
+}
+
+static void rounds(double tiles, double cores, float x[2]) {
+    x[0] = lg(tiles / cores);
+    x[1] = (float)(tiles / cores / ceil(tiles / cores));
+}
+
+static void product_columns(const cd_llm_op_record *r, const cd_device *d, const cd_llm_op_estimate *e, float *x) {
+    const bool moe = r->kind == CD_LLM_OP_MOE;
+    const double m = e->each, n = moe ? 2 * r->size[2] / r->size[5] : r->size[1], k = moe ? r->size[1] : r->size[2], g = e->groups;
+    x[CD_LLM_OP_X_fill16] = fill(m, 16);
+    x[CD_LLM_OP_X_fill64] = fill(m, 64);
+    x[CD_LLM_OP_X_fill128] = fill(m, 128);
+    x[CD_LLM_OP_X_fill_n128] = fill(n, 128);
+    x[CD_LLM_OP_X_even_n] = even(n);
+    x[CD_LLM_OP_X_even_k] = even(k);
+    rounds(g * ceil(m / 128) * ceil(n / 128), d->cores, x + CD_LLM_OP_X_wave128);
+    rounds(g * ceil(m / 256) * ceil(n / 128), d->cores, x + CD_LLM_OP_X_wave256);
+    x[CD_LLM_OP_X_share] = lg(m / 128);
+}
+
+static void attention_columns(const cd_llm_op_record *r, const cd_device *d, const cd_llm_op_estimate *e, float *x) {
+    const double kv = cd_llm_op_get(r, CD_LLM_OP_P_KV_HEADS), heads = cd_llm_op_get(r, CD_LLM_OP_P_HEADS);
+    x[CD_LLM_OP_X_share] = lg(heads / (kv > 0 ? kv : 1));
+    x[CD_LLM_OP_X_fill64] = fill(r->size[0] + 1, 64);
+    x[CD_LLM_OP_X_fill128] = fill(r->size[0], 128);
+    rounds(ceil(e->each / 128) * e->groups, d->cores, x + CD_LLM_OP_X_wave128);
+    rounds(ceil(e->each / 256) * e->groups, d->cores, x + CD_LLM_OP_X_wave256);
+}
+
+cdmpp_status cd_llm_op_feature(const cd_llm_op_record *r, const cd_device *d, const cd_llm_op_codes *c, float x[CD_LLM_OP_N_FEATURE], cd_llm_op_estimate *e,
+                               cdmpp_err *err) {
+    const cd_llm_op_family f = cd_llm_op_family_of((cd_llm_op_kind)r->kind);
+    CD_TRY(cd_llm_op_estimate_of(r, d, e, err));
+    for (size_t i = 0; i < CD_LLM_OP_N_FEATURE; i++) x[i] = NAN;
+    for (size_t i = 0; i < cd_llm_op_n_size((cd_llm_op_kind)r->kind); i++) x[CD_LLM_OP_X_size0 + i] = lg(r->size[i] + 1);
+    x[CD_LLM_OP_X_kind] = r->kind;
+    x[CD_LLM_OP_X_skew] = (float)r->skew;
+    x[CD_LLM_OP_X_type] = r->type;
+    x[CD_LLM_OP_X_kv] = r->kv;
+    x[CD_LLM_OP_X_maker] = c->maker;
+    x[CD_LLM_OP_X_stack] = c->stack;
+    x[CD_LLM_OP_X_kernel] = c->kernel;
+    x[CD_LLM_OP_X_flops] = lg(e->flops);
+    x[CD_LLM_OP_X_bytes] = lg(e->bytes);
+    x[CD_LLM_OP_X_base] = lg(e->base_s * 1e6);
+    x[CD_LLM_OP_X_balance] = lg(e->compute_s / e->memory_s);
+    x[CD_LLM_OP_X_compute] = lg(e->compute_s / e->base_s);
+    x[CD_LLM_OP_X_memory] = lg(e->memory_s / e->base_s);
+    x[CD_LLM_OP_X_tiles] = lg(e->tiles_s / e->base_s);
+    x[CD_LLM_OP_X_exps] = lg(e->exp_s / e->base_s);
+    x[CD_LLM_OP_X_waves] = lg(e->waves);
+    x[CD_LLM_OP_X_last] = (float)(e->waves / ceil(e->waves));
+    x[CD_LLM_OP_X_tile_m] = lg(e->tile_m);
+    x[CD_LLM_OP_X_tile_n] = lg(e->tile_n);
+    x[CD_LLM_OP_X_split] = lg(e->split);
+    x[CD_LLM_OP_X_cached] = lg(e->cached);
+    x[CD_LLM_OP_X_each] = lg(e->each);
+    x[CD_LLM_OP_X_groups] = lg(e->groups);
+    if (f != CD_LLM_OP_COLLECTIVE) x[CD_LLM_OP_X_group_cores] = lg(e->groups / d->cores);
+    if (f == CD_LLM_OP_PRODUCT || f == CD_LLM_OP_FAMILY_MOE) product_columns(r, d, e, x);
+    else if (f != CD_LLM_OP_COLLECTIVE && f != CD_LLM_OP_STREAM) attention_columns(r, d, e, x);
+    x[CD_LLM_OP_X_cores] = lg(d->cores);
+    x[CD_LLM_OP_X_ridge] = lg(d->bf16_tflops * 1e3 / d->bandwidth_gb_s);
+    x[CD_LLM_OP_X_bandwidth] = lg(d->bandwidth_gb_s);
+    x[CD_LLM_OP_X_clock] = lg(d->clock_mhz);
+    return CDMPP_OK;
+}

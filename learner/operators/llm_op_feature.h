@@ -1,0 +1,53 @@
+/* llm_op_feature -- an operator of a language model as numbers for trees, of three kinds of questions.
+ *
+ *   set       trees give ln(time / x)        see
+ *   unseen    x = the estimate               sizes, type, stack, parts of the estimate
+ *   seen      the same                       also numbers of the device
+ *   near      x = what neighbours say        also what set seen expects of the record and of its measured neighbours: along each size the rows below and above, how far they are, and how much
+ *                                            other curves bend between the same two points
+ *
+ * (1) every number is finite, or NaN where it is not known;
+ * (2) what neighbours say is log-log interpolation along the axis of the kind where it has rows on both sides, else along the size with the nearest two;
+ *     where no size has both, the nearest row times what the model (set seen) expects of the record over what it expects of the row.
+ * No state, any thread. */
+#ifndef CD_LLM_OP_FEATURE_H
+#define CD_LLM_OP_FEATURE_H
+#include "learner/operators/llm_op_estimate.h"
+#include "learner/operators/llm_op_table.h"
+
+typedef enum { CD_LLM_OP_SET_UNSEEN, CD_LLM_OP_SET_SEEN, CD_LLM_OP_SET_NEAR, CD_LLM_OP_N_SET } cd_llm_op_set;
+#define CD_LLM_OP_SET_NAMES "unseen|seen|near"
+
+enum {
+#define X(name, set, meaning) CD_LLM_OP_X_##name,
+#include "learner/operators/llm_op_feature_cols.def"
+    CD_LLM_OP_N_FEATURE
+};
+#define CD_LLM_OP_FEATURE_VERSION 1 /* raise it when a value changes under the same name */
+
+const char *cd_llm_op_feature_name(size_t i);
+/* Columns of a set are the first ones of all; returns how many. */
+size_t cd_llm_op_feature_width(cd_llm_op_set s);
+
+/* Codes of names as the trees know them; NaN: never seen. */
+typedef struct cd_llm_op_codes {
+    float maker, stack, kernel; /* "vllm" of "vllm-0.24.0"; the whole name; the kernel's */
+} cd_llm_op_codes;
+
+/* The columns of sets unseen and seen, and the estimate. Errors: those of cd_llm_op_estimate_of. */
+cdmpp_status cd_llm_op_feature(const cd_llm_op_record *r, const cd_device *d, const cd_llm_op_codes *c, float x[CD_LLM_OP_N_FEATURE], cd_llm_op_estimate *e,
+                               cdmpp_err *err);
+
+/* How neighbours are asked. */
+typedef struct cd_llm_op_near {
+    const cd_llm_op_table *t;
+    double (*expect)(const void *ctx, size_t row); /* ln of the time that a model expects of a row of the table; NaN: none */
+    const void *ctx;
+    uint32_t hide_sizes;  /* bits of sizes whose neighbours count as not there */
+    bool hide_alike;      /* rows of other types, stacks and kernels do */
+} cd_llm_op_near;
+typedef enum { CD_LLM_OP_NO_SIDE, CD_LLM_OP_ONE_SIDE, CD_LLM_OP_TWO_SIDES } cd_llm_op_sides;
+/* The columns of set near; *said: ln of what neighbours say. own: ln of the time that the model expects of the record. No side: there is no neighbour, and *said
+ * is not set. */
+cd_llm_op_sides cd_llm_op_feature_near(const cd_llm_op_near *q, const cd_llm_op_record *r, uint32_t device, double own, float x[CD_LLM_OP_N_FEATURE], double *said);
+#endif

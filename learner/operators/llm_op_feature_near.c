@@ -1,0 +1,132 @@
+/* What measured neighbours say of an operator: interpolation along each size, and how curves beside bend. */
+#include <math.h>
+
+#include "learner/operators/llm_op_feature.h"
+
+enum { MOST_ALIKE = 12 };
+
+typedef struct {
+    const cd_llm_op_near *q;
+    const cd_llm_op_table *t;
+    const cd_llm_op_record *r;
+    uint32_t device;
+    double own;
+    long near[CD_LLM_OP_MAX_SIZE][2];
+    double line[CD_LLM_OP_MAX_SIZE], shape[CD_LLM_OP_MAX_SIZE], gap[CD_LLM_OP_MAX_SIZE][2]; /* NaN: not both sides */
+} asking;
+
+static double ln_time(const asking *a, long row) { return log(a->t->r[row].latency_s); }
+
+/* How much slower the row is than expected, ln. */
+static double beyond(const asking *a, long row) { return ln_time(a, row) - a->q->expect(a->q->ctx, (size_t)row); }
+
+/* Where the record stands between its neighbours, 0 to 1. A cache or a window may be 0: one is added. */
+static double place(const asking *a, size_t i) { return a->gap[i][0] / (a->gap[i][0] + a->gap[i][1]); }
+
+static void look(asking *a, size_t i) {
+    long *v = a->near[i];
+    v[0] = v[1] = CD_LLM_OP_NONE;
+    a->line[i] = a->shape[i] = NAN;
+    if (!(a->q->hide_sizes >> i & 1)) cd_llm_op_table_near(a->t, a->r, a->device, i, NULL, v);
+    for (size_t k = 0; k < 2; k++)
+        a->gap[i][k] = v[k] < 0 ? (double)NAN : fabs(log2((a->t->r[v[k]].size[i] + 1) / (a->r->size[i] + 1)));
+    if (v[0] < 0 || v[1] < 0) return;
+    const double at = place(a, i), low = ln_time(a, v[0]), high = ln_time(a, v[1]);
+    a->line[i] = low + at * (high - low);
+    a->shape[i] = a->own + (1 - at) * beyond(a, v[0]) + at * beyond(a, v[1]);
+}
+
+/* Row `p`, which has the record's own place on the axis, against the line between its curve's rows at the two neighbours' places. NaN: they are not there. */
+static double bend(const asking *a, long p, size_t axis, double end[2]) {
+    cd_llm_op_record r = a->t->r[p];
+    for (size_t k = 0; k < 2; k++) {
+        r.size[axis] = a->t->r[a->near[axis][k]].size[axis];
+        const long at = cd_llm_op_table_find(a->t, &r, a->device);
+        if (at < 0) return NAN;
+        end[k] = ln_time(a, at);
+    }
+    const double at = place(a, axis);
+    return ln_time(a, p) - end[0] - at * (end[1] - end[0]);
+}
+
+static void bends_beside(const asking *a, size_t axis, size_t n, float *x) {
+    double end[2];
+    for (size_t i = 0; i < n; i++) {
+        double sum = 0, count = 0;
+        for (size_t k = 0; k < 2 && i != axis; k++) {
+            const double b = a->near[i][k] < 0 ? (double)NAN : bend(a, a->near[i][k], axis, end);
+            if (!isnan(b)) sum += b, count++;
+        }
+        if (count > 0) x[CD_LLM_OP_X_bend0 + i] = (float)(sum / count);
+    }
+}
+
+/* Curves of other types and stacks run alike where their slope between the two points is the same. */
+static void bends_alike(const asking *a, size_t axis, float *x) {
+    uint32_t row[MOST_ALIKE];
+    double end[2], sum = 0, count = 0, least = INFINITY;
+    const double low = ln_time(a, a->near[axis][0]), high = ln_time(a, a->near[axis][1]);
+    const size_t n = a->q->hide_alike ? 0 : cd_llm_op_table_alike(a->t, a->r, a->device, NULL, MOST_ALIKE, row);
+    for (size_t k = 0; k < n; k++) {
+        const double b = bend(a, row[k], axis, end);
+        if (isnan(b)) continue;
+        const double apart = fabs(end[0] - low) + fabs(end[1] - high);
+        sum += b, count++;
+        if (apart >= least) continue;
+        least = apart;
+        x[CD_LLM_OP_X_bend_nearest] = (float)b;
+        x[CD_LLM_OP_X_apart_nearest] = (float)apart;
+    }
+    if (count > 0) x[CD_LLM_OP_X_bend_alike] = (float)(sum / count);
+}
+
+/* The size along which two neighbours are asked: the kind's own axis, which is the first, else that with the nearest two. */
+static size_t axis_of(const asking *a, size_t n) {
+    size_t axis = CD_LLM_OP_MAX_SIZE;
+    double least = INFINITY;
+    for (size_t i = 0; i < n && axis != 0; i++) {
+        const double wide = a->gap[i][0] + a->gap[i][1];
+        if (isnan(a->line[i]) || wide >= least) continue;
+        axis = i;
+        least = wide;
+    }
+    return axis;
+}
+
+/* The nearest row on any curve, as far from its estimate as the record from its own. */
+static bool one_side(const asking *a, size_t n, double *said) {
+    double least = INFINITY;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < 2; k++) {
+            const long row = a->near[i][k];
+            if (row < 0 || a->gap[i][k] >= least || isnan(beyond(a, row))) continue;
+            least = a->gap[i][k];
+            *said = a->own + beyond(a, row);
+        }
+    return isfinite(least);
+}
+
+cd_llm_op_sides cd_llm_op_feature_near(const cd_llm_op_near *q, const cd_llm_op_record *r, uint32_t device, double own, float x[CD_LLM_OP_N_FEATURE], double *said) {
+    asking a = {.q = q, .t = q->t, .r = r, .device = device, .own = own};
+    const size_t n = cd_llm_op_n_size((cd_llm_op_kind)r->kind);
+    for (size_t i = 0; i < n; i++) look(&a, i);
+    const size_t axis = axis_of(&a, n);
+    const bool two = axis < CD_LLM_OP_MAX_SIZE;
+    if (two) *said = a.line[axis];
+    else if (!one_side(&a, n, said)) return CD_LLM_OP_NO_SIDE;
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; k < 2; k++) {
+            if (a.near[i][k] < 0) continue;
+            x[(k ? CD_LLM_OP_X_above0 : CD_LLM_OP_X_below0) + i] = (float)(ln_time(&a, a.near[i][k]) - *said);
+            x[(k ? CD_LLM_OP_X_gap_above0 : CD_LLM_OP_X_gap_below0) + i] = (float)a.gap[i][k];
+            x[(k ? CD_LLM_OP_X_shape_above0 : CD_LLM_OP_X_shape_below0) + i] = (float)(own + beyond(&a, a.near[i][k]) - *said);
+        }
+        x[CD_LLM_OP_X_line0 + i] = (float)(a.line[i] - *said);
+        x[CD_LLM_OP_X_shape0 + i] = (float)(a.shape[i] - *said);
+    }
+    x[CD_LLM_OP_X_expect] = (float)(own - *said);
+    if (!two) return CD_LLM_OP_ONE_SIDE;
+    bends_beside(&a, axis, n, x);
+    bends_alike(&a, axis, x);
+    return CD_LLM_OP_TWO_SIDES;
+}

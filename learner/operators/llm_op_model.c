@@ -1,0 +1,193 @@
+/* Answers of a model of operators of language models: measured, interpolated, predicted. */
+#include "learner/operators/llm_op_model.h"
+
+#include <math.h>
+#include <string.h>
+
+const double cd_llm_op_level[CD_LLM_OP_LEVELS] = {0.5, 0.8, 0.9, 0.95, 0.99};
+
+struct cd_llm_op_asker {
+    const cd_llm_op_model *m;
+    const cd_llm_op_table *t;
+    const cd_dict *names;
+    size_t n_name;           /* names when the asker was made: later ones are looked up */
+    cd_llm_op_codes *stack;  /* (n names) maker and stack are used */
+    float *kernel;           /* (n names) */
+    float *expect;           /* (t->n) ln of what set seen expects, computed when first asked; 0: not yet */
+};
+
+void cd_llm_op_model_free(cd_llm_op_model *m) {
+    if (!m) return;
+    for (size_t f = 0; f < CD_LLM_OP_N_FAMILY; f++)
+        for (size_t s = 0; s < CD_LLM_OP_N_SET; s++) {
+            cd_xgb_free(m->part[f][s].gbt);
+            cd_xgb_free(m->part[f][s].spread);
+        }
+    cd_dict_free(&m->stacks);
+    cd_dict_free(&m->kernels);
+    cd_arena_free(&m->arena);
+    cd_mem_free(m);
+}
+
+/* The library of "vllm-0.24.0" is "vllm": the number of the first stack of that library. */
+static float maker_of(const cd_llm_op_model *m, const char *stack) {
+    const size_t n = strcspn(stack, "-");
+    for (size_t i = 0; i < m->stacks.n && n; i++)
+        if (strcspn(m->stacks.text[i], "-") == n && !strncmp(m->stacks.text[i], stack, n)) return (float)i;
+    return NAN;
+}
+
+cd_llm_op_codes cd_llm_op_model_codes(const cd_llm_op_model *m, const char *stack, const char *kernel) {
+    cd_llm_op_codes c = {maker_of(m, stack), NAN, NAN};
+    uint32_t k;
+    if (cd_dict_find(&m->stacks, (cd_str){stack, strlen(stack)}, &k)) c.stack = (float)k;
+    if (cd_dict_find(&m->kernels, (cd_str){kernel, strlen(kernel)}, &k)) c.kernel = (float)k;
+    return c;
+}
+
+bool cd_llm_op_model_seen(const cd_llm_op_model *m, cd_llm_op_family f, const cd_device *d) {
+    for (size_t i = 0; i < m->n_device; i++)
+        if (!strcmp(m->device[i].name, d->name)) return m->device[i].family[f];
+    return false;
+}
+
+/* ---- asking ---- */
+void cd_llm_op_asker_free(cd_llm_op_asker *a) {
+    if (!a) return;
+    cd_mem_free(a->stack);
+    cd_mem_free(a->kernel);
+    cd_mem_free(a->expect);
+    cd_mem_free(a);
+}
+
+cdmpp_status cd_llm_op_asker_new(const cd_llm_op_model *m, const cd_llm_op_table *t, const cd_dict *names, cd_llm_op_asker **out, cdmpp_err *err) {
+    cd_llm_op_asker *a = cd_mem_zalloc(1, sizeof *a);
+    if (!a) return CD_FAIL(err, ENOMEM, "asker");
+    *a = (cd_llm_op_asker){m, t, names, names->n, cd_mem_zalloc(names->n + 1, sizeof *a->stack), cd_mem_zalloc(names->n + 1, sizeof *a->kernel),
+                           t ? cd_mem_zalloc(t->n + 1, sizeof *a->expect) : NULL};
+    if (!a->stack || !a->kernel || (t && !a->expect)) {
+        cd_llm_op_asker_free(a);
+        return CD_FAIL(err, ENOMEM, "%zu names", names->n);
+    }
+    for (size_t i = 0; i < names->n; i++) {
+        a->stack[i] = cd_llm_op_model_codes(m, names->text[i], names->text[i]);
+        a->kernel[i] = a->stack[i].kernel;
+    }
+    *out = a;
+    return CDMPP_OK;
+}
+
+static cd_llm_op_codes codes_of(const cd_llm_op_asker *a, const cd_llm_op_record *r) {
+    if (r->stack >= a->n_name || r->kernel >= a->n_name)
+        return cd_llm_op_model_codes(a->m, r->stack < a->names->n ? a->names->text[r->stack] : "", r->kernel < a->names->n ? a->names->text[r->kernel] : "");
+    return (cd_llm_op_codes){a->stack[r->stack].maker, a->stack[r->stack].stack, a->kernel[r->kernel]};
+}
+
+static unsigned news_of(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, const cd_llm_op_codes *c) {
+    const cd_llm_op_range *g = &a->m->range[r->kind];
+    unsigned u = 0;
+    if (!cd_llm_op_model_seen(a->m, cd_llm_op_family_of((cd_llm_op_kind)r->kind), d)) u |= CD_LLM_OP_NEW_DEVICE;
+    if (isnan(c->stack) && a->m->stacks.n) u |= CD_LLM_OP_NEW_STACK;
+    if (isnan(c->kernel) && r->kernel) u |= CD_LLM_OP_NEW_KERNEL; /* most questions name no kernel: who asks leaves it to the library */
+    if (!g->type[r->type]) u |= CD_LLM_OP_NEW_TYPE;
+    for (size_t i = 0; i < cd_llm_op_n_size((cd_llm_op_kind)r->kind); i++)
+        if (!g->any || r->size[i] < g->low[i] || r->size[i] > g->high[i]) u |= CD_LLM_OP_NEW_SIZE;
+    return u;
+}
+
+static double times_at(const cd_llm_op_part *p, double level) {
+    size_t k = 0;
+    if (level <= cd_llm_op_level[0]) return p->times[0] * level / cd_llm_op_level[0];
+    while (k + 2 < CD_LLM_OP_LEVELS && level > cd_llm_op_level[k + 1]) k++;
+    const double at = (level - cd_llm_op_level[k]) / (cd_llm_op_level[k + 1] - cd_llm_op_level[k]);
+    return p->times[k] + at * (p->times[k + 1] - p->times[k]);
+}
+
+static cdmpp_status apply(const cd_llm_op_part *p, cd_llm_op_set s, const float *x, double base, double level, cd_llm_op_answer *out, cdmpp_err *err) {
+    const size_t width = cd_llm_op_feature_width(s);
+    float y;
+    CD_TRY(cd_xgb_predict(p->gbt, x, 1, width, &y, err));
+    out->latency_s = exp(base + p->bias + (double)y);
+    out->low_s = out->high_s = NAN;
+    if (!p->spread) return CDMPP_OK;
+    CD_TRY(cd_xgb_predict(p->spread, x, 1, width, &y, err));
+    const double half = times_at(p, level) * exp(p->spread_bias + (double)y);
+    out->low_s = out->latency_s * exp(-half);
+    out->high_s = out->latency_s * exp(half);
+    return CDMPP_OK;
+}
+
+static const cd_llm_op_part *part_of(const cd_llm_op_asker *a, cd_llm_op_family f, cd_llm_op_set *s) {
+    const cd_llm_op_part *p = a->m->part[f];
+    if (*s == CD_LLM_OP_SET_NEAR && p[*s].gbt) return &p[*s];
+    if (*s == CD_LLM_OP_SET_NEAR) *s = CD_LLM_OP_SET_SEEN;
+    if (*s == CD_LLM_OP_SET_SEEN && p[*s].gbt) return &p[*s];
+    *s = CD_LLM_OP_SET_UNSEEN;
+    return p[*s].gbt ? &p[*s] : NULL;
+}
+
+/* ln of what the trees of set seen expect; without such trees the estimate. */
+static cdmpp_status expect_of(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, float *x, cd_llm_op_estimate *e, double *out, cdmpp_err *err) {
+    const cd_llm_op_codes c = codes_of(a, r);
+    const cd_llm_op_part *p = &a->m->part[cd_llm_op_family_of((cd_llm_op_kind)r->kind)][CD_LLM_OP_SET_SEEN];
+    float y = 0;
+    CD_TRY(cd_llm_op_feature(r, d, &c, x, e, err));
+    if (p->gbt) CD_TRY(cd_xgb_predict(p->gbt, x, 1, cd_llm_op_feature_width(CD_LLM_OP_SET_SEEN), &y, err));
+    *out = log(e->base_s) + p->bias + (double)y;
+    return CDMPP_OK;
+}
+
+/* Each value is computed from the row alone, so threads that compute it twice write the same. */
+static double expect_row(const void *ctx, size_t row) {
+    const cd_llm_op_asker *a = ctx;
+    float x[CD_LLM_OP_N_FEATURE], y;
+    cd_llm_op_estimate e;
+    double v;
+    __atomic_load(&a->expect[row], &y, __ATOMIC_RELAXED);
+    if (fabsf(y) > 0 || isnan(y)) return (double)y;
+    y = expect_of(a, &a->t->r[row], a->t->known[a->t->device[row]], x, &e, &v, NULL) ? NAN : (float)v;
+    __atomic_store(&a->expect[row], &y, __ATOMIC_RELAXED);
+    return (double)y;
+}
+
+static cdmpp_status predicted(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, long device, double level, cd_llm_op_answer *out, cdmpp_err *err) {
+    const cd_llm_op_family f = cd_llm_op_family_of((cd_llm_op_kind)r->kind);
+    const cd_llm_op_near q = {.t = a->t, .expect = expect_row, .ctx = a};
+    float x[CD_LLM_OP_N_FEATURE];
+    cd_llm_op_estimate e;
+    double own, said = 0;
+    CD_TRY(expect_of(a, r, d, x, &e, &own, err));
+    const cd_llm_op_sides near = device < 0 ? CD_LLM_OP_NO_SIDE : cd_llm_op_feature_near(&q, r, (uint32_t)device, own, x, &said);
+    cd_llm_op_set s = near ? CD_LLM_OP_SET_NEAR : cd_llm_op_model_seen(a->m, f, d) ? CD_LLM_OP_SET_SEEN : CD_LLM_OP_SET_UNSEEN;
+    const cd_llm_op_part *p = part_of(a, f, &s);
+    const cd_llm_op_codes c = codes_of(a, r);
+    if (!p) return CD_FAIL(err, EMODEL, "the model was trained on no operator like %s", cd_llm_op_kind_name((cd_llm_op_kind)r->kind));
+    out->news = news_of(a, r, d, &c);
+    if (s == CD_LLM_OP_SET_NEAR && near == CD_LLM_OP_TWO_SIDES) out->how = CD_LLM_OP_INTERPOLATED;
+    if (near == CD_LLM_OP_TWO_SIDES) out->line_s = exp(said);
+    if (s == CD_LLM_OP_SET_NEAR) out->news &= ~(unsigned)CD_LLM_OP_NEW_DEVICE;
+    return apply(p, s, x, s == CD_LLM_OP_SET_NEAR ? said : log(e.base_s), level, out, err);
+}
+
+cdmpp_status cd_llm_op_ask(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, double level, cd_llm_op_answer *out, cdmpp_err *err) {
+    const long device = a->t ? cd_llm_op_table_device(a->t, d) : CD_LLM_OP_NONE, row = device < 0 ? device : cd_llm_op_table_find(a->t, r, (uint32_t)device);
+    cd_llm_op_estimate e;
+    CD_TRY(cd_llm_op_estimate_of(r, d, &e, err));
+    *out = (cd_llm_op_answer){.how = CD_LLM_OP_PREDICTED, .base_s = e.base_s, .roof_s = e.roof_s, .line_s = NAN, .low_s = NAN, .high_s = NAN};
+    if (row < 0) return predicted(a, r, d, device, level, out, err);
+    out->how = CD_LLM_OP_MEASURED;
+    out->latency_s = a->t->r[row].latency_s;
+    return CDMPP_OK;
+}
+
+void cd_llm_op_news_text(unsigned news, char out[40]) {
+    size_t n = 0;
+    out[0] = 0;
+    for (int k = 0; 1u << k <= CD_LLM_OP_NEW_SIZE; k++) {
+        const cd_str w = cd_enum_names_at(CD_LLM_OP_NEWS, k);
+        if (!(news >> k & 1)) continue;
+        if (n) out[n++] = '+';
+        memcpy(out + n, w.p, w.n);
+        out[n += w.n] = 0;
+    }
+}

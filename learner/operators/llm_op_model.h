@@ -1,0 +1,97 @@
+/* llm_op_model -- times of operators of language models: a trained model, its file, and answers.
+ *
+ *   record, device -> the row is in the measured table          -> measured
+ *                  -> two measured rows are its neighbours      -> interpolated: trees of set near
+ *                  -> one is, beyond the end of its curves      -> predicted: trees of set near
+ *                  -> the device was trained on                 -> predicted: trees of set seen
+ *                  -> else                                      -> predicted: trees of set unseen
+ *
+ *   latency = x * exp(bias + score),  interval = latency * exp(-/+ times[level] * exp(spread_bias + score of the spread))
+ *
+ * The spread is a second set of trees, which tells how large residuals of rows are that a training did not see: sites (all sizes but the axis's) for
+ * sets near and seen, devices for unseen; `times` are quantiles of residual over spread, of unseen those of the device where they are largest.
+ * A measured row has no interval: one time does not tell how much the next would differ.
+ *
+ * File: a container (base/io) with the header
+ *   {"schema":"cdmpp.model","schema_version":2,
+ *    "model":{"kind":"llm-operators","feature_version","feature_digest","stacks":[names],"kernels":[names],
+ *             "devices":[{"name","families":[names]}],
+ *             "ranges":[{"kind","types":[names],"low":[..],"high":[..]}],
+ *             "parts":[{"family","set","bias","rows","bytes","spread_bytes","spread_bias","times":[one for each level]}]}, provenance}
+ * and the parts' boosters (XGBoost's UBJ), of each part first those of the answer, as weights. A part without an interval has spread_bytes 0.
+ *
+ * Immutable after loading: any thread. */
+#ifndef CD_LLM_OP_MODEL_H
+#define CD_LLM_OP_MODEL_H
+#include "learner/operators/llm_op_feature.h"
+#include "learner/trees/trees.h"
+
+enum { CD_LLM_OP_LEVELS = 5 };
+/* Levels of `times`, ascending. */
+extern const double cd_llm_op_level[CD_LLM_OP_LEVELS];
+
+typedef struct cd_llm_op_part {
+    cd_xgb *gbt, *spread;   /* NULL: there is none */
+    double bias, spread_bias, times[CD_LLM_OP_LEVELS];
+    uint64_t n_row;
+} cd_llm_op_part;
+
+typedef struct cd_llm_op_model_device {
+    const char *name;
+    bool family[CD_LLM_OP_N_FAMILY];
+} cd_llm_op_model_device;
+
+typedef struct cd_llm_op_range {
+    bool any, type[CD_LLM_OP_N_TYPE];
+    double low[CD_LLM_OP_MAX_SIZE], high[CD_LLM_OP_MAX_SIZE];
+} cd_llm_op_range;
+
+typedef struct cd_llm_op_model {
+    cd_arena arena;
+    const char *header;     /* JSON; NULL: it was not read from a file */
+    cd_dict stacks, kernels;
+    cd_llm_op_model_device *device;
+    size_t n_device;
+    cd_llm_op_range range[CD_LLM_OP_N_KIND];
+    cd_llm_op_part part[CD_LLM_OP_N_FAMILY][CD_LLM_OP_N_SET];
+} cd_llm_op_model;
+
+/* Is the file a model of this kind? False for what is no model, too. */
+bool cd_llm_op_model_is(const void *p, size_t n);
+/* Errors: EPARSE ESCHEMA ERANGE (damaged), EMODEL (another kind, other features: train again), ENOMEM, EBACKEND. */
+cdmpp_status cd_llm_op_model_from_bytes(const void *p, size_t n, CD_GIVE cd_llm_op_model **out, cdmpp_err *err);
+/* provenance: members of the header behind the model, with a comma first. Errors: ENOMEM EBACKEND. */
+cdmpp_status cd_llm_op_model_encode(const cd_llm_op_model *m, const char *provenance, cd_buf *out, cdmpp_err *err);
+void cd_llm_op_model_free(CD_TAKE cd_llm_op_model *m); /* NULL is fine */
+/* Codes of a stack and a kernel by their names. */
+cd_llm_op_codes cd_llm_op_model_codes(const cd_llm_op_model *m, const char *stack, const char *kernel);
+bool cd_llm_op_model_seen(const cd_llm_op_model *m, cd_llm_op_family f, const cd_device *d);
+
+/* ---- answers ---- */
+typedef enum { CD_LLM_OP_MEASURED, CD_LLM_OP_INTERPOLATED, CD_LLM_OP_PREDICTED } cd_llm_op_how;
+#define CD_LLM_OP_HOWS "measured|interpolated|predicted"
+
+/* What is new about a predicted row. */
+enum { CD_LLM_OP_NEW_DEVICE = 1, CD_LLM_OP_NEW_STACK = 2, CD_LLM_OP_NEW_KERNEL = 4, CD_LLM_OP_NEW_TYPE = 8, CD_LLM_OP_NEW_SIZE = 16 };
+#define CD_LLM_OP_NEWS "device|stack|kernel|dtype|size"
+
+typedef struct cd_llm_op_answer {
+    cd_llm_op_how how;
+    unsigned news;                /* CD_LLM_OP_NEW_*; 0 of a measured row */
+    double latency_s, low_s, high_s; /* low_s NaN: nobody knows the interval */
+    double line_s;                /* what neighbours say on both sides, log-log interpolation; NaN: there are none, or the row was measured */
+    double base_s, roof_s;        /* the analytic estimate and the lower bound */
+} cd_llm_op_answer;
+
+/* A model and what was measured, ready to answer. Immutable: any thread. */
+typedef struct cd_llm_op_asker cd_llm_op_asker;
+/* measured: an indexed table, or NULL. names: what the records' stacks and kernels are numbers of. All outlive the asker; names may grow. Errors: ENOMEM. */
+cdmpp_status cd_llm_op_asker_new(const cd_llm_op_model *m, const cd_llm_op_table *measured, const cd_dict *names, CD_GIVE cd_llm_op_asker **out,
+                                 cdmpp_err *err);
+void cd_llm_op_asker_free(CD_TAKE cd_llm_op_asker *a); /* NULL is fine */
+/* level: 0..1, both open. The record's numbers of names must be those of `measured->names` where there is a table. Errors: those of
+ * cd_llm_op_estimate_of; EMODEL: the model was trained on no operator of its family. */
+cdmpp_status cd_llm_op_ask(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, double level, cd_llm_op_answer *out, cdmpp_err *err);
+/* "device+stack"; "" for none. */
+void cd_llm_op_news_text(unsigned news, char out[40]);
+#endif

@@ -1,0 +1,279 @@
+/* The model file of operators of language models: the container of other models, with "kind":"llm-operators" in the header and the boosters
+ * as weights. */
+#include <math.h>
+#include <string.h>
+
+#include "base/io/io.h"
+#include "learner/operators/llm_op_model.h"
+
+enum { MAX_DEVICE = 4096 };
+
+static void digest(char out[65]) {
+    cd_sha256 h;
+    const char version[] = {'0' + CD_LLM_OP_FEATURE_VERSION, '\n'};
+    cd_sha256_init(&h);
+    cd_sha256_add(&h, version, sizeof version);
+    for (size_t i = 0; i < CD_LLM_OP_N_FEATURE; i++) cd_sha256_add(&h, cd_llm_op_feature_name(i), strlen(cd_llm_op_feature_name(i)) + 1);
+    for (int k = 0; k < CD_LLM_OP_N_KIND; k++) cd_sha256_add(&h, cd_llm_op_kind_name((cd_llm_op_kind)k), strlen(cd_llm_op_kind_name((cd_llm_op_kind)k)) + 1);
+    for (int t = 0; t < CD_LLM_OP_N_TYPE; t++) cd_sha256_add(&h, cd_llm_op_type_name((cd_llm_op_type)t), strlen(cd_llm_op_type_name((cd_llm_op_type)t)) + 1);
+    cd_sha256_hex(&h, out);
+}
+
+/* ---- writing ---- */
+static void put_names(cd_buf *b, const char *name, const cd_dict *d) {
+    cd_buf_putf(b, "\"%s\":[", name);
+    for (size_t i = 0; i < d->n; i++) {
+        if (i) cd_buf_puts(b, ",");
+        cd_buf_put_json_str(b, d->text[i], strlen(d->text[i]));
+    }
+    cd_buf_puts(b, "],");
+}
+
+static void put_devices(cd_buf *b, const cd_llm_op_model *m) {
+    cd_buf_puts(b, "\"devices\":[");
+    for (size_t i = 0; i < m->n_device; i++) {
+        cd_buf_puts(b, i ? ",{\"name\":" : "{\"name\":");
+        cd_buf_put_json_str(b, m->device[i].name, strlen(m->device[i].name));
+        cd_buf_puts(b, ",\"families\":[");
+        for (int f = 0, n = 0; f < CD_LLM_OP_N_FAMILY; f++)
+            if (m->device[i].family[f]) cd_buf_putf(b, "%s\"%s\"", n++ ? "," : "", cd_llm_op_family_name((cd_llm_op_family)f));
+        cd_buf_puts(b, "]}");
+    }
+    cd_buf_puts(b, "],\"ranges\":[");
+}
+
+static void put_ranges(cd_buf *b, const cd_llm_op_model *m) {
+    for (int k = 0, n = 0; k < CD_LLM_OP_N_KIND; k++) {
+        const cd_llm_op_range *g = &m->range[k];
+        const size_t size = cd_llm_op_n_size((cd_llm_op_kind)k);
+        if (!g->any) continue;
+        cd_buf_putf(b, "%s{\"kind\":\"%s\",\"types\":[", n++ ? "," : "", cd_llm_op_kind_name((cd_llm_op_kind)k));
+        for (int t = 0, c = 0; t < CD_LLM_OP_N_TYPE; t++)
+            if (g->type[t]) cd_buf_putf(b, "%s\"%s\"", c++ ? "," : "", cd_llm_op_type_name((cd_llm_op_type)t));
+        for (size_t i = 0; i < size; i++) cd_buf_putf(b, "%s%.17g", i ? "," : "],\"low\":[", g->low[i]);
+        for (size_t i = 0; i < size; i++) cd_buf_putf(b, "%s%.17g", i ? "," : "],\"high\":[", g->high[i]);
+        cd_buf_puts(b, "]}");
+    }
+    cd_buf_puts(b, "],\"parts\":[");
+}
+
+typedef struct {
+    size_t gbt, spread;
+} bytes;
+
+static void put_part(cd_buf *b, const cd_llm_op_part *p, int f, int s, const bytes *n, bool first) {
+    const cd_str set = cd_enum_names_at(CD_LLM_OP_SET_NAMES, s);
+    cd_buf_putf(b, "%s{\"family\":\"%s\",\"set\":\"%.*s\",\"bias\":%.17g,\"rows\":%llu,\"bytes\":%zu,\"spread_bytes\":%zu,\"spread_bias\":%.17g,\"times\":[",
+                first ? "" : ",", cd_llm_op_family_name((cd_llm_op_family)f), (int)set.n, set.p, p->bias, (unsigned long long)p->n_row, n->gbt, n->spread,
+                p->spread_bias);
+    for (size_t i = 0; i < CD_LLM_OP_LEVELS; i++) cd_buf_putf(b, "%s%.17g", i ? "," : "", p->times[i]);
+    cd_buf_puts(b, "]}");
+}
+
+static cdmpp_status put_trees(const cd_llm_op_model *m, cd_buf *trees, bytes n[CD_LLM_OP_N_FAMILY][CD_LLM_OP_N_SET], cdmpp_err *err) {
+    for (size_t f = 0; f < CD_LLM_OP_N_FAMILY; f++)
+        for (size_t s = 0; s < CD_LLM_OP_N_SET; s++) {
+            const cd_llm_op_part *p = &m->part[f][s];
+            const size_t start = trees->n;
+            if (p->gbt) CD_TRY(cd_xgb_save(p->gbt, trees, err));
+            const size_t middle = trees->n;
+            if (p->spread) CD_TRY(cd_xgb_save(p->spread, trees, err));
+            n[f][s] = (bytes){middle - start, trees->n - middle};
+        }
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_llm_op_model_encode(const cd_llm_op_model *m, const char *provenance, cd_buf *out, cdmpp_err *err) {
+    cd_buf trees = {0}, h = {0};
+    bytes n[CD_LLM_OP_N_FAMILY][CD_LLM_OP_N_SET] = {{{0, 0}}};
+    char sum[65];
+    bool first = true;
+    cdmpp_status st = put_trees(m, &trees, n, err);
+    digest(sum);
+    cd_buf_putf(&h, "{\"schema\":\"cdmpp.model\",\"schema_version\":%d,\"model\":{\"kind\":\"llm-operators\",\"feature_version\":%d,\"feature_digest\":\"%s\",",
+                CD_CONTAINER_MODEL_VERSION, CD_LLM_OP_FEATURE_VERSION, sum);
+    put_names(&h, "stacks", &m->stacks);
+    put_names(&h, "kernels", &m->kernels);
+    put_devices(&h, m);
+    put_ranges(&h, m);
+    for (int f = 0; f < CD_LLM_OP_N_FAMILY; f++)
+        for (int s = 0; s < CD_LLM_OP_N_SET; s++) {
+            if (!m->part[f][s].gbt) continue;
+            put_part(&h, &m->part[f][s], f, s, &n[f][s], first);
+            first = false;
+        }
+    cd_buf_putf(&h, "]}%s}", provenance);
+    if (!st) st = cd_container_put(CD_CONTAINER_MODEL, out, &h, &trees, err);
+    cd_buf_free(&trees);
+    cd_buf_free(&h);
+    return st;
+}
+
+/* ---- reading ---- */
+static int position(cd_str s, const char *(*name)(int), int n) {
+    for (int k = 0; k < n; k++)
+        if (cd_str_is(s, name(k))) return k;
+    return -1;
+}
+static const char *family_name(int k) { return cd_llm_op_family_name((cd_llm_op_family)k); }
+static const char *kind_name(int k) { return cd_llm_op_kind_name((cd_llm_op_kind)k); }
+static const char *type_name(int k) { return cd_llm_op_type_name((cd_llm_op_type)k); }
+
+static cdmpp_status word(const cd_json *v, const char *(*name)(int), int n, int *out, cdmpp_err *err) {
+    cd_str s;
+    CD_TRY(cd_json_str(v, &s, err));
+    *out = position(s, name, n);
+    return *out < 0 ? CD_FAIL(err, ESCHEMA, "unknown name '%.*s'", (int)(s.n < 40 ? s.n : 40), s.p) : CDMPP_OK;
+}
+
+static cdmpp_status need_word(const cd_json *o, const char *key, const char *(*name)(int), int n, int *out, cdmpp_err *err) {
+    const cd_json *v;
+    CD_TRY(cd_json_need(o, key, &v, err));
+    return cd_err_key(err, word(v, name, n, out, err), key);
+}
+
+static cdmpp_status read_names(const cd_json *model, const char *key, cd_dict *d, cdmpp_err *err) {
+    const cd_json *list, *v;
+    CD_TRY(cd_json_need(model, key, &list, err));
+    CD_TRY(cd_err_key(err, cd_json_arr(list, 0, &v, err), key));
+    for (; v; v = v->next) {
+        cd_str s;
+        uint32_t k;
+        CD_TRY(cd_err_key(err, cd_json_str(v, &s, err), key));
+        CD_TRY(cd_dict_add(d, s, &k, err));
+    }
+    return CDMPP_OK;
+}
+
+/* A list of names as flags. */
+static cdmpp_status flags(const cd_json *o, const char *key, const char *(*name)(int), int n, bool *out, cdmpp_err *err) {
+    const cd_json *list, *v;
+    CD_TRY(cd_json_need(o, key, &list, err));
+    CD_TRY(cd_err_key(err, cd_json_arr(list, 0, &v, err), key));
+    for (; v; v = v->next) {
+        int k;
+        CD_TRY(cd_err_key(err, word(v, name, n, &k, err), key));
+        out[k] = true;
+    }
+    return CDMPP_OK;
+}
+
+static cdmpp_status read_devices(cd_llm_op_model *m, const cd_json *model, cdmpp_err *err) {
+    const cd_json *list, *v;
+    CD_TRY(cd_json_need(model, "devices", &list, err));
+    CD_TRY(cd_json_arr(list, 0, &v, err));
+    if (list->n > MAX_DEVICE) return CD_FAIL(err, ERANGE, "expected at most %d devices, found %u", MAX_DEVICE, list->n);
+    m->device = CD_NEWN(&m->arena, cd_llm_op_model_device, list->n + 1);
+    if (!m->device) return CD_FAIL(err, ENOMEM, "%u devices", list->n);
+    for (; v; v = v->next, m->n_device++) {
+        cd_str name;
+        CD_TRY(cd_json_need_str(v, "name", &name, err));
+        m->device[m->n_device].name = cd_str_dup(&m->arena, name);
+        if (!m->device[m->n_device].name) return CD_FAIL(err, ENOMEM, "device name");
+        CD_TRY(flags(v, "families", family_name, CD_LLM_OP_N_FAMILY, m->device[m->n_device].family, err));
+    }
+    return CDMPP_OK;
+}
+
+static cdmpp_status numbers(const cd_json *o, const char *key, size_t n, double *out, cdmpp_err *err) {
+    const cd_json *list, *v;
+    CD_TRY(cd_json_need(o, key, &list, err));
+    CD_TRY(cd_err_key(err, cd_json_arr(list, (unsigned)n, &v, err), key));
+    if (list->n != n) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected %zu numbers, found %u", n, list->n), key);
+    for (size_t i = 0; i < n; i++, v = v->next) CD_TRY(cd_err_key(err, cd_json_real(v, &out[i], err), key));
+    return CDMPP_OK;
+}
+
+static cdmpp_status read_range(cd_llm_op_model *m, const cd_json *v, cdmpp_err *err) {
+    int k;
+    CD_TRY(need_word(v, "kind", kind_name, CD_LLM_OP_N_KIND, &k, err));
+    cd_llm_op_range *g = &m->range[k];
+    g->any = true;
+    CD_TRY(flags(v, "types", type_name, CD_LLM_OP_N_TYPE, g->type, err));
+    CD_TRY(numbers(v, "low", cd_llm_op_n_size((cd_llm_op_kind)k), g->low, err));
+    return numbers(v, "high", cd_llm_op_n_size((cd_llm_op_kind)k), g->high, err);
+}
+
+static cdmpp_status trees(const cd_json *v, const char *key, size_t width, cd_str *weights, cd_xgb **out, cdmpp_err *err) {
+    const cd_json *size;
+    int64_t n;
+    CD_TRY(cd_json_need(v, key, &size, err));
+    CD_TRY(cd_err_key(err, cd_json_int(size, 0, (int64_t)weights->n, &n, err), key));
+    if (n) CD_TRY(cd_xgb_load(weights->p, (size_t)n, width, out, err));
+    weights->p += n;
+    weights->n -= (size_t)n;
+    return CDMPP_OK;
+}
+
+static cdmpp_status read_part(cd_llm_op_model *m, const cd_json *v, cd_str *weights, cdmpp_err *err) {
+    const cd_json *rows;
+    int64_t n;
+    int f, s;
+    CD_TRY(need_word(v, "family", family_name, CD_LLM_OP_N_FAMILY, &f, err));
+    CD_TRY(cd_json_need_word(v, "set", CD_LLM_OP_SET_NAMES, &s, err));
+    cd_llm_op_part *p = &m->part[f][s];
+    if (p->gbt) return CD_FAIL(err, ESCHEMA, "a second part of this family and set");
+    CD_TRY(cd_json_need_real(v, "bias", -100, 100, &p->bias, err));
+    CD_TRY(cd_json_need_real(v, "spread_bias", -100, 100, &p->spread_bias, err));
+    CD_TRY(cd_json_need(v, "rows", &rows, err));
+    CD_TRY(cd_err_key(err, cd_json_int(rows, 0, INT64_MAX, &n, err), "rows"));
+    p->n_row = (uint64_t)n;
+    CD_TRY(numbers(v, "times", CD_LLM_OP_LEVELS, p->times, err));
+    const size_t width = cd_llm_op_feature_width((cd_llm_op_set)s);
+    CD_TRY(trees(v, "bytes", width, weights, &p->gbt, err));
+    if (!p->gbt) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected trees"), "bytes");
+    return trees(v, "spread_bytes", width, weights, &p->spread, err);
+}
+
+static cdmpp_status check(const cd_json *model, cdmpp_err *err) {
+    const cd_json *kind = cd_json_get(model, "kind");
+    cd_str have;
+    char want[65];
+    if (!kind || kind->kind != CD_JSON_STR || !cd_str_is(kind->u.s, "llm-operators")) return CD_FAIL(err, EMODEL, "no model of operators of language models");
+    CD_TRY(cd_json_need_str(model, "feature_digest", &have, err));
+    digest(want);
+    if (cd_str_is(have, want)) return CDMPP_OK;
+    return CD_FAIL(err, EMODEL, "operator features: this program makes %.12s..., the model was trained on %.*s...: train it again", want,
+                   (int)(have.n < 12 ? have.n : 12), have.p);
+}
+
+static cdmpp_status read_body(cd_llm_op_model *m, const cd_json *model, cd_str weights, cdmpp_err *err) {
+    const cd_json *list, *v;
+    CD_TRY(check(model, err));
+    CD_TRY(read_names(model, "stacks", &m->stacks, err));
+    CD_TRY(read_names(model, "kernels", &m->kernels, err));
+    CD_TRY(cd_err_key(err, read_devices(m, model, err), "devices"));
+    CD_TRY(cd_json_need(model, "ranges", &list, err));
+    CD_TRY(cd_err_key(err, cd_json_arr(list, 0, &v, err), "ranges"));
+    for (size_t i = 0; v; v = v->next, i++) CD_TRY(cd_err_key(err, read_range(m, v, err), "ranges"));
+    CD_TRY(cd_json_need(model, "parts", &list, err));
+    CD_TRY(cd_err_key(err, cd_json_arr(list, 0, &v, err), "parts"));
+    for (; v; v = v->next) CD_TRY(cd_err_key(err, read_part(m, v, &weights, err), "parts"));
+    return weights.n ? CD_FAIL(err, ESCHEMA, "%zu bytes behind the last part", weights.n) : CDMPP_OK;
+}
+
+static cdmpp_status read_model(cd_llm_op_model *m, const cd_container *f, cdmpp_err *err) {
+    const cd_json *root, *model;
+    CD_TRY(cd_container_header(f, &m->arena, &m->header, &root, err));
+    CD_TRY(cd_json_need(root, "model", &model, err));
+    return cd_err_key(err, read_body(m, model, f->weights, err), "model");
+}
+
+cdmpp_status cd_llm_op_model_from_bytes(const void *p, size_t n, cd_llm_op_model **out, cdmpp_err *err) {
+    cd_container f;
+    CD_TRY(cd_container_get(CD_CONTAINER_MODEL, p, n, &f, err));
+    cd_llm_op_model *m = cd_mem_zalloc(1, sizeof *m);
+    if (!m) return CD_FAIL(err, ENOMEM, "model");
+    const cdmpp_status st = read_model(m, &f, err);
+    if (st) cd_llm_op_model_free(m);
+    else *out = m;
+    return st;
+}
+
+/* The members of a header stand in one order, so its start tells the kind; what is damaged is told by who reads it. */
+bool cd_llm_op_model_is(const void *p, size_t n) {
+    static const char start[] = "\"model\":{\"kind\":\"llm-operators\"";
+    cd_container f;
+    if (cd_container_get(CD_CONTAINER_MODEL, p, n, &f, NULL)) return false;
+    return memmem(f.header.p, f.header.n < 256 ? f.header.n : 256, start, sizeof start - 1) != NULL;
+}

@@ -1,0 +1,374 @@
+/* Trains a model of operators of language models: for each family trees of three sets, and of their spreads. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "learner/train/train_internal.h"
+
+enum { FOLDS = 3, MIN_DEVICES = 3, MIN_ROWS = 60, SPREAD_ROUNDS = 60 };
+#define SPREAD_FLOOR 1e-3 /* residuals below are noise of the clock */
+
+typedef struct {
+    const cd_config *c;
+    const cd_llm_op_table *t;
+    unsigned sets;
+    cd_llm_op_model *m;
+    const uint8_t *use;      /* (t->n) */
+    const double *log_base;  /* (t->n) ln of the estimate; NaN: the device cannot have run it */
+    double *expect;          /* (t->n) ln of what set seen expects, of rows that it was trained on by trees without them; a family's when its set is trained */
+    cd_progress_event_fn *tick;
+    void *ctx;
+    uint64_t n_member;
+} training;
+
+/* Rows of one part. */
+typedef struct {
+    cd_arena arena;
+    const training *t;
+    char name[48];
+    cd_llm_op_set set;
+    size_t n, width, n_fold;
+    float *x, *score, *grad, *hess; /* (n, width), (n) ... */
+    double *target, *residual;      /* (n) */
+    uint32_t *row;                  /* (n) of the table */
+    uint8_t *fold;                  /* (n) */
+    float *some;                    /* (n, width) scratch */
+    double *some_target;
+    uint32_t *some_row;
+} matrix;
+
+/* ---- rows ---- */
+/* A part of the rows that ask neighbours count as of curves, or of a grid with holes, that nobody measured. */
+static void hide(uint64_t number, cd_llm_op_near *q) {
+    const double u = cd_rng_unit(number, 1);
+    if (u < 0.6) return;
+    q->hide_sizes = u < 0.85 ? 1u : (uint32_t)cd_rng_at(number, 2) & 0x7f;
+    q->hide_alike = u < 0.85 || (cd_rng_at(number, 3) & 1);
+}
+
+static double expected(const void *ctx, size_t row) { return ((const double *)ctx)[row]; }
+
+static cdmpp_status fill_row(const training *t, cd_llm_op_set s, size_t i, float *x, double *target, bool *ok, cdmpp_err *err) {
+    const cd_llm_op_record *r = &t->t->r[i];
+    const cd_device *d = t->t->known[t->t->device[i]];
+    const uint64_t number = cd_llm_op_number(t->c, t->t, i);
+    cd_llm_op_codes c = cd_llm_op_model_codes(t->m, t->t->names.text[r->stack], t->t->names.text[r->kernel]);
+    cd_llm_op_estimate e;
+    if (cd_rng_unit(number, 4) < 0.2) c.kernel = NAN; /* another device has other kernels */
+    if (cd_rng_unit(number, 5) < 0.1) c.stack = NAN;
+    CD_TRY(cd_llm_op_feature(r, d, &c, x, &e, err));
+    double said = log(e.base_s);
+    *ok = true;
+    if (s == CD_LLM_OP_SET_NEAR) {
+        cd_llm_op_near q = {.t = t->t, .expect = expected, .ctx = t->expect};
+        hide(number, &q);
+        *ok = cd_llm_op_feature_near(&q, r, t->t->device[i], t->expect[i], x, &said) != CD_LLM_OP_NO_SIDE;
+    }
+    *target = log(r->latency_s) - said;
+    return CDMPP_OK;
+}
+
+static bool in_part(const training *t, size_t i, cd_llm_op_family f) {
+    return t->use[i] && !isnan(t->log_base[i]) && cd_llm_op_family_of((cd_llm_op_kind)t->t->r[i].kind) == f;
+}
+
+static cdmpp_status take(matrix *m, size_t n, cdmpp_err *err) {
+    m->x = CD_NEWN(&m->arena, float, n * m->width);
+    m->some = CD_NEWN(&m->arena, float, n * m->width);
+    float **const f[] = {&m->score, &m->grad, &m->hess};
+    for (size_t k = 0; k < 3; k++) *f[k] = CD_NEWN(&m->arena, float, n);
+    double **const d[] = {&m->target, &m->residual, &m->some_target};
+    for (size_t k = 0; k < 3; k++) *d[k] = CD_NEWN(&m->arena, double, n);
+    m->fold = CD_NEWN(&m->arena, uint8_t, n);
+    m->some_row = CD_NEWN(&m->arena, uint32_t, n);
+    m->row = CD_NEWN(&m->arena, uint32_t, n);
+    return m->arena.oom ? CD_FAIL(err, ENOMEM, "matrix of %zu rows", n) : CDMPP_OK;
+}
+
+static cdmpp_status fill(matrix *m, cd_llm_op_family f, cd_llm_op_set s, cdmpp_err *err) {
+    const training *t = m->t;
+    float x[CD_LLM_OP_N_FEATURE];
+    size_t most = 0;
+    bool device[256] = {false};
+    m->width = cd_llm_op_feature_width(s);
+    for (size_t i = 0; i < t->t->n; i++) most += in_part(t, i, f);
+    if (!most) return CDMPP_OK;
+    CD_TRY(take(m, most, err));
+    for (size_t i = 0; i < t->t->n; i++) {
+        bool ok;
+        if (!in_part(t, i, f)) continue;
+        CD_TRY(fill_row(t, s, i, x, &m->target[m->n], &ok, err));
+        if (!ok) continue;
+        memcpy(m->x + m->n * m->width, x, m->width * sizeof *x);
+        m->row[m->n] = (uint32_t)i;
+        m->fold[m->n] = (uint8_t)(s == CD_LLM_OP_SET_UNSEEN ? t->t->device[i] & 0xff : cd_llm_op_site(&t->t->r[i]) % FOLDS);
+        device[m->fold[m->n++]] = true;
+    }
+    for (size_t k = 0; k < 256; k++) m->n_fold += device[k];
+    return CDMPP_OK;
+}
+
+/* ---- trees ---- */
+typedef struct {
+    const float *x;
+    const double *target;
+    size_t n, width;
+    uint64_t rounds;
+    int depth;
+    double child, columns;
+    bool tell;
+} job;
+
+static cdmpp_status new_gbt(const matrix *m, const job *j, cd_xgb_data *data, cd_xgb **out, cdmpp_err *err) {
+    const cd_config *c = m->t->c;
+    char v[6][32];
+    const char *name[6] = {"eta", "min_child_weight", "subsample", "colsample_bytree", "max_depth", "seed"};
+    const double real[4] = {c->operators_eta, j->child, c->operators_subsample, j->columns};
+    cd_xgb_param p[8] = {{"tree_method", "hist"}, {"nthread", "1"}};
+    for (int i = 0; i < 6; i++) {
+        if (i < 4) snprintf(v[i], sizeof v[i], "%.9g", real[i]);
+        else snprintf(v[i], sizeof v[i], "%lld", i == 4 ? (long long)j->depth : (long long)c->operators_seed);
+        p[i + 2] = (cd_xgb_param){name[i], v[i]};
+    }
+    return cd_xgb_new(data, NULL, p, 8, out, err);
+}
+
+static double gradients(matrix *m, const job *j, double bias) {
+    double sum = 0;
+    for (size_t i = 0; i < j->n; i++) {
+        const double r = bias + (double)m->score[i] - j->target[i];
+        m->grad[i] = cd_tree_loss_round(cd_tree_loss_gradient(CD_TREE_LOSS_HUBER, r, 0));
+        m->hess[i] = 1;
+        sum += cd_tree_loss_value(CD_TREE_LOSS_HUBER, r);
+    }
+    return sum / (double)j->n;
+}
+
+static cdmpp_status boost(matrix *m, const job *j, cd_xgb_data *data, double *bias, cd_xgb *g, cdmpp_err *err) {
+    const training *t = m->t;
+    double sum = 0;
+    for (size_t i = 0; i < j->n; i++) sum += j->target[i], m->score[i] = 0;
+    *bias = sum / (double)j->n;
+    for (uint64_t i = 1; i <= j->rounds; i++) {
+        const double loss = gradients(m, j, *bias);
+        if (!isfinite(loss)) return CD_FAIL(err, ENUMERIC, "%s, round %llu: the loss is not finite", m->name, (unsigned long long)i);
+        CD_TRY(cd_xgb_boost(g, data, m->grad, m->hess, err));
+        CD_TRY(cd_xgb_scores(g, data, m->score, err));
+        const cd_progress_event k = {.member = m->name, .unit = "round", .step = i, .n_step = j->rounds, .n_sample = j->n, .train = loss, .valid = (double)NAN,
+                                     .end = i == j->rounds, .n_member = t->n_member};
+        if (j->tell && t->tick && !t->tick(t->ctx, &k)) return CD_FAIL(err, EINTERRUPTED, "%s, round %llu", m->name, (unsigned long long)i);
+    }
+    return cd_xgb_cut(g, (int)j->rounds, err);
+}
+
+/* A forest in the form that predicts: read back from its bytes, so that it is what a file gives. */
+static cdmpp_status grow(matrix *m, const job *j, double *bias, cd_xgb **out, cdmpp_err *err) {
+    cd_xgb_data *data = NULL;
+    cd_xgb *g = NULL;
+    cd_buf b = {0};
+    cdmpp_status st = cd_xgb_data_new(j->x, j->n, j->width, 1, &data, err);
+    if (!st) st = new_gbt(m, j, data, &g, err);
+    if (!st) st = boost(m, j, data, bias, g, err);
+    if (!st) st = cd_xgb_save(g, &b, err);
+    if (!st) st = cd_xgb_load(b.p, b.n, j->width, out, err);
+    cd_buf_free(&b);
+    cd_xgb_free(g);
+    cd_xgb_data_free(data);
+    return st;
+}
+
+/* Trees for a device that they never saw are few and flat: what they learn in detail is of the devices that they saw. Chosen by two of three
+ * devices (A100, H100, L40S) for the third: depth 3, 4, 6, 8 and as many columns. */
+static job answer_job(const matrix *m) {
+    const cd_config *c = m->t->c;
+    const bool flat = m->set == CD_LLM_OP_SET_UNSEEN;
+    return (job){m->x, m->target, m->n, m->width, (uint64_t)(flat ? (c->operators_rounds + 1) / 2 : c->operators_rounds), flat ? 4 : (int)c->operators_max_depth,
+                 flat ? 100 : c->operators_min_child_weight, flat ? 0.3 : c->operators_colsample, true};
+}
+
+/* ---- what a training did not see ---- */
+/* Residuals of the fold's rows; they stand in `residual`. */
+static cdmpp_status one_fold(matrix *m, unsigned fold, cdmpp_err *err) {
+    cd_xgb *g = NULL;
+    double bias;
+    size_t n = 0, k = 0;
+    for (size_t i = 0; i < m->n; i++) {
+        if (m->fold[i] == fold) continue;
+        memcpy(m->some + n * m->width, m->x + i * m->width, m->width * sizeof *m->x);
+        m->some_target[n++] = m->target[i];
+    }
+    if (!n || n == m->n) return CDMPP_OK;
+    job j = answer_job(m);
+    j.x = m->some, j.target = m->some_target, j.n = n, j.tell = false;
+    CD_TRY(grow(m, &j, &bias, &g, err));
+    for (size_t i = 0; i < m->n; i++)
+        if (m->fold[i] == fold) {
+            memcpy(m->some + k * m->width, m->x + i * m->width, m->width * sizeof *m->x);
+            m->some_row[k++] = (uint32_t)i;
+        }
+    const cdmpp_status st = cd_xgb_predict(g, m->some, k, m->width, m->score, err);
+    for (size_t i = 0; !st && i < k; i++) m->residual[m->some_row[i]] = m->target[m->some_row[i]] - bias - (double)m->score[i];
+    cd_xgb_free(g);
+    return st;
+}
+
+/* Quantiles of |residual| / spread, of the rows of one fold, or of all (fold 256). */
+static void quantiles(const matrix *m, const double *times, unsigned fold, double *scratch, double out[CD_LLM_OP_LEVELS]) {
+    size_t n = 0;
+    for (size_t i = 0; i < m->n; i++)
+        if (fold == 256 || m->fold[i] == fold) scratch[n++] = times[i];
+    if (!n) return;
+    cd_sort_doubles(scratch, n);
+    for (size_t l = 0; l < CD_LLM_OP_LEVELS; l++) {
+        const size_t at = (size_t)ceil(cd_llm_op_level[l] * (double)(n + 1));
+        out[l] = fmax(out[l], scratch[at > n ? n - 1 : at - 1]);
+    }
+}
+
+/* Residuals of all rows, each by trees that saw nothing of its fold. False in *any: there are too few folds. */
+static cdmpp_status held_out(matrix *m, cd_llm_op_set s, bool *any, cdmpp_err *err) {
+    const unsigned folds = s == CD_LLM_OP_SET_UNSEEN ? 256 : FOLDS;
+    *any = m->n >= MIN_ROWS && m->n_fold >= (s == CD_LLM_OP_SET_UNSEEN ? MIN_DEVICES : 2);
+    for (unsigned k = 0; *any && k < folds; k++) CD_TRY(one_fold(m, k, err));
+    return CDMPP_OK;
+}
+
+static cdmpp_status spread(matrix *m, cd_llm_op_set s, cd_llm_op_part *p, cdmpp_err *err) {
+    for (size_t i = 0; i < m->n; i++) m->some_target[i] = log(fabs(m->residual[i]) + SPREAD_FLOOR);
+    const job j = {m->x, m->some_target, m->n, m->width, SPREAD_ROUNDS, 4, 40, 0.6, false};
+    CD_TRY(grow(m, &j, &p->spread_bias, &p->spread, err));
+    CD_TRY(cd_xgb_predict(p->spread, m->x, m->n, m->width, m->score, err));
+    for (size_t i = 0; i < m->n; i++) m->residual[i] = (fabs(m->residual[i]) + SPREAD_FLOOR) / exp(p->spread_bias + (double)m->score[i]);
+    if (s != CD_LLM_OP_SET_UNSEEN) quantiles(m, m->residual, 256, m->some_target, p->times);
+    for (unsigned k = 0; s == CD_LLM_OP_SET_UNSEEN && k < 256; k++) quantiles(m, m->residual, k, m->some_target, p->times);
+    return CDMPP_OK;
+}
+
+/* What set seen expects of all rows of the family. */
+static cdmpp_status expect_all(const matrix *m, cd_llm_op_family f, bool any, cdmpp_err *err) {
+    const training *t = m->t;
+    const cd_llm_op_part *p = &t->m->part[f][CD_LLM_OP_SET_SEEN];
+    for (size_t i = 0; i < t->t->n; i++) {
+        const cd_llm_op_record *r = &t->t->r[i];
+        const cd_llm_op_codes c = cd_llm_op_model_codes(t->m, t->t->names.text[r->stack], t->t->names.text[r->kernel]);
+        float x[CD_LLM_OP_N_FEATURE], y;
+        cd_llm_op_estimate e;
+        if (cd_llm_op_family_of((cd_llm_op_kind)r->kind) != f || isnan(t->log_base[i])) continue;
+        CD_TRY(cd_llm_op_feature(r, t->t->known[t->t->device[i]], &c, x, &e, err));
+        CD_TRY(cd_xgb_predict(p->gbt, x, 1, m->width, &y, err));
+        t->expect[i] = t->log_base[i] + p->bias + (double)y;
+    }
+    for (size_t i = 0; any && i < m->n; i++) t->expect[m->row[i]] = log(t->t->r[m->row[i]].latency_s) - m->residual[i];
+    return CDMPP_OK;
+}
+
+static cdmpp_status train_set(const training *t, cd_llm_op_family f, cd_llm_op_set s, cdmpp_err *err) {
+    cd_llm_op_part *p = &t->m->part[f][s];
+    const cd_str set = cd_enum_names_at(CD_LLM_OP_SET_NAMES, (int)s);
+    const bool intervals = t->c->operators_calibration_rows > 0, seen = s == CD_LLM_OP_SET_SEEN;
+    matrix m = {.t = t, .set = s};
+    bool any = false;
+    if (!(t->sets >> (unsigned)s & 1)) return CDMPP_OK;
+    snprintf(m.name, sizeof m.name, "%s %.*s", cd_llm_op_family_name(f), (int)set.n, set.p);
+    cdmpp_status st = fill(&m, f, s, err);
+    if (!st && m.n) {
+        const job j = answer_job(&m);
+        p->n_row = m.n;
+        st = grow(&m, &j, &p->bias, &p->gbt, err);
+    }
+    if (!st && m.n && (intervals || seen)) st = held_out(&m, s, &any, err);
+    if (!st && m.n && seen) st = expect_all(&m, f, any, err);
+    if (!st && any && intervals) st = spread(&m, s, p, err);
+    cd_arena_free(&m.arena);
+    return st;
+}
+
+/* Part `beg`: one family's set unseen, or its sets seen and near, of which the second needs the first. */
+static cdmpp_status train_part(void *ctx, size_t beg, size_t end, int w, cdmpp_err *err) {
+    const training *t = ctx;
+    const cd_llm_op_family f = (cd_llm_op_family)(beg / 2);
+    (void)end, (void)w;
+    if (beg % 2) return train_set(t, f, CD_LLM_OP_SET_UNSEEN, err);
+    CD_TRY(train_set(t, f, CD_LLM_OP_SET_SEEN, err));
+    return train_set(t, f, CD_LLM_OP_SET_NEAR, err);
+}
+
+/* ---- all ---- */
+static cdmpp_status name(cd_dict *d, const char *s, cdmpp_err *err) {
+    uint32_t k;
+    return s[0] ? cd_dict_add(d, (cd_str){s, strlen(s)}, &k, err) : CDMPP_OK;
+}
+
+/* Names, devices and ranges of all rows, not only of those drawn: they say what the table knows. */
+static cdmpp_status describe(training *t, const uint8_t *use, const double *log_base, cd_llm_op_train_result *out, cdmpp_err *err) {
+    cd_llm_op_model *m = t->m;
+    m->device = CD_NEWN(&m->arena, cd_llm_op_model_device, t->t->n_known + 1);
+    if (!m->device) return CD_FAIL(err, ENOMEM, "%zu devices", t->t->n_known);
+    for (; m->n_device < t->t->n_known; m->n_device++) {
+        const char *s = t->t->known[m->n_device]->name;
+        m->device[m->n_device].name = cd_str_dup(&m->arena, (cd_str){s, strlen(s)});
+        if (!m->device[m->n_device].name) return CD_FAIL(err, ENOMEM, "device name");
+    }
+    for (size_t i = 0; i < t->t->n; i++) {
+        const cd_llm_op_record *r = &t->t->r[i];
+        cd_llm_op_range *g = &m->range[r->kind];
+        out->n_row += use[i];
+        out->n_refused += use[i] && isnan(log_base[i]);
+        if (isnan(log_base[i])) continue;
+        m->device[t->t->device[i]].family[cd_llm_op_family_of((cd_llm_op_kind)r->kind)] = true;
+        CD_TRY(name(&m->stacks, t->t->names.text[r->stack], err));
+        CD_TRY(name(&m->kernels, t->t->names.text[r->kernel], err));
+        for (size_t k = 0; k < cd_llm_op_n_size((cd_llm_op_kind)r->kind); k++) {
+            g->low[k] = g->any ? fmin(g->low[k], r->size[k]) : r->size[k];
+            g->high[k] = g->any ? fmax(g->high[k], r->size[k]) : r->size[k];
+        }
+        g->any = g->type[r->type] = true;
+    }
+    return out->n_row > out->n_refused ? CDMPP_OK : CD_FAIL(err, ERANGE, "expected rows to train on, found none");
+}
+
+static void provenance(cd_buf *b, const cd_config *c, const cd_llm_op_table *t, size_t n_row) {
+    cd_buf config = {0};
+    cd_config_print(&config, c);
+    cd_buf_putf(b, ",\"tool\":{\"name\":\"cdmpp-train\",\"version\":\"%s\"},\"data\":{\"rows\":%zu,\"trained\":%zu},\"config\":", cdmpp_version(), t->n, n_row);
+    cd_buf_put_json_str(b, config.p ? config.p : "", config.n);
+    b->oom |= config.oom;
+    cd_buf_free(&config);
+}
+
+cdmpp_status cd_llm_op_train(const cd_config *c, const cd_llm_op_table *table, unsigned sets, cd_threads *pool, cd_progress_event_fn *tick, void *ctx,
+                             cd_llm_op_train_result *out, cdmpp_err *err) {
+    training t = {.c = c, .t = table, .sets = sets, .m = cd_mem_zalloc(1, sizeof *t.m), .tick = tick, .ctx = ctx};
+    uint8_t *use = cd_mem_zalloc(table->n + 1, 1);
+    double *base = cd_mem_zalloc(table->n + 1, sizeof *base), *expect = cd_mem_zalloc(table->n + 1, sizeof *expect);
+    cd_buf source = {0};
+    cdmpp_status st = t.m && use && base && expect ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu rows", table->n);
+    for (size_t i = 0; !st && i < table->n; i++) {
+        cd_llm_op_estimate e;
+        base[i] = cd_llm_op_estimate_of(&table->r[i], table->known[table->device[i]], &e, NULL) ? (double)NAN : log(e.base_s);
+        expect[i] = base[i];
+    }
+    if (!st) st = cd_llm_op_draw(c, table, use, err);
+    if (!st) st = describe(&t, use, base, out, err);
+    t.use = use, t.log_base = base, t.expect = expect, t.n_member = 1;
+    if (!st) st = cd_threads_run(pool, 2 * CD_LLM_OP_N_FAMILY, 1, train_part, &t, err);
+    if (!st) {
+        provenance(&source, c, table, out->n_row - out->n_refused);
+        if (source.oom) st = CD_FAIL(err, ENOMEM, "model header");
+        else st = cd_llm_op_model_encode(t.m, source.p, &out->file, err);
+    }
+    if (st) cd_llm_op_model_free(t.m);
+    else out->model = t.m;
+    cd_buf_free(&source);
+    cd_mem_free(use);
+    cd_mem_free(base);
+    cd_mem_free(expect);
+    return st;
+}
+
+void cd_llm_op_train_result_free(cd_llm_op_train_result *l) {
+    cd_llm_op_model_free(l->model);
+    cd_buf_free(&l->file);
+    memset(l, 0, sizeof *l);
+}

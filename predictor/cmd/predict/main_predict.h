@@ -1,0 +1,24 @@
+/* What the files of cdmpp-predict share. */
+#ifndef CD_MAIN_PREDICT_H
+#define CD_MAIN_PREDICT_H
+#include <signal.h>
+
+#include "base/cli/cli.h"
+#include "features/device/device.h"
+
+/* An error that says why --eval has no figures. */
+cdmpp_status cd_predict_no_figures(size_t rows, size_t scored, cdmpp_err *err);
+/* Descriptions of devices from a file, NULL: from where they are looked for. */
+cdmpp_status cd_predict_devices(const char *file, cd_log *log, CD_GIVE cd_device_table **out, cdmpp_err *err);
+
+/* Options of the command that count for operators of language models. */
+typedef struct cd_predict_llm {
+    const char *model, *device, *devices;
+    const cd_texts *measured, *input;
+    bool eval, json, strict, info, scales; /* scales: --from was given */
+    cd_log *log;
+    const volatile sig_atomic_t *stop;
+} cd_predict_llm;
+/* *is: the file is a model of operators of language models, and has been used; *bad: rows that could not be read or answered. */
+cdmpp_status cd_predict_llm_operators(const cd_predict_llm *o, bool *is, size_t *bad, cdmpp_err *err);
+#endif

@@ -1,0 +1,68 @@
+/* cdmpp-predict --operators with a model of operators of language models: tables of questions, and of what was measured. */
+#include <stdio.h>
+
+#include "base/io/io.h"
+#include "predictor/cmd/predict/main_predict.h"
+#include "predictor/serve/serve.h"
+
+static void on_bad(void *ctx, const cdmpp_err *err) { cd_log_err(ctx, CD_LOG_WARNING, err); }
+
+/* Bad rows of the tables are told and count for the exit status. */
+static cdmpp_status read_measured(const cd_predict_llm *o, const cd_device_table *devices, cd_llm_op_table *t, size_t *bad, cdmpp_err *err) {
+    uint32_t empty;
+    CD_TRY(cd_dict_add(&t->names, (cd_str){"", 0}, &empty, err));
+    for (size_t i = 0; i < o->measured->n; i++) CD_TRY(cd_llm_op_table_add(t, o->measured->v[i], devices, NULL, on_bad, o->log, err));
+    *bad = t->drop[CD_LLM_OP_DROP_BAD] + t->drop[CD_LLM_OP_DROP_TIME];
+    if (t->drop[CD_LLM_OP_DROP_TIME]) cd_log_put(o->log, CD_LOG_WARNING, "%zu measured rows left out: %s", t->drop[CD_LLM_OP_DROP_TIME], cd_llm_op_drop_text(CD_LLM_OP_DROP_TIME));
+    if (t->repeated) cd_log_put(o->log, CD_LOG_INFO, "%zu measured rows averaged into others: the same operator again", t->repeated);
+    return cd_llm_op_table_index(t, err);
+}
+
+static cdmpp_status print_llm(const cd_predict_llm *o, const cd_llm_op_stream *s, cdmpp_err *err) {
+    const size_t rows = cd_llm_op_stream_rows(s), bad = cd_llm_op_stream_bad(s);
+    const bool figures = o->eval && cd_llm_op_stream_scored(s);
+    cd_buf b = {0};
+    cdmpp_status st = figures ? cd_llm_op_stream_print_text(s, &b, err) : CDMPP_OK;
+    if (!st && figures) cd_log_lines(o->log, CD_LOG_INFO, b.p);
+    cd_buf_clear(&b);
+    if (!st && o->json) st = cd_llm_op_stream_print_json(s, &b, err);
+    if (!st && o->json) st = cd_command_print(&b, err);
+    cd_buf_free(&b);
+    if (!st && bad) cd_log_put(o->log, CD_LOG_WARNING, "%zu of %zu rows could not be scored", bad, rows);
+    return st || !o->eval || figures ? st : cd_predict_no_figures(rows, rows - bad, err);
+}
+
+static cdmpp_status score_llm(const cd_predict_llm *o, const cd_llm_op_model *m, size_t *bad, cdmpp_err *err) {
+    const cd_llm_op_stream_options so = {.device = o->device, .eval = o->eval, .strict = o->strict, .silent = o->json, .stop = o->stop};
+    cd_device_table *devices = NULL;
+    cd_llm_op_table t = {0};
+    cd_llm_op_stream *s = NULL;
+    cdmpp_status st = cd_predict_devices(o->devices, o->log, &devices, err);
+    if (!st) st = read_measured(o, devices, &t, bad, err);
+    if (!st) st = cd_llm_op_stream_new(m, &t, devices, &so, stdout, &s, err);
+    for (size_t i = 0; !st && i < o->input->n; i++) st = cd_llm_op_stream_file(s, o->input->v[i], err);
+    if (!st && *o->stop) st = CD_FAIL(err, EINTERRUPTED, "after %zu rows", cd_llm_op_stream_rows(s));
+    if (!st) st = print_llm(o, s, err);
+    if (!st) *bad += cd_llm_op_stream_bad(s);
+    cd_llm_op_stream_free(s);
+    cd_llm_op_table_free(&t);
+    cd_device_table_free(devices);
+    return st;
+}
+
+cdmpp_status cd_predict_llm_operators(const cd_predict_llm *o, bool *is, size_t *bad, cdmpp_err *err) {
+    cd_llm_op_model *m = NULL;
+    char *data = NULL;
+    size_t n = 0;
+    CD_TRY(cd_file_read(o->model, 0, &data, &n, err));
+    *is = cd_llm_op_model_is(data, n);
+    cdmpp_status st = CDMPP_OK;
+    if (*is && o->scales) st = CD_FAIL(err, EUSAGE, "--from and --to go without a model of operators of language models");
+    if (*is && !st) st = cd_err_at(err, cd_llm_op_model_from_bytes(data, n, &m, err), o->model, 0);
+    cd_mem_free(data);
+    if (*is && !st && o->info) puts(m->header);
+    else if (*is && !st) st = score_llm(o, m, bad, err);
+    cd_llm_op_model_free(m);
+    return st;
+}
+

@@ -1,0 +1,253 @@
+/* Tables of operators of language models in, lines of JSON out; errors by family, device and kind of answer. */
+#include "predictor/serve/llm_op_stream.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "predictor/serve/serve_internal.h"
+
+static const double LEVEL = 0.9;
+enum { FLUSH = 1 << 16 };
+
+/* An answer beside a measured time. inside below 0: no interval. line NaN: no interpolation. */
+typedef struct {
+    uint32_t group;       /* family, device, how */
+    float error, line, bound;
+    int8_t inside;
+} scored;
+
+struct cd_llm_op_stream {
+    const cd_llm_op_model *m;
+    cd_llm_op_table *t;
+    const cd_device_table *devices;
+    cd_llm_op_stream_options o;
+    const cd_device *fallback;
+    FILE *out;
+    cd_llm_op_asker *a;
+    cd_buf json;
+    scored *score;
+    size_t n_score, cap_score, rows, bad;
+};
+
+void cd_llm_op_stream_free(cd_llm_op_stream *s) {
+    if (!s) return;
+    cd_llm_op_asker_free(s->a);
+    cd_buf_free(&s->json);
+    cd_mem_free(s->score);
+    cd_mem_free(s);
+}
+
+cdmpp_status cd_llm_op_stream_new(const cd_llm_op_model *m, cd_llm_op_table *measured, const cd_device_table *devices, const cd_llm_op_stream_options *o, FILE *out,
+                                  cd_llm_op_stream **res, cdmpp_err *err) {
+    cd_llm_op_stream *s = cd_mem_zalloc(1, sizeof *s);
+    if (!s) return CD_FAIL(err, ENOMEM, "stream");
+    s->m = m, s->t = measured, s->devices = devices, s->o = *o, s->out = out;
+    cdmpp_status st = o->device ? cd_err_key(err, cd_device_table_find(devices, o->device, &s->fallback, err), "--device") : CDMPP_OK;
+    if (!st) st = cd_llm_op_asker_new(m, measured, &measured->names, &s->a, err);
+    if (st) cd_llm_op_stream_free(s);
+    else *res = s;
+    return st;
+}
+
+/* ---- a line ---- */
+static void put_number(cd_buf *b, const char *name, double v) {
+    if (isnan(v)) cd_buf_putf(b, ",\"%s\":null", name);
+    else cd_buf_putf(b, ",\"%s\":%.9g", name, v);
+}
+
+static void put_answer(cd_buf *b, const cd_llm_op_record *r, const cd_device *d, const cd_llm_op_answer *v) {
+    const cd_str how = cd_enum_names_at(CD_LLM_OP_HOWS, (int)v->how);
+    char news[40];
+    cd_llm_op_news_text(v->news, news);
+    cd_buf_putf(b, ",\"operator\":\"%s\",\"device\":", cd_llm_op_kind_name((cd_llm_op_kind)r->kind));
+    cd_buf_put_json_str(b, d->name, strlen(d->name));
+    cd_buf_putf(b, ",\"how\":\"%.*s\",\"latency_s\":%.9g", (int)how.n, how.p, v->latency_s);
+    put_number(b, "low_s", v->low_s);
+    put_number(b, "high_s", v->high_s);
+    if (isnan(v->low_s)) cd_buf_puts(b, ",\"level\":null");
+    else cd_buf_putf(b, ",\"level\":%g", LEVEL);
+    if (news[0]) cd_buf_putf(b, ",\"new\":\"%s\"", news);
+    else cd_buf_puts(b, ",\"new\":null");
+    put_number(b, "estimate_s", v->base_s);
+    put_number(b, "bound_s", v->roof_s);
+}
+
+static cdmpp_status add_score(cd_llm_op_stream *s, const cd_llm_op_record *r, const cd_device *d, const cd_llm_op_answer *v, cdmpp_err *err) {
+    const cd_llm_op_family f = cd_llm_op_family_of((cd_llm_op_kind)r->kind);
+    size_t device = 0;
+    while (cd_device_table_at(s->devices, device) != d) device++;
+    if (CD_GROW(s->score, s->n_score, s->cap_score)) return CD_FAIL(err, ENOMEM, "%zu figures", s->n_score);
+    s->score[s->n_score++] = (scored){((uint32_t)f << 16 | (uint32_t)device) << 2 | (uint32_t)v->how, (float)(v->latency_s / r->latency_s - 1),
+                                      (float)(v->line_s / r->latency_s - 1), (float)(v->roof_s / r->latency_s - 1),
+                                      (int8_t)(isnan(v->low_s) ? -1 : v->low_s <= r->latency_s && r->latency_s <= v->high_s)};
+    return CDMPP_OK;
+}
+
+static cdmpp_status answer(cd_llm_op_stream *s, const cd_llm_op_record *r, const cd_device *d, cdmpp_err *err) {
+    cd_llm_op_answer v;
+    cd_buf *b = &s->json;
+    CD_TRY(cd_llm_op_ask(s->a, r, d, LEVEL, &v, err));
+    put_answer(b, r, d, &v);
+    if (!s->o.eval) return CDMPP_OK;
+    put_number(b, "line_s", v.line_s);
+    put_number(b, "measured_s", r->latency_s > 0 ? r->latency_s : (double)NAN);
+    put_number(b, "error", r->latency_s > 0 ? v.latency_s / r->latency_s - 1 : (double)NAN);
+    return r->latency_s > 0 ? add_score(s, r, d, &v, err) : CDMPP_OK;
+}
+
+static cdmpp_status flush(cd_llm_op_stream *s, cdmpp_err *err) {
+    if (s->json.oom) return CD_FAIL(err, ENOMEM, "output");
+    if (!s->o.silent && s->json.n && fwrite(s->json.p, 1, s->json.n, s->out) != s->json.n) return CD_FAIL(err, EIO, "cannot write the output");
+    cd_buf_clear(&s->json);
+    return CDMPP_OK;
+}
+
+static bool row_is_bad(cdmpp_status st) {
+    return st == CDMPP_EPARSE || st == CDMPP_ESCHEMA || st == CDMPP_ERANGE || st == CDMPP_EUNSUPPORTED || st == CDMPP_EMODEL;
+}
+
+static cdmpp_status device_of(const cd_llm_op_stream *s, const char *name, const cd_device **out, cdmpp_err *err) {
+    *out = s->fallback;
+    if (*out && (!name[0] || cd_device_table_find(s->devices, name, out, NULL))) *out = s->fallback; /* a folder need not be called by a device */
+    if (*out) return CDMPP_OK;
+    if (!name[0]) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected a device here or with --device"), "device");
+    return cd_err_key(err, cd_device_table_find(s->devices, name, out, err), "device");
+}
+
+/* One row; *more is false at the end. A row that cannot be answered becomes a line with its error. */
+static cdmpp_status row(cd_llm_op_stream *s, cd_llm_op_reader *in, const char *path, bool *more, cdmpp_err *err) {
+    cd_llm_op_record r;
+    const cd_device *d;
+    const char *name;
+    cdmpp_err why = {0};
+    bool no_time;
+    cdmpp_status st = cd_llm_op_reader_next(in, &r, &name, more, &no_time, &why);
+    if (!st && !*more) return CDMPP_OK;
+    const size_t start = s->json.n;
+    cd_buf_puts(&s->json, "{\"file\":");
+    cd_buf_put_json_str(&s->json, path, strlen(path));
+    cd_buf_putf(&s->json, ",\"line\":%ld", cd_llm_op_reader_line(in));
+    if (!st) st = cd_err_at(&why, device_of(s, name, &d, &why), path, cd_llm_op_reader_line(in));
+    if (!st) st = cd_err_at(&why, answer(s, &r, d, &why), path, cd_llm_op_reader_line(in));
+    if (st && (!*more || !row_is_bad(st) || s->o.strict)) {
+        s->json.n = start;
+        if (err) *err = why;
+        return st;
+    }
+    if (st) cd_error_line_put(&s->json, &why);
+    cd_buf_puts(&s->json, "}\n");
+    s->rows++;
+    s->bad += st != CDMPP_OK;
+    return s->json.n >= FLUSH ? flush(s, err) : CDMPP_OK;
+}
+
+cdmpp_status cd_llm_op_stream_file(cd_llm_op_stream *s, const char *path, cdmpp_err *err) {
+    cd_llm_op_reader *in;
+    bool more = true;
+    CD_TRY(cd_llm_op_reader_open(path, &s->t->names, &in, err));
+    cdmpp_status st = CDMPP_OK;
+    while (!st && more) {
+        if (s->o.stop && *s->o.stop) break;
+        st = row(s, in, path, &more, err);
+    }
+    if (!st) st = flush(s, err);
+    cd_llm_op_reader_close(in);
+    return st;
+}
+
+size_t cd_llm_op_stream_rows(const cd_llm_op_stream *s) { return s->rows; }
+size_t cd_llm_op_stream_bad(const cd_llm_op_stream *s) { return s->bad; }
+size_t cd_llm_op_stream_scored(const cd_llm_op_stream *s) { return s->n_score; }
+
+/* ---- figures ---- */
+typedef struct {
+    size_t n;
+    double mean, median, p90, inside, line, bound; /* NaN: of no row */
+} figures;
+
+static int by_group(const void *a, const void *b) {
+    const scored *x = a, *y = b;
+    return (x->group > y->group) - (x->group < y->group);
+}
+
+static void sum_up(const scored *v, size_t n, double *e, figures *f) {
+    double sum = 0, inside = 0, asked = 0, line = 0, lines = 0, bound = 0;
+    for (size_t i = 0; i < n; i++) {
+        e[i] = fabs((double)v[i].error);
+        sum += e[i];
+        bound += fabs((double)v[i].bound);
+        if (v[i].inside >= 0) asked++, inside += v[i].inside;
+        if (!isnan(v[i].line)) lines++, line += fabs((double)v[i].line);
+    }
+    cd_sort_doubles(e, n);
+    *f = (figures){n, sum / (double)n, cd_sort_median(e, n), e[n * 9 / 10], inside / asked, line / lines, bound / (double)n};
+}
+
+typedef void put_figures(const cd_llm_op_stream *s, cd_buf *b, uint32_t group, const figures *f);
+
+static cdmpp_status all(const cd_llm_op_stream *s, cd_buf *b, put_figures *put, cdmpp_err *err) {
+    scored *v = cd_mem_zalloc(s->n_score + 1, sizeof *v);
+    double *e = cd_mem_zalloc(s->n_score + 1, sizeof *e);
+    if (v && e) {
+        if (s->n_score) memcpy(v, s->score, s->n_score * sizeof *v);
+        qsort(v, s->n_score, sizeof *v, by_group);
+        for (size_t i = 0, end; i < s->n_score; i = end) {
+            figures f;
+            for (end = i; end < s->n_score && v[end].group == v[i].group; end++) {}
+            sum_up(v + i, end - i, e, &f);
+            put(s, b, v[i].group, &f);
+        }
+    }
+    const cdmpp_status st = v && e && !b->oom ? CDMPP_OK : CD_FAIL(err, ENOMEM, "figures");
+    cd_mem_free(v);
+    cd_mem_free(e);
+    return st;
+}
+
+static void put_cell(cd_buf *b, double share) {
+    if (isnan(share)) cd_buf_puts(b, " - |");
+    else cd_buf_putf(b, " %.1f |", 100 * share);
+}
+
+static void put_text(const cd_llm_op_stream *s, cd_buf *b, uint32_t group, const figures *f) {
+    const cd_str how = cd_enum_names_at(CD_LLM_OP_HOWS, (int)(group & 3));
+    const double cell[] = {f->mean, f->median, f->p90, f->inside, f->line, f->bound};
+    cd_buf_putf(b, "| %s | %s | %.*s | %zu |", cd_llm_op_family_name((cd_llm_op_family)(group >> 18)), cd_device_table_at(s->devices, group >> 2 & 0xffff)->name,
+                (int)how.n, how.p, f->n);
+    for (size_t i = 0; i < sizeof cell / sizeof *cell; i++) put_cell(b, cell[i]);
+    cd_buf_puts(b, "\n");
+}
+
+cdmpp_status cd_llm_op_stream_print_text(const cd_llm_op_stream *s, cd_buf *b, cdmpp_err *err) {
+    cd_buf_puts(b, "| family | device | answer | n | MAPE % | median % | 90 % of rows % | in interval % | log-log line MAPE % | lower bound MAPE % |\n"
+                   "| --- | --- | --- | --: | --: | --: | --: | --: | --: | --: |\n");
+    return all(s, b, put_text, err);
+}
+
+static void put_json(const cd_llm_op_stream *s, cd_buf *b, uint32_t group, const figures *f) {
+    const cd_str how = cd_enum_names_at(CD_LLM_OP_HOWS, (int)(group & 3));
+    const char *name[] = {"mape", "median", "p90", "inside", "line_mape", "bound_mape"};
+    const double value[] = {f->mean, f->median, f->p90, f->inside, f->line, f->bound};
+    cd_buf_putf(b, "%s{\"family\":\"%s\",\"device\":", b->p[b->n - 1] == '[' ? "" : ",", cd_llm_op_family_name((cd_llm_op_family)(group >> 18)));
+    const char *device = cd_device_table_at(s->devices, group >> 2 & 0xffff)->name;
+    cd_buf_put_json_str(b, device, strlen(device));
+    cd_buf_putf(b, ",\"how\":\"%.*s\",\"n\":%zu", (int)how.n, how.p, f->n);
+    for (size_t i = 0; i < sizeof value / sizeof *value; i++) {
+        if (isnan(value[i])) cd_buf_putf(b, ",\"%s\":null", name[i]);
+        else cd_buf_putf(b, ",\"%s\":%.6g", name[i], value[i]);
+    }
+    cd_buf_puts(b, "}");
+}
+
+cdmpp_status cd_llm_op_stream_print_json(const cd_llm_op_stream *s, cd_buf *b, cdmpp_err *err) {
+    cd_buf_putf(b, "{\"schema\":\"cdmpp.evaluation\",\"command\":\"cdmpp-predict\",\"lines\":%zu,\"bad\":%zu,\"evaluation\":", s->rows, s->bad);
+    if (s->o.eval) {
+        cd_buf_puts(b, "[");
+        CD_TRY(all(s, b, put_json, err));
+        cd_buf_puts(b, "]}\n");
+    } else {
+        cd_buf_puts(b, "null}\n");
+    }
+    return b->oom ? CD_FAIL(err, ENOMEM, "output") : CDMPP_OK;
+}

@@ -1,0 +1,43 @@
+# Operators of language models: a hand-made table trains a model, and answers with it; what is wrong with a table is told and counted.
+. "$T/lib.sh"
+awk -f "$T/llm_rows.awk" >all.csv
+grep -v ',64,2048,2048,' all.csv >table.csv
+cat >>table.csv <<CSV
+gemm,h100,vllm-1,1,512,512,,,0
+gemm,h100,vllm-1,1,512,512,,,-1e-6
+gemm,h100,vllm-1,4,512,512,,,1e-5
+gemm,h100,vllm-1,4,512,half,,,1e-5
+gemm,h9000,vllm-1,4,512,512,,,1e-5
+gemm,a100-sxm4-80gb,vllm-1,4,512,512,,,
+CSV
+cat >llm.yaml <<YAML
+data: {kind: llm_operators, files: [table.csv]}
+operators: {rounds: 60, eta: 0.2, max_depth: 5}
+YAML
+cdmpp-train llm.yaml --quiet --out llm.cdmpp --set device.file="$ROOT/configs/devices.yaml" 2>&1 | sed 's/, [0-9]* bytes/, N bytes/'
+cat >ask.csv <<CSV
+op,device,stack,dtype,m,n,k,num_gpus,message_bytes,latency_s
+gemm,l40s,vllm-1,,16,512,512,,,
+gemm,l40s,vllm-1,,64,2048,2048,,,
+gemm,h200,vllm-1,,64,2048,2048,,,
+gemm,l40s,sglang-3,fp8,64,2048,2048,,,
+gemm,a100-sxm4-80gb,vllm-1,fp8,64,2048,2048,,,
+all_reduce,l40s,vllm-1,,,,,1,1000,
+all_reduce,l40s,vllm-1,,,,,8,6000,
+gemm,l40s,vllm-1,fp7,64,2048,2048,,,
+gem,l40s,vllm-1,,64,2048,2048,,,
+CSV
+ask() { cdmpp-predict --operators --cost-model llm.cdmpp --devices "$ROOT/configs/devices.yaml" --measured all.csv "$@"; }
+ask ask.csv >out.jsonl
+echo "exit $?"
+# shares and names are kept; times follow from trees
+sed 's/"\(latency_s\|low_s\|high_s\|estimate_s\|bound_s\)":[0-9][0-9.e+-]*/"\1":T/g' out.jsonl
+# the answer is the measured time; between neighbours it is near the line
+awk -F '"latency_s":' 'NR == 1 { split($2, v, ","); print v[1] }' out.jsonl
+grep ',64,2048,2048,' all.csv | { head -n 1 all.csv; cat; } >held.csv
+cdmpp-predict --operators --cost-model llm.cdmpp --devices "$ROOT/configs/devices.yaml" --measured table.csv --eval held.csv 2>eval.txt >held.jsonl
+echo "exit $?"
+awk -F '|' '/product/ { print $3, $4, $5, ($6 < 10 ? "small error" : "error " $6) }' eval.txt
+cdmpp-predict --operators --cost-model llm.cdmpp --info | grep -c '"kind":"llm-operators"'
+cdmpp-predict --operators --cost-model llm.cdmpp --from h100 --to l40s ask.csv
+cdmpp-predict --operators --cost-model llm.cdmpp --strict --devices "$ROOT/configs/devices.yaml" ask.csv >/dev/null

@@ -1,0 +1,178 @@
+/* llm_op: tables of operators of language models, in our columns and in those of aiconfigurator. */
+#include "features/operators/operators.h"
+#include "base/io/io.h"
+#include "check.h"
+#include "fault.h"
+#include "tmp.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+typedef struct {
+    tmp_dir dir;
+    cd_dict names;
+    cd_llm_op_reader *r;
+    cd_llm_op_record o;
+    const char *device;
+    bool more, no_time;
+    cdmpp_err err;
+} fixture;
+
+static cdmpp_status start(fixture *f, const char *name, const char *text) {
+    *f = (fixture){.dir = tmp_make()};
+    return cd_llm_op_reader_open(tmp_put(&f->dir, name, text, strlen(text)), &f->names, &f->r, &f->err);
+}
+
+static cdmpp_status next(fixture *f) {
+    f->err = (cdmpp_err){0};
+    return cd_llm_op_reader_next(f->r, &f->o, &f->device, &f->more, &f->no_time, &f->err);
+}
+
+static void stop(fixture *f) {
+    cd_llm_op_reader_close(f->r);
+    cd_dict_free(&f->names);
+    tmp_remove(&f->dir);
+}
+
+TEST(our_columns) {
+    fixture f;
+    cdmpp_err err = {0};
+    assert_ok(start(&f, "t.csv", "op,device,stack,kernel,dtype,m,n,k,latency_ms,num_gpus,message_bytes\n"
+                                 "gemm,h100,vllm-1,,fp8_block,8,512,256,0.5,,\n"
+                                 "all_gather,\"L40S\",,NCCL,,,,,,4,1000\n"));
+    assert_ok(next(&f));
+    assert_true(f.o.kind == CD_LLM_OP_GEMM && f.o.type == CD_LLM_OP_T_FP8_BLOCK && f.o.kv == f.o.type);
+    assert_true(f.o.size[0] == 8 && f.o.size[1] == 512 && f.o.size[2] == 256 && f.o.size[3] == 1);
+    assert_close(f.o.latency_s, 5e-4, 1e-12, 0);
+    assert_string_equal(f.device, "h100");
+    assert_string_equal(f.names.text[f.o.stack], "vllm-1");
+    assert_int_equal(f.o.kernel, 0);
+    assert_ok(next(&f));
+    assert_true(f.o.kind == CD_LLM_OP_ALL_GATHER && f.o.size[0] == 1000 && f.o.size[1] == 4 && f.o.latency_s == 0);
+    assert_close(cd_llm_op_get(&f.o, CD_LLM_OP_P_GPUS), 4, 0, 0);
+    assert_close(cd_llm_op_get(&f.o, CD_LLM_OP_P_HEADS), 0, 0, 0);
+    assert_string_equal(f.device, "L40S");
+    assert_ok(next(&f));
+    assert_false(f.more);
+    stop(&f);
+}
+
+/* The table and the device are named by the file and its folder; the cached tokens of a decode are isl + step - 1. */
+TEST(columns_of_others) {
+    static const char head[] = "stack\tkernel_source\tnum_heads\tnum_key_value_heads\thead_dim\twindow_size\tattn_dtype\tkv_cache_dtype\tbatch_size\tstep\tisl\tlatency_s\n";
+    fixture f;
+    cdmpp_err err = {0};
+    cd_buf b = {0};
+    f = (fixture){.dir = tmp_make()};
+    (void)mkdir(tmp_path(&f.dir, "my_gpu"), 0700);
+    cd_buf_putf(&b, "%strtllm-1\tk\t8\t2\t128\t\tbfloat16\tfp8\t4\t1023\t1\t1e-5\n", head);
+    assert_ok(cd_llm_op_reader_open(tmp_put(&f.dir, "my_gpu/generation_attention.tsv", b.p, b.n), &f.names, &f.r, &err));
+    assert_ok(next(&f));
+    assert_true(f.o.kind == CD_LLM_OP_DECODE && f.o.type == CD_LLM_OP_T_BF16 && f.o.kv == CD_LLM_OP_T_FP8);
+    assert_true(f.o.size[0] == 1023 && f.o.size[1] == 4 && f.o.size[2] == 8 && f.o.size[3] == 2 && f.o.size[4] == 128 && f.o.size[5] == 0);
+    assert_string_equal(f.device, "my_gpu");
+    stop(&f);
+    cd_buf_free(&b);
+    assert_ok(start(&f, "nccl.tsv", "op_name\tnccl_dtype\tnum_gpus\tmessage_size\tlatency_s\nalltoall\thalf\t8\t256\t1e-5\nall_reduce\tint8\t2\t256\t1e-5\n"));
+    assert_ok(next(&f));
+    assert_true(f.o.kind == CD_LLM_OP_ALL_TO_ALL && f.o.size[0] == 512 && f.o.size[1] == 8 && f.o.type == CD_LLM_OP_T_F16);
+    assert_ok(next(&f));
+    assert_true(f.o.kind == CD_LLM_OP_ALL_REDUCE && f.o.size[0] == 256);
+    stop(&f);
+    assert_ok(start(&f, "mla_bmm.tsv", "op_name\tnum_heads\tnum_tokens\tlatency_s\nmla_gen_pre\t16\t3\t1e-5\nmla_gen_post\t16\t3\t1e-5\n"));
+    assert_ok(next(&f));
+    assert_true(f.o.kind == CD_LLM_OP_GEMM && f.o.size[0] == 3 && f.o.size[1] == 512 && f.o.size[2] == 128 && f.o.size[3] == 16);
+    assert_ok(next(&f));
+    assert_true(f.o.size[1] == 128 && f.o.size[2] == 512);
+    stop(&f);
+}
+
+TEST(experts) {
+    fixture f;
+    cdmpp_err err = {0};
+    assert_ok(start(&f, "moe.csv", "num_tokens,hidden_size,inter_size,topk,num_experts,distribution,latency_s\n"
+                                   "8,64,32,2,4,power_law_1.2,1\n8,64,32,2,4,balanced,1\n8,64,32,8,4,balanced,1\n8,64,32,2,4,zipf,1\n"));
+    assert_ok(next(&f));
+    assert_close(f.o.skew, 1.2, 1e-12, 0);
+    assert_true(f.o.size[5] == 1 && f.o.size[6] == 1);
+    const cd_llm_op_record first = f.o;
+    assert_ok(next(&f));
+    assert_true(f.o.skew == 0 && !cd_llm_op_same(&first, &f.o));
+    assert_status(next(&f), CDMPP_ERANGE);
+    assert_string_equal(f.err.key, "topk");
+    assert_status(next(&f), CDMPP_EUNSUPPORTED);
+    assert_string_equal(f.err.key, "distribution");
+    stop(&f);
+}
+
+/* Each bad line has its reason, and reading goes on. */
+TEST(bad_lines) {
+    static const struct {
+        const char *row, *key;
+        cdmpp_status st;
+        bool no_time;
+    } bad[] = {{"gemm,bfloat16,1,2,3,0", "latency_s", CDMPP_ERANGE, true},   {"gemm,bfloat16,1,2,3,-1", "latency_s", CDMPP_ERANGE, true},
+               {"gemm,bfloat16,1,2,3,x", "latency_s", CDMPP_ESCHEMA, false}, {"gemm,bfloat16,1,2,3,nan", "latency_s", CDMPP_ESCHEMA, false},
+               {"gemm,bfloat16,1,2,3,1e9", "latency_s", CDMPP_ERANGE, false}, {"gemm,bf17,1,2,3,1", "dtype", CDMPP_EUNSUPPORTED, false},
+               {"gemm,bfloat16,1.5,2,3,1", "m", CDMPP_ERANGE, false},        {"gemm,bfloat16,0,2,3,1", "m", CDMPP_ERANGE, false},
+               {"gemm,bfloat16,1,,3,1", "n", CDMPP_ESCHEMA, false},          {"gem,bfloat16,1,2,3,1", "op", CDMPP_EUNSUPPORTED, false},
+               {"gemm,bfloat16,1,2,3", "", CDMPP_EPARSE, false}};
+    fixture f;
+    cdmpp_err err = {0};
+    cd_buf b = {0};
+    cd_buf_puts(&b, "op,dtype,m,n,k,latency_s\n");
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) cd_buf_putf(&b, "%s\n", bad[i].row);
+    cd_buf_puts(&b, "gemm,bfloat16,1,2,3,1\n");
+    assert_ok(start(&f, "t.csv", b.p));
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_status(next(&f), bad[i].st);
+        assert_string_equal(f.err.key, bad[i].key);
+        assert_int_equal(f.err.line, i + 2);
+        assert_int_equal(f.no_time, bad[i].no_time);
+        assert_true(f.more);
+    }
+    assert_ok(next(&f));
+    assert_true(f.more && f.o.latency_s == 1 && !f.no_time);
+    stop(&f);
+    cd_buf_free(&b);
+    assert_status(start(&f, "other.csv", "m,n,k\n"), CDMPP_ESCHEMA);
+    stop(&f);
+    assert_status(start(&f, "gemm.csv", ""), CDMPP_ESCHEMA);
+    stop(&f);
+    assert_ok(start(&f, "t.csv", "op,num_heads,num_key_value_heads,head_dim,batch_size,past\nattention_decode,8,16,64,1,5\n"));
+    assert_status(next(&f), CDMPP_ERANGE);
+    assert_string_equal(f.err.key, "num_key_value_heads");
+    stop(&f);
+}
+
+TEST(manual) {
+    char *doc;
+    size_t n;
+    cd_buf b = {0};
+    cdmpp_err err = {0};
+    cd_llm_op_doc(&b);
+    assert_ok(cd_file_read("docs/reference/llm-operators.md", 0, &doc, &n, &err));
+    if (!strstr(doc, b.p)) fail_msg("docs/reference/llm-operators.md should have\n%s", b.p);
+    cd_mem_free(doc);
+    cd_buf_free(&b);
+}
+
+TEST(refused) {
+    static const char text[] = "op,stack,m,n,k,latency_s\ngemm,a,1,2,3,1\ngemm,b,1,2,3,1\n";
+    tmp_dir dir = tmp_make();
+    const char *path = tmp_put(&dir, "t.csv", text, sizeof text - 1);
+    FAULT_SWEEP(f, 3) {
+        cd_dict names = {0};
+        cd_llm_op_reader *r = NULL;
+        cd_llm_op_record o;
+        const char *device;
+        bool more = true, no_time;
+        f.st = cd_llm_op_reader_open(path, &names, &r, &f.err);
+        while (!f.st && more) f.st = cd_llm_op_reader_next(r, &o, &device, &more, &no_time, &f.err);
+        cd_llm_op_reader_close(r);
+        cd_dict_free(&names);
+    }
+    tmp_remove(&dir);
+}
+
+TESTS(NULL, NULL, our_columns, columns_of_others, experts, bad_lines, manual, refused)

@@ -1,0 +1,116 @@
+/* llm_op_estimate: laws that hold whatever the constants are; GPUs that cannot run an operator. */
+#include "learner/operators/operators.h"
+#include "check.h"
+
+#include <math.h>
+#include <string.h>
+
+static cd_device gpu(void) {
+    cd_device d;
+    memset(&d, 0, sizeof d);
+    d = (cd_device){.name = "g", .kind = CD_DEVICE_GPU, .cores = 100, .clock_mhz = 1500, .bandwidth_gb_s = 2000, .l2_kb = 40960, .fp32_gflops = 20000, .bf16_tflops = 400,
+                    .tensor_tflops = 400, .fp8_tflops = 800, .int8_tops = 0, .fp4_tflops = CD_DEVICE_UNKNOWN, .link_gb_s = 300};
+    return d;
+}
+
+static cd_llm_op_record record(cd_llm_op_kind k, const double size[CD_LLM_OP_MAX_SIZE]) {
+    cd_llm_op_record r = {.kind = (uint8_t)k, .type = CD_LLM_OP_T_BF16, .kv = CD_LLM_OP_T_BF16};
+    memcpy(r.size, size, sizeof r.size);
+    return r;
+}
+
+static const double sizes[CD_LLM_OP_N_KIND][CD_LLM_OP_MAX_SIZE] = {
+    [CD_LLM_OP_GEMM] = {4096, 4096, 4096, 1},       [CD_LLM_OP_PREFILL] = {4096, 0, 4, 32, 8, 128, 0}, [CD_LLM_OP_DECODE] = {4095, 64, 32, 8, 128, 0},
+    [CD_LLM_OP_LATENT_PREFILL] = {2048, 0, 4, 64},  [CD_LLM_OP_LATENT_DECODE] = {4095, 64, 64},        [CD_LLM_OP_MOE] = {4096, 2048, 1024, 4, 64, 1, 1},
+    [CD_LLM_OP_ALL_REDUCE] = {1e8, 8},              [CD_LLM_OP_ALL_GATHER] = {1e8, 8},                [CD_LLM_OP_REDUCE_SCATTER] = {1e8, 8},
+    [CD_LLM_OP_ALL_TO_ALL] = {1e8, 8},              [CD_LLM_OP_NORM] = {8192, 8192},                   [CD_LLM_OP_ELEMENTWISE] = {8192, 8192}};
+
+static double base(const cd_llm_op_record *r, const cd_device *d) {
+    cd_llm_op_estimate e;
+    cdmpp_err err = {0};
+    assert_ok(cd_llm_op_estimate_of(r, d, &e, &err));
+    assert_true(isfinite(e.base_s) && e.base_s > 0 && isfinite(e.roof_s) && isfinite(e.waves) && isfinite(e.tiles_s) && isfinite(e.exp_s));
+    return e.base_s;
+}
+
+/* Large operators are near their bound, never below it, and a faster device is never slower. */
+TEST(near_the_bound) {
+    const cd_device d = gpu();
+    for (int k = 0; k < CD_LLM_OP_N_KIND; k++) {
+        const cd_llm_op_record r = record((cd_llm_op_kind)k, sizes[k]);
+        cd_llm_op_estimate e;
+        cdmpp_err err = {0};
+        assert_ok(cd_llm_op_estimate_of(&r, &d, &e, &err));
+        if (!(e.base_s >= 0.99 * e.roof_s && e.base_s < 6 * e.roof_s)) fail_msg("%s: %g s, bound %g", cd_llm_op_kind_name((cd_llm_op_kind)k), e.base_s, e.roof_s);
+        cd_device fast = d;
+        fast.bandwidth_gb_s *= 2, fast.bf16_tflops *= 2, fast.fp32_gflops *= 2, fast.clock_mhz *= 2, fast.link_gb_s *= 2;
+        assert_true(base(&r, &fast) < e.base_s);
+    }
+}
+
+/* Twice the first size is never faster; of a large operator it is close to twice the time or more. */
+TEST(grows_with_its_axis) {
+    const cd_device d = gpu();
+    for (int k = 0; k < CD_LLM_OP_N_KIND; k++) {
+        cd_llm_op_record r = record((cd_llm_op_kind)k, sizes[k]);
+        const double full = base(&r, &d);
+        r.size[0] *= 2;
+        assert_true(base(&r, &d) > 1.5 * full);
+        double before = 0;
+        for (r.size[0] = 1; r.size[0] < 1e5; r.size[0] *= 2) {
+            const double t = base(&r, &d);
+            if (t < before * 0.999) fail_msg("%s of %g: %g s after %g", cd_llm_op_kind_name((cd_llm_op_kind)k), r.size[0], t, before);
+            before = t;
+        }
+    }
+}
+
+/* 2 m n k of a product, by hand; half of the square of a causal prefill; a window bounds both. */
+TEST(operations) {
+    const cd_device d = gpu();
+    cd_llm_op_estimate e;
+    cdmpp_err err = {0};
+    cd_llm_op_record r = record(CD_LLM_OP_GEMM, (const double[CD_LLM_OP_MAX_SIZE]){2, 3, 5, 7});
+    assert_ok(cd_llm_op_estimate_of(&r, &d, &e, &err));
+    assert_close(e.flops, 2 * 2 * 3 * 5 * 7, 1e-12, 0);
+    assert_close(e.bytes, 2 * 7 * (3 * 5 + 2 * 5 + 2 * 3), 1e-12, 0);
+    r = record(CD_LLM_OP_PREFILL, (const double[CD_LLM_OP_MAX_SIZE]){3, 2, 1, 1, 1, 10, 0});
+    assert_ok(cd_llm_op_estimate_of(&r, &d, &e, &err));
+    assert_close(e.flops, 4 * 10 * (3 + 4 + 5), 1e-12, 0);
+    r.size[6] = 4;
+    assert_ok(cd_llm_op_estimate_of(&r, &d, &e, &err));
+    assert_close(e.flops, 4 * 10 * (3 + 4 + 4), 1e-12, 0);
+    r = record(CD_LLM_OP_DECODE, (const double[CD_LLM_OP_MAX_SIZE]){99, 1, 4, 2, 10, 0});
+    assert_ok(cd_llm_op_estimate_of(&r, &d, &e, &err));
+    assert_close(e.flops, 4 * 4 * 10 * 100, 1e-12, 0);
+    r = record(CD_LLM_OP_ALL_REDUCE, (const double[CD_LLM_OP_MAX_SIZE]){800, 4});
+    assert_ok(cd_llm_op_estimate_of(&r, &d, &e, &err));
+    assert_close(e.bytes, 2 * 800 * 3 / 4, 1e-12, 0);
+}
+
+TEST(what_cannot_run) {
+    cd_device d = gpu();
+    cd_llm_op_estimate e;
+    static const struct {
+        cd_llm_op_type t;
+        const char *key, *say;
+    } none[] = {{CD_LLM_OP_T_INT8, "int8_tops", "no units"}, {CD_LLM_OP_T_NVFP4, "fp4_tflops", "no such number"}};
+    for (size_t i = 0; i < 2; i++) {
+        cdmpp_err err = {0};
+        cd_llm_op_record r = record(CD_LLM_OP_GEMM, sizes[CD_LLM_OP_GEMM]);
+        r.type = (uint8_t)none[i].t;
+        assert_status(cd_llm_op_estimate_of(&r, &d, &e, &err), CDMPP_EMODEL);
+        assert_string_equal(err.key, none[i].key);
+        assert_non_null(strstr(err.msg, none[i].say));
+    }
+    cdmpp_err err = {0};
+    const cd_llm_op_record c = record(CD_LLM_OP_ALL_REDUCE, sizes[CD_LLM_OP_ALL_REDUCE]), g = record(CD_LLM_OP_GEMM, sizes[CD_LLM_OP_GEMM]);
+    d.link_gb_s = 0;
+    assert_status(cd_llm_op_estimate_of(&c, &d, &e, &err), CDMPP_EMODEL);
+    assert_string_equal(err.key, "link_gb_s");
+    d.kind = CD_DEVICE_CPU;
+    assert_status(cd_llm_op_estimate_of(&g, &d, &e, NULL), CDMPP_EMODEL);
+    assert_status(cd_llm_op_estimate_of(&c, &d, &e, NULL), CDMPP_EMODEL);
+}
+
+TESTS(NULL, NULL, near_the_bound, grows_with_its_axis, operations, what_cannot_run)

@@ -1,0 +1,139 @@
+/* llm_op_table: what becomes of each line; neighbours along each size; curves beside. */
+#include "learner/operators/operators.h"
+#include "check.h"
+#include "fault.h"
+#include "made_llm_ops.h"
+#include "tmp.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+typedef struct {
+    cd_device_table *devices;
+    cd_diag diag;
+    tmp_dir dir;
+} fixture;
+
+static int up(void **state) {
+    static fixture f;
+    cdmpp_err err = {0};
+    f = (fixture){.dir = tmp_make()};
+    assert_ok(cd_device_table_load("configs/devices.yaml", &f.diag, &f.devices, &err));
+    *state = &f;
+    return 0;
+}
+
+static int down(void **state) {
+    fixture *f = *state;
+    cd_device_table_free(f->devices);
+    cd_diag_free(&f->diag);
+    tmp_remove(&f->dir);
+    return 0;
+}
+
+static const cd_device *named(const fixture *f, const char *name) {
+    const cd_device *d;
+    cdmpp_err err = {0};
+    assert_ok(cd_device_table_find(f->devices, name, &d, &err));
+    return d;
+}
+
+static void count(void *ctx, const cdmpp_err *err) {
+    assert_true(err->msg[0] != 0);
+    ++*(size_t *)ctx;
+}
+
+static const char text[] = "device,stack,m,n,k,latency_s\nh100,a,1,2,3,2e-6\nh100,a,1,2,3,4e-6\nh100,a,1,2,3,0\nh100,a,1,2,3,\nl40s,a,1,2,3,1e-6\nh9000,a,1,2,3,1e-6\n"
+                           "h100,a,1,2,x,1e-6\nh100,b,1,2,3,1e-6\nh100,a,1,2,3,6e-6\n";
+
+TEST(every_line_is_counted) {
+    fixture *f = *state;
+    cd_llm_op_table t = {0};
+    cdmpp_err err = {0};
+    size_t bad = 0;
+    const char *only[] = {"H100"};
+    const cd_texts texts = {1, only};
+    const char *path = tmp_put(&f->dir, "gemm.csv", text, sizeof text - 1);
+    assert_ok(cd_llm_op_table_add(&t, path, f->devices, &texts, count, &bad, &err));
+    assert_int_equal(t.n_line, 9);
+    assert_int_equal(t.n, 2);
+    assert_int_equal(t.repeated, 2);
+    assert_int_equal(t.drop[CD_LLM_OP_DROP_TIME], 1);
+    assert_int_equal(t.drop[CD_LLM_OP_DROP_QUESTION], 1);
+    assert_int_equal(t.drop[CD_LLM_OP_DROP_DEVICE], 1);
+    assert_int_equal(t.drop[CD_LLM_OP_DROP_BAD], 2);
+    assert_int_equal(bad, 2);
+    assert_close(t.r[0].latency_s, 4e-6, 1e-12, 0); /* the mean of three */
+    assert_int_equal(t.count[0], 3);
+    cd_llm_op_table_free(&t);
+    const char *none[] = {"h9000"};
+    const cd_texts wrong = {1, none};
+    assert_status(cd_llm_op_table_add(&t, path, f->devices, &wrong, NULL, NULL, &err), CDMPP_ESCHEMA);
+    cd_llm_op_table_free(&t);
+}
+
+/* Tables of operators that are no kinds stand in the folder of a GPU: told, not fatal. Alone such a table is an error. */
+TEST(folders) {
+    fixture *f = *state;
+    static const char rows[] = "m\tn\tk\tlatency_s\n1\t2\t3\t1e-6\n";
+    cd_llm_op_table t = {0};
+    cdmpp_err err = {0};
+    size_t bad = 0;
+    (void)mkdir(tmp_path(&f->dir, "set"), 0700);
+    (void)mkdir(tmp_path(&f->dir, "set/h100_sxm"), 0700);
+    (void)tmp_put(&f->dir, "set/h100_sxm/gemm.tsv", rows, sizeof rows - 1);
+    char other[256];
+    snprintf(other, sizeof other, "%s", tmp_put(&f->dir, "set/h100_sxm/gdn.tsv", rows, sizeof rows - 1));
+    assert_ok(cd_llm_op_table_add(&t, tmp_path(&f->dir, "set"), f->devices, NULL, count, &bad, &err));
+    assert_int_equal(t.n, 1);
+    assert_int_equal(bad, 1);
+    assert_string_equal(t.known[0]->name, "h100");
+    assert_status(cd_llm_op_table_add(&t, other, f->devices, NULL, NULL, NULL, &err), CDMPP_ESCHEMA);
+    cd_llm_op_table_free(&t);
+}
+
+TEST(neighbours) {
+    fixture *f = *state;
+    const cd_device *d[] = {named(f, "h100"), named(f, "l40s")};
+    cd_llm_op_table t = {0};
+    cdmpp_err err = {0};
+    long v[2];
+    made_llm_table(&t, d, 2, 3, 16);
+    assert_ok(cd_llm_op_table_index(&t, &err));
+    cd_llm_op_record r = made_llm_gemm(16, 512, 1024, 1);
+    assert_int_equal(cd_llm_op_table_find(&t, &r, 1), CD_LLM_OP_NONE);
+    cd_llm_op_table_near(&t, &r, 1, 0, NULL, v);
+    assert_true(v[0] >= 0 && v[1] >= 0);
+    assert_true(t.r[v[0]].size[0] == 8 && t.r[v[1]].size[0] == 32 && t.r[v[0]].size[1] == 512 && t.r[v[0]].stack == 1 && t.device[v[0]] == 1);
+    uint8_t *hide = cd_mem_zalloc(t.n, 1);
+    assert_non_null(hide);
+    hide[v[0]] = 1;
+    cd_llm_op_table_near(&t, &r, 1, 0, hide, v);
+    assert_true(t.r[v[0]].size[0] == 4 && t.r[v[1]].size[0] == 32);
+    cd_mem_free(hide);
+    cd_llm_op_table_near(&t, &r, 1, 1, NULL, v); /* no row of m 16 */
+    assert_true(v[0] == CD_LLM_OP_NONE && v[1] == CD_LLM_OP_NONE);
+    r.size[0] = 8, r.size[1] = 256;
+    cd_llm_op_table_near(&t, &r, 0, 1, NULL, v); /* the smallest n; itself is no neighbour */
+    assert_true(v[0] == CD_LLM_OP_NONE && t.r[v[1]].size[1] == 512 && t.r[v[1]].size[0] == 8);
+    uint32_t alike[4];
+    assert_int_equal(cd_llm_op_table_alike(&t, &r, 0, NULL, 4, alike), 1);
+    assert_true(t.r[alike[0]].stack == 2 && t.r[alike[0]].size[0] == 8 && t.r[alike[0]].size[1] == 256 && t.device[alike[0]] == 0);
+    r.size[0] = 1;
+    cd_llm_op_table_near(&t, &r, 0, 0, NULL, v);
+    assert_true(v[0] == CD_LLM_OP_NONE && t.r[v[1]].size[0] == 2);
+    cd_llm_op_table_free(&t);
+}
+
+TEST(refused) {
+    fixture *f = *state;
+    const char *path = tmp_put(&f->dir, "gemm.csv", text, sizeof text - 1);
+    FAULT_SWEEP(s, 5) {
+        cd_llm_op_table t = {0};
+        s.st = cd_llm_op_table_add(&t, path, f->devices, NULL, NULL, NULL, &s.err);
+        if (!s.st) s.st = cd_llm_op_table_index(&t, &s.err);
+        cd_llm_op_table_free(&t);
+    }
+}
+
+TESTS(up, down, every_line_is_counted, folders, neighbours, refused)

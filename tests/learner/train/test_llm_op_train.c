@@ -1,0 +1,190 @@
+/* llm_op_train: learns made-up factors; answers what was measured, what lies between, and what is elsewhere; its file gives the same answers. */
+#include "learner/train/train.h"
+#include "check.h"
+#include "fault.h"
+#include "made_llm_ops.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { SETS = 7 };
+
+typedef struct {
+    cd_device_table *devices;
+    cd_diag diag;
+    cd_config c;
+    const cd_device *d[4];
+    cd_llm_op_table t; /* of three GPUs, without m = 16 */
+    cd_llm_op_train_result l;
+} fixture;
+
+static int up(void **state) {
+    static fixture f;
+    static const char *const name[] = {"h100", "l40s", "a100-sxm4-80gb", "h200"};
+    cdmpp_err err = {0};
+    memset(&f, 0, sizeof f);
+    assert_ok(cd_device_table_load("configs/devices.yaml", &f.diag, &f.devices, &err));
+    for (size_t i = 0; i < 4; i++) assert_ok(cd_device_table_find(f.devices, name[i], &f.d[i], &err));
+    assert_ok(cd_config_init(&f.c, &err));
+    assert_ok(cd_config_set(&f.c, "operators.rounds=40", &err));
+    assert_ok(cd_config_set(&f.c, "operators.max_depth=4", &err));
+    assert_ok(cd_config_set(&f.c, "operators.eta=0.3", &err));
+    made_llm_table(&f.t, f.d, 3, 5, 16);
+    assert_ok(cd_llm_op_table_index(&f.t, &err));
+    assert_ok(cd_llm_op_train(&f.c, &f.t, SETS, NULL, NULL, NULL, &f.l, &err));
+    *state = &f;
+    return 0;
+}
+
+static int down(void **state) {
+    fixture *f = *state;
+    cd_llm_op_train_result_free(&f->l);
+    cd_llm_op_table_free(&f->t);
+    cd_config_free(&f->c);
+    cd_device_table_free(f->devices);
+    cd_diag_free(&f->diag);
+    return 0;
+}
+
+static cd_llm_op_answer ask(const fixture *f, const cd_llm_op_model *m, bool table, const cd_llm_op_record *r, const cd_device *d) {
+    cd_llm_op_asker *a;
+    cd_llm_op_answer v;
+    cdmpp_err err = {0};
+    assert_ok(cd_llm_op_asker_new(m, table ? &f->t : NULL, &f->t.names, &a, &err));
+    assert_ok(cd_llm_op_ask(a, r, d, 0.9, &v, &err));
+    cd_llm_op_asker_free(a);
+    return v;
+}
+
+TEST(three_kinds_of_answers) {
+    fixture *f = *state;
+    cd_llm_op_record r = made_llm_gemm(8, 512, 2048, 1);
+    cd_llm_op_answer v = ask(f, f->l.model, true, &r, f->d[0]);
+    assert_true(v.how == CD_LLM_OP_MEASURED && v.news == 0 && isnan(v.low_s) && isnan(v.line_s));
+    assert_close(v.latency_s, made_llm_time(&r, f->d[0]), 1e-12, 0);
+    r.size[0] = 16;
+    v = ask(f, f->l.model, true, &r, f->d[1]);
+    assert_true(v.how == CD_LLM_OP_INTERPOLATED && v.news == 0 && v.low_s < v.latency_s && v.latency_s < v.high_s && v.line_s > 0);
+    assert_close(v.latency_s, made_llm_time(&r, f->d[1]), 0.15, 0);
+    v = ask(f, f->l.model, false, &r, f->d[1]);
+    assert_true(v.how == CD_LLM_OP_PREDICTED && v.news == 0 && isnan(v.line_s) && v.low_s < v.latency_s);
+    assert_close(v.latency_s, made_llm_time(&r, f->d[1]), 0.2, 0);
+    r.stack = 2; /* the other library is faster, and that is learned */
+    assert_true(ask(f, f->l.model, false, &r, f->d[1]).latency_s < 0.9 * v.latency_s);
+}
+
+TEST(what_is_new) {
+    fixture *f = *state;
+    cdmpp_err err = {0};
+    uint32_t name;
+    char text[40];
+    cd_llm_op_record r = made_llm_gemm(16, 512, 2048, 1);
+    cd_llm_op_answer v = ask(f, f->l.model, true, &r, f->d[3]);
+    assert_true(v.how == CD_LLM_OP_PREDICTED && v.news == CD_LLM_OP_NEW_DEVICE && v.low_s < v.latency_s);
+    assert_close(v.latency_s, made_llm_time(&r, f->d[3]), 0.4, 0);
+    assert_ok(cd_dict_add(&f->t.names, (cd_str){"vllm-9", 6}, &name, &err));
+    r.stack = (uint16_t)name;
+    r.type = CD_LLM_OP_T_FP8;
+    r.size[0] = 1e6;
+    v = ask(f, f->l.model, true, &r, f->d[0]);
+    assert_int_equal(v.news, CD_LLM_OP_NEW_STACK | CD_LLM_OP_NEW_TYPE | CD_LLM_OP_NEW_SIZE);
+    cd_llm_op_news_text(v.news, text);
+    assert_string_equal(text, "stack+dtype+size");
+    cd_llm_op_asker *a;
+    assert_ok(cd_llm_op_asker_new(f->l.model, NULL, &f->t.names, &a, &err));
+    const cd_llm_op_record other = {.kind = CD_LLM_OP_NORM, .type = CD_LLM_OP_T_BF16, .size = {8, 8}};
+    assert_status(cd_llm_op_ask(a, &other, f->d[0], 0.9, &v, &err), CDMPP_EMODEL);
+    assert_status(cd_llm_op_ask(a, &r, f->d[2], 0.9, &v, &err), CDMPP_EMODEL); /* fp8 on an A100 */
+    cd_llm_op_asker_free(a);
+}
+
+/* A wider level never gives a narrower interval. */
+TEST(levels) {
+    fixture *f = *state;
+    const cd_llm_op_record r = made_llm_gemm(16, 512, 2048, 1);
+    cd_llm_op_asker *a;
+    cd_llm_op_answer v;
+    cdmpp_err err = {0};
+    double before = 1;
+    assert_ok(cd_llm_op_asker_new(f->l.model, NULL, &f->t.names, &a, &err));
+    for (double level = 0.05; level < 1; level += 0.1) {
+        assert_ok(cd_llm_op_ask(a, &r, f->d[0], level, &v, &err));
+        assert_true(v.high_s / v.low_s >= before);
+        before = v.high_s / v.low_s;
+    }
+    assert_true(before > 1);
+    cd_llm_op_asker_free(a);
+}
+
+TEST(file) {
+    fixture *f = *state;
+    cd_llm_op_model *m = NULL;
+    cd_llm_op_train_result l = {0};
+    cd_threads *pool;
+    cdmpp_err err = {0};
+    const cd_llm_op_record r = made_llm_gemm(16, 512, 2048, 1);
+    assert_true(cd_llm_op_model_is(f->l.file.p, f->l.file.n));
+    assert_false(cd_llm_op_model_is("x", 1));
+    assert_ok(cd_llm_op_model_from_bytes(f->l.file.p, f->l.file.n, &m, &err));
+    for (int table = 0; table < 2; table++)
+        for (size_t d = 0; d < 4; d++) {
+            const cd_llm_op_answer x = ask(f, f->l.model, table, &r, f->d[d]), y = ask(f, m, table, &r, f->d[d]);
+            assert_true(x.latency_s == y.latency_s && x.low_s == y.low_s && x.news == y.news && x.how == y.how);
+        }
+    assert_non_null(strstr(m->header, "\"kind\":\"llm-operators\""));
+    cd_llm_op_model_free(m);
+    for (size_t cut = 0; cut < f->l.file.n; cut += f->l.file.n / 7 + 1) assert_true(cd_llm_op_model_from_bytes(f->l.file.p, cut, &m, &err) != CDMPP_OK);
+    assert_ok(cd_threads_new(2, &pool, &err)); /* the same bytes on two threads */
+    assert_ok(cd_llm_op_train(&f->c, &f->t, SETS, pool, NULL, NULL, &l, &err));
+    assert_int_equal(l.file.n, f->l.file.n);
+    assert_memory_equal(l.file.p, f->l.file.p, l.file.n);
+    cd_llm_op_train_result_free(&l);
+    cd_threads_free(pool);
+}
+
+/* fp8 rows of an A100 are counted and left out; with nothing else there is nothing to train on. Two GPUs give no interval for a third. */
+TEST(little_to_train_on) {
+    fixture *f = *state;
+    cd_llm_op_table t = {0};
+    cd_llm_op_train_result l = {0};
+    cdmpp_err err = {0};
+    cd_llm_op_record r = made_llm_gemm(8, 64, 64, 0);
+    uint32_t k;
+    assert_ok(cd_dict_add(&t.names, (cd_str){"", 0}, &k, &err));
+    r.type = CD_LLM_OP_T_FP8, r.latency_s = 1e-5;
+    assert_ok(cd_llm_op_table_put(&t, &r, f->d[2], &err));
+    assert_ok(cd_llm_op_table_index(&t, &err));
+    assert_status(cd_llm_op_train(&f->c, &t, SETS, NULL, NULL, NULL, &l, &err), CDMPP_ERANGE);
+    cd_llm_op_train_result_free(&l);
+    cd_llm_op_table_free(&t);
+    made_llm_table(&t, f->d, 2, 3, 16);
+    assert_ok(cd_llm_op_table_index(&t, &err));
+    assert_ok(cd_llm_op_train(&f->c, &t, SETS, NULL, NULL, NULL, &l, &err));
+    assert_null(l.model->part[CD_LLM_OP_PRODUCT][CD_LLM_OP_SET_UNSEEN].spread);
+    assert_non_null(l.model->part[CD_LLM_OP_PRODUCT][CD_LLM_OP_SET_SEEN].spread);
+    cd_llm_op_train_result_free(&l);
+    cd_llm_op_table_free(&t);
+}
+
+TEST(refused) {
+    fixture *f = *state;
+    cdmpp_err err = {0};
+    cd_llm_op_table t = {0};
+    cd_config c;
+    assert_ok(cd_config_init(&c, &err));
+    assert_ok(cd_config_set(&c, "operators.rounds=2", &err));
+    made_llm_table(&t, f->d, 3, 2, 16);
+    assert_ok(cd_llm_op_table_index(&t, &err));
+    FAULT_SWEEP(s, 10) {
+        cd_llm_op_train_result l = {0};
+        cd_llm_op_model *m = NULL;
+        s.st = cd_llm_op_train(&c, &t, SETS, NULL, NULL, NULL, &l, &s.err);
+        if (!s.st) s.st = cd_llm_op_model_from_bytes(l.file.p, l.file.n, &m, &s.err);
+        cd_llm_op_model_free(m);
+        cd_llm_op_train_result_free(&l);
+    }
+    cd_llm_op_table_free(&t);
+    cd_config_free(&c);
+}
+
+TESTS(up, down, three_kinds_of_answers, what_is_new, levels, file, little_to_train_on, refused)
