@@ -40,10 +40,10 @@ def learn(work, others):
     run(work, "cdmpp-train", os.path.abspath("configs/default.yaml"), "-q", "--set", "data.files=[%s]" % ",".join(os.path.join(work, f) for f in files),
         "--set", "device.file=" + os.path.abspath("configs/devices.yaml"), "--out", "others.cdmpp")
 
-def estimate(work, network, model):
-    """Of one network: seconds said, low, high, and measured."""
+def estimate(work, network, model, device=None):
+    """Of one network: seconds said, low, high, and measured. device: who stands for the machine; None: the model knows it."""
     name, _, size = network.partition("@")
-    words = ("cdmpp-replay", "--network", name, *(("--input-size", size) if size else ()), "--run", "--cpu-time", "--json", "--cost-model", model + ".cdmpp")
+    words = ("cdmpp-replay", "--network", name, *(("--input-size", size) if size else ()), "--run", "--cpu-time", "--json", "--cost-model", model + ".cdmpp", *(("--device", device) if device else ()))
     e = once(os.path.join(work, "%s-%s.json" % (network, model)), lambda: run(work, *words))["result"]["estimates"][0]
     return {"s": e["latency_s"], "low": e["low_s"], "high": e["high_s"], "run": e["run_s"]}
 
@@ -58,7 +58,7 @@ def main(work, table):
     error = {"others": [], "here": []}
     inside = {"others": 0, "here": 0}
     for n in networks:
-        got = {k: estimate(work, n, k) for k in error}
+        got = {k: estimate(work, n, k, c["device"] if k == "others" else None) for k in error}
         for k, e in got.items():
             error[k].append(100 * (e["s"] / e["run"] - 1))
             inside[k] += e["low"] <= e["run"] <= e["high"]
