@@ -153,7 +153,7 @@ static void test_few_networks_carry_few_terms(void **state) {
         assert_ok(cd_network_cost_fit_rows(row, 6, &f, &err));
         terms += (f.lift_from > 0) + (f.call_s > 0) + (f.refill_bytes_per_s > 0);
     }
-    assert_true(terms <= 22);
+    assert_true(terms <= 6); /* one at most, where six networks carry one */
 }
 
 /* The spread is that of networks that were left out: it holds for new ones. */
