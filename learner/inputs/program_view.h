@@ -6,7 +6,7 @@
  *               |             loops path_ptr[l] .. path_ptr[l+1], outermost first
  *               +-- tree   tree_ptr[i] .. tree_ptr[i+1]      pre-order numbers, -1 closes a node
  *               +-- steps  step_ptr[i] .. step_ptr[i+1]      of step: numbers, cd_step_codes in features/task/task.h
- *               +-- facts, analytic  CD_N_FACTS and CD_N_ANALYTIC numbers (facts_input.h)
+ *               +-- facts, analytic  CD_N_FACTS and CD_N_ANALYTIC numbers (facts_input.h); all of the view of one set of facts
  *               +-- device[i], flop[i]
  *
  *   (1) offsets are absolute: the view of programs p .. q of a data set is the same
@@ -37,6 +37,8 @@ typedef struct cd_program_view {
     const int32_t *step;
     const float *facts;          /* (n, CD_N_FACTS) facts of loop nests; NULL: no program has them */
     const float *analytic;       /* (n, CD_N_ANALYTIC) analytic times on the program's device; NaN where a program has no facts; NULL with facts */
+    int facts_set;               /* cd_facts_set: which facts they are */
+    unsigned facts_without;      /* groups of facts that trees do not see, a bit each: CD_FACTS_GROUPS of facts_input.h */
     const uint32_t *device;      /* (n) number of the device in the model */
     const double *flop;          /* (n) operations of the task, -1 unknown; NULL: all unknown */
     struct cd_spool *spool;      /* where the arrays are (base/core/spool.h); NULL: in memory */

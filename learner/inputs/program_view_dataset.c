@@ -10,9 +10,9 @@ cd_program_view cd_program_view_dataset(const cd_dataset *d, const uint32_t *dev
                      .device = device, .flop = d->flop, .spool = d->spool};
 }
 
-cd_program_view cd_program_view_facts(const cd_dataset *d, const uint32_t *device, const float *analytic) {
+cd_program_view cd_program_view_facts(const cd_dataset *d, const uint32_t *device, const float *analytic, int set) {
     cd_program_view v = cd_program_view_dataset(d, device);
-    if (d->facts && analytic) v.facts = d->facts, v.analytic = analytic;
+    if (d->facts && analytic) v.facts = d->facts, v.analytic = analytic, v.facts_set = set;
     return v;
 }
 

@@ -214,6 +214,7 @@ typedef struct cd_objective_part {
     const double *offset;  /* (start[n]) */
     const double *log_s;   /* (n) ln of the measured latency */
     const uint32_t *group; /* (n) task on a device; NULL: log_latency only */
+    const double *weight;  /* (n) of a program's loss, log_latency; NULL: all 1 */
     /* of the module */
     cd_arena arena;        /* of what follows */
     double *margin;        /* (start[n]) f + o */

@@ -85,13 +85,15 @@ void cd_objective_end(cd_objective_part *p) { cd_arena_free(&p->arena); }
 /* Residuals and the mean loss from the scores. Seconds of rows add up, so the score of a program is ln sum exp; r is
  * ln(predicted/measured). */
 static double log_latency(cd_objective_part *p, cd_tree_loss loss, const float *score) {
-    double sum = 0;
+    double sum = 0, all = 0;
     for (size_t k = 0; k < p->start[p->n]; k++) p->margin[k] = p->offset[k] + (double)score[k];
     for (size_t i = 0; i < p->n; i++) {
+        const double w = p->weight ? p->weight[i] : 1;
         p->r[i] = cd_loss_log_sum_exp(p->margin + p->start[i], p->start[i + 1] - p->start[i]) - p->log_s[i];
-        sum += cd_tree_loss_value(loss, p->r[i]);
+        sum += w * cd_tree_loss_value(loss, p->r[i]);
+        all += w;
     }
-    return sum / (double)p->n;
+    return sum / all;
 }
 
 /* The Hessian is at least 1, else eta times the number of rows: a step moves all rows of a program at once and must not
@@ -135,7 +137,8 @@ void cd_objective_gradient(cd_objective_part *p, const cd_objective_spec *s, flo
     const bool log = s->kind == CD_OBJECTIVE_LOG_LATENCY;
     const double width = log ? spread(p) : 0;
     for (size_t i = 0; i < p->n; i++) {
-        const double g = log ? cd_tree_loss_gradient(s->loss, p->r[i], width) : p->g[i], h = log ? 1 : p->h[i];
+        const double w = log && p->weight ? p->weight[i] : 1;
+        const double g = log ? w * cd_tree_loss_gradient(s->loss, p->r[i], width) : p->g[i], h = log ? w : p->h[i];
         for (size_t k = p->start[i]; k < p->start[i + 1]; k++) {
             const double d = s->kind == CD_OBJECTIVE_PACK_SUM ? 0 : p->margin[k] - (p->r[i] + p->log_s[i]);
             const double share = d == 0 ? 1 : exp(d); /* the only row of its program: mostly 0 */

@@ -90,7 +90,7 @@ static cdmpp_status seconds(made *w, const cd_attribution_of *o, size_t k, doubl
     const cd_program_view v = {.n = n, .row = w->row, .row_ptr = w->row_ptr, .leaf_ptr = o->leaf ? w->leaf_ptr : NULL, .leaf_x = w->leaf_x,
                        .leaf_pos = w->leaf_pos, .leaf_node = w->leaf_node, .path_ptr = w->path_ptr, .path_extent = w->path_extent,
                        .path_kind = w->path_kind, .tree_ptr = w->n_tree ? w->tree_ptr : NULL, .tree = w->tree, .device = w->device, .flop = w->flop,
-                       .facts = o->v->facts ? w->facts : NULL, .analytic = o->v->facts ? w->analytic : NULL};
+                       .facts = o->v->facts ? w->facts : NULL, .analytic = o->v->facts ? w->analytic : NULL, .facts_set = o->v->facts_set};
     CD_TRY(cd_member_predict(o->e, o->s, &v, NULL, n, o->m->device_vector, o->m->n_device, w->log_s, err));
     n = 0;
     for (size_t i = 0; i < k; i++)

@@ -21,6 +21,7 @@ typedef struct {
     size_t height, beg, end;      /* matrix rows; XGBoost has those from beg to end */
     size_t *start;                /* (n+1) matrix rows of program i */
     double *offset, *level;       /* (height); (n) of the whole program */
+    double *weight;               /* (n) train.fast; NULL: all 1 */
     float *score, *grad, *hess;
     cd_objective_part part;
 } side;
@@ -209,8 +210,24 @@ static void fit_offset(side *s, const booster *b, cd_member *p) {
     lay_offsets(s, b, p->slope, p->bias);
 }
 
+/* train.fast: how often a program counts, by the fastest of its task on its device that the part has. */
+static cdmpp_status weigh(side *s, const booster *b, cdmpp_err *err) {
+    const cd_boost_set *set = s->set;
+    uint32_t n_group = 0;
+    if (b->c->train_fast <= 0 || !set->group || b->out->objective != CD_OBJECTIVE_LOG_LATENCY) return CDMPP_OK;
+    for (size_t i = 0; i < set->n; i++) n_group = set->group[i] >= n_group ? set->group[i] + 1 : n_group;
+    double *least = CD_NEWN(&s->arena, double, n_group);
+    s->weight = CD_NEWN(&s->arena, double, set->n);
+    if (s->arena.oom) return CD_FAIL(err, ENOMEM, "weights of %zu programs", set->n);
+    for (uint32_t g = 0; g < n_group; g++) least[g] = INFINITY;
+    for (size_t i = 0; i < set->n; i++) least[set->group[i]] = fmin(least[set->group[i]], set->log_s[i]);
+    for (size_t i = 0; i < set->n; i++) s->weight[i] = exp(b->c->train_fast * (least[set->group[i]] - set->log_s[i]));
+    return CDMPP_OK;
+}
+
 static cdmpp_status begin(side *s, const booster *b, const side *seen, cdmpp_err *err) {
-    s->part = (cd_objective_part){.n = s->set->n, .start = s->start, .offset = s->offset, .log_s = s->set->log_s, .group = s->set->group};
+    CD_TRY(weigh(s, b, err));
+    s->part = (cd_objective_part){.n = s->set->n, .start = s->start, .offset = s->offset, .log_s = s->set->log_s, .group = s->set->group, .weight = s->weight};
     return cd_err_key(err, cd_objective_begin(&s->part, &b->objective, seen ? &seen->part : NULL, err), "train.objective");
 }
 

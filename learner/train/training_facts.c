@@ -151,6 +151,18 @@ static cdmpp_status choose(cd_training_set *t, const cd_device_table *l, const c
     return settle(t, *none ? CD_FACTS_USE_NONE : CD_FACTS_USE_PRIOR, err);
 }
 
+/* ---- groups that are left out ---- */
+static cdmpp_status leave_out(cd_training_set *t, cdmpp_err *err) {
+    const cd_texts *name = &t->c->train_facts_without;
+    for (size_t i = 0; i < name->n; i++) {
+        const cd_facts_group g = cd_facts_input_group(name->v[i]);
+        if (g == CD_N_FACTS_GROUP) return cd_err_index(err, CD_FAIL(err, ESCHEMA, "expected one of " CD_FACTS_GROUPS ", found '%.60s'", name->v[i]), i);
+        t->facts_without |= 1U << g;
+    }
+    if (name->n && t->facts_set != CD_FACTS_OF_CPU) return CD_FAIL(err, EUNSUPPORTED, "the groups are of CPU programs, these are GPU programs");
+    return CDMPP_OK;
+}
+
 /* ---- all ---- */
 /* The devices of all parts must be described: analytic times are computed with their numbers. */
 static cdmpp_status find(cd_training_set *t, const cd_device_table *l, const char *path, cdmpp_err *err) {
@@ -159,7 +171,8 @@ static cdmpp_status find(cd_training_set *t, const cd_device_table *l, const cha
     if (none) return CDMPP_OK;
     CD_TRY(arrays(t, err));
     for (size_t k = 0; k < t->n_device; k++) CD_TRY(number_one(t, l, k, err));
-    return fill_analytic(t, err);
+    CD_TRY(fill_analytic(t, err));
+    return cd_err_key(err, leave_out(t, err), "train.facts_without");
 }
 
 cdmpp_status cd_training_facts_find(cd_training_set *t, bool read, cdmpp_err *err) {

@@ -259,7 +259,8 @@ cdmpp_status cd_training_set_make(cd_training_set *t, const cd_config *c, const 
     CD_TRY(number_devices(t, err));
     CD_TRY(describe_devices(t, plan.devices, err));
     CD_TRY(cd_training_facts_find(t, plan.analytic, err));
-    t->view = cd_program_view_facts(t->d, t->device, t->analytic);
+    t->view = cd_program_view_facts(t->d, t->device, t->analytic, (int)t->facts_set);
+    t->view.facts_without = t->facts_without;
     cd_spool_rest(t->d->spool);
     return CDMPP_OK;
 }

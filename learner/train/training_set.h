@@ -45,6 +45,7 @@ typedef struct cd_training_set {
     cd_facts_set facts_set;     /* which facts the programs have; with numbers */
     cd_device_numbers *numbers; /* (n_device) that analytic times are of; NULL: no member reads facts */
     float *analytic;         /* (d->n, CD_N_ANALYTIC) NaN of programs in no part; likewise */
+    unsigned facts_without;  /* train.facts_without: groups of CD_FACTS_GROUPS, a bit each */
     cd_buf no_facts;         /* why train.facts auto takes none, and what helps; empty: it takes some, or nothing reads them */
     cd_program_view view;            /* of all programs of d */
     cd_arena arena;

@@ -19,6 +19,7 @@ struct cd_batch_builder {
     list tree_ptr, tree;                             /* int64; int32 */
     list step_ptr, step;                             /* int64; int32 */
     list facts, analytic;                            /* float rows */
+    int facts_set;                                   /* of all programs alike */
 };
 
 cdmpp_status cd_batch_builder_new(bool leaves, bool order, cd_batch_builder **out, cdmpp_err *err) {
@@ -109,10 +110,11 @@ cdmpp_status cd_batch_builder_add_steps(cd_batch_builder *g, const int32_t *code
     return CDMPP_OK;
 }
 
-cdmpp_status cd_batch_builder_add_facts(cd_batch_builder *g, const float *facts, const float *analytic, cdmpp_err *err) {
+cdmpp_status cd_batch_builder_add_facts(cd_batch_builder *g, int set, const float *facts, const float *analytic, cdmpp_err *err) {
     if (!put(&g->facts, g->n_facts, facts, 1, CD_N_FACTS * sizeof *facts) || !put(&g->analytic, g->n_facts, analytic, 1, CD_N_ANALYTIC * sizeof *analytic))
         return CD_FAIL(err, ENOMEM, "facts of %zu programs", g->n);
     g->n_facts++;
+    g->facts_set = set;
     return CDMPP_OK;
 }
 
@@ -126,7 +128,7 @@ const float *cd_batch_builder_last(const cd_batch_builder *g) {
 cd_program_view cd_batch_builder_view(cd_batch_builder *g) {
     cd_program_view v = {.n = g->n, .row = g->row.p, .row_ptr = g->row_ptr.p, .device = g->device.p, .flop = g->flop.p};
     if (g->n && g->n_stepped == g->n) v.step_ptr = g->step_ptr.p, v.step = g->step.p;
-    if (g->n && g->n_facts == g->n) v.facts = g->facts.p, v.analytic = g->analytic.p;
+    if (g->n && g->n_facts == g->n) v.facts = g->facts.p, v.analytic = g->analytic.p, v.facts_set = g->facts_set;
     if (!g->leaves || !g->n) return v;
     const float **x = g->leaf_x.p;
     const float *leaf = g->leaf.p;

@@ -23,7 +23,7 @@ cdmpp_status cd_batch_builder_add(cd_batch_builder *g, const cd_rows *r, uint32_
  * Errors: ENOMEM. */
 cdmpp_status cd_batch_builder_add_steps(cd_batch_builder *g, const int32_t *code, size_t n, cdmpp_err *err);
 /* Facts and analytic times of the program that was added last, for models that read them: then of every program. Errors: ENOMEM. */
-cdmpp_status cd_batch_builder_add_facts(cd_batch_builder *g, const float *facts, const float *analytic, cdmpp_err *err);
+cdmpp_status cd_batch_builder_add_facts(cd_batch_builder *g, int set, const float *facts, const float *analytic, cdmpp_err *err);
 /* Rows of all programs since the last clear. */
 size_t cd_batch_builder_rows(const cd_batch_builder *g);
 /* Rows of the program that was added last, as the model reads them, until the next add; NULL: there is none. */

@@ -11,7 +11,7 @@
 #include "profiler/describe/describe.h"
 
 /* Name and version: the version grows when the recipe or the carried records change. */
-#define CD_DEFAULT_MODEL "cdmpp-default-2.cdmpp"
+#define CD_DEFAULT_MODEL "cdmpp-default-3.cdmpp"
 
 #define CD_DEFAULT_MODEL_HERE "here.cdmpp" /* of cdmpp-tune calibrate: corrected for a machine (learner/model/here.h) */
 

@@ -130,7 +130,7 @@ static bool in_group(size_t column, size_t g) {
 /* Rows of the program, as they are or changed; facts stay as they are. */
 static cdmpp_status gather(work *w, const cd_rows *r, cdmpp_err *err) {
     CD_TRY(cd_batch_builder_add(w->gather, r, w->pick.device, w->flop, err));
-    return w->facts.scratch ? cd_batch_builder_add_facts(w->gather, w->facts.fact, w->facts.analytic, err) : CDMPP_OK;
+    return w->facts.scratch ? cd_batch_builder_add_facts(w->gather, (int)cd_model_facts_set(w->facts.m), w->facts.fact, w->facts.analytic, err) : CDMPP_OK;
 }
 
 /* The program once more, with a group of columns set to `middle`. */

@@ -118,7 +118,7 @@ static cdmpp_status enter(cd_scorer *s, const cd_rows *rows, const cd_record *r,
     CD_TRY(cd_program_facts_fill(&s->facts, s->program, !r, &o->which, err));
     CD_TRY(room(s, err));
     CD_TRY(cd_batch_builder_add(s->gather, rows, o->which.device, flop, err));
-    if (s->facts.scratch) CD_TRY(cd_batch_builder_add_facts(s->gather, s->facts.fact, s->facts.analytic, err));
+    if (s->facts.scratch) CD_TRY(cd_batch_builder_add_facts(s->gather, (int)cd_model_facts_set(s->facts.m), s->facts.fact, s->facts.analytic, err));
     if (s->steps) CD_TRY(cd_batch_builder_add_steps(s->gather, code, n_code, err));
     const cd_rows seen = {.row = cd_batch_builder_last(s->gather), .n_row = rows->n_row};
     if (s->traits) cd_online_adapt_traits(seen.row, seen.n_row, o->trait);

@@ -76,6 +76,8 @@ def programs(b):
             unit="%",
               n=f.cell("models-protocol", "n", set=s, model="cdmpp"), test_set="interleaved", promised=True, again="`models`", id=s + "-protocol")
 
+    if "models-left-out" in f.stages:
+        left_out(b)
     if "models-kshot" in f.stages:
         r = f.figure("models-kshot", "ratio")
         b.add("programs", "a new CPU: error with 10 of its programs over that with 200", "1.2", r["value"], 1.2, form="%.2f", n=r["n"], test_set="cpu-kshot", again="`kshot`",
@@ -84,6 +86,23 @@ def programs(b):
         for arm, what, bar in (("none", "a new CPU and new tasks, nothing measured", 30), ("100", "the same, calibrated by 100 programs", 22)):
             r = f.figure("models-calibrated", "mape-" + arm)
             b.add("programs", what + ", MAPE", "%d %%" % bar, r["value"], bar, form="%.1f", unit="%", n=r["n"], test_set="cpu-kshot", again="`calibrated`", id="new-cpu-" + arm)
+
+def left_out(b):
+    def one(what, goal, name, bar, id, **more):
+        x = b.f.figure("models-left-out", name)
+        more = {"value": x["value"], "bar": bar, "unit": x.get("unit", ""), **more}
+        b.add("programs", what, goal, n=x["n"], test_set="networks-zen5", again="`left_out`", id="left-out-" + id, **more)
+    def near(name, middle, by, form):
+        v = b.f.figure("models-left-out", name)["value"]
+        return {"value": None, "bar": [(round(abs(v - middle), 3), by)], "text": form % v}
+    one("17 networks of Zen 5, each left out: mean of their MAPE", "28 %", "cdmpp-point-mape", 28, "mape", form="%.1f")
+    one("the same, the worst network", "40 %", "cdmpp-worst", 40, "worst", form="%.1f")
+    one("the same, abs(ln) over that of tilted XGBoost", "0.6", "ln-ratio", 0.6, "ln", form="%.2f")
+    one("the same, inside the interval of 90 %", "88 to 92 %", "cdmpp-point-inside", None, "inside", **near("cdmpp-point-inside", 90, 2, "%.1f %%"))
+    for split, text in (("networks", "networks left out"), ("tasks", "tasks drawn")):
+        name = "fastest-%s-cdmpp-corrected" % split
+        one("fastest record of an unseen task, predicted over measured, %s: median" % text, "0.95 to 1.05", name, None, "fastest-" + split, **near(name, 1, 0.05, "%.2f"))
+        one("the same, p90 of the ratio or its inverse", "1.4", name + "-p90", 1.4, "fastest-p90-" + split, form="%.2f")
 
 def tuner(b):
     rows = b.f.rows("models-tuner")

@@ -70,6 +70,35 @@ TEST(gradients_are_derivatives) {
         }
 }
 
+/* A weight counts like so many copies of the program: loss and gradient of programs that are there twice. */
+TEST(weights_are_copies) {
+    static made one, two;
+    static double weight[MAX];
+    make(&one, 30, 3);
+    make(&two, 30, 3);
+    for (size_t i = 0; i < 10; i++) { /* the first ten again */
+        const size_t n_row = one.start[i + 1] - one.start[i], at = two.start[two.n];
+        two.start[++two.n] = at + n_row;
+        two.log_s[30 + i] = one.log_s[i];
+        for (size_t k = 0; k < n_row; k++) {
+            two.offset[at + k] = one.offset[one.start[i] + k];
+            two.score[at + k] = one.score[one.start[i] + k];
+        }
+    }
+    for (size_t i = 0; i < 30; i++) weight[i] = i < 10 ? 2 : 1;
+    begin(&one, &specs[0], NULL);
+    begin(&two, &specs[0], NULL);
+    one.p.weight = weight;
+    assert_close(gradient(&one, &specs[0]), gradient(&two, &specs[0]), 1e-12, 0);
+    for (size_t i = 0; i < 30; i++)
+        for (size_t k = one.start[i]; k < one.start[i + 1]; k++) {
+            assert_close((double)one.grad[k], weight[i] * (double)two.grad[k], 0, 0x1p-19);
+            assert_close((double)one.hess[k], weight[i] * (double)two.hess[k], 0, 0x1p-19);
+        }
+    cd_objective_end(&one.p);
+    cd_objective_end(&two.p);
+}
+
 /* Mean over all pairs of each task, a task by its programs; grad (n) of program scores. */
 static double all_pairs(const made *m, double *grad) {
     double loss = 0;
@@ -205,5 +234,5 @@ TEST(answers_by_hand) {
     assert_true(cd_objective_answer(CD_OBJECTIVE_LOG_LATENCY, 6, -3, 0.5, 0.25) == 6);
 }
 
-TESTS(NULL, NULL, answers_by_hand, gradients_are_derivatives, rank_is_pairs, order_is_nothing, throughput_is_of_the_task, map_finds_seconds,
+TESTS(NULL, NULL, answers_by_hand, gradients_are_derivatives, weights_are_copies, rank_is_pairs, order_is_nothing, throughput_is_of_the_task, map_finds_seconds,
       pairs_are_needed)

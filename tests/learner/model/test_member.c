@@ -51,7 +51,7 @@ TEST(fill) {
     static float row[2 * CD_N_COL], facts[CD_N_FACTS], analytic[CD_N_ANALYTIC], want[2 * (CD_N_COL + CD_N_DERIVED + 1)], x[2 * (2 * CD_N_COL + CD_N_FACTS_COL)];
     static const int64_t ptr[] = {0, 2};
     static const uint32_t device[] = {3};
-    const cd_program_view v = {.n = 1, .row = row, .row_ptr = ptr, .device = device, .facts = facts, .analytic = analytic};
+    const cd_program_view v = {.n = 1, .row = row, .row_ptr = ptr, .device = device, .facts = facts, .analytic = analytic, .facts_set = CD_FACTS_OF_GPU};
     const cd_member rows = {.kind = CD_MEMBER_ROWS, .facts = CD_FACTS_USE_COLUMNS};
     const size_t own = cd_tree_input_width(CD_TREE_INPUT_ROWS), width = cd_member_width(CD_MEMBER_ROWS, CD_FACTS_USE_COLUMNS);
     for (int c = 0; c < 2 * CD_N_COL; c++) row[c] = (float)(c % 7);
@@ -64,8 +64,9 @@ TEST(fill) {
     for (size_t k = 0; k < 2; k++) {
         assert_memory_equal(x + k * width, want + k * own, own * sizeof *x);
         for (size_t c = 0; c < CD_N_FACTS; c++) assert_true(x[k * width + own + c] == (float)(c % 20));
+        for (size_t c = 0; c < CD_N_TRAFFIC; c++) assert_true(x[k * width + own + CD_N_FACTS + c] == 0); /* of GPU programs counts are not relative */
         for (size_t c = 0; c < CD_N_ANALYTIC; c++)
-            assert_true(x[k * width + own + CD_N_FACTS + c] == (c < CD_N_PRIOR ? analytic[c] : analytic[c] - analytic[2]));
+            assert_true(x[k * width + own + CD_N_FACTS + CD_N_TRAFFIC + c] == (c < CD_N_PRIOR ? analytic[c] : analytic[c] - analytic[2]));
     }
     assert_true(cd_facts_input_has(&v, 0));
     analytic[0] = NAN;

@@ -192,6 +192,43 @@ static void order_is_nothing(void **s) {
     }
 }
 
+/* With train.fast the fastest program of each task of the training is answered better than without it, the slower half worse. */
+static void fast_programs_count(void **s) {
+    (void)s;
+    static double a[2][N];
+    double off[2][2] = {{0}};
+    for (int fast = 0; fast < 2; fast++) {
+        static uint32_t program[2][N], group[2][N];
+        static double y[2][N];
+        cdmpp_err err = {0};
+        cd_config c;
+        cd_training_set t;
+        cd_boost_set part[2];
+        cd_member m = {.kind = CD_MEMBER_ROWS};
+        cd_member_scratch *sc;
+        const cd_boost_run run = {"rows", 1, NULL, NULL, NULL};
+        configure(&c, "train.objective=log_latency", fast ? "train.fast=4" : "train.fast=0");
+        assert_ok(cd_config_set(&c, "train.rounds=10", &err));
+        assert_ok(cd_training_set_make(&t, &c, NULL, NULL, &err));
+        for (int k = 0; k < 2; k++) list(&t, k ? CD_SPLIT_PART_VALID : CD_SPLIT_PART_TRAIN, 1, program[k], y[k], group[k], &part[k]);
+        assert_ok(cd_boost(&t.view, &part[0], &part[1], t.c, &run, &m, &err));
+        assert_ok(cd_member_scratch_new(&sc, &err));
+        assert_ok(cd_member_predict(&m, sc, &t.view, program[0], part[0].n, NULL, 0, a[fast], &err));
+        for (size_t i = 0; i < part[0].n; i++) {
+            double least = INFINITY;
+            for (size_t k = 0; k < part[0].n; k++)
+                if (group[0][k] == group[0][i]) least = fmin(least, y[0][k]);
+            off[fast][y[0][i] > least] += fabs(a[fast][i] - y[0][i]);
+        }
+        cd_member_scratch_free(sc);
+        cd_member_free(&m);
+        cd_training_set_free(&t);
+        cd_config_free(&c);
+    }
+    assert_true(off[1][0] < 0.9 * off[0][0]);
+    assert_true(off[1][1] > off[0][1]);
+}
+
 /* Nothing to compare: one program a task. */
 static void pairs_are_needed(void **s) {
     (void)s;
@@ -207,5 +244,5 @@ static void pairs_are_needed(void **s) {
     }
 }
 
-TESTS(setup, teardown, ranks_new_tasks, file_predicts_the_same, damaged_members_are_refused, order_is_nothing, pairs_are_needed,
+TESTS(setup, teardown, ranks_new_tasks, file_predicts_the_same, damaged_members_are_refused, order_is_nothing, fast_programs_count, pairs_are_needed,
       together_alone_is_the_same)

@@ -96,7 +96,17 @@ TEST(some_without_facts) {
     for (size_t i = 0; i < d->n; i++) assert_true(cd_facts_input_has(&t.view, i) == (i >= 3));
     assert_true(t.analytic[4 * CD_N_ANALYTIC + 3] < t.analytic[5 * CD_N_ANALYTIC + 3]); /* the faster device computes faster */
     assert_int_equal(t.facts_set, CD_FACTS_OF_CPU);
+    assert_int_equal(t.view.facts_without, 0);
     cd_training_set_free(&t);
+    assert_ok(cd_config_set(&c, "train.facts_without=[times,work]", &err));
+    assert_ok(cd_training_set_make(&t, &c, d, NULL, &err));
+    assert_int_equal(t.view.facts_without, 1U << CD_FACTS_TIMES | 1U << CD_FACTS_WORK);
+    cd_training_set_free(&t);
+    assert_ok(cd_config_set(&c, "train.facts_without=[times,prior]", &err));
+    assert_status(cd_training_set_make(&t, &c, d, NULL, &err), CDMPP_ESCHEMA);
+    assert_string_equal(err.key, "train.facts_without[1]");
+    cd_training_set_free(&t);
+    assert_ok(cd_config_set(&c, "train.facts_without=[]", &err));
     d->facts_state[7] = CD_FACTS_THERE_GPU; /* other columns */
     assert_status(cd_training_set_make(&t, &c, d, NULL, &err), CDMPP_ENODATA);
     assert_non_null(strstr(err.msg, "programs of CPUs and of GPUs"));

@@ -43,7 +43,7 @@ static void of_dataset(const cd_model *m, double seconds[MADE_N]) {
     cdmpp_err err = {0};
     cd_model_scratch *s = NULL;
     cd_dataset *d = made_scorer_facts(made.h5, CD_FACTS_OF_CPU, m, MADE_N, analytic);
-    const cd_program_view v = cd_program_view_facts(d, device, analytic), none = cd_program_view_dataset(d, device);
+    const cd_program_view v = cd_program_view_facts(d, device, analytic, CD_FACTS_OF_CPU), none = cd_program_view_dataset(d, device);
     assert_ok(cd_model_scratch_new(&s, &err));
     assert_ok(cd_model_predict(m, s, &v, NULL, MADE_N, pred, &err));
     for (size_t i = 0; i < MADE_N; i++) seconds[i] = pred[i].latency_s;

@@ -89,7 +89,7 @@ TEST(same_bits) {
     assert_int_equal(cd_model_facts_set(cpu), CD_FACTS_OF_CPU);
     cd_dataset *d = made_scorer_facts(h5, CD_FACTS_OF_GPU, gpu, N, analytic);
     for (size_t i = 0; i < N; i++) assert_int_equal(d->facts_state[i], CD_FACTS_THERE_GPU);
-    const cd_program_view v = cd_program_view_facts(d, device, analytic);
+    const cd_program_view v = cd_program_view_facts(d, device, analytic, CD_FACTS_OF_GPU);
     assert_ok(cd_model_scratch_new(&s, &err));
     assert_ok(cd_model_predict(gpu, s, &v, NULL, N, pred, &err));
     for (int i = 0; i < N; i++) {
