@@ -40,7 +40,7 @@ static void put_programs(const cd_together *t, cd_buf *b) {
 void cd_partition_report_together(const cd_together *t, cd_buf *b) {
     put_programs(t, b);
     cd_cotune_table named = t->table;
-    char name[CD_CORUN_GROUP][16];
+    char name[CD_CORUN_GROUP][20];
     for (uint32_t k = 0; k < named.n_op; k++) (void)snprintf(name[k], sizeof name[k], "program %u", k), named.name[k] = name[k];
     cd_buf_puts(b, "\n");
     cd_cotune_print(&named, &t->tuned, b);

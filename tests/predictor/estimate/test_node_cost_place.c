@@ -160,7 +160,7 @@ static void test_row_of_a_fit(void **state) {
     const cd_network_cost_row r = cd_node_cost_row(&m.c, &m.g, &d, 17);
     assert_close(r.alone_s, 1 + 3 * 2 + 3, 1e-15, 0);
     assert_close(r.calls, 5, 0, 0);
-    assert_close(r.refill_bytes, 1000 + 3 * 20000 + 300, 0, 0);
+    assert_close(r.refill_bytes[0], 1000 + 3 * 20000 + 300, 0, 0);
     assert_close(r.rest_s, 7, 1e-15, 0);
     assert_close(r.moved_caches, 0.5, 1e-15, 0);
     assert_close(cd_node_cost_row(&m.c, &m.g, &d, 9).rest_s, 0, 0, 0); /* workers side by side */
