@@ -62,6 +62,7 @@ static void count_rest(const cd_splitter *m) {
         if (s->unlabelled && s->unlabelled[i]) s->n_unlabelled++;
         else s->n_unused++;
     }
+    s->n_unused -= s->n_thinned;
 }
 
 static cdmpp_status empty_part(const cd_splitter *m, cd_split_part p, cdmpp_err *err) {
@@ -100,6 +101,7 @@ void cd_split_notes(cd_buf *b, const cd_split *s) {
     if (s->target)
         cd_buf_putf(b, "target device: %zu of %zu candidate tasks chosen; %zu programs train, %zu validate, %zu are tested, %zu have no label\n",
                     s->n_chosen, s->n_candidate, s->n_target[0], s->n_target[1], s->n_target[2], s->n_unlabelled);
+    if (s->n_thinned) cd_buf_putf(b, "%zu programs of tasks that train are left out, more than split.train_per_task\n", s->n_thinned);
     if (s->n_unused) cd_buf_putf(b, "%zu programs are in no part\n", s->n_unused);
 }
 
@@ -133,6 +135,7 @@ static cdmpp_status make(cd_splitter *m, cdmpp_err *err) {
     }
     if (m->spec->kind == CD_SPLIT_RECORD) part_by_record(m);
     else CD_TRY(m->spec->kind == CD_SPLIT_INTERLEAVED ? cd_split_interleave(m, err) : cd_split_by_units(m, err));
+    if (m->spec->train_per_task > 0) CD_TRY(cd_split_thin(m, err));
     return finish(m, err);
 }
 

@@ -35,7 +35,10 @@
  *           train        the K chosen tasks            all other tasks
  *           unlabelled   other candidates; for K = 0   -
  *                        validation tasks as well
- *   (8) no part is empty. */
+ *   (8) no part is empty;
+ *   (9) `train_per_task` (split_thin.c) is of the train part alone, when all else is decided: of a task on a device with
+ *       more programs the fastest and a draw of the others stay, the rest is in no part. Validation
+ *       and test part do not depend on it. */
 #ifndef CD_SPLIT_H
 #define CD_SPLIT_H
 #include "base/text/text.h"
@@ -120,6 +123,8 @@ typedef struct cd_split_spec {
     cd_texts valid_name, test_name, train_name; /* units by name instead of fractions; not for RECORD
                                         and INTERLEAVED. Networks: see features/task/task.h */
     const cd_split_target *target;   /* DEVICE only; NULL: the whole device is the test part */
+    int64_t train_per_task;          /* of one device; <= 0: no maximum */
+    double train_best;               /* share of these that are the fastest ones, 0..1 */
 } cd_split_spec;
 
 typedef struct cd_split {
@@ -131,7 +136,8 @@ typedef struct cd_split {
     char hash[CD_SPLIT_N_PART][65];    /* SHA-256 over the sorted 64-bit keys of the part's programs */
     char digest[65];             /* over the three */
 
-    size_t n_unused;             /* kept programs in no part and not unlabelled */
+    size_t n_unused;             /* kept programs in no part, not unlabelled, and not thinned out */
+    size_t n_thinned;            /* by train_per_task */
     size_t n_shared;             /* NETWORK: see (3) */
     uint8_t *target;             /* (n) 1: a kept program of the held-out device; NULL without `target` */
     uint8_t *unlabelled;         /* (n) 1: its input may be used, its latency not; NULL without `target` */

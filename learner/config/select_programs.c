@@ -73,7 +73,8 @@ static cdmpp_status make_split(const cd_config *c, const cd_dataset *d, cd_threa
                                .pool = pool};
     cd_split_spec s = {.kind = (cd_split_kind)c->split_kind, .seed = (uint64_t)c->split_seed, .valid = c->split_valid,
                              .test = c->split_test, .valid_name = c->split_valid_names, .test_name = c->split_test_names,
-                             .train_name = c->split_train_names, .target = target ? &t : NULL};
+                             .train_name = c->split_train_names, .target = target ? &t : NULL,
+                             .train_per_task = c->split_train_per_task, .train_best = c->split_train_best};
     cd_arena arena = {0};
     cdmpp_status st = CDMPP_OK;
     if (c->split_mode[0]) st = cd_err_key(err, cd_sample_split(d, c->split_mode, &arena, &s, err), "split.mode");

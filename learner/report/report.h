@@ -82,6 +82,8 @@ typedef struct cd_report_part {
     const double *rel_std;                  /* (n) predicted standard deviation of log(latency); NULL: none */
     const uint8_t *out_of_range;            /* (n) 1: unlike what was trained on; NULL: not told */
     const uint32_t *task, *device;          /* (n) into the names */
+    const uint32_t *source_file;            /* (n) into source_name: the log of the record; NULL: not told */
+    const uint64_t *source_line;            /* (n) its line; NULL like source_file */
     cd_metric metrics;
 } cd_report_part;
 
@@ -95,8 +97,8 @@ typedef struct cd_report_curve {
 
 typedef struct cd_report {
     cd_report_part part[CD_SPLIT_N_PART];
-    size_t n_task, n_device, n_network;
-    char *const *task_name, *const *device_name, *const *network_name;
+    size_t n_task, n_device, n_network, n_source;
+    char *const *task_name, *const *device_name, *const *network_name, *const *source_name;
     size_t n_net_task;           /* coordinate form, as in cd_dataset */
     const uint32_t *net_network, *net_task;
 

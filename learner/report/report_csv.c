@@ -24,9 +24,21 @@ static void number(cd_buf *out, const double *v, size_t i) {
     else cd_buf_puts(out, ",");
 }
 
+/* Where the program was read from, as cdmpp-extract wrote it. */
+static cdmpp_status record(cd_buf *out, const cd_report *r, const cd_report_part *p, size_t i, cdmpp_err *err) {
+    if (!p->source_file || !p->source_line) {
+        cd_buf_puts(out, ",");
+        return CDMPP_OK;
+    }
+    if (p->source_file[i] >= r->n_source) return CD_FAIL(err, ERANGE, "program %zu: source %u", i, (unsigned)p->source_file[i]);
+    field(out, r->source_name[p->source_file[i]]);
+    cd_buf_putf(out, ",%llu", (unsigned long long)p->source_line[i]);
+    return CDMPP_OK;
+}
+
 /* The numbers of tasks and devices index the names, so they are checked. */
 cdmpp_status cd_report_write_csv(cd_buf *out, const cd_report *r, cdmpp_err *err) {
-    cd_buf_puts(out, "part,task,device,measured_s,predicted_s,low_s,high_s,rel_std,out_of_range,error\n");
+    cd_buf_puts(out, "part,task,device,measured_s,predicted_s,low_s,high_s,rel_std,out_of_range,error,file,line\n");
     for (int k = 0; k < CD_SPLIT_N_PART; k++) {
         const cd_report_part *p = &r->part[k];
         for (size_t i = 0; i < p->n && !out->oom; i++) {
@@ -44,7 +56,9 @@ cdmpp_status cd_report_write_csv(cd_buf *out, const cd_report *r, cdmpp_err *err
             number(out, p->high_s, i);
             number(out, p->rel_std, i);
             cd_buf_puts(out, !p->out_of_range ? "," : p->out_of_range[i] ? ",1" : ",0");
-            cd_buf_putf(out, ",%.6g\n", p->predicted_s[i] / p->measured_s[i] - 1);
+            cd_buf_putf(out, ",%.6g,", p->predicted_s[i] / p->measured_s[i] - 1);
+            CD_TRY(record(out, r, p, i, err));
+            cd_buf_puts(out, "\n");
         }
     }
     return out->oom ? CD_FAIL(err, ENOMEM, "report") : CDMPP_OK;

@@ -99,6 +99,8 @@ cdmpp_status cd_train_artifacts_data(cd_train_artifacts *k, const cd_config *c, 
     r->task_name = copy_names(k, d->task_name, d->n_task);
     r->device_name = copy_names(k, d->device_name, d->n_device);
     r->network_name = copy_names(k, d->network_name, d->n_network);
+    r->n_source = d->n_source;
+    r->source_name = copy_names(k, d->source_name, d->n_source);
     r->n_net_task = d->n_net_task;
     r->net_network = copy(k, d->net_network, d->n_net_task, sizeof *d->net_network);
     r->net_task = copy(k, d->net_task, d->n_net_task, sizeof *d->net_task);
@@ -122,14 +124,17 @@ cdmpp_status cd_train_artifacts_part(cd_train_artifacts *k, cd_split_part p, con
     if (!k) return CDMPP_OK;
     double *y = cd_arena_alloc(&k->arena, n + 1, sizeof *y);
     uint32_t *task = cd_arena_alloc(&k->arena, n + 1, sizeof *task), *device = cd_arena_alloc(&k->arena, n + 1, sizeof *device);
-    if (!y || !task || !device) return CD_FAIL(err, ENOMEM, "report of %zu programs", n);
+    uint32_t *file = d->source_file ? cd_arena_alloc(&k->arena, n + 1, sizeof *file) : NULL;
+    uint64_t *line = d->source_file ? cd_arena_alloc(&k->arena, n + 1, sizeof *line) : NULL;
+    if (!y || !task || !device || (d->source_file && (!file || !line))) return CD_FAIL(err, ENOMEM, "report of %zu programs", n);
     for (size_t i = 0; i < n; i++) {
         y[i] = d->latency_s[program[i]];
         task[i] = d->task[program[i]];
         device[i] = d->device[program[i]];
+        if (file) file[i] = d->source_file[program[i]], line[i] = d->source_line[program[i]];
     }
     cd_report_part *to = &k->r.part[p];
-    *to = (cd_report_part){.n = n, .measured_s = y, .task = task, .device = device, .metrics = *m};
+    *to = (cd_report_part){.n = n, .measured_s = y, .task = task, .device = device, .source_file = file, .source_line = line, .metrics = *m};
     to->predicted_s = copy(k, s->predicted_s, n, sizeof *y);
     if (s->low_s && s->high_s) {
         to->low_s = copy(k, s->low_s, n, sizeof *y);

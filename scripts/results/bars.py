@@ -86,6 +86,14 @@ def programs(b):
         for arm, what, bar in (("none", "a new CPU and new tasks, nothing measured", 30), ("100", "the same, calibrated by 100 programs", 22)):
             r = f.figure("models-calibrated", "mape-" + arm)
             b.add("programs", what + ", MAPE", "%d %%" % bar, r["value"], bar, form="%.1f", unit="%", n=r["n"], test_set="cpu-kshot", again="`calibrated`", id="new-cpu-" + arm)
+    if "models-threads24" in f.stages:
+        for id, what, goal, bar, better, form, unit in (
+                ("top1", "top-1 of networks held out, mean of the six", "0.95", 0.95, "more", "%.3f", ""), ("top5", "their top-5", "0.99", 0.99, "more", "%.3f", ""),
+                ("spearman", "Spearman inside their tasks", "0.9", 0.9, "more", "%.3f", ""), ("mape", "MAPE of their programs", "15 %", 15, "less", "%.1f", "%"),
+                ("median", "median error of their programs", "8 %", 8, "less", "%.1f", "%"), ("hashes-top1", "top-1, hashes held out, too", "0.9", 0.9, "more", "%.3f", ""),
+                ("trials", "trials to within 5 % of the best by score, over those in Ansor's own order, medians", "0.25", 0.25, "less", "%.2f", "")):
+            r = f.figure("models-threads24", id)
+            b.add("programs", "a CPU with 24 threads: " + what, goal, r["value"], bar, better, form=form, unit=unit, n=r["n"], test_set="threads24", again="`threads24`, by hand", id="threads24-" + id)
 
 def left_out(b):
     def one(what, goal, name, bar, id, **more):

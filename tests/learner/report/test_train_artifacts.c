@@ -16,8 +16,9 @@ typedef struct {
     cd_split split;
     cd_config c;
     double *y;
-    uint32_t *task, *device;
-    char *name[3];
+    uint32_t *task, *device, *file;
+    uint64_t *line;
+    char *name[5];
 } data;
 
 static char *text_copy(const char *s) {
@@ -32,10 +33,13 @@ static void make(data *m) {
     m->y = malloc(N * sizeof *m->y);
     m->task = malloc(N * sizeof *m->task);
     m->device = malloc(N * sizeof *m->device);
-    for (uint32_t i = 0; i < N; i++) m->y[i] = 1e-6 * (i + 1), m->task[i] = i % 2, m->device[i] = 0;
-    m->name[0] = text_copy("[\"a\", 1]"), m->name[1] = text_copy("[\"b\", 2]"), m->name[2] = text_copy("cpu");
+    m->file = malloc(N * sizeof *m->file);
+    m->line = malloc(N * sizeof *m->line);
+    for (uint32_t i = 0; i < N; i++) m->y[i] = 1e-6 * (i + 1), m->task[i] = i % 2, m->device[i] = 0, m->file[i] = i % 2, m->line[i] = 40 + i;
+    m->name[0] = text_copy("[\"a\", 1]"), m->name[1] = text_copy("[\"b\", 2]"), m->name[2] = text_copy("cpu"), m->name[3] = text_copy("a.json"), m->name[4] = text_copy("b,c.json");
     m->d = (cd_dataset){.n = N, .latency_s = m->y, .task = m->task, .device = m->device, .n_task = 2, .n_device = 1,
-                        .task_name = m->name, .device_name = m->name + 2};
+                        .task_name = m->name, .device_name = m->name + 2,
+                        .source_file = m->file, .source_line = m->line, .n_source = 2, .source_name = m->name + 3};
     strcpy(m->d.content_digest, "c0ffee");
     strcpy(m->split.digest, "d1ce");
     assert_ok(cd_config_init(&m->c, &err));
@@ -43,8 +47,8 @@ static void make(data *m) {
 }
 
 static void gone(data *m) {
-    free(m->y), free(m->task), free(m->device);
-    for (int i = 0; i < 3; i++) free(m->name[i]);
+    free(m->y), free(m->task), free(m->device), free(m->file), free(m->line);
+    for (int i = 0; i < 5; i++) free(m->name[i]);
     cd_config_free(&m->c);
 }
 
@@ -137,7 +141,7 @@ TEST(three_files) {
             assert_ok(cd_file_read(tmp_path(&dir, file[i][f]), 0, &text, &n, &err));
             if (f == 0) assert_non_null(strstr(text, i ? "<h1>Training report: c</h1>" : "<h1>Training report: a.b</h1>"));
             if (f == 1) assert_non_null(strstr(text, "\"command\":\"cdmpp-train x.yaml\""));
-            if (f == 2) assert_non_null(strstr(text, "test,\"[\"\"b\"\", 2]\",cpu,2e-06,2e-06,,,,,0\n"));
+            if (f == 2) assert_non_null(strstr(text, "test,\"[\"\"b\"\", 2]\",cpu,2e-06,2e-06,,,,,0,\"b,c.json\",41\n"));
             cd_mem_free(text);
             unlink(tmp_path(&dir, file[i][f]));
         }

@@ -80,7 +80,7 @@ static void test_networks_are_lifted_from_there(void **state) {
     const cd_device all = device("everything", CD_DEVICE_CPU, 10, 1000), none = device("none", CD_DEVICE_CPU, 10, 1000);
     assert_close(cd_node_cost_law(fits, NULL, &all, 0).lift, 3, 0, 0);
     const cd_node_cost_scaling_law l = cd_node_cost_law(fits, NULL, &none, 1e12);
-    assert_true(l.lift == 1 && l.call_s == 0 && l.refill_bytes_per_s == 0 && l.stays_bytes == 2 * 10240);
+    assert_true(l.lift == 1 && l.call_s == 0 && l.refill_bytes_per_s == 0 && l.stays_bytes == 0);
 }
 
 /* 1.5 times, a call, and weights under two times 10 KiB at a megabyte a second. */
@@ -166,6 +166,29 @@ static void test_row_of_a_fit(void **state) {
     assert_close(cd_node_cost_row(&m.c, &m.g, &d, 9).rest_s, 0, 0, 0); /* workers side by side */
 }
 
+/* Of measured times: limits are 2, 12, 48 and more times 10 KiB; an operator without a time makes the row none. */
+static void test_row_of_measured_times(void **state) {
+    made m;
+    (void)state;
+    make(&m);
+    const cd_device d = device("a", CD_DEVICE_CPU, 10, 1000);
+    double alone[NODES];
+    for (int k = 0; k < NODES; k++) alone[k] = k + 1, m.node[k].repeat = m.node[k].repeat ? m.node[k].repeat : 1;
+    cd_network_cost_row r = cd_node_cost_row_alone(&m.g, NULL, alone, &d);
+    double want = 0, calls = 0;
+    for (int k = 0; k < NODES; k++)
+        if (m.node[k].kind != CD_NODE_FREE) want += alone[k] * (double)m.node[k].repeat, calls += (double)m.node[k].repeat;
+    assert_close(r.alone_s, want, 1e-15, 0);
+    assert_close(r.calls, calls, 0, 0);
+    assert_close(r.rest_s, 0, 0, 0);
+    for (int k = 1; k < CD_NETWORK_COST_LIMITS; k++) assert_true(r.refill_bytes[k] >= r.refill_bytes[k - 1]);
+    m.node[0].weight_bytes = 100 * 1024;
+    r = cd_node_cost_row_alone(&m.g, NULL, alone, &d);
+    assert_true(r.refill_bytes[2] >= 100 * 1024 && r.refill_bytes[1] < 100 * 1024);
+    alone[0] = NAN;
+    assert_true(isnan(cd_node_cost_row_alone(&m.g, NULL, alone, &d).alone_s));
+}
+
 /* --refill-gbs: what tasks read and write, at that rate. */
 static void test_refill_of_all_that_moves(void **state) {
     made m;
@@ -182,4 +205,4 @@ static void test_refill_of_all_that_moves(void **state) {
 }
 
 TESTS(set_up, tear_down, test_bytes_of_a_node, test_cache_is_in_kib, test_networks_are_lifted_from_there, test_seconds_of_a_task, test_tasks_of_models_and_records_change,
-      test_row_of_a_fit, test_refill_of_all_that_moves)
+      test_row_of_a_fit, test_row_of_measured_times, test_refill_of_all_that_moves)

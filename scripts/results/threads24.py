@@ -1,0 +1,228 @@
+#!/usr/bin/env python3
+"""threads24.py WORK -- models of one CPU with 24 threads, judged by TLP's protocol; prints words for figures.py put, writes Markdown tables to WORK.
+
+Records: thaisacs/TVM-Ansor-Bench, of which $ANSOR_BENCH names the git directory; task definitions and extract.py: $CDMPP_DATA/tvm-ansor-bench. LOGS are its
+folders that are read, Ansor's own searches in two layouts; copies of a program become one. Held out are the tasks of HELD in both layouts, wherever
+they occur, with all their programs; of other tasks EACH programs of a log are read. All models train on the same TRAIN programs of a task and are asked for
+all of the held-out tasks:
+
+    top-k = sum(weight x best) / sum(weight x best among the k best-scored)
+
+A step that is done is not done again. From the environment: B, JOBS, TRAIN, BEST, and MODELS, names with ; between (default: all)."""
+import json, math, os, shutil, sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import figures, quick, threads24_score as score
+
+B, JOBS = os.environ.get("B", "build/release"), os.environ.get("JOBS", "1")
+TRAIN, BEST = os.environ.get("TRAIN", "100"), os.environ.get("BEST", "0")
+LOGS, EACH = r"^(old-ansor/search_space_1000|search_space_task_1000/original-results)/original-results-01", 150
+HELD, LAYOUTS, DEVICE = ("resnet_50", "mobilenet_v2", "resnext_50"), ("nhwc", "nchwc"), "cpu24"
+SHORT = ("model.folds=1", "predict.point=median", "train.facts=none", "net.device=false", "train.rounds=200", "train.early_stop=40", "fit.epochs=10")
+# name: what it reads, configuration, settings
+MODELS = {
+    "XGBoost": ("sums and maxima of rows", "baseline-xgb", ()),
+    "XGBoost, TenSet's objective": ("rows", "baseline-xgb", ("model.members=[rows]", "train.objective=pack_sum", "train.loss=huber")),
+    "MLP": ("sums and maxima of rows", "baseline-mlp", ()),
+    "TLP, order": ("steps of the schedule", "baseline-tlp", ("fit.loss=1lambdarank", "fit.figure=loss")),
+    "cdmpp, seconds": ("rows", "own", ("train.loss=huber", "model.members=[rows,program,transformer]")),
+    "cdmpp, order": ("rows", "own", ("train.objective=rank",)),
+}
+
+def once(path, make):
+    if not os.path.exists(path):
+        make(path + ".tmp")
+        os.replace(path + ".tmp", path)
+    return path
+
+# ---- data ----
+def tasks_of(data, google, out):
+    """One key stands for two pools: GoogLeNet's logs have definitions of their own."""
+    import lzma
+    with lzma.open(os.path.join(data, "tasks_googlenet.pkl.xz" if google else "tasks.pkl.xz")) as f, open(out, "wb") as to:
+        shutil.copyfileobj(f, to)
+
+def key_of(name):
+    return name[name.rfind('["'):-len(".json")]
+
+def thin(path, name):
+    """EACH lines of a log, drawn by the place of a line."""
+    with open(path) as f:
+        lines = f.readlines()
+    kept = sorted(sorted(range(len(lines)), key=lambda i: score.draw(name, i))[:EACH])
+    figures.write(path, "".join(lines[i] for i in kept))
+
+def held_out():
+    nets = networks()
+    return {t["workload_key"] for h in HELD for l in LAYOUTS for t in nets["%s-%s" % (h, l)]}
+
+def copy_logs(data, out):
+    quick.sh("python3", "-B", os.path.join(data, "extract.py"), out, "--git", os.environ["ANSOR_BENCH"], "--kind", LOGS)
+    keys = held_out()
+    for d, _, files in os.walk(out):
+        for name in files:
+            if name.endswith("].json") and key_of(name) not in keys:
+                thin(os.path.join(d, name), name)
+    for d, _, _ in list(os.walk(out)):
+        if "googlenet" in os.path.basename(d):
+            to = os.path.join(out + ".google", os.path.relpath(d, out))
+            os.makedirs(os.path.dirname(to), exist_ok=True)
+            os.rename(d, to)
+
+def data_set(work, out):
+    data = os.path.join(os.environ["CDMPP_DATA"], "tvm-ansor-bench")
+    logs, parts = once(os.path.join(work, "logs"), lambda o: copy_logs(data, o)), []
+    for google in (False, True):
+        name = os.path.join(work, "google" if google else "others")
+        once(name + ".pkl", lambda o: tasks_of(data, google, o))
+        parts.append(once(name + ".h5", lambda o: quick.sh(B + "/cdmpp-extract", "-q", "-j", JOBS, "--ids", "--steps", "--device", DEVICE, "--tasks", name + ".pkl",
+                          "--tasks", os.path.join(data, "networks.json"), "--out", o, logs + ".tmp.google" if google else logs)))
+    quick.sh(B + "/cdmpp-extract", "-q", "--merge-copies", out, *parts)
+
+def networks():
+    with open(os.path.join(os.environ["CDMPP_DATA"], "tvm-ansor-bench/networks.json")) as f:
+        return json.load(f)
+
+# ---- splits ----
+def hash_of(key):
+    return json.loads(key)[0]
+
+def names(work, data, split):
+    """What a configuration of that split says beside the settings."""
+    nets = networks()
+    held = ["%s-%s" % (h, l) for h in HELD for l in LAYOUTS]
+    if split == "networks":
+        return "split: {kind: network, test_names: %s}\n" % json.dumps(held)
+    if split == "layout":
+        return "split: {kind: network, test_names: %s}\n" % json.dumps(sorted(n for n in nets if n.endswith("-nchwc")))
+    known = set(train(work, data, "XGBoost", "networks")["keys"]) # tasks without a valid record are none of the data set's
+    test = {t["workload_key"] for h in held for t in nets[h]} & known
+    shapes = {hash_of(k) for k in test}
+    others = sorted(k for k in known if hash_of(k) not in shapes)
+    valid = [k for k in others if score.draw("hash", hash_of(k)) % 8 == 0]
+    return "split: {kind: task, test_names: %s, valid_names: %s, train_names: %s}\n" % tuple(json.dumps(sorted(v)) for v in (test, valid, set(others).difference(valid)))
+
+# ---- models ----
+def settings(work, data, model, split):
+    _, config, more = MODELS[model]
+    path = os.path.join(work, "%s-%s.yaml" % (split, config))
+    figures.write(path, "base: %s\n%s" % (os.path.abspath(os.path.join(figures.ROOT, "configs", config + ".yaml")), names(work, data, split)))
+    words = SHORT + ("data.files=" + data, "data.devices=[]", "split.seed=1", "split.valid=0.1", "filter.max_per_task=0", "split.train_per_task=" + TRAIN,
+                     "split.train_best=" + BEST, "train.memory=8192") + tuple(more)
+    return [path] + [w for s in words for w in ("--set", s)]
+
+def judged(net, split):
+    return net.endswith("-nchwc") if split == "layout" else net.split("-")[0] in HELD
+
+def train(work, data, model, split):
+    stem = os.path.join(work, "%s-%s" % (split, model.replace(" ", "-").replace(",", "").replace("'", "")))
+    def make(out):
+        quick.sh(B + "/cdmpp-train", "--quiet", "-j", JOBS, "--out", stem + ".cdmpp", "--report", stem + ".html", *settings(work, data, model, split))
+        figures.write(out, json.dumps(score.judge(stem + ".csv", {n: t for n, t in networks().items() if judged(n, split)})))
+        for end in (".csv", ".html", ".json"):
+            os.remove(stem + end)
+    with open(once(stem + ".figures", make)) as f:
+        return json.load(f)
+
+# ---- noise ----
+def records(work):
+    """(task, steps without the extents that they note, times) of each valid record of a held-out task."""
+    keys = held_out()
+    for top in ("logs", "logs.tmp.google"):
+        for d, _, files in os.walk(os.path.join(work, top)):
+            for name in sorted(files):
+                key = key_of(name) if name.endswith("].json") else None
+                if key not in keys:
+                    continue
+                with open(os.path.join(d, name)) as f:
+                    for r in map(json.loads, f):
+                        if r["r"][1] == 0:
+                            yield key, json.dumps([s[:3] + [0] + s[4:] if s[0] == "SP" else s for s in r["i"][1][1]]), r["r"][0]
+
+def noise(work):
+    """Two measurements against each other: halves of the ten repeats, and two records of one program."""
+    halves, first, copies = {}, {}, {}
+    for key, steps, times in records(work):
+        n = len(times) // 2
+        y, p = halves.setdefault(key, ([], []))
+        y.append(score.median(times[n:])), p.append(score.median(times[:n]))
+        steps = (key, score.draw(steps))
+        if steps in first:
+            y, p = copies.setdefault(key, ([], []))
+            y.append(score.median(times)), p.append(first.pop(steps))
+        else:
+            first[steps] = score.median(times)
+    return [score.summary(t, networks()) for t in (halves, {k: v for k, v in copies.items() if len(v[0]) >= 20})]
+
+def noises(work):
+    def make(out):
+        figures.write(out, json.dumps(noise(work)))
+    with open(once(os.path.join(work, "noise.figures"), make)) as f:
+        return json.load(f)
+
+# ---- tables ----
+def line(name, reads, f, seconds=True, top=None):
+    top = f["top"] if top is None else top
+    of = [score.mean([t[k] for t in top.values()]) for k in range(len(score.KS))]
+    own = ("%.1f" % f["mape"], "%.1f" % f["median"]) if seconds else ("-", "-")
+    return "| %s | %s | %s | %s | %.3f | %.1f | %s |" % (name, reads, *own, f["spearman"], f["pairwise"], " | ".join("%.3f" % v for v in of))
+
+HEAD = "| model | reads | MAPE | median | Spearman | pairs in order | top-1 | top-5 | top-10 | top-20 |\n| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
+
+def guesses(model):
+    return "order" in model or "objective" in model # the seconds of a loss of order alone are none
+
+def by_network(path, found):
+    nets = sorted(next(iter(found.values()))["top"])
+    with open(path, "w") as f:
+        f.write("| model | %s |\n| --- |%s\n" % (" | ".join(nets), " ---: |" * len(nets)))
+        for m, v in found.items():
+            f.write("| %s | %s |\n" % (m, " | ".join("%.3f, %.3f" % (v["top"][n][0], v["top"][n][1]) for n in nets)))
+
+def trial_table(path, found):
+    with open(path, "w") as f:
+        f.write("| order | within 1 % | within 5 % |\n| --- | ---: | ---: |\n")
+        any_ = next(iter(found.values()))["trials"]
+        for name, which in (("Ansor's own, of the log", "log"), ("random, mean", "random")):
+            f.write("| %s | %.1f | %.1f |\n" % (name, any_["1"][which], any_["5"][which]))
+        for m, v in found.items():
+            f.write("| score of %s | %.1f | %.1f |\n" % (m, v["trials"]["1"]["score"], v["trials"]["5"]["score"]))
+
+def tell(work, data, found, chosen):
+    """Words for figures.py put: what the goals are of. The order is of the model that validation chose, the seconds are of the one that answers seconds."""
+    f, s, hashes = found[chosen], found["cdmpp, seconds"], train(work, data, chosen, "hashes")
+    top = lambda v, k: score.mean([t[k] for t in v["top"].values()])
+    print("figure:n=%d figure:tasks=%d figure:searches=%d figure:train=%s" % (f["n"], f["tasks"], f["trials"]["1"]["n"], TRAIN))
+    for name, v in (("top1", top(f, 0)), ("top5", top(f, 1)), ("spearman", f["spearman"]), ("hashes-top1", top(hashes, 0))):
+        print("figure:%s=%.3f,,%d" % (name, v, f["n"]))
+    print("figure:mape=%.1f,%%,%d figure:median=%.1f,%%,%d" % (s["mape"], s["n"], s["median"], s["n"]))
+    print("figure:trials=%.2f,,%d" % (f["trials"]["5"]["score"] / f["trials"]["5"]["log"], f["trials"]["5"]["n"]))
+    figures.write(os.path.join(work, "chosen.txt"), chosen)
+
+def main(work):
+    os.makedirs(work, exist_ok=True)
+    data = once(os.path.join(work, "data.h5"), lambda o: data_set(work, o))
+    models = [m for m in MODELS if m in os.environ.get("MODELS", ";".join(MODELS)).split(";")]
+    found = {m: train(work, data, m, "networks") for m in models}
+    one = found[models[0]]
+    with open(os.path.join(work, "main.md"), "w") as f:
+        f.write(HEAD + "\n")
+        for m in models:
+            f.write(line(m, MODELS[m][0], found[m], not guesses(m)) + "\n")
+        random = [score.mean([t[k] for t in one["random"].values()]) for k in range(len(score.KS))]
+        f.write("| random (mean) | nothing | - | - | 0.000 | 50.0 | %s |\n" % " | ".join("%.3f" % v for v in random))
+        for name, v in zip(("first five repeats for the last five", "one record for another of the same program"), noises(work)):
+            f.write(line("noise: " + name, "%d programs" % v["n"], v) + "\n")
+    by_network(os.path.join(work, "networks.md"), found)
+    trial_table(os.path.join(work, "trials.md"), found)
+    chosen = max((m for m in models if m.startswith("cdmpp")), key=lambda m: found[m]["valid"]["top"]["validation"][0])
+    with open(os.path.join(work, "splits.md"), "w") as f:
+        f.write(HEAD.replace("| model | reads |", "| model | held out |") + "\n")
+        for split, what in (("hashes", "networks and their hashes"), ("layout", "layout NCHWc")):
+            for m in ("XGBoost", chosen):
+                f.write(line(m, what, train(work, data, m, split), not guesses(m)) + "\n")
+    tell(work, data, found, chosen)
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]) if len(sys.argv) == 2 else __doc__)
