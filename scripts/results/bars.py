@@ -96,21 +96,21 @@ def programs(b):
             b.add("programs", "a CPU with 24 threads: " + what, goal, r["value"], bar, better, form=form, unit=unit, n=r["n"], test_set="threads24", again="`threads24`, by hand", id="threads24-" + id)
 
 def left_out(b):
-    def one(what, goal, name, bar, id, **more):
+    def one(what, goal, name, id, bar=None, **more):
         x = b.f.figure("models-left-out", name)
         more = {"value": x["value"], "bar": bar, "unit": x.get("unit", ""), **more}
         b.add("programs", what, goal, n=x["n"], test_set="networks-zen5", again="`left_out`", id="left-out-" + id, **more)
     def near(name, middle, by, form):
         v = b.f.figure("models-left-out", name)["value"]
         return {"value": None, "bar": [(round(abs(v - middle), 3), by)], "text": form % v}
-    one("17 networks of Zen 5, each left out: mean of their MAPE", "28 %", "cdmpp-point-mape", 28, "mape", form="%.1f")
-    one("the same, the worst network", "40 %", "cdmpp-worst", 40, "worst", form="%.1f")
-    one("the same, abs(ln) over that of tilted XGBoost", "0.6", "ln-ratio", 0.6, "ln", form="%.2f")
-    one("the same, inside the interval of 90 %", "88 to 92 %", "cdmpp-point-inside", None, "inside", **near("cdmpp-point-inside", 90, 2, "%.1f %%"))
+    one("17 networks of Zen 5, each left out: mean of their MAPE", "28 %", "cdmpp-point-mape", "mape", 28, form="%.1f")
+    one("the same, the worst network", "40 %", "cdmpp-worst", "worst", 40, form="%.1f")
+    one("the same, abs(ln) over that of tilted XGBoost", "0.6", "ln-ratio", "ln", 0.6, form="%.2f")
+    one("the same, inside the interval of 90 %", "88 to 92 %", "cdmpp-point-inside", "inside", **near("cdmpp-point-inside", 90, 2, "%.1f %%"))
     for split, text in (("networks", "networks left out"), ("tasks", "tasks drawn")):
         name = "fastest-%s-cdmpp-corrected" % split
-        one("fastest record of an unseen task, predicted over measured, %s: median" % text, "0.95 to 1.05", name, None, "fastest-" + split, **near(name, 1, 0.05, "%.2f"))
-        one("the same, p90 of the ratio or its inverse", "1.4", name + "-p90", 1.4, "fastest-p90-" + split, form="%.2f")
+        one("fastest record of an unseen task, predicted over measured, %s: median" % text, "0.95 to 1.05", name, "fastest-" + split, **near(name, 1, 0.05, "%.2f"))
+        one("the same, p90 of the ratio or its inverse", "1.4", name + "-p90", "fastest-p90-" + split, 1.4, form="%.2f")
 
 def tuner(b):
     rows = b.f.rows("models-tuner")

@@ -178,17 +178,18 @@ def by_seed(runs, arm, what, name):
     seeds = list(next(iter(runs[arm].values())))
     return [figures.mean(figures_of(a[s], what)[name] for a in runs[arm].values()) for s in seeds]
 
+def with_spread(v, form):
+    return form % figures.mean(v) if len(v) == 1 else (form + " +- " + form) % (figures.mean(v), figures.deviation(v))
+
 def seeds_table(path, runs):
     rows = []
     for arm in LEARNED:
         for what, text in ((POINT, "point"), (MEDIAN, "median")):
             v = [by_seed(runs, arm, what, k) for k in ("mape", "median", "ln", "inside")]
             most = [max(figures_of(a[s], what)["mape"] for a in runs[arm].values()) for s in range_of(runs[arm])]
-            cells = ["%.1f +- %.1f" % (figures.mean(v[0]), figures.deviation(v[0])), "%.1f +- %.1f" % (figures.mean(v[1]), figures.deviation(v[1])),
-                     "%.3f +- %.3f" % (figures.mean(v[2]), figures.deviation(v[2])), "%.1f +- %.1f" % (figures.mean(v[3]), figures.deviation(v[3])),
-                     "%.1f +- %.1f" % (figures.mean(most), figures.deviation(most))]
-            rows.append("| %s, %s | %s |" % (arm, text, " | ".join(cells)))
-    table(path, ["answer", "MAPE", "median", "abs(ln)", "inside, %", "MAPE of the worst network"], rows)
+            cells = [with_spread(x, form) for x, form in zip(v + [most], ("%.1f", "%.1f", "%.3f", "%.1f", "%.1f"))]
+            rows.append("| %s, %s | %d | %s |" % (arm, text, len(v[0]), " | ".join(cells)))
+    table(path, ["answer", "seeds", "MAPE", "median", "abs(ln)", "inside, %", "MAPE of the worst network"], rows)
 
 def range_of(of_network):
     return list(next(iter(of_network.values())))
@@ -219,7 +220,7 @@ def ablation_table(path, runs):
     table(path, ["facts", "MAPE", "median", "abs(ln)", "MAPE of the median answer", "its abs(ln)"], rows)
 
 def figure(name, value, form, unit="", n=0, seeds=0, spread=None):
-    print("figure:%s=%s,%s,%d,%d%s" % (name, form % value, unit, n, seeds, "" if spread is None else ",%.3g" % spread))
+    print("figure:%s=%s,%s,%d,%d%s" % (name, form % value, unit, n, seeds, "" if spread is None or seeds < 2 else ",%.3g" % spread))
 
 def tell(runs, found):
     n = sum(figures_of(a[SEEDS[0]], POINT)["n"] for a in runs["cdmpp"].values())
