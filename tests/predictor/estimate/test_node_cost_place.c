@@ -182,9 +182,10 @@ static void test_row_of_measured_times(void **state) {
     assert_close(r.calls, calls, 0, 0);
     assert_close(r.rest_s, 0, 0, 0);
     for (int k = 1; k < CD_NETWORK_COST_LIMITS; k++) assert_true(r.refill_bytes[k] >= r.refill_bytes[k - 1]);
-    m.node[0].weight_bytes = 100 * 1024;
+    const double before[2] = {r.refill_bytes[1], r.refill_bytes[2]};
+    m.node[0].weight_bytes = 200 * 1024; /* more than 12 times 10 KiB, less than 48 times */
     r = cd_node_cost_row_alone(&m.g, NULL, alone, &d);
-    assert_true(r.refill_bytes[2] >= 100 * 1024 && r.refill_bytes[1] < 100 * 1024);
+    assert_true(r.refill_bytes[1] < before[0] && r.refill_bytes[2] > before[1]);
     alone[0] = NAN;
     assert_true(isnan(cd_node_cost_row_alone(&m.g, NULL, alone, &d).alone_s));
 }
