@@ -15,4 +15,5 @@ done
 "$B/cdmpp-train" configs/default.yaml --quiet --out "$W/$name" >"$W/train.txt"
 grep '^test' "$W/train.txt" || :
 mv "$W/$name" "$B/models/$name"
+for old in "$B"/models/cdmpp-default-*.cdmpp; do [ "$old" = "$B/models/$name" ] || rm -f "$old"; done # `make install` takes all that lie there
 echo "default cost model: $B/models/$name, $(($(wc -c <"$B/models/$name") / 1024)) KiB"
