@@ -107,7 +107,8 @@ static cdmpp_status all(work *w, cd_network_cost_row *row, size_t *n, cdmpp_err 
         cdmpp_err why = {0};
         if (o->stop && *o->stop) return CD_FAIL(err, EINTERRUPTED, "while networks ran");
         const cdmpp_status st = one(w, o->network[i], &row[*n], &why);
-        if (st == CDMPP_ENOMEM || st == CDMPP_EINTERRUPTED) return st == CDMPP_ENOMEM ? CD_FAIL(err, ENOMEM, "%s", why.msg) : CD_FAIL(err, EINTERRUPTED, "%s", why.msg);
+        if (st == CDMPP_ENOMEM) return CD_FAIL(err, ENOMEM, "%s", why.msg);
+        if (st == CDMPP_EINTERRUPTED) return CD_FAIL(err, EINTERRUPTED, "%s", why.msg);
         if (st) cd_log_put(o->log, CD_LOG_WARNING, "network %s was not measured: %s", o->network[i], why.msg);
         else cd_log_put(o->log, CD_LOG_INFO, "network %s: %.3g ms, its operators alone %.3g ms", o->network[i], 1e3 * row[*n].measured_s, 1e3 * row[*n].alone_s);
         *n += !st;
