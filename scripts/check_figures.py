@@ -9,7 +9,7 @@
 
     check_figures.py                 the last line counts, as scripts/check.sh reads it
     check_figures.py --self-test     the same on copies with planted changes, each of which must be noticed"""
-import contextlib, io, os, re, shutil, subprocess, sys, tempfile
+import contextlib, io, json, os, re, shutil, subprocess, sys, tempfile
 
 sys.dont_write_bytecode = True
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -133,7 +133,7 @@ def self_test():
             passed, failed = passed + ok, failed + (not ok)
             if not ok:
                 print("check_figures: %s: %s" % (plant.__name__ if plant else "as it is", wrong or "not noticed"))
-    for part in (parts_table, parts_digest, parts_look, parts_bench, parts_quick):
+    for part in (parts_table, parts_twice, parts_digest, parts_look, parts_bench, parts_quick):
         with tempfile.TemporaryDirectory() as t:
             ok = part(t)
             passed, failed = passed + ok, failed + (not ok)
@@ -147,6 +147,17 @@ def parts_table(t):
     md = "| a | b | c | d |\n| --- | ---: | --- | --- |\n| x | +1.0 | 52.5 / 5.8 | - |\n| y | -0.0 | 3.0 / 0.1 | 7 (12) |"
     d = figures.from_markdown(md)
     return figures.to_markdown(d) == md and d["rows"][0][1:] == [1, [52.5, 5.8], None]
+
+def parts_twice(t):
+    """Columns of one name keep their own cells on a page, and nobody can ask for one of them by its name."""
+    md = "| a | p90 | b | p90 |\n| --- | ---: | ---: | ---: |\n| x | 1 | 2 | 3 |\n| y | 4 | 5 | 6 |"
+    with open(os.path.join(t, "s.json"), "w") as f:
+        json.dump({"stage": "s", "figures": {}, "tables": {"main": figures.from_markdown(md)}}, f)
+    s = figures.Figures(t)
+    with contextlib.suppress(KeyError):
+        s.cell("s", "p90", a="x")
+        return False
+    return figures.to_markdown(s.table("s", "main"), s.lines("s", a="y")).endswith("| y | 4 | 5 | 6 |") and s.rows("s", a="x") == [{"a": "x", "b": 2}]
 
 def parts_digest(t):
     """Of contents and names; not of where they are."""

@@ -181,16 +181,21 @@ class Figures:
             raise KeyError("stage %s has no table %s" % (stage, name))
         return t[name]
 
-    def rows(self, stage, name="main", **where):
-        """The rows whose cells are as asked, each as {column: value}. A value that ends in * asks for what begins so."""
+    def lines(self, stage, name="main", **where):
+        """The rows whose cells are as asked, each as a list of cells. A value that ends in * asks for what begins so."""
         t = self.table(stage, name)
-        names = [c["name"] for c in t["columns"]]
-        out = [dict(zip(names, r)) for r in t["rows"]]
+        names, out = [c["name"] for c in t["columns"]], t["rows"]
         for k, v in where.items():
-            if k not in names:
-                raise KeyError("%s, %s: no column %s" % (stage, name, k))
-            out = [r for r in out if (str(r[k]).startswith(v[:-1]) if isinstance(v, str) and v.endswith("*") else r[k] == v)]
+            if names.count(k) != 1:
+                raise KeyError("%s, %s: %d columns %s" % (stage, name, names.count(k), k))
+            at = names.index(k)
+            out = [r for r in out if (str(r[at]).startswith(v[:-1]) if isinstance(v, str) and v.endswith("*") else r[at] == v)]
         return out
+
+    def rows(self, stage, name="main", **where):
+        """The same, each as {column: value}, without columns whose name is there twice."""
+        names = [c["name"] for c in self.table(stage, name)["columns"]]
+        return [{n: v for n, v in zip(names, r) if names.count(n) == 1} for r in self.lines(stage, name, **where)]
 
     def cell(self, stage, column, table="main", **where):
         r = self.rows(stage, table, **where)

@@ -32,10 +32,7 @@ class Page:
         return bars.measured(f["value"], form or "%s", f.get("unit", ""))
 
     def table(self, stage, name="main", **where):
-        t = self.figures.table(stage, name)
-        names = [c["name"] for c in t["columns"]]
-        rows = [[r[n] for n in names] for r in self.figures.rows(stage, name, **where)]
-        return figures.to_markdown(t, rows)
+        return figures.to_markdown(self.figures.table(stage, name), self.figures.lines(stage, name, **where))
 
     def seeds(self, stage, by, column):
         """Mean and standard deviation of a column over the rows that agree in `by`."""
