@@ -64,6 +64,7 @@ typedef struct cd_calibrate_pool_options {
     const char *stands;         /* its device */
     CD_KEEP const cd_device_numbers *numbers; /* as in cd_calibrate_fit_options */
     uint32_t trials;            /* draws of a task; 0: 10 */
+    int jobs;                   /* threads that look for the best; 0: one */
     uint64_t seed;
     double (*now)(void *ctx);   /* NULL: all are drawn */
     void *ctx;
@@ -122,6 +123,7 @@ typedef struct cd_calibrate_networks_options {
     const char *target;
     cd_hardware hardware;
     int threads;
+    int jobs;                   /* threads that look for schedules; 0: one */
     uint64_t seed;
     const cd_calibrate_clock *clock; /* with a `network` */
     double until_s;             /* none begins that would, as the slowest before it, end later */

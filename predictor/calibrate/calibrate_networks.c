@@ -9,6 +9,7 @@
 
 typedef struct work {
     const cd_calibrate_networks_options *o;
+    cd_threads *pool;           /* looks for schedules; NULL: one thread */
     double slowest;             /* seconds that a network took */
 } work;
 
@@ -36,7 +37,7 @@ static cdmpp_status choose(const work *w, const cd_network_loaded *l, cd_schedul
         key[n++] = l->graph->node[i].key;
         st = take_chosen(w, l, key[n - 1], &scratch, db, err);
     }
-    if (!st) st = cd_schedule_db_predict(db, o->model, l->work->tasks, key, n, &pick, NULL, err);
+    if (!st) st = cd_schedule_db_predict(db, o->model, l->work->tasks, key, n, &pick, w->pool, err);
     cd_arena_free(&scratch);
     cd_mem_free(key);
     return st;
@@ -132,7 +133,9 @@ cdmpp_status cd_calibrate_networks(const cd_calibrate_networks_options *o, cd_ne
     *out = (cd_network_cost_fit){0};
     cd_network_cost_row *row = cd_mem_zalloc(o->n_network + 1, sizeof *row);
     if (!row) return CD_FAIL(err, ENOMEM, "%zu networks", o->n_network);
-    cdmpp_status st = all(&w, row, &n, err);
+    cdmpp_status st = o->jobs > 1 ? cd_threads_new(o->jobs, &w.pool, err) : CDMPP_OK;
+    if (!st) st = all(&w, row, &n, err);
+    cd_threads_free(w.pool);
     if (!st && n >= CD_NETWORK_COST_FEWEST) st = fit(o, row, n, out, err);
     cd_mem_free(row);
     return st;

@@ -4,7 +4,7 @@
 In WORK: the recipe of the default model learns from the records of OTHERS alone (default: zen4 zen5); calibrate corrects it once, --seconds SECONDS (default 300), by its
 usual tasks; then each network is estimated by either model, with schedules that this model chooses, and run with them (cdmpp-replay --run --cpu-time, one thread). Prints
 words for figures.py put; writes a Markdown table to TABLE. A step that is done is not done again. From the environment: B, SECONDS, OTHERS (folders of examples/), NETWORKS
-(default: the ten of the test set calibrate-networks-3; NAME@SIZE is one at another input size)."""
+(default: the ten of the test set calibrate-networks-4; NAME@SIZE is one at another input size)."""
 import json, os, subprocess, sys
 
 sys.dont_write_bytecode = True
@@ -12,7 +12,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import figures
 
 B = os.path.abspath(os.environ.get("B", "build/release"))
-TEST = "resnet-152 vgg-16 densenet-161 yolov5n gpt2 bert-large resnet3d-18 mobilenet-v2@160 squeezenet-1.1@320 inception-v1@128"
+TEST = "yolov5s transformer squeezenet-1.0 yolov3 gru resnet-34 roberta-base vgg-19 nasnet-large densenet-201"
 
 def run(work, *words, good=(0,)):
     env = dict(os.environ, XDG_CACHE_HOME=os.path.join(work, "cache"))
@@ -43,9 +43,18 @@ def learn(work, others):
 def estimate(work, network, model, device=None):
     """Of one network: seconds said, low, high, and measured. device: who stands for the machine; None: the model knows it."""
     name, _, size = network.partition("@")
-    words = ("cdmpp-replay", "--network", name, *(("--input-size", size) if size else ()), "--run", "--cpu-time", "--json", "--cost-model", model + ".cdmpp", *(("--device", device) if device else ()))
+    words = ("cdmpp-replay", "--network", name, *(("--input-size", size) if size else ()), "--run", "--cpu-time", "--json", "--ops", "--cost-model", model + ".cdmpp", *(("--device", device) if device else ()))
     e = once(os.path.join(work, "%s-%s.json" % (network, model)), lambda: run(work, *words))["result"]["estimates"][0]
-    return {"s": e["latency_s"], "low": e["low_s"], "high": e["high_s"], "run": e["run_s"]}
+    return {"s": e["latency_s"], "low": e["low_s"], "high": e["high_s"], "run": e["run_s"], "ops": e["operators"]}
+
+def measured_tasks(work):
+    """The tasks of which calibrate has measured programs."""
+    with open(os.path.join(work, "here.records.json")) as f:
+        return {json.loads(line)["i"][0][0] for line in f}
+
+def share(ops, tasks):
+    """Of the estimated time, what is of these tasks."""
+    return sum(o["seconds"] for o in ops if o.get("workload_key") in tasks) / sum(o["seconds"] for o in ops)
 
 def main(work, table):
     work = os.path.abspath(work)
@@ -53,8 +62,9 @@ def main(work, table):
     seconds, networks = os.environ.get("SECONDS", "300"), os.environ.get("NETWORKS", TEST).split()
     learn(work, os.environ.get("OTHERS", "zen4 zen5").split())
     c = once(os.path.join(work, "calibrate.json"), lambda: run(work, "cdmpp-tune", "calibrate", "--seconds", seconds, "--cost-model", "others.cdmpp", "--json"))["result"]
-    rows = ["| network | before ms | run ms | error % | calibrated ms | run with its schedules ms | its error % | in the 90 % interval, before, after |",
-            "| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |"]
+    tasks = measured_tasks(work)
+    rows = ["| network | before ms | run ms | error % | calibrated ms | run with its schedules ms | its error % | in the 90 % interval, before, after | time in measured tasks % |",
+            "| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- | ---: |"]
     error = {"others": [], "here": []}
     inside = {"others": 0, "here": 0}
     for n in networks:
@@ -63,7 +73,8 @@ def main(work, table):
             error[k].append(100 * (e["s"] / e["run"] - 1))
             inside[k] += e["low"] <= e["run"] <= e["high"]
         cells = ["%.3g | %.3g | %+.1f" % (1e3 * e["s"], 1e3 * e["run"], error[k][-1]) for k, e in got.items()]
-        rows.append("| %s | %s | %s |" % (n, " | ".join(cells), ", ".join("yes" if e["low"] <= e["run"] <= e["high"] else "no" for e in got.values())))
+        rows.append("| %s | %s | %s | %.0f |" % (n, " | ".join(cells), ", ".join("yes" if e["low"] <= e["run"] <= e["high"] else "no" for e in got.values()),
+            100 * share(got["here"]["ops"], tasks)))
         print("calibrate_networks: " + rows[-1], file=sys.stderr)
     if table:
         figures.write(table, "\n".join(rows) + "\n")

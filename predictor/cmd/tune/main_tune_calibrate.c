@@ -9,9 +9,12 @@
 typedef cd_main_tune options;
 enum { LIMIT_S = 300, MOST_S = 3600, RUN_S = 4, BUILD_S = 15, BUDGET_MS = 50 };
 
-/* Networks of several families and sizes, whose operators other networks have too: programs are drawn of their tasks, and they are run, large and small ones by
- * turns. A recurrent one is not among them: it has a task a step, and one is as good as all. */
-static const char *usual[] = {"mobilenet-v3-small", "resnext-50", "alexnet", "bert-medium", "efficientnet-b0", "yolov3-tiny", "dcgan"};
+/* Networks of all families, whose operators other networks have too: programs are drawn of their tasks. The first RUN are run, too, large and small ones by
+ * turns. A recurrent one is not among them: it has a task a step, one of which is as good as all, and what it takes over its operators is a matter of
+ * whether the weights of a step fit a core's caches, which is told of no other network. */
+enum { RUN = 7 };
+static const char *usual[] = {"mobilenet-v3-small", "resnext-50", "alexnet", "bert-medium", "efficientnet-b0", "yolov3-tiny", "dcgan", "densenet-121", "dpn-68",
+                              "inception-v1", "vgg-11", "t5-small", "vit", "gcn", "yolov2", "resnet3d-18", "squeezenet-1.1", "mobilenet-v2"};
 
 bool cd_main_tune_is_calibrate(const options *o) { return o->operand.n && !strcmp(o->operand.v[0], "calibrate"); }
 
@@ -48,7 +51,7 @@ cdmpp_status cd_main_tune_calibrate_check(options *o, cdmpp_err *err) {
     if (o->given.n) CD_TRY(check_given(o, err));
     if (o->session.seconds > MOST_S) return CD_FAIL(err, EUSAGE, "calibrate: expected --seconds 1 to %d, found %d", MOST_S, o->session.seconds);
     if (!o->session.seconds) o->session.seconds = LIMIT_S;
-    if (!o->networks.n) o->networks = (cd_texts){sizeof usual / sizeof *usual, usual};
+    if (!o->networks.n) o->networks = (cd_texts){RUN, usual};
     if (o->networks.n == 1 && !strcmp(o->networks.v[0], "none")) o->networks.n = 0;
     if (o->networks.n && o->networks.n < CD_NETWORK_COST_FEWEST)
         return CD_FAIL(err, EUSAGE, "--run-networks: expected %d networks or more, or none, found %zu", CD_NETWORK_COST_FEWEST, o->networks.n);
@@ -59,6 +62,14 @@ cdmpp_status cd_main_tune_calibrate_check(options *o, cdmpp_err *err) {
 }
 
 /* ---- tasks ---- */
+/* A key does not tell everything (padding is not in it): of two networks with tasks of one key the first has it. */
+static cdmpp_status add_task(cd_task_registry *all, const cd_task *t, cdmpp_err *err) {
+    const cd_str key = {t->workload_key, strlen(t->workload_key)};
+    const cd_task *added;
+    if (!t->dag || cd_task_registry_find(all, key)) return CDMPP_OK;
+    return cd_task_registry_add(all, key, t->dag, &added, err);
+}
+
 static cdmpp_status add_network(const options *o, const char *name, cd_task_registry *all, cdmpp_err *err) {
     const cd_tune_tasks_options *w = &o->what;
     const bool named = w->network != NULL;
@@ -73,8 +84,7 @@ static cdmpp_status add_network(const options *o, const char *name, cd_task_regi
     cdmpp_status st = cd_network_source_read(&source, &g, &miss, &n_miss, err);
     if (!st) st = cd_workload_build(g, &wo, &work, err);
     for (uint32_t k = 0; !st && k < work->n_task; k++) {
-        const cd_task *t = cd_task_registry_at(work->tasks, work->task[k].task), *added;
-        if (work->task[k].weight >= 1 && t->dag) st = cd_task_registry_add(all, (cd_str){t->workload_key, strlen(t->workload_key)}, t->dag, &added, err);
+        if (work->task[k].weight >= 1) st = add_task(all, cd_task_registry_at(work->tasks, work->task[k].task), err);
     }
     cd_workload_free(work);
     cd_graph_free(g);

@@ -137,6 +137,42 @@ TEST(the_order_is_of_features_and_the_same_again) {
     cd_calibrate_pool_free(&q);
 }
 
+static uint64_t number_of(const char *line) {
+    cdmpp_err err = {0};
+    cd_arena a = {0};
+    cd_record r;
+    char key[300];
+    assert_ok(cd_record_read(&a, line, strlen(line), &r, &err));
+    snprintf(key, sizeof key, "%.*s", (int)r.workload_key.n, r.workload_key.p);
+    cd_arena_free(&a);
+    return cd_stable_id_name(key);
+}
+
+/* Threads change nothing. Where the time ends, tasks are left out by a number of their names: not the networks that come last. */
+TEST(the_best_are_the_same_by_threads_and_mixed) {
+    cdmpp_err err = {0};
+    cd_calibrate_pool p, q;
+    cd_calibrate_pool_options o = pool_options(1);
+    uint64_t before = 0;
+    size_t best = 0;
+    o.model = model;
+    o.stands = "zen4";
+    assert_ok(cd_calibrate_pool_build(&o, &p, &err));
+    o.jobs = 3;
+    assert_ok(cd_calibrate_pool_build(&o, &q, &err));
+    assert_int_equal(q.n, p.n);
+    for (size_t i = 0; i < p.n; i++) {
+        assert_string_equal(q.v[i].line, p.v[i].line);
+        if (!p.v[i].best) continue;
+        assert_true(number_of(p.v[i].line) > before);
+        before = number_of(p.v[i].line);
+        best++;
+    }
+    assert_true(best > 2);
+    cd_calibrate_pool_free(&p);
+    cd_calibrate_pool_free(&q);
+}
+
 /* Of each task at most one candidate is the best, which a replay would choose, too; best and others take turns as long as there are both. */
 TEST(the_best_of_each_task_takes_turns) {
     cdmpp_err err = {0};
@@ -574,5 +610,5 @@ TEST(every_allocation_of_a_run_may_fail) {
     }
 }
 
-TESTS(setup, teardown, the_order_is_of_features_and_the_same_again, the_best_of_each_task_takes_turns, no_draw_begins_late, the_time_is_kept, a_killed_run_goes_on, a_slower_machine_is_learned, trees_are_believed_as_far_as_they_help,
+TESTS(setup, teardown, the_order_is_of_features_and_the_same_again, the_best_of_each_task_takes_turns, the_best_are_the_same_by_threads_and_mixed, no_draw_begins_late, the_time_is_kept, a_killed_run_goes_on, a_slower_machine_is_learned, trees_are_believed_as_far_as_they_help,
       a_correction_is_judged_by_what_it_has_not_seen, a_scorer_corrects, held_out_programs_decide_nothing, too_few_programs, an_unknown_device_costs_no_time, what_is_no_better_is_refused, a_noisy_machine_is_refused, an_early_end_is_told, logs_of_a_device_make_it_one_of_the_model, logs_of_two_devices_are_refused, every_allocation_may_fail, every_allocation_of_a_run_may_fail)
