@@ -204,12 +204,13 @@ static cdmpp_status check_host(const options *o, cdmpp_err *err) {
 
 /* OpBench's words for targets, as TVM's own targets of these devices say it. */
 static cdmpp_status take_target(options *o, cdmpp_err *err) {
-    static const char *const word[][2] = {{"arm", "llvm -device=arm_cpu -mtriple=aarch64-linux-gnu"}, {"mali", "opencl -device=mali"}};
+    static const char *const word[][2] = {{"arm", "llvm -device=arm_cpu -mtriple=aarch64-linux-gnu"}, {"mali", "opencl -device=mali"},
+                                          {"pynq", "llvm -device=arm_cpu -model=pynq -mtriple=armv7a-linux-gnueabihf -mattr=+neon"}};
     const char **target = &o->what.target;
+    o->pynq = *target && !strcmp(*target, "pynq");
+    if (*target && !strcmp(*target, "vta")) return CD_FAIL(err, EUSAGE, "--target vta: programs for this accelerator are not supported; --target pynq is the ARM processor beside it");
     for (size_t k = 0; *target && k < sizeof word / sizeof *word; k++)
         if (!strcmp(*target, word[k][0])) *target = word[k][1];
-    if (*target && !strcmp(*target, "pynq"))
-        return CD_FAIL(err, EUSAGE, "--target pynq: there are no programs for its accelerator, VTA; for its processor: --target llvm --host USER@BOARD");
     return CDMPP_OK;
 }
 
@@ -321,6 +322,7 @@ static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err) {
     o->json = r->said.json;
     o->log = o->session.log = &r->log;
     o->session.stop = r->stop;
+    if (o->pynq) cd_log_put(o->log, CD_LOG_WARNING, "--target pynq: programs for the ARM processor of the board; its accelerator, VTA, is not supported");
     o->session.threads = o->what.threads;
     if (o->core_type >= 0) o->session.core = cd_core_type_name((cd_core_type)o->core_type);
     cdmpp_status st = o->machine ? cd_err_key(err, cd_tune_template_machine(&o->arena, o->machine, o->log, &devices, &o->session.machine, err), "--machine") : CDMPP_OK;
