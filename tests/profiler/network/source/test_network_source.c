@@ -223,12 +223,12 @@ TEST(sizes_of_the_zoo) {
 
 TEST(sizes_without_memory) {
     static const char *dim[] = {"batch=2", "seq=1..64"};
-    FAULT_SWEEP(f, 2) {
+    FAULT_SWEEP(f, 1) {
         cd_arena a = {0};
         cd_network_sizes z;
         cd_network_source s = {.kind = CD_NETWORK_SOURCE_ONNX, .dim = dim, .n_dim = 2};
         f.st = cd_network_sizes_read(&a, NULL, &(cd_texts){2, dim}, &z, &f.err);
-        for (int k = 0; k < 40 && !f.st; k++) f.st = cd_network_sizes_at(&z, &a, 23, &s, &f.err), s.dim = dim; /* past the first chunk of the arena */
+        if (!f.st) f.st = cd_network_sizes_at(&z, &a, 23, &s, &f.err);
         cd_arena_free(&a);
     }
 }
