@@ -3,68 +3,22 @@
  *   --batch 1..64   ─> 1 3 8 23 64 ─> cases as any others ─┐
  *   --dim seq=16..512:7 ─> 7 sizes ─> cases ───────────────┴─> latency, low, high as curves over the size ─> any size between
  *
- * Sizes are spread evenly by their logarithm, both ends among them: small sizes are where laws turn. */
+ * Which sizes a range stands for: profiler/network/source. */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "predictor/network_estimate/network_estimate_internal.h"
 
-enum { MAX_SIZE = 1 << 20, SIZES = 5, MOST_SIZES = 64 };
-
 /* ---- which sizes ---- */
-
-/* "1..64" or "1..64:7". */
-static bool is_range(const char *text, int64_t *low, int64_t *high, int64_t *n) {
-    char *end;
-    *low = strtol(text, &end, 10);
-    if (end == text || strncmp(end, "..", 2) != 0) return false;
-    text = end + 2;
-    *high = strtol(text, &end, 10);
-    *n = SIZES;
-    if (end == text) return false;
-    if (*end == ':') {
-        text = end + 1;
-        *n = strtol(text, &end, 10);
-        if (end == text) return false;
-    }
-    return !*end;
-}
-
-static cdmpp_status spread_sizes(cd_network_estimate *e, const char *option, int64_t low, int64_t high, int64_t n, cdmpp_err *err) {
-    if (low < 1 || high > MAX_SIZE || high - low < 2) return CD_FAIL(err, EUSAGE, "%s: expected a range of three sizes or more in 1..%d", option, MAX_SIZE);
-    if (n < 3 || n > MOST_SIZES) return CD_FAIL(err, EUSAGE, "%s: expected 3 to %d sizes behind the colon", option, MOST_SIZES);
-    if (!(e->size = CD_NEWN(&e->arena, int64_t, (size_t)n + 1))) return CD_FAIL(err, ENOMEM, "sizes");
-    for (int64_t k = 0; k < n; k++) {
-        const int64_t v = llround((double)low * pow((double)high / (double)low, (double)k / (double)(n - 1)));
-        if (!e->n_size || v > e->size[e->n_size - 1]) e->size[e->n_size++] = v;
-    }
-    return CDMPP_OK;
-}
-
-/* "batch=1..64" and "seq=1..64" of options.dim; at most one range. */
-static cdmpp_status range_of_dim(cd_network_estimate *e, cdmpp_err *err) {
-    int64_t low, high, n;
-    e->range_dim = SIZE_MAX;
-    for (size_t k = 0; k < e->o->dim.n; k++) {
-        const char *text = e->o->dim.v[k], *is = strrchr(text, '=');
-        if (!is || !is_range(is + 1, &low, &high, &n)) continue;
-        if (e->over) return CD_FAIL(err, EUSAGE, "--dim: a range of %s and one of %.60s: one at a time", e->over, text);
-        if (!(e->over = cd_str_dup(&e->arena, (cd_str){text, (size_t)(is - text)}))) return CD_FAIL(err, ENOMEM, "sizes");
-        e->range_dim = k;
-        CD_TRY(spread_sizes(e, "--dim", low, high, n, err));
-    }
-    return CDMPP_OK;
-}
 
 static cdmpp_status list_batches(cd_network_estimate *e, const char **text, size_t n, cdmpp_err *err) {
     if (!(e->batch = CD_NEWN(&e->arena, int64_t, n + 1))) return CD_FAIL(err, ENOMEM, "batches");
     for (size_t k = 0; k < n; k++) {
         char *end;
         const long v = strtol(text[k], &end, 10);
-        if (*end || v < 1 || v > MAX_SIZE)
-            return CD_FAIL(err, EUSAGE, "--batch: expected numbers in 1..%d, or one range as 1..64, found '%.60s'", MAX_SIZE, text[k]);
+        if (*end || v < 1 || v > CD_SIZE_RANGE_MAX)
+            return CD_FAIL(err, EUSAGE, "--batch: expected numbers in 1..%d, or one range as 1..64, found '%.60s'", CD_SIZE_RANGE_MAX, text[k]);
         size_t at = 0;
         while (at < e->n_batch && e->batch[at] != v) at++;
         if (at < e->n_batch) cd_log_put(e->o->log, CD_LOG_WARNING, "--batch: %ld is there already", v);
@@ -77,17 +31,13 @@ static cdmpp_status list_batches(cd_network_estimate *e, const char **text, size
 cdmpp_status cd_network_estimate_sizes(cd_network_estimate *e, cdmpp_err *err) {
     const char **text = NULL;
     size_t n = 0;
-    int64_t low, high, many;
+    cd_network_sizes z;
     if (e->o->batch) CD_TRY(cd_network_estimate_split_list(&e->arena, e->o->batch, &text, &n, err));
     if (e->o->batch && !n) return CD_FAIL(err, EUSAGE, "--batch: expected numbers, found '%.60s'", e->o->batch);
-    const bool batch = n == 1 && is_range(text[0], &low, &high, &many);
-    if (batch) {
-        e->over = "batch";
-        CD_TRY(spread_sizes(e, "--batch", low, high, many, err));
-        e->batch = e->size;
-        e->n_batch = e->n_size;
-    }
-    CD_TRY(range_of_dim(e, err));
+    CD_TRY(cd_network_sizes_read(&e->arena, n == 1 ? text[0] : NULL, &e->o->dim, &z, err));
+    const bool batch = z.over && z.place == SIZE_MAX;
+    e->over = z.over, e->range_dim = z.place, e->size = z.size, e->n_size = z.n;
+    if (batch) e->batch = e->size, e->n_batch = e->n_size;
     if (!batch) CD_TRY(list_batches(e, text, n, err));
     if (e->range_dim != SIZE_MAX && e->n_batch > 1) return CD_FAIL(err, EUSAGE, "--dim: a range of %s and several batches: one at a time", e->over);
     return CDMPP_OK;
@@ -95,14 +45,10 @@ cdmpp_status cd_network_estimate_sizes(cd_network_estimate *e, cdmpp_err *err) {
 
 cdmpp_status cd_network_estimate_dims(cd_network_estimate *e, cd_network_estimate_source *s, cd_onnx_options *onnx, cdmpp_err *err) {
     if (e->range_dim == SIZE_MAX) return CDMPP_OK;
-    const char **dim = CD_NEWN(&e->arena, const char *, e->o->dim.n + 1);
-    const size_t cap = strlen(e->over) + 24;
-    char *text = cd_arena_alloc(&e->arena, cap, 1);
-    if (!dim || !text) return CD_FAIL(err, ENOMEM, "dimensions");
-    memcpy(dim, e->o->dim.v, e->o->dim.n * sizeof *dim);
-    snprintf(text, cap, "%s=%lld", e->over, (long long)s->size);
-    dim[e->range_dim] = text;
-    onnx->dim = dim;
+    const cd_network_sizes z = {.over = e->over, .place = e->range_dim};
+    cd_network_source at = {.kind = CD_NETWORK_SOURCE_ONNX, .dim = e->o->dim.v, .n_dim = (uint32_t)e->o->dim.n};
+    CD_TRY(cd_network_sizes_at(&z, &e->arena, s->size, &at, err));
+    onnx->dim = at.dim;
     return CDMPP_OK;
 }
 

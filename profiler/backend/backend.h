@@ -86,12 +86,12 @@ const char *cd_backend_names(void);
  *       flags, for "native" the processor, the prelude and the text.
  *
  * The instruction set is an option (profiler/host/host.h), else the target's -mcpu, else this machine's own. On another
- * machine aarch64 gives objects that are not linked and cannot be run. One thread at a time. */
+ * machine aarch64 and armv7 give objects that are not linked and cannot be run. One thread at a time. */
 
 #define CD_COMPILER_UNIT 8
 
 typedef struct cd_compiler_options {
-    const char *command;        /* "gcc", "ccache gcc"; NULL: $CC, else cc (of aarch64 a cross compiler) */
+    const char *command;        /* "gcc", "ccache gcc"; NULL: $CC, else cc (of aarch64 and armv7 a cross compiler) */
     const char *flags;          /* more flags, after ours; NULL: none */
     const char *isa;            /* one of CD_ISAS (isa.h); NULL, "": by the target */
     const char *target;         /* "llvm -mcpu=core-avx2"; NULL: "" */

@@ -95,14 +95,17 @@ static cdmpp_status ask_version(cd_compiler *c, bool *missing, cdmpp_err *err) {
     return st;
 }
 
+/* Only compiled: the C library of another processor need not be here. */
+static bool is_foreign(const cd_compiler *c) { return cd_isa_is_arm(c->isa.isa) && !c->isa.runs; }
+
 static cdmpp_status find_compiler(cd_compiler *c, const char *asked, cdmpp_err *err) {
-    static const char *const cross[] = {"aarch64-linux-gnu-gcc", "clang --target=aarch64-linux-gnu", NULL};
+    static const char *const cross[][3] = {{"aarch64-linux-gnu-gcc", "clang --target=aarch64-linux-gnu", NULL}, {"arm-linux-gnueabihf-gcc", "clang --target=arm-linux-gnueabihf", NULL}};
     const char *env = getenv("CC");
     const char *const one[] = {asked ? asked : env && env[0] ? env : "cc", NULL};
-    const bool foreign = c->isa.isa == CD_ISA_AARCH64 && !c->isa.runs && !asked;
+    const bool foreign = is_foreign(c) && !asked;
     cdmpp_status st = CDMPP_OK;
     bool missing = true;
-    for (const char *const *p = foreign ? cross : one; *p && missing; p++) {
+    for (const char *const *p = foreign ? cross[c->isa.isa == CD_ISA_ARMV7] : one; *p && missing; p++) {
         CD_TRY(split_command(c, *p, err));
         st = ask_version(c, &missing, err);
         if (st == CDMPP_EINTERRUPTED || st == CDMPP_ENOMEM) return st;
@@ -275,10 +278,10 @@ static void fill_argv(cd_compiler *c, unit *u) {
     for (const char *const *p = c->own; *p; p++) u->argv[n++] = *p;
     if (c->isa.march[0]) u->argv[n++] = c->isa.march;
     for (size_t i = 0; i < c->n_more; i++) u->argv[n++] = c->more[i];
-    u->argv[n++] = c->isa.isa == CD_ISA_AARCH64 && !c->isa.runs ? "-c" : "-shared";
+    u->argv[n++] = is_foreign(c) ? "-c" : "-shared";
     const char *const rest[] = {"-x", "c", "-", "-o", u->file, "-lm"};
     for (size_t i = 0; i < sizeof rest / sizeof *rest; i++) u->argv[n++] = rest[i];
-    if (c->isa.isa == CD_ISA_AARCH64 && !c->isa.runs) n--; /* nothing is linked */
+    if (is_foreign(c)) n--; /* nothing is linked */
     u->argv[n] = NULL;
 }
 

@@ -149,8 +149,10 @@ double cd_host_energy_since(const char *root, const cd_host_energy *m);
  *
  * No state, any thread. */
 
-#define CD_ISAS "native|avx512|avx2|sse2|aarch64"
-typedef enum cd_isa { CD_ISA_NATIVE, CD_ISA_AVX512, CD_ISA_AVX2, CD_ISA_SSE2, CD_ISA_AARCH64 } cd_isa;
+#define CD_ISAS "native|avx512|avx2|sse2|aarch64|armv7"
+typedef enum cd_isa { CD_ISA_NATIVE, CD_ISA_AVX512, CD_ISA_AVX2, CD_ISA_SSE2, CD_ISA_AARCH64, CD_ISA_ARMV7 } cd_isa; /* armv7: 32 bits, with NEON */
+/* Of a family of processors that is not x86-64: its programs run there alone. */
+static inline bool cd_isa_is_arm(cd_isa isa) { return isa == CD_ISA_AARCH64 || isa == CD_ISA_ARMV7; }
 
 typedef struct cd_isa_choice {
     cd_isa isa;

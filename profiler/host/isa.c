@@ -47,6 +47,8 @@ cd_isa cd_isa_here(void) {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? CD_ISA_AVX2 : CD_ISA_SSE2;
 #elif defined(__aarch64__)
     return CD_ISA_AARCH64;
+#elif defined(__arm__) && defined(__ARM_NEON)
+    return CD_ISA_ARMV7;
 #else
     return CD_ISA_NATIVE;
 #endif
@@ -56,7 +58,7 @@ cd_isa cd_isa_here(void) {
 static bool can_run(cd_isa isa) {
     const cd_isa here = cd_isa_here();
     if (isa == CD_ISA_NATIVE) return true;
-    if (isa == CD_ISA_AARCH64 || here == CD_ISA_AARCH64) return isa == here;
+    if (cd_isa_is_arm(isa) || cd_isa_is_arm(here)) return isa == here;
     return here != CD_ISA_NATIVE && isa >= here;
 }
 
@@ -68,7 +70,7 @@ static bool is_foreign(cd_str triple) {
         int family;
     } t[] = {{"x86_64", X86}, {"i386", X86}, {"i486", X86}, {"i586", X86}, {"i686", X86}, {"aarch64", ARM}, {"arm64", ARM}, {"arm", OTHER}, {"thumb", OTHER}, {"riscv", OTHER},
              {"powerpc", OTHER}, {"ppc", OTHER}, {"sparc", OTHER}, {"mips", OTHER}, {"s390", OTHER}, {"loongarch", OTHER}, {"wasm", OTHER}, {"hexagon", OTHER}};
-    const int here = cd_isa_here() == CD_ISA_AARCH64 ? ARM : cd_isa_here() == CD_ISA_NATIVE ? OTHER : X86;
+    const int here = cd_isa_here() == CD_ISA_AARCH64 ? ARM : cd_isa_here() == CD_ISA_NATIVE || cd_isa_here() == CD_ISA_ARMV7 ? OTHER : X86;
     for (size_t k = 0; k < sizeof t / sizeof *t; k++) {
         const size_t n = strlen(t[k].begins);
         if (triple.n >= n && !memcmp(triple.p, t[k].begins, n)) return here != OTHER && t[k].family != here;
@@ -82,7 +84,7 @@ static cdmpp_status by_target(const char *target, cd_isa_choice *out, cdmpp_err 
     *out = (cd_isa_choice){.isa = CD_ISA_NATIVE, .march = "-march=native", .runs = true};
     if (is_foreign(triple))
         return CD_FAIL(err, EBACKEND, "a program for %.*s does not run here", (int)(triple.n < 60 ? triple.n : 60), triple.p);
-    if (!cpu.n || cd_isa_here() == CD_ISA_AARCH64) return CDMPP_OK;
+    if (!cpu.n || cd_isa_is_arm(cd_isa_here())) return CDMPP_OK;
     for (size_t i = 0; i < sizeof cpus / sizeof *cpus; i++) {
         if (strlen(cpus[i].llvm) != cpu.n || memcmp(cpus[i].llvm, cpu.p, cpu.n) != 0) continue;
         if (!can_run(cpus[i].isa))
@@ -95,7 +97,7 @@ static cdmpp_status by_target(const char *target, cd_isa_choice *out, cdmpp_err 
 }
 
 cdmpp_status cd_isa_choose(const char *isa, const char *target, cd_isa_choice *out, cdmpp_err *err) {
-    static const char *const march[] = {"-march=native", "-march=x86-64-v4", "-march=x86-64-v3", "-march=x86-64", ""};
+    static const char *const march[] = {"-march=native", "-march=x86-64-v4", "-march=x86-64-v3", "-march=x86-64", "", "-march=armv7-a+simd"};
     if (!isa || !isa[0]) return by_target(target, out, err);
     const int k = cd_enum_names_find(CD_ISAS, (cd_str){isa, strlen(isa)});
     if (k < 0) return CD_FAIL(err, EUSAGE, "expected an instruction set of " CD_ISAS ", found '%.40s'", isa);

@@ -63,7 +63,7 @@ static cdmpp_status on_job(void *ctx, cd_str line, cd_remote_times *out, cdmpp_e
 
 /* The name is that which records of a local run get, so that both ways of measuring make the same log. */
 static void describe(const char *core, cd_remote_about *a) {
-    static const char *const isa[] = {"", "avx512", "avx2", "sse2", "aarch64"}; /* by cd_isa */
+    static const char *const isa[] = {"", "avx512", "avx2", "sse2", "aarch64", "armv7"}; /* by cd_isa */
     cd_describe_namer namer = {.core = core};
     cd_host_info h;
     cd_host_info_read("", &h);

@@ -1,8 +1,10 @@
 /* cdmpp-replay: estimates the latency of whole networks. Options in, predictor/network_estimate computes, predictor/network_report
  * prints. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "predictor/dynamic/dynamic.h"
 #include "predictor/network_report/network_report.h"
 #include "predictor/quantize/quantize.h"
 #include "profiler/network/zoo/zoo.h"
@@ -14,7 +16,8 @@ typedef struct options {
     const char *save_graph, *save_schedules, *fit_costs, *trace, *html, *prices;
     cd_texts power;
     const char *quantize;
-    int calibrate, compare;
+    const char *at;
+    int calibrate, compare, executor;
     bool ops, csv, measured, energy, verbose, list_networks, list_devices;
 } options;
 
@@ -70,6 +73,8 @@ static const cd_option table[] = {
     {"quantize", 0, "TYPE", CD_OPTION_TEXT, AT(quantize), NULL, OUTPUT, "int8. No estimate: make one network of --network 8 bits long here and compare with float: values on other inputs than those of --calibrate, with --run also times in turns. A file with QuantizeLinear is compared as it is, too"},
     {"calibrate", 0, "N", CD_OPTION_INT, AT(calibrate), "1..1000000", OUTPUT, "With --quantize: inputs that ranges are taken from (default: 16)"},
     {"compare", 0, "N", CD_OPTION_INT, AT(compare), "1..1000000", OUTPUT, "With --quantize: inputs whose results are compared (default: 100)"},
+    {"executor", 0, "NAME", CD_OPTION_WORD, AT(executor), "default|vm", OUTPUT, "vm: no estimate. One network of --network with a range (--batch 1..64, --dim seq=16..512) is compiled for the sizes of the range and called here with the sizes of --at: the nearest program that holds a size takes it. Its time stands beside that of programs of just this size"},
+    {"at", 0, "N,N,...", CD_OPTION_TEXT, AT(at), NULL, OUTPUT, "With --executor vm: the sizes that are asked for"},
     {"csv", 0, NULL, CD_OPTION_FLAG, AT(csv), NULL, OUTPUT, "The table as comma-separated values; with --ops that of operators"},
     {"trace", 0, "FILE", CD_OPTION_OUTPUT, AT(trace), "*.json", OUTPUT, "Write a trace for Perfetto or chrome://tracing; of several networks or devices, a file each"},
     {"html", 0, "FILE", CD_OPTION_OUTPUT, AT(html), "*.html", OUTPUT, "Write a page with the timeline and the tables; it needs nothing from outside"},
@@ -132,15 +137,25 @@ static cdmpp_status graph_apart(const options *o, const cd_cli_args *said, cdmpp
     return cd_option_outputs_apart(&c, o, said, err);
 }
 
-/* Models, devices, schedules and all else of an estimate would be read by nobody. */
-static cdmpp_status check_quantize_reads(const cd_cli_args *said, cdmpp_err *err) {
-    static const char *const its[] = {"quantize", "calibrate", "compare", "network", "batch", "input-size", "dim", "input", "layout", "target", "trials", "seed", "jobs", "run", "cpu-time", "verbose"};
+/* Models, devices, schedules and all else of an estimate would be read by nobody. `its`: NULL behind the last. */
+static cdmpp_status check_reads(const cd_cli_args *said, const char *mode, const char *const *its, const char *programs, cdmpp_err *err) {
     for (size_t k = 0; said->given && k < sizeof table / sizeof *table; k++) {
         bool reads = !said->given[k];
-        for (size_t i = 0; i < sizeof its / sizeof *its; i++) reads |= !strcmp(table[k].name, its[i]);
-        if (!reads) return CD_FAIL(err, EUSAGE, "--quantize gives no estimate and does not read --%s: its programs are templates and samples (--trials) that it makes itself", table[k].name);
+        for (size_t i = 0; its[i]; i++) reads |= !strcmp(table[k].name, its[i]);
+        if (!reads) return CD_FAIL(err, EUSAGE, "%s gives no estimate and does not read --%s: its programs are %s", mode, table[k].name, programs);
     }
     return CDMPP_OK;
+}
+
+static cdmpp_status check_quantize_reads(const cd_cli_args *said, cdmpp_err *err) {
+    static const char *const its[] = {"quantize", "calibrate", "compare", "network", "batch", "input-size", "dim", "input", "layout", "target", "trials", "seed", "jobs", "run", "cpu-time", "verbose", NULL};
+    return check_reads(said, "--quantize", its, "templates and samples (--trials) that it makes itself", err);
+}
+
+static cdmpp_status check_layout(const options *o, cdmpp_err *err) {
+    cd_workload_layout layout;
+    if (!o->ask.layout || cd_workload_layout_parse(o->ask.layout, &layout)) return CDMPP_OK;
+    return CD_FAIL(err, EUSAGE, "--layout: expected auto, nchw or nhwc, found \"%.40s\"", o->ask.layout);
 }
 
 /* It needs no model and no device, and takes one network. */
@@ -151,11 +166,30 @@ static cdmpp_status check_quantize(const options *o, const cd_cli_args *said, cd
     if (o->ask.network.n != 1 || o->ask.graph.n) return CD_FAIL(err, EUSAGE, "--quantize: expected one --network, and no --graph");
     CD_TRY(check_quantize_reads(said, err));
     if (o->ask.cpu_time && !o->ask.run) return CD_FAIL(err, EUSAGE, "--cpu-time goes with --run");
-    if (o->ask.layout) {
-        cd_workload_layout layout;
-        if (!cd_workload_layout_parse(o->ask.layout, &layout)) return CD_FAIL(err, EUSAGE, "--layout: expected auto, nchw or nhwc, found \"%.40s\"", o->ask.layout);
+    return check_layout(o, err);
+}
+
+static cdmpp_status read_sizes(const char *text, int64_t *size, size_t *n, cdmpp_err *err) {
+    *n = 0;
+    for (const char *p = text;; p++) {
+        char *end;
+        const long v = strtol(p, &end, 10);
+        if (end == p || (*end && *end != ',') || v < 1 || v > CD_SIZE_RANGE_MAX || *n == CD_DYNAMIC_MOST_ASKED)
+            return CD_FAIL(err, EUSAGE, "--at: expected 1 to %d numbers in 1..%d, found '%.60s'", CD_DYNAMIC_MOST_ASKED, CD_SIZE_RANGE_MAX, text);
+        size[(*n)++] = v;
+        if (!*(p = end)) return CDMPP_OK;
     }
-    return CDMPP_OK;
+}
+
+static cdmpp_status check_vm(const options *o, const cd_cli_args *said, cdmpp_err *err) {
+    static const char *const its[] = {"executor", "at", "network", "batch", "input-size", "dim", "input", "layout", "target", "records", "trials", "seed", "jobs", "verbose", NULL};
+    int64_t size[CD_DYNAMIC_MOST_ASKED];
+    size_t n;
+    if (o->ask.network.n != 1 || o->ask.graph.n) return CD_FAIL(err, EUSAGE, "--executor vm: expected one --network, and no --graph");
+    CD_TRY(check_reads(said, "--executor vm", its, "those of --records and samples (--trials)", err));
+    if (!o->at) return CD_FAIL(err, EUSAGE, "--executor vm: expected --at N,N,..., the sizes that are asked for");
+    CD_TRY(read_sizes(o->at, size, &n, err));
+    return check_layout(o, err);
 }
 
 static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
@@ -163,6 +197,8 @@ static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
     if (said->operand.n) return cd_network_load_unexpected(said->operand.v[0], err);
     if (o->list_networks || o->list_devices) return CDMPP_OK;
     if (o->quantize) return check_quantize(o, said, err);
+    if (o->executor) return check_vm(o, said, err);
+    if (o->at) return CD_FAIL(err, EUSAGE, "--at goes with --executor vm");
     if (o->calibrate || o->compare) return CD_FAIL(err, EUSAGE, "--calibrate and --compare go with --quantize");
     if (o->csv && said->json) return CD_FAIL(err, EUSAGE, "--csv and --json are two forms of one output");
     if (o->ask.from_records && o->ask.replay_given)
@@ -202,13 +238,18 @@ static cdmpp_status estimate(const options *o, bool json, cd_network_estimate *e
     return print(&r, o, json, err);
 }
 
-static cdmpp_status quantize(const options *o, const cd_command_run *r, cdmpp_err *err) {
+static cd_network_source source_of(const options *o, int64_t batch) {
     const cd_network_estimate_options *k = &o->ask;
     const char *name = k->network.v[0];
+    return (cd_network_source){.kind = cd_network_source_is_file(name) ? CD_NETWORK_SOURCE_ONNX : CD_NETWORK_SOURCE_ZOO, .name = name, .batch = batch,
+                               .size = k->input_size, .dim = k->dim.v, .n_dim = (uint32_t)k->dim.n, .input = k->input.v, .n_input = (uint32_t)k->input.n};
+}
+
+static cdmpp_status quantize(const options *o, const cd_command_run *r, cdmpp_err *err) {
+    const cd_network_estimate_options *k = &o->ask;
     double batch = 0;
     CD_TRY(cd_option_number("batch", k->batch, 1, 1e6, &batch, err));
-    const cd_quantize_options q = {.network = {.kind = cd_network_source_is_file(name) ? CD_NETWORK_SOURCE_ONNX : CD_NETWORK_SOURCE_ZOO, .name = name, .batch = (int64_t)batch,
-                                               .size = k->input_size, .dim = k->dim.v, .n_dim = (uint32_t)k->dim.n, .input = k->input.v, .n_input = (uint32_t)k->input.n},
+    const cd_quantize_options q = {.network = source_of(o, (int64_t)batch),
                                    .layout = k->layout, .target = k->target.n ? k->target.v[0] : NULL, .calibrate = (uint32_t)o->calibrate, .inputs = (uint32_t)o->compare,
                                    .trials = (uint32_t)k->trials, .seed = (uint64_t)k->seed, .jobs = (int)k->jobs, .run = k->run, .cpu_time = k->cpu_time, .log = &r->log, .stop = r->stop};
     cd_quantize_result *got = NULL;
@@ -217,6 +258,40 @@ static cdmpp_status quantize(const options *o, const cd_command_run *r, cdmpp_er
     (r->said.json ? cd_quantize_json : cd_quantize_text)(&b, got);
     cd_quantize_result_free(got);
     return cd_command_result(r->said.json, "cdmpp.quantize", "cdmpp-replay", &r->log, &b, err);
+}
+
+/* Exit code 3: a size was not served, or results differ. */
+static cdmpp_status run_vm(const options *o, const cd_dynamic_options *q, cd_command_run *r, cdmpp_err *err) {
+    int64_t size[CD_DYNAMIC_MOST_ASKED];
+    size_t n;
+    cd_dynamic *d = NULL;
+    cd_dynamic_result *got = cd_mem_zalloc(1, sizeof *got);
+    cd_buf b = {0};
+    if (!got) return CD_FAIL(err, ENOMEM, "sizes");
+    cdmpp_status st = read_sizes(o->at, size, &n, err);
+    if (!st) st = cd_dynamic_open(q, &d, err);
+    if (!st) st = cd_dynamic_measure(d, size, n, got, err);
+    for (size_t k = 0; !st && k < got->n; k++)
+        if (got->row[k].st) r->exit_code = 3;
+    if (!st) (r->said.json ? cd_dynamic_json : cd_dynamic_text)(&b, d, got);
+    cd_dynamic_close(d);
+    cd_mem_free(got);
+    return st ? st : cd_command_result(r->said.json, "cdmpp.dynamic", "cdmpp-replay", &r->log, &b, err);
+}
+
+static cdmpp_status vm(const options *o, cd_command_run *r, cdmpp_err *err) {
+    const cd_network_estimate_options *k = &o->ask;
+    cd_arena a = {0};
+    cd_network_sizes z;
+    cdmpp_status st = cd_network_sizes_read(&a, k->batch, &k->dim, &z, err);
+    double batch = 0;
+    if (!st && !z.over) st = CD_FAIL(err, EUSAGE, "--executor vm: expected a range, --batch A..B or --dim NAME=A..B");
+    if (!st && z.place != SIZE_MAX) st = cd_option_number("batch", k->batch, 1, 1e6, &batch, err);
+    const cd_dynamic_options q = {.network = source_of(o, (int64_t)batch), .sizes = &z, .layout = k->layout, .target = k->target.n ? k->target.v[0] : NULL, .log = k->records.v,
+                                  .n_log = k->records.n, .trials = (uint32_t)k->trials, .seed = (uint64_t)k->seed, .jobs = k->jobs, .stop = r->stop};
+    if (!st) st = run_vm(o, &q, r, err);
+    cd_arena_free(&a);
+    return st;
 }
 
 static cdmpp_status list_networks(bool json, cdmpp_err *err) {
@@ -245,6 +320,7 @@ static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err) {
     o->ask.stop = r->stop;
     o->ask.run_ops = o->ops;
     if (o->quantize && !o->list_networks && !o->list_devices) return quantize(o, r, err);
+    if (o->executor && !o->list_networks && !o->list_devices) return vm(o, r, err);
     const cdmpp_status st = o->list_networks ? list_networks(r->said.json, err) : o->list_devices ? list_devices(o, r->said.json, err) : estimate(o, r->said.json, &e, &prices, err);
     if (e.n_failed || e.n_not_run || e.bad_lines) r->exit_code = 3;
     cd_network_prices_free(&prices);

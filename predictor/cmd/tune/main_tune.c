@@ -17,7 +17,7 @@ static const cd_option table[] = {
     {"model-source", 0, "SOURCE", CD_OPTION_WORD, AT(what.source), CD_NETWORK_SOURCES, WHAT, NULL},
     {"batch-size", 0, "N", CD_OPTION_INT, AT(what.batch), "1..1048576", WHAT, "Batch size of the network (default: 1, or what the file says)"},
     {"input-size", 0, "N", CD_OPTION_INT, AT(what.input_size), "1..1048576", WHAT, "Edge of the image or length of the sequence (default: as published)"},
-    {"dim", 0, "NAME=N", CD_OPTION_TEXTS, AT(what.dim), NULL, WHAT, "Value of a symbolic dimension of an ONNX file, or of a dimension of an input: 'ids[1]=128'; the branch of an If: if_3=then; the runs of a Loop: loop_1=10"},
+    {"dim", 0, "NAME=N", CD_OPTION_TEXTS, AT(what.dim), NULL, WHAT, "Value of a symbolic dimension of an ONNX file, or of a dimension of an input: 'ids[1]=128'; the branch of an If: if_3=then; the runs of a Loop: loop_1=10; with --executor vm seq=16..512 (five sizes), seq=16..512:9 (nine)"},
     {"input", 0, "NAME", CD_OPTION_TEXTS, AT(what.input), NULL, WHAT, "This input of an ONNX file is data; those that are not named are weights"},
     {"layout", 0, "LAYOUT", CD_OPTION_TEXT, AT(what.layout), NULL, WHAT, "Layout of the network's images: auto, nchw or nhwc (auto: nhwc for CPUs)"},
     {"tasks", 0, "FILE", CD_OPTION_FILES, AT(what.file), NULL, WHAT, "Task definitions to tune: all_tasks.pkl, *.task.pkl, our text form, or a folder of these"},
@@ -54,7 +54,7 @@ static const cd_option table[] = {
     {"stats", 0, "FILE", CD_OPTION_OUTPUT, AT(session.stats), "*.jsonl", KEEP, "Also write a JSON object of every round"},
     {"curves", 0, "FILE", CD_OPTION_OUTPUT, AT(curves), "*.csv", KEEP, "Also write every trial, in the layout of OpBench's op_costs"},
     {"jobs", 'j', "N", CD_OPTION_INT, AT(session.jobs), "1..1024", HOW, "Compiler processes at a time (default: one per CPU)"},
-    {"executor", 0, "NAME", CD_OPTION_WORD, AT(executor), "default|debug|vm", HOW, "How a network runs: default, one task after the other. The others are OpBench's; an error says what is here in their place"},
+    {"executor", 0, "NAME", CD_OPTION_WORD, AT(executor), "default|debug|vm", HOW, "How a network runs: default, one task after the other; vm: a size is known only at run time, and the tasks of several sizes are tuned (--dim NAME=A..B; cdmpp-replay --executor vm runs them); debug: OpBench's, an error says what is here in its place"},
     {"isa", 0, "SET", CD_OPTION_TEXT, AT(session.isa), CD_ISAS, HOW, "Instructions that C code may use (default: by -mcpu of the target, else those of what measures)"},
     {"core-type", 0, "TYPE", CD_OPTION_WORD, AT(core_type), CD_CORE_TYPES, HOW, "Measure on cores of this type alone: the fast or the slow ones, or one thread of each core while its siblings are idle or busy (default: any). The name of the device in records ends in it"},
     {"cflags", 0, "FLAGS", CD_OPTION_TEXT, AT(session.cflags), NULL, HOW, "More flags for the C compiler ($CC, else cc), behind the usual ones"},
@@ -88,6 +88,15 @@ static const cd_option table[] = {
     {"space-dump", 0, NULL, CD_OPTION_FLAG, AT(space_dump), NULL, WHAT, "Print the choices that make up the space of each task, and its size, as JSON"},
 };
 
+static bool has_range(const options *o) {
+    cd_size_range r;
+    for (size_t k = 0; k < o->what.dim.n; k++) {
+        const char *is = strrchr(o->what.dim.v[k], '=');
+        if (is && cd_size_range_parse(is + 1, &r)) return true;
+    }
+    return false;
+}
+
 static cdmpp_status check_tasks(const options *o, cdmpp_err *err) {
     const cd_tune_tasks_options *w = &o->what;
     cd_workload_layout layout;
@@ -95,7 +104,7 @@ static cdmpp_status check_tasks(const options *o, cdmpp_err *err) {
     if (!w->network == !w->file.n) return CD_FAIL(err, EUSAGE, "expected either --network or --tasks%s", w->network ? ", found both" : "");
     if (w->file.n && (w->batch || w->input_size || w->dim.n || w->input.n || w->layout))
         return CD_FAIL(err, EUSAGE, "--batch-size, --input-size, --dim, --input and --layout are for a --network without --tasks");
-    if (w->source == CD_NETWORK_SOURCE_ZOO && (w->dim.n || w->input.n)) return CD_FAIL(err, EUSAGE, "--dim and --input are for ONNX files");
+    if (w->source == CD_NETWORK_SOURCE_ZOO && (w->input.n || (w->dim.n && !has_range(o)))) return CD_FAIL(err, EUSAGE, "--dim and --input are for ONNX files");
     if (w->source == CD_NETWORK_SOURCE_ONNX && w->input_size) return CD_FAIL(err, EUSAGE, "--input-size is for networks of the zoo; use --dim");
     if (w->layout && !cd_workload_layout_parse(w->layout, &layout)) return CD_FAIL(err, EUSAGE, "--layout: expected one of " CD_WORKLOAD_LAYOUTS ", found '%.40s'", w->layout);
     if (w->target && !cd_backend_for_target((cd_str){w->target, strlen(w->target)}))
@@ -182,7 +191,8 @@ static void take_default_model(options *o) {
 /* Words of OpBench for which another command is here. */
 static cdmpp_status check_executor(const options *o, cdmpp_err *err) {
     if (o->executor == 1) return CD_FAIL(err, EUSAGE, "--executor debug: cdmpp-profile --ops times each operator of a network, and takes the log of --out");
-    if (o->executor == 2) return CD_FAIL(err, EUSAGE, "--executor vm: programs have fixed shapes; --dim gives a size, cdmpp-replay --dim NAME=A..B estimates a range of them");
+    if (o->executor == 2 && !has_range(o)) return CD_FAIL(err, EUSAGE, "--executor vm: expected --dim NAME=A..B, the dimension that is known only at run time; batch=A..B of a network of the zoo");
+    if (o->executor != 2 && has_range(o)) return CD_FAIL(err, EUSAGE, "--dim: a range of sizes goes with --executor vm");
     return CDMPP_OK;
 }
 
@@ -194,12 +204,13 @@ static cdmpp_status check_host(const options *o, cdmpp_err *err) {
 
 /* OpBench's words for targets, as TVM's own targets of these devices say it. */
 static cdmpp_status take_target(options *o, cdmpp_err *err) {
-    static const char *const word[][2] = {{"arm", "llvm -device=arm_cpu -mtriple=aarch64-linux-gnu"}, {"mali", "opencl -device=mali"}};
+    static const char *const word[][2] = {{"arm", "llvm -device=arm_cpu -mtriple=aarch64-linux-gnu"}, {"mali", "opencl -device=mali"},
+                                          {"pynq", "llvm -device=arm_cpu -model=pynq -mtriple=armv7a-linux-gnueabihf -mattr=+neon"}};
     const char **target = &o->what.target;
+    o->pynq = *target && !strcmp(*target, "pynq");
+    if (*target && !strcmp(*target, "vta")) return CD_FAIL(err, EUSAGE, "--target vta: programs for this accelerator are not supported; --target pynq is the ARM processor beside it");
     for (size_t k = 0; *target && k < sizeof word / sizeof *word; k++)
         if (!strcmp(*target, word[k][0])) *target = word[k][1];
-    if (*target && !strcmp(*target, "pynq"))
-        return CD_FAIL(err, EUSAGE, "--target pynq: there are no programs for its accelerator, VTA; for its processor: --target llvm --host USER@BOARD");
     return CDMPP_OK;
 }
 
@@ -311,6 +322,7 @@ static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err) {
     o->json = r->said.json;
     o->log = o->session.log = &r->log;
     o->session.stop = r->stop;
+    if (o->pynq) cd_log_put(o->log, CD_LOG_WARNING, "--target pynq: programs for the ARM processor of the board; its accelerator, VTA, is not supported");
     o->session.threads = o->what.threads;
     if (o->core_type >= 0) o->session.core = cd_core_type_name((cd_core_type)o->core_type);
     cdmpp_status st = o->machine ? cd_err_key(err, cd_tune_template_machine(&o->arena, o->machine, o->log, &devices, &o->session.machine, err), "--machine") : CDMPP_OK;

@@ -16,6 +16,7 @@ typedef struct cd_main_tune {
     int core_type;              /* cd_core_type; -1: any */
     const char *machine;        /* a described processor, for templates */
     const char *network, *model, *compare, *at, *epsilon, *min_gain, *out, *best, *curves, *emit_dir, *svg, *opbench;
+    bool pynq;                  /* the target was OpBench's word */
     bool default_model;         /* `model` is the default one */
     cd_arena arena;
     const char *records;        /* calibrate: the log that grows */

@@ -23,8 +23,8 @@
 #include "profiler/host/host.h"
 
 /* How stages may use operators: one after the other, side by side, convolutions merged into one, or the last two. */
-#define CD_PARTITION_STAGES "parallel|sequential|merge|both"
-enum { CD_PARTITION_STAGES_PARALLEL, CD_PARTITION_STAGES_SEQUENTIAL, CD_PARTITION_STAGES_MERGE, CD_PARTITION_STAGES_BOTH };
+#define CD_PARTITION_STAGES "parallel|sequential|merge|both|split"
+enum { CD_PARTITION_STAGES_PARALLEL, CD_PARTITION_STAGES_SEQUENTIAL, CD_PARTITION_STAGES_MERGE, CD_PARTITION_STAGES_BOTH, CD_PARTITION_STAGES_SPLIT };
 
 /* What is planned, and how. 0 and NULL are defaults but where cd_partition_defaults() says otherwise. All texts are borrowed. */
 typedef struct cd_partition_options {
@@ -88,6 +88,7 @@ typedef struct cd_partition_staging {
     const cd_shard_net *net;
     cd_shard_cost *cost;
     double *solo_s, *bytes;     /* (net's operators) alone on the first device; read and written */
+    int64_t *iterations;        /* (net's operators) pieces that the parallel loop of the program has; NULL: operators are not split */
     uint32_t *block;            /* (net's operators) */
     bool *is_merged;            /* (net's operators) several convolutions as one */
     uint32_t n_stage;           /* blocks */

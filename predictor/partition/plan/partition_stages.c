@@ -1,6 +1,7 @@
 /* Operators side by side on units like the first device, block by block: a network has too many operators for one search, and is cut where all paths meet. The time of a
  * stage follows from times alone and from what running beside others costs. */
 #include <math.h>
+#include <string.h>
 
 #include "base/core/core.h"
 #include "predictor/partition/plan/partition_internal.h"
@@ -50,11 +51,22 @@ cdmpp_status cd_partition_staging_time(const cd_partition *p, cd_partition_stagi
 }
 
 /* ---- a block ---- */
+
+/* What is compared with: no operator is split. */
+static double one_behind_the_other(cd_stage_solo with, uint32_t n) {
+    static const uint32_t first[] = {0, 1};
+    double sum = 0;
+    with.iterations = NULL;
+    for (uint32_t i = 0; i < n; i++) sum += cd_stage_solo_time(&(cd_stage_step){.n_group = 1, .first = first, .op = &i}, &with);
+    return sum;
+}
+
 /* The operators of block b with the edges inside it: edges from other blocks are met already when it starts. */
 static cdmpp_status one_block(const cd_partition *p, cd_partition_staging *s, const cd_stage_graph *all, uint32_t *local, uint32_t b, cd_arena *a, cdmpp_err *err) {
     cd_partition_stage *to = &s->stage[b];
     uint32_t n = 0, n_after = 0, own[CD_STAGE_OPS];
     double solo[CD_STAGE_OPS], bytes[CD_STAGE_OPS], sync = 0;
+    int64_t iterations[CD_STAGE_OPS];
     cd_stage_op op[CD_STAGE_OPS];
     for (uint32_t k = 0; k < s->net->n_op; k++) {
         if (s->block[k] != b) continue;
@@ -74,16 +86,20 @@ static cdmpp_status one_block(const cd_partition *p, cd_partition_staging *s, co
         op[i].n_after = n_after - op[i].first;
         solo[i] = alone[i] = s->solo_s[own[i]];
         bytes[i] = s->bytes[own[i]];
+        iterations[i] = s->iterations ? s->iterations[own[i]] : 0;
         kept[i] = own[i];
     }
     for (uint32_t d = 0; d < p->machine.n; d++) sync = fmax(sync, p->machine.device[d].sync_s);
-    const bool beside = p->o->stages == CD_PARTITION_STAGES_PARALLEL || p->o->stages == CD_PARTITION_STAGES_BOTH;
-    cd_stage_solo with = {.solo_s = solo, .bytes = bytes, .units = p->machine.n, .barrier_s = beside ? sync : 0, .contention = p->machine.contention};
+    const bool beside = p->o->stages != CD_PARTITION_STAGES_SEQUENTIAL && p->o->stages != CD_PARTITION_STAGES_MERGE;
+    cd_stage_solo with = {.solo_s = solo, .bytes = bytes, .iterations = s->iterations ? iterations : NULL, .split_s = p->machine.device[0].launch_s, .units = p->machine.n, .barrier_s = beside ? sync : 0, .contention = p->machine.contention};
     const cd_stage_graph g = {.n_op = n, .n_after = n_after, .op = op, .after = after};
     const cd_stage_options ask = {.r = beside ? (uint32_t)p->o->stage_length : 1, .s = beside ? (uint32_t)p->o->stage_groups : 1, .time = cd_stage_solo_time, .ctx = &with};
     *to = (cd_partition_stage){.block = b, .op = kept, .solo_s = alone};
     s->n_stage = b + 1;
-    return cd_stage_search(&g, &ask, &to->plan, err);
+    CD_TRY(cd_stage_search(&g, &ask, &to->plan, err));
+    for (uint32_t k = 0; k < to->plan.n_stage; k++) to->plan.stage[k].split = cd_stage_solo_split(&to->plan.stage[k], &with);
+    if (s->iterations) to->plan.alone_s = one_behind_the_other(with, n);
+    return CDMPP_OK;
 }
 
 cdmpp_status cd_partition_staging_search(const cd_partition *p, cd_partition_staging *s, uint32_t n_block, cd_arena *a, cdmpp_err *err) {
@@ -100,6 +116,40 @@ cdmpp_status cd_partition_staging_search(const cd_partition *p, cd_partition_sta
     return CDMPP_OK;
 }
 
+/* ---- operators that can be split ---- */
+
+/* The iterations of the program that the operator's schedule makes, 0 where it runs whole only. */
+static cdmpp_status iterations_of(const cd_partition_staging *s, cd_record_maker *m, uint32_t op, int64_t *out, cdmpp_err *err) {
+    const char *line = NULL;
+    cd_record_program job = {.path = NULL};
+    CD_TRY(cd_shard_cost_schedule(s->cost, op, 0, NULL, &line, err));
+    if (!line) return CDMPP_OK;
+    const cd_recline l = {.text = line, .len = strlen(line), .path = "schedule"};
+    cdmpp_status st = cd_record_program_make(m, &l, &job, err);
+    if (!st) st = cd_record_program_code(m, &job, err);
+    if (!st && !job.why.code && cd_multi_splits(&job.code)) *out = job.code.part[0].iterations;
+    cd_record_program_free(&job);
+    return st;
+}
+
+/* Equal tasks have equal programs: each is asked once. */
+static cdmpp_status find_iterations(cd_partition *p, cd_partition_staging *s, cdmpp_err *err) {
+    const cd_workload *w = s->loaded->work;
+    cd_record_maker m = {.tasks = w->tasks, .target = p->machine.device[0].target, .dialect = CD_DIALECT_C};
+    if (!(s->iterations = CD_NEWN(&p->arena, int64_t, (size_t)s->net->n_op + 1))) return CD_FAIL(err, ENOMEM, "%u operators", s->net->n_op);
+    CD_TRY(cd_program_new(&m.program, err));
+    cdmpp_status st = CDMPP_OK;
+    for (uint32_t k = 0; k < s->net->n_op && !st; k++) {
+        uint32_t same = 0;
+        while (same < k && (w->group[k].task == CD_GRAPH_NONE || w->group[same].task != w->group[k].task)) same++;
+        if (cd_partition_stopped(p)) st = CD_FAIL(err, EINTERRUPTED, "while programs were made");
+        else if (same < k) s->iterations[k] = s->iterations[same];
+        else if (s->net->op[k].dag) st = iterations_of(s, &m, k, &s->iterations[k], err);
+    }
+    cd_program_free(m.program);
+    return st;
+}
+
 /* 24 operators a block: the search takes seconds beyond that. Blocks run one after the other, so their times add up. */
 cdmpp_status cd_partition_stages(cd_partition *p, cdmpp_err *err) {
     cd_partition_staging *s = &p->plain;
@@ -111,6 +161,7 @@ cdmpp_status cd_partition_stages(cd_partition *p, cdmpp_err *err) {
     const double begun = cd_clock_wall();
     CD_TRY(graph(&p->net, &p->arena, &g, err));
     CD_TRY(cd_stage_blocks(&g, 24, s->block, &n_block, err));
+    if (p->o->stages == CD_PARTITION_STAGES_SPLIT) CD_TRY(find_iterations(p, s, err));
     CD_TRY(cd_partition_staging_search(p, s, n_block, &p->arena, err));
     if (p->o->stages == CD_PARTITION_STAGES_MERGE || p->o->stages == CD_PARTITION_STAGES_BOTH) CD_TRY(cd_partition_merges(p, err));
     p->stage_search_s = cd_clock_wall() - begun;

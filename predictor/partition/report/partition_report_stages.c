@@ -3,7 +3,7 @@
 
 #include "predictor/partition/report/report_internal.h"
 
-static const char *const HOW[] = {"parallel", "sequential", "merge", "both"}; /* CD_PARTITION_STAGES */
+static const char *const HOW[] = {"parallel", "sequential", "merge", "both", "split"}; /* CD_PARTITION_STAGES */
 
 static bool asked(const cd_partition *p) { return p->o->stages == CD_PARTITION_STAGES_MERGE || p->o->stages == CD_PARTITION_STAGES_BOTH; }
 
@@ -13,12 +13,13 @@ static bool has_merged(const cd_partition_staging *x, const cd_partition_stage *
     return false;
 }
 
-/* "conv1 > conv2 | conv3": groups, and operators in a group one behind the other. */
+/* "conv1 > conv2 | conv3": groups, and operators in a group one behind the other; "conv1 / 2": one in two pieces. */
 static void put_stage(const cd_partition_staging *x, const cd_partition_stage *k, const cd_stage_step *s, cd_buf *b) {
     for (uint32_t g = 0; g < s->n_group; g++) {
         cd_buf_puts(b, g ? " | " : "");
         for (uint32_t j = s->first[g]; j < s->first[g + 1]; j++) cd_buf_putf(b, "%s%.80s", j > s->first[g] ? " > " : "", x->net->op[k->op[s->op[j]]].name);
     }
+    if (s->split) cd_buf_putf(b, " / %u", s->split);
 }
 
 static void put_run(const cd_partition *p, cd_buf *b) {
@@ -37,7 +38,7 @@ static void put_stages(const cd_partition_staging *x, bool explain, cd_buf *b) {
     for (uint32_t k = 0; k < x->n_stage; k++)
         for (uint32_t i = 0; i < x->stage[k].plan.n_stage; i++) {
             const cd_stage_step *s = &x->stage[k].plan.stage[i];
-            if (s->n_group < 2 && !has_merged(x, &x->stage[k], s) && !explain) continue;
+            if (s->n_group < 2 && !s->split && !has_merged(x, &x->stage[k], s) && !explain) continue;
             cd_buf_putf(b, "  block %u stage %u  ", k, i);
             cd_units_put_seconds_wide(b, s->seconds);
             cd_buf_puts(b, "  ");
@@ -114,7 +115,8 @@ void cd_partition_report_stages(const cd_partition *p, bool explain, cd_buf *b) 
 static void json_step(const cd_partition_staging *x, uint32_t block, const cd_stage_step *s, cd_json_writer *w) {
     cd_json_write_open(w, '{');
     cd_json_write_member_int(w, "block", block);
-    cd_json_write_member_str(w, "kind", has_merged(x, &x->stage[block], s) ? "merge" : "concurrent");
+    cd_json_write_member_str(w, "kind", s->split ? "split" : has_merged(x, &x->stage[block], s) ? "merge" : "concurrent");
+    if (s->split) cd_json_write_member_int(w, "pieces", s->split);
     cd_json_write_member_real(w, "seconds", s->seconds);
     cd_json_write_key(w, "groups"), cd_json_write_open(w, '[');
     for (uint32_t g = 0; g < s->n_group; g++) {

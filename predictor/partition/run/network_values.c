@@ -121,7 +121,7 @@ static cdmpp_status make(values *v, bool weights, part *p, cdmpp_err *err) {
 }
 
 static cdmpp_status open_part(values *v, const part *p, cd_executor **out, cdmpp_err *err) {
-    CD_TRY(cd_executor_open(&p->net, &(cd_executor_options){.threads = 1}, out, err));
+    CD_TRY(cd_executor_open(&p->net, &(cd_executor_options){.threads = v->o->threads ? v->o->threads : 1}, out, err));
     for (uint32_t b = 0; b < p->net.n_tensor; b++)
         if (p->tensor[b].bytes && (p->tensor[b].role == CD_TENSOR_INPUT || p->tensor[b].role == CD_TENSOR_WEIGHT)) CD_TRY(write_one(v, *out, b, 0, err));
     return CDMPP_OK;
@@ -148,7 +148,7 @@ static cdmpp_status weights(values *v, cdmpp_err *err) {
 /* The caller's records win; else the first program of templates, where they have one, or one sampled schedule. */
 static cdmpp_status choose(values *v, cdmpp_err *err) {
     const cd_network_values_options *o = v->o;
-    cd_program_select_options s = {.line = o->line, .n_line = o->n_line, .trials = o->trials ? o->trials : 1, .seed = o->seed, .target = o->target, .hardware = o->hardware, .threads = 1, .measure = o->measure, .stop = o->stop};
+    cd_program_select_options s = {.line = o->line, .n_line = o->n_line, .log = o->log, .n_log = o->n_log, .trials = o->trials ? o->trials : 1, .seed = o->seed, .target = o->target, .hardware = o->hardware, .threads = o->threads ? o->threads : 1, .measure = o->measure, .stop = o->stop};
     if (o->schedule) CD_TRY(o->schedule(o->ctx, v->w, &v->arena, &s.line, &s.n_line, err));
     return cd_program_select_run(v->w, &s, &v->pick, err);
 }
@@ -193,6 +193,35 @@ cdmpp_status cd_network_live_input(cd_network_live *v, uint32_t draw, cdmpp_err 
         if (v->main.tensor[b].bytes && v->main.tensor[b].role == CD_TENSOR_INPUT) CD_TRY(write_one(v, v->run, b, draw, err));
     return CDMPP_OK;
 }
+
+/* Buffer of input k, CD_GRAPH_NONE: there are fewer. */
+static uint32_t input_buffer(const values *v, uint32_t k) {
+    for (uint32_t b = 0; b < v->main.net.n_tensor; b++) {
+        const cd_workload_buffer *x = &v->w->buffer[b];
+        if (!v->main.tensor[b].bytes || v->main.tensor[b].role != CD_TENSOR_INPUT || !isnan(x->value) || x->tensor == CD_GRAPH_NONE) continue;
+        if (v->w->graph->tensor[x->tensor].is_input && !k--) return b;
+    }
+    return CD_GRAPH_NONE;
+}
+
+uint32_t cd_network_live_inputs(const cd_network_live *v) {
+    uint32_t n = 0;
+    while (input_buffer(v, n) != CD_GRAPH_NONE) n++;
+    return n;
+}
+
+const cd_graph_tensor *cd_network_live_input_tensor(const cd_network_live *v, uint32_t k) {
+    const uint32_t b = input_buffer(v, k);
+    return b == CD_GRAPH_NONE ? NULL : &v->w->graph->tensor[v->w->buffer[b].tensor];
+}
+
+cdmpp_status cd_network_live_write(cd_network_live *v, uint32_t k, const void *from, cdmpp_err *err) {
+    const uint32_t b = input_buffer(v, k);
+    if (b == CD_GRAPH_NONE) return CD_FAIL(err, ERANGE, "input %u: the network has fewer", k);
+    return cd_executor_write(v->run, b, from, err);
+}
+
+cd_executor_bytes_used cd_network_live_bytes(const cd_network_live *v) { return cd_executor_bytes(v->run); }
 
 void cd_network_live_pass(cd_network_live *v, double *seconds) { cd_executor_pass(v->run, NULL, seconds); }
 

@@ -17,6 +17,9 @@ typedef struct cd_network_values_options {
     cd_hardware hardware;
     const char *const *line;    /* (n_line) records */
     size_t n_line;
+    const char *const *log;     /* (n_log) files or folders of records, behind the lines */
+    size_t n_log;
+    int threads;                /* of a program; 0: 1 */
     uint32_t trials;            /* sampled schedules of a task without a record; 0: 1 */
     uint64_t seed;
     CD_KEEP cd_measure *measure;
@@ -38,6 +41,12 @@ const cd_workload *cd_network_live_workload(const cd_network_live *v);
 /* Writes the inputs of a draw (0: as at open). Errors: those of options.input, ENOMEM. */
 cdmpp_status cd_network_live_input(cd_network_live *v, uint32_t draw, cdmpp_err *err);
 void cd_network_live_pass(cd_network_live *v, double *seconds);
+/* Inputs that are data, as the graph numbers them: their tensor in the graph, and their whole content written. Errors: ERANGE (no such input). */
+uint32_t cd_network_live_inputs(const cd_network_live *v);
+const cd_graph_tensor *cd_network_live_input_tensor(const cd_network_live *v, uint32_t k);
+cdmpp_status cd_network_live_write(cd_network_live *v, uint32_t k, const void *from, cdmpp_err *err);
+/* What it holds in memory, weights among it. */
+cd_executor_bytes_used cd_network_live_bytes(const cd_network_live *v);
 /* Results of the network, then observed tensors: how many, what they are, the content of the last pass. */
 uint32_t cd_network_live_results(const cd_network_live *v);
 const cd_workload_buffer *cd_network_live_result(const cd_network_live *v, uint32_t k);

@@ -20,9 +20,10 @@ struct cd_stage_exec {
     cd_multi_device *device;
     cd_multi_buffer *buffer;
     cd_multi_action *action;
+    cd_multi_action_time *ran;  /* (actions) of a pass */
     uint32_t *where;            /* (n_buffer of the workload) */
     uint32_t *wbuffer;          /* (dn.n_buffer) */
-    uint32_t *action_of;        /* (n_op) NONE: not in it */
+    uint32_t *action_of, *n_piece; /* (n_op) NONE: not in it; a split operator's first action, and how many */
     cd_multi_executor *net;
 };
 
@@ -77,6 +78,7 @@ static uint32_t buffer_of(cd_stage_exec *s, uint32_t wbuffer, const cd_codegen_b
 }
 
 static cdmpp_status add_action(cd_stage_exec *s, uint32_t op, uint32_t device, cdmpp_err *err) {
+    s->n_piece[op] = 1;
     const cd_stage_run_options *a = &s->of->ask;
     const cd_workload_group *g = &a->work->group[a->group[op]];
     const cd_program_select_task *t = &a->pick->task[g->task];
@@ -106,6 +108,25 @@ static void spread(const cd_stage_run *r, const cd_stage_step *g, uint32_t *devi
     }
 }
 
+/* Pieces of one operator, one on each of the first processors. */
+static cdmpp_status add_pieces(cd_stage_exec *s, const cd_stage_step *g, const uint32_t *barrier, uint32_t n_barrier, uint32_t *mine, cdmpp_err *err) {
+    const uint32_t op = g->op[g->first[0]], at = s->dn.n_action, n = g->split;
+    if (n > s->of->ask.n_core) return CD_FAIL(err, ERANGE, "an operator in %u pieces on %u processors", n, s->of->ask.n_core);
+    CD_TRY(add_action(s, op, 0, err));
+    const cd_codegen_code *c = s->action[at].build->code;
+    if (!cd_multi_splits(c) || c->part[0].iterations < (int64_t)n) return CD_FAIL(err, EINVALID, "operator %u does not run in %u pieces", op, n);
+    for (uint32_t u = 0; u < n; u++) {
+        s->action[at + u] = s->action[at];
+        s->action[at + u].device = u;
+        s->action[at + u].begin = c->part[0].iterations * u / n, s->action[at + u].end = c->part[0].iterations * (u + 1) / n;
+        s->action[at + u].after = barrier, s->action[at + u].n_after = n_barrier;
+        mine[u] = at + u;
+    }
+    s->n_piece[op] = n;
+    s->dn.n_action = at + n;
+    return CDMPP_OK;
+}
+
 /* last (n_core): each processor's last action of the stage before; this one's afterwards. */
 static cdmpp_status add_stage(cd_stage_exec *s, const cd_stage_step *g, uint32_t *last, cdmpp_err *err) {
     const uint32_t n = s->of->ask.n_core;
@@ -115,8 +136,9 @@ static cdmpp_status add_stage(cd_stage_exec *s, const cd_stage_step *g, uint32_t
         mine[d] = NONE;
         if (last[d] != NONE) barrier[n_barrier++] = last[d];
     }
-    spread(s->of, g, device);
-    for (uint32_t k = 0; k < g->n_group; k++)
+    if (g->split) CD_TRY(add_pieces(s, g, barrier, n_barrier, mine, err));
+    else spread(s->of, g, device);
+    for (uint32_t k = 0; k < g->n_group && !g->split; k++)
         for (uint32_t i = g->first[k]; i < g->first[k + 1]; i++) {
             const uint32_t d = device[k], at = s->dn.n_action;
             CD_TRY(add_action(s, g->op[i], d, err));
@@ -148,10 +170,12 @@ static cdmpp_status make_arrays(cd_stage_exec *s, cdmpp_err *err) {
     s->device = CD_NEWN(&s->arena, cd_multi_device, a->n_core);
     s->buffer = CD_NEWN(&s->arena, cd_multi_buffer, 2 * args);
     s->wbuffer = CD_NEWN(&s->arena, uint32_t, 2 * args);
-    s->action = CD_NEWN(&s->arena, cd_multi_action, a->n_op);
+    s->action = CD_NEWN(&s->arena, cd_multi_action, (size_t)a->n_op * a->n_core);
     s->action_of = CD_NEWN(&s->arena, uint32_t, a->n_op);
+    s->n_piece = CD_NEWN(&s->arena, uint32_t, a->n_op);
+    s->ran = CD_NEWN(&s->arena, cd_multi_action_time, (size_t)a->n_op * a->n_core);
     s->where = CD_NEWN(&s->arena, uint32_t, a->work->n_buffer + 1);
-    if (!s->device || !s->buffer || !s->wbuffer || !s->action || !s->action_of || !s->where) return CD_FAIL(err, ENOMEM, "stages");
+    if (!s->device || !s->buffer || !s->wbuffer || !s->action || !s->action_of || !s->n_piece || !s->ran || !s->where) return CD_FAIL(err, ENOMEM, "stages");
     for (uint32_t d = 0; d < a->n_core; d++) s->device[d] = (cd_multi_device){.name = "processor", .core = a->core[d]};
     for (uint32_t k = 0; k < a->n_op; k++) s->action_of[k] = NONE;
     for (uint32_t b = 0; b < a->work->n_buffer; b++) s->where[b] = NONE;
@@ -193,10 +217,21 @@ void cd_stage_exec_close(cd_stage_exec *s) {
 
 /* ---- running ---- */
 
+/* Of an operator in pieces from the first one's start to the last one's end. */
+static cd_multi_action_time time_of(const cd_stage_exec *s, uint32_t op) {
+    cd_multi_action_time t = {0};
+    if (s->action_of[op] == NONE) return t;
+    t = s->ran[s->action_of[op]];
+    for (uint32_t i = 1; i < s->n_piece[op]; i++) {
+        const cd_multi_action_time *x = &s->ran[s->action_of[op] + i];
+        t = (cd_multi_action_time){fmin(t.start_s, x->start_s), fmax(t.end_s, x->end_s), t.done && x->done};
+    }
+    return t;
+}
+
 cdmpp_status cd_stage_exec_pass(cd_stage_exec *s, cd_multi_action_time *ran, double *total_s, cdmpp_err *err) {
-    cd_multi_action_time all[CD_STAGE_OPS];
-    CD_TRY(cd_multi_executor_pass(s->net, ran ? all : NULL, total_s, NULL, err));
-    for (uint32_t k = 0; ran && k < s->of->ask.n_op; k++) ran[k] = s->action_of[k] != NONE ? all[s->action_of[k]] : (cd_multi_action_time){0};
+    CD_TRY(cd_multi_executor_pass(s->net, ran ? s->ran : NULL, total_s, NULL, err));
+    for (uint32_t k = 0; ran && k < s->of->ask.n_op; k++) ran[k] = time_of(s, k);
     return CDMPP_OK;
 }
 

@@ -5,7 +5,8 @@
  *                      core 1  b ──┘    └ d         is free first; a barrier behind each stage
  *
  *   (1) a stage's operators begin when all of the stage before have ended; a group runs in its order on one processor;
- *   (2) values are those of the operators one after the other, to the bit: the programs are the same, whole and on one thread each.
+ *   (2) an operator that is split (cd_stage_step.split) runs in pieces of its parallel loop, one on each of the first processors;
+ *   (3) values are those of the operators one after the other, to the bit: the programs are the same, whole and on one thread each.
  * Programs run in this process. One thread calls. Seconds. */
 #ifndef CD_STAGE_RUN_H
 #define CD_STAGE_RUN_H

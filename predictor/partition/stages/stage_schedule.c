@@ -109,7 +109,7 @@ static uint64_t part_of(const search *s, uint64_t set, uint64_t seed) {
 
 /* The stage of a set in lists: op and first have room for all. */
 static cd_stage_step lay_out(const search *s, uint64_t set, uint32_t *op, uint32_t *first) {
-    cd_stage_step out = {0, first, op, 0};
+    cd_stage_step out = {.first = first, .op = op};
     uint32_t n = 0;
     for (uint64_t left = set; left;) {
         const uint64_t part = part_of(s, set, left & ~(left - 1));

@@ -35,6 +35,7 @@ typedef struct cd_stage_step {
     const uint32_t *first;      /* (n_group + 1): op[first[g] .. first[g+1]) are group g, in an order to run in */
     const uint32_t *op;
     double seconds;             /* filled in plans; 0 when asked */
+    uint32_t split;             /* the only operator runs in so many pieces, one on each unit (cd_stage_solo_split); 0: whole */
 } cd_stage_step;
 
 typedef double cd_stage_time(const cd_stage_step *s, void *ctx);
@@ -68,9 +69,13 @@ cdmpp_status cd_stage_blocks(const cd_stage_graph *g, uint32_t most, uint32_t *b
  * units: groups queue, the longest first. */
 typedef struct cd_stage_solo {
     const double *solo_s, *bytes; /* (n_op) */
+    const int64_t *iterations;  /* (n_op) equal pieces of which an operator consists; 0 or 1: it runs whole. A stage of one operator alone takes all units where that is faster; NULL: none does */
     uint32_t units;
     double barrier_s;
+    double split_s;             /* what a piece costs more than a whole operator: a start on another unit */
     cd_contention contention;
 } cd_stage_solo;
 double cd_stage_solo_time(const cd_stage_step *s, void *solo); /* a cd_stage_time */
+/* Into how many pieces that time cuts the stage's only operator; 0: none. For cd_stage_step.split of a plan. */
+uint32_t cd_stage_solo_split(const cd_stage_step *s, const cd_stage_solo *solo);
 #endif

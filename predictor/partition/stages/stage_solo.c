@@ -33,8 +33,29 @@ static double queued(double *length, uint32_t n, uint32_t units) {
     return most;
 }
 
+/* All units at work on one operator: as long as the largest piece, beside units of the same share. */
+static double split_s(const cd_stage_solo *t, uint32_t op, uint32_t pieces) {
+    const double own = share_in(t, op);
+    const int64_t all = t->iterations[op], most = (all + pieces - 1) / pieces;
+    return t->solo_s[op] * (double)most / (double)all * cd_contention_slow(&t->contention, own, own * pieces, pieces - 1, false);
+}
+
+static double whole_s(const cd_stage_solo *t, uint32_t op) {
+    const double own = share_in(t, op);
+    return t->solo_s[op] * cd_contention_slow(&t->contention, own, own, 0, false);
+}
+
+uint32_t cd_stage_solo_split(const cd_stage_step *s, const cd_stage_solo *t) {
+    if (!t->iterations || s->n_group != 1 || s->first[1] != s->first[0] + 1 || t->units < 2) return 0;
+    const uint32_t op = s->op[s->first[0]];
+    const uint32_t pieces = t->iterations[op] < (int64_t)t->units ? (uint32_t)t->iterations[op] : t->units;
+    return pieces > 1 && split_s(t, op, pieces) + t->split_s < whole_s(t, op) ? pieces : 0;
+}
+
 double cd_stage_solo_time(const cd_stage_step *s, void *solo) {
     const cd_stage_solo *t = solo;
+    const uint32_t pieces = cd_stage_solo_split(s, t);
+    if (pieces) return split_s(t, s->op[s->first[0]], pieces) + t->split_s + t->barrier_s;
     double share[CD_STAGE_OPS], length[CD_STAGE_OPS], all = 0;
     const uint32_t units = t->units ? t->units : 1, at_once = s->n_group < units ? s->n_group : units;
     for (uint32_t g = 0; g < s->n_group; g++) all += share[g] = mean_share(t, s, g);

@@ -46,24 +46,33 @@ static cdmpp_status name_of(cd_tune_tasks *out, const cd_workload_task *w, const
     return failed ? CD_FAIL(err, ENOMEM, "names") : CDMPP_OK;
 }
 
-/* A task of weight 0 is part of another one after fusion and is not tuned. */
-static cdmpp_status network(const cd_tune_tasks_options *o, cd_log *log, cd_tune_tasks *out, cdmpp_err *err) {
-    const cd_network_source source = {.kind = o->source, .name = o->network, .batch = o->batch, .size = o->input_size, .dim = o->dim.v, .n_dim = (uint32_t)o->dim.n,
-                                      .input = o->input.v, .n_input = (uint32_t)o->input.n};
+/* One network at one size. */
+typedef struct {
+    cd_network_source source;
+    cd_workload_options how;
+    cd_graph *graph;
+    cd_workload *w;
+} loaded;
+
+static cdmpp_status load(loaded *l, cd_log *log, cd_tune_tasks *out, cdmpp_err *err) {
     const cd_onnx_miss *miss;
     uint32_t n_miss;
-    const char *target = o->target ? o->target : "llvm";
-    const bool gpu = is_gpu(target);
-    const cd_hardware hw = cd_target_hardware(gpu, gpu ? 0 : threads_of(o, target), VECTOR_BYTES);
-    cd_workload_options wo = {.target = target, .hardware = &hw};
-    if (o->layout) (void)cd_workload_layout_parse(o->layout, &wo.layout);
-    CD_TRY(cd_network_source_read(&source, &out->graph, &miss, &n_miss, err));
-    CD_TRY(cd_workload_build(out->graph, &wo, &out->workload, err));
-    const cd_workload *w = out->workload;
+    CD_TRY(cd_network_source_read(&l->source, &l->graph, &miss, &n_miss, err));
+    CD_TRY(cd_workload_build(l->graph, &l->how, &l->w, err));
+    const cd_workload *w = l->w;
     for (uint32_t k = 0; k < n_miss; k++) cd_log_put(log, CD_LOG_WARNING, "%s (%s) is left out: %s", miss[k].node, miss[k].op, miss[k].reason);
     for (uint32_t k = 0; k < w->n_unsupported; k++)
         cd_log_put(log, CD_LOG_WARNING, "%s (%s) is left out: %s", w->unsupported[k].node, w->unsupported[k].op, w->unsupported[k].reason);
     out->n_left_out += n_miss + w->n_unsupported;
+    return CDMPP_OK;
+}
+
+/* A task of weight 0 is part of another one after fusion and is not tuned. */
+static cdmpp_status network(const cd_tune_tasks_options *o, loaded *l, cd_log *log, cd_tune_tasks *out, cdmpp_err *err) {
+    const cdmpp_status st = load(l, log, out, err);
+    out->graph = l->graph, out->workload = l->w;
+    if (st) return st;
+    const cd_workload *w = out->workload;
     out->tasks = w->tasks;
     out->unit = CD_NEWN(&out->arena, cd_tune_unit, w->n_task + 1);
     if (!out->unit) return CD_FAIL(err, ENOMEM, "%u tasks", w->n_task);
@@ -74,6 +83,57 @@ static cdmpp_status network(const cd_tune_tasks_options *o, cd_log *log, cd_tune
         CD_TRY(name_of(out, &w->task[k], &u->name, err));
     }
     return CDMPP_OK;
+}
+
+/* ---- a network whose size is known at run time ---- */
+
+/* A task that several sizes share is one, with all their weight. */
+static cdmpp_status add_unit(const cd_tune_tasks_options *o, const cd_workload *w, uint32_t k, cd_tune_tasks *out, cdmpp_err *err) {
+    const cd_task *t = cd_task_registry_at(w->tasks, w->task[k].task), *added;
+    uint32_t at = 0;
+    if (w->task[k].weight < 1 || !t->dag) return CDMPP_OK;
+    CD_TRY(cd_task_registry_add(out->owned, (cd_str){t->workload_key, strlen(t->workload_key)}, t->dag, &added, err));
+    while (at < out->n && out->unit[at].of.task != added) at++;
+    if (at < out->n) return out->unit[at].weight += (double)w->task[k].weight, CDMPP_OK;
+    out->unit[out->n++] = unit_of(o, added, (double)w->task[k].weight);
+    return name_of(out, &w->task[k], &out->unit[at].name, err);
+}
+
+static cdmpp_status add_size(const cd_tune_tasks_options *o, const cd_workload *w, cd_tune_tasks *out, cdmpp_err *err) {
+    cd_tune_unit *all = CD_NEWN(&out->arena, cd_tune_unit, (size_t)out->n + w->n_task + 1);
+    if (!all) return CD_FAIL(err, ENOMEM, "%u tasks", w->n_task);
+    if (out->n) memcpy(all, out->unit, out->n * sizeof *all);
+    out->unit = all;
+    for (uint32_t k = 0; k < w->n_task; k++) CD_TRY(add_unit(o, w, k, out, err));
+    return CDMPP_OK;
+}
+
+static cdmpp_status network_sizes(const cd_tune_tasks_options *o, const cd_network_sizes *z, const loaded *what, cd_log *log, cd_tune_tasks *out, cdmpp_err *err) {
+    CD_TRY(cd_task_registry_new(&out->owned, err));
+    out->tasks = out->owned;
+    for (size_t k = 0; k < z->n; k++) {
+        loaded l = *what;
+        cdmpp_status st = cd_network_sizes_at(z, &out->arena, z->size[k], &l.source, err);
+        if (!st) st = load(&l, log, out, err);
+        if (!st) st = add_size(o, l.w, out, err);
+        cd_workload_free(l.w);
+        cd_graph_free(l.graph);
+        if (st) return st;
+    }
+    return CDMPP_OK;
+}
+
+static cdmpp_status networks(const cd_tune_tasks_options *o, cd_log *log, cd_tune_tasks *out, cdmpp_err *err) {
+    const char *target = o->target ? o->target : "llvm";
+    const bool gpu = is_gpu(target);
+    const cd_hardware hw = cd_target_hardware(gpu, gpu ? 0 : threads_of(o, target), VECTOR_BYTES);
+    cd_network_sizes z;
+    loaded l = {.source = {.kind = o->source, .name = o->network, .batch = o->batch, .size = o->input_size, .dim = o->dim.v, .n_dim = (uint32_t)o->dim.n,
+                           .input = o->input.v, .n_input = (uint32_t)o->input.n},
+                .how = {.target = target, .hardware = &hw}};
+    if (o->layout) (void)cd_workload_layout_parse(o->layout, &l.how.layout);
+    CD_TRY(cd_network_sizes_read(&out->arena, NULL, &o->dim, &z, err));
+    return z.over ? network_sizes(o, &z, &l, log, out, err) : network(o, &l, log, out, err);
 }
 
 /* ---- task files ---- */
@@ -144,7 +204,7 @@ static cdmpp_status drop_bad(cd_log *log, cd_tune_tasks *out, cdmpp_err *err) {
 }
 
 cdmpp_status cd_tune_tasks_read(const cd_tune_tasks_options *o, cd_log *log, cd_tune_tasks *out, cdmpp_err *err) {
-    CD_TRY(o->network ? network(o, log, out, err) : files(o, log, out, err));
+    CD_TRY(o->network ? networks(o, log, out, err) : files(o, log, out, err));
     CD_TRY(choose(o, out, err));
     return drop_bad(log, out, err);
 }

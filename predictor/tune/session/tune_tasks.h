@@ -15,7 +15,7 @@ typedef struct cd_tune_tasks_options {
     const char *network;        /* name in the zoo, or path of an ONNX file */
     int source;                 /* CD_NETWORK_SOURCE_ZOO ... */
     int batch, input_size;
-    cd_texts dim, input;        /* of ONNX files (profiler/network/onnx/onnx.h) */
+    cd_texts dim, input;        /* of ONNX files (profiler/network/onnx/onnx.h); one of dim may be a range: the tasks of all its sizes (source.h: network_sizes) */
     const char *layout;         /* CD_WORKLOAD_LAYOUTS */
     cd_texts file;              /* task definitions */
     const char *of_network;     /* of the files: only the tasks of this network, with its weights */
@@ -27,10 +27,10 @@ typedef struct cd_tune_tasks_options {
 } cd_tune_tasks_options;
 
 typedef struct cd_tune_tasks {
-    cd_task_registry *owned;    /* of task files; NULL: the workload's */
+    cd_task_registry *owned;    /* of task files, of a network at several sizes; NULL: the workload's */
     const cd_task_registry *tasks;
     struct cd_graph *graph;
-    cd_workload *workload;      /* NULL: of task files */
+    cd_workload *workload;      /* NULL: of task files or several sizes */
     cd_arena arena;
     cd_tune_unit *unit;         /* (n) */
     uint32_t n;

@@ -12,6 +12,7 @@ bool cd_network_source_is_file(const char *name) {
     struct stat st;
     const size_t n = strlen(name);
     if (stat(name, &st) == 0) return !S_ISDIR(st.st_mode);
+    if (strchr(name, '@') && cd_zoo_find(name)) return false; /* gcn@FILE */
     return strchr(name, '/') || (n > 5 && !strcmp(name + n - 5, ".onnx"));
 }
 

@@ -45,6 +45,28 @@ cdmpp_status cd_network_source_onnx(const char *name, const cd_onnx_options *o, 
 /* The graph; *miss (n_miss): operators that could not be read, and those without a gradient (domain CD_GRADIENT_DOMAIN). They live as
  * long as the graph. Errors: those of cd_onnx_read, cd_zoo_build, cd_autodiff, ENOMEM. */
 cdmpp_status cd_network_source_read(const cd_network_source *s, CD_GIVE cd_graph **g, CD_KEEP const cd_onnx_miss **miss, uint32_t *n_miss, cdmpp_err *err);
+
+/* network_sizes -- a dimension that is known only at run time stands for several sizes.
+ *
+ *   "1..64" ─> 1 3 8 23 64        "1..64:7" ─> 7 sizes, evenly by their logarithm */
+enum { CD_SIZE_RANGE_MAX = 1 << 20, CD_SIZE_RANGE_SIZES = 5, CD_SIZE_RANGE_MOST = 64 };
+typedef struct cd_size_range {
+    int64_t low, high, n;
+} cd_size_range;
+typedef struct cd_network_sizes {
+    const char *over;           /* "batch", or the name before the '='; NULL: nothing has a range */
+    size_t place;               /* which of dim has it; SIZE_MAX: the batch */
+    int64_t *size;              /* (n) ascending */
+    size_t n;
+} cd_network_sizes;
+bool cd_size_range_parse(const char *text, cd_size_range *r);
+/* *size (*n) in `a`, ascending, both ends among them. Errors: EUSAGE, with the option (fewer than three sizes, too large), ENOMEM. */
+cdmpp_status cd_size_range_spread(cd_arena *a, const char *option, const cd_size_range *r, CD_KEEP int64_t **size, size_t *n, cdmpp_err *err);
+/* Which of `batch` (NULL is fine) and the texts "NAME=A..B" is a range; one at most. Errors: EUSAGE, ENOMEM. */
+cdmpp_status cd_network_sizes_read(cd_arena *a, const char *batch, const cd_texts *dim, cd_network_sizes *out, cdmpp_err *err);
+/* *s, which has the texts that were read, at one size. "batch=1..8" is the batch of a network of the zoo, too. Errors: EUSAGE (another range of such a network), ENOMEM. */
+cdmpp_status cd_network_sizes_at(const cd_network_sizes *z, cd_arena *a, int64_t size, cd_network_source *s, cdmpp_err *err);
+
 /* The misses as cd_workload_options has them, in the graph's arena. Errors: ENOMEM. */
 cdmpp_status cd_network_source_missing(cd_graph *g, const cd_onnx_miss *miss, uint32_t n, cd_workload_options *w, cdmpp_err *err);
 /* "unsupported":[{"name":..,"op":..,"domain":..,"reason":..}, ..] */

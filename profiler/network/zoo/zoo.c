@@ -2,6 +2,7 @@
 #include "profiler/network/zoo/zoo.h"
 
 #include <ctype.h>
+#include <string.h>
 
 #include "profiler/network/zoo/zoo_internal.h"
 
@@ -91,11 +92,13 @@ enum { N_ZOO = sizeof zoo / sizeof *zoo };
 size_t cd_zoo_count(void) { return N_ZOO; }
 const cd_zoo_entry *cd_zoo_at(size_t i) { return &zoo[i].e; }
 
-/* Letters and digits of both, without case. */
+/* Letters and digits of both up to '@', without case. */
 static bool same_name(const char *a, const char *b) {
     for (;; a++, b++) {
-        while (*a && !isalnum((unsigned char)*a)) a++;
-        while (*b && !isalnum((unsigned char)*b)) b++;
+        while (*a && *a != '@' && !isalnum((unsigned char)*a)) a++;
+        while (*b && *b != '@' && !isalnum((unsigned char)*b)) b++;
+        if (*a == '@') a = "";
+        if (*b == '@') b = "";
         if (tolower((unsigned char)*a) != tolower((unsigned char)*b)) return false;
         if (!*a) return true;
     }
@@ -142,7 +145,10 @@ static cdmpp_status check(const row *r, const cd_zoo_builder *z, cdmpp_err *err)
 cdmpp_status cd_zoo_build(const char *name, const cd_zoo_options *o, cd_graph **out, cdmpp_err *err) {
     const row *r = NULL;
     CD_TRY(find(name, &r, err));
-    cd_zoo_builder z = {.err = err, .batch = o->batch ? o->batch : 1, .size = o->size ? o->size : r->e.size};
+    const char *at = strchr(name, '@');
+    if (at && r->build != cd_zoo_gcn) return CD_FAIL(err, ESCHEMA, "%.60s: a file of edges is for gcn", name);
+    if (at && o->size) return CD_FAIL(err, ERANGE, "size of %.60s: the vertices are those of its file", name);
+    cd_zoo_builder z = {.edges = at ? at + 1 : NULL, .err = err, .batch = o->batch ? o->batch : 1, .size = o->size ? o->size : r->e.size};
     CD_TRY(check(r, &z, err));
     CD_TRY(cd_graph_new(r->e.name, &z.g, err));
     z.g->opset = 17; /* LayerNormalization is 17's; everything else is as in 13 */

@@ -31,7 +31,7 @@ CD_KEEP const cd_zoo_entry *cd_zoo_find(const char *name);
 void cd_zoo_print_text(cd_buf *out);
 void cd_zoo_print_json(cd_buf *out);
 /* A network by name, with shapes for the batch and size of *o. Names are compared by letters and digits only, without case: "ResNet_50" is resnet-50.
- * Names of other systems are known, too: "nasnetalarge" is nasnet-large, "bert" is bert-base. Errors: ESCHEMA (no such
+ * Names of other systems are known, too: "nasnetalarge" is nasnet-large, "bert" is bert-base. "gcn@FILE" is gcn over the edges of a text file (zoo_edges.c). Errors: ESCHEMA (no such
  * network; names those that are near), ERANGE (a batch or size below 1, or a size that leaves nothing of an image), ENOMEM. */
 cdmpp_status cd_zoo_build(const char *name, const cd_zoo_options *o, CD_GIVE cd_graph **out, cdmpp_err *err);
 #endif

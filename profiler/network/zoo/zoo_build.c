@@ -36,21 +36,17 @@ uint32_t cd_zoo_weight(cd_zoo_builder *z, uint32_t rank, const int64_t *dim) {
 
 static uint32_t vector(cd_zoo_builder *z, int64_t n) { return cd_zoo_weight(z, 1, &n); }
 
-uint32_t cd_zoo_const_scalar(cd_zoo_builder *z, double v) {
+uint32_t cd_zoo_const(cd_zoo_builder *z, cd_dtype t, uint32_t rank, const int64_t *dim, const int64_t *value, const double *fvalue) {
     char name[64];
     uint32_t x = CD_GRAPH_NONE;
-    const cd_graph_shape s = {.rank = 0};
-    if (!z->st) z->st = cd_graph_constant(z->g, name_of(z, "c", name), CD_F32, &s, NULL, &v, &x, z->err);
+    const cd_graph_shape s = shape_of(rank, dim);
+    if (!z->st) z->st = cd_graph_constant(z->g, name_of(z, "c", name), t, &s, value, fvalue, &x, z->err);
     return x;
 }
 
-uint32_t cd_zoo_const_ints(cd_zoo_builder *z, uint32_t n, const int64_t *v) {
-    char name[64];
-    uint32_t x = CD_GRAPH_NONE;
-    const cd_graph_shape s = {.rank = 1, .dim = {n}};
-    if (!z->st) z->st = cd_graph_constant(z->g, name_of(z, "c", name), CD_I64, &s, v, NULL, &x, z->err);
-    return x;
-}
+uint32_t cd_zoo_const_scalar(cd_zoo_builder *z, double v) { return cd_zoo_const(z, CD_F32, 0, NULL, NULL, &v); }
+
+uint32_t cd_zoo_const_ints(cd_zoo_builder *z, uint32_t n, const int64_t *v) { return cd_zoo_const(z, CD_I64, 1, (const int64_t[]){n}, v, NULL); }
 
 int64_t cd_zoo_dim(const cd_zoo_builder *z, uint32_t x, uint32_t d) { return z->st ? 1 : z->g->tensor[x].shape.dim[d]; }
 

@@ -16,6 +16,7 @@ typedef struct cd_zoo_builder {
     cdmpp_status st;
     int64_t batch, size;
     uint32_t count;             /* of names given */
+    const char *edges;          /* gcn: a file; NULL: a matrix of neighbours */
 } cd_zoo_builder;
 
 typedef void (*cd_zoo_fn)(cd_zoo_builder *z, int64_t variant);
@@ -56,10 +57,25 @@ void cd_zoo_conv2d(cd_zoo_builder *z, int64_t groups);
 void cd_zoo_add(cd_zoo_builder *z, int64_t unused);
 void cd_zoo_rows(cd_zoo_builder *z, int64_t norm); /* softmax, or layer norm */
 
+/* ---- graph convolution over a file of edges (zoo_edges.c) ---- */
+enum { CD_ZOO_GCN_FEATURES = 1433, CD_ZOO_GCN_HIDDEN = 16, CD_ZOO_GCN_CLASSES = 7 }; /* of Cora */
+typedef struct cd_zoo_edges {
+    cd_arena arena;
+    uint32_t n_vertex, n;       /* n: edges both ways, and a loop at each vertex */
+    uint32_t *first;            /* (n_vertex + 1) vertex v reads from[first[v] .. first[v + 1]), ascending */
+    uint32_t *from;             /* (n) */
+    double *weight;             /* (n) normalised */
+} cd_zoo_edges;
+/* Free *e after an error too. Errors, with the line: EPARSE, ERANGE (too many), ENODATA (none), ENOMEM. */
+cdmpp_status cd_zoo_edges_parse(const char *text, size_t len, cd_zoo_edges *e, cdmpp_err *err);
+void cd_zoo_edges_free(cd_zoo_edges *e);
+void cd_zoo_gcn_edges(cd_zoo_builder *z, const char *path);
+
 /* ---- tensors: of given shape, float32 unless a type is given; names are made up ---- */
 uint32_t cd_zoo_input(cd_zoo_builder *z, const char *name, cd_dtype t, uint32_t rank, const int64_t *dim);
 uint32_t cd_zoo_image(cd_zoo_builder *z); /* (batch, 3, size, size), fp32 */
 uint32_t cd_zoo_weight(cd_zoo_builder *z, uint32_t rank, const int64_t *dim);
+uint32_t cd_zoo_const(cd_zoo_builder *z, cd_dtype t, uint32_t rank, const int64_t *dim, const int64_t *value, const double *fvalue); /* one of both contents */
 uint32_t cd_zoo_const_scalar(cd_zoo_builder *z, double v);
 uint32_t cd_zoo_const_ints(cd_zoo_builder *z, uint32_t n, const int64_t *v);
 int64_t cd_zoo_dim(const cd_zoo_builder *z, uint32_t x, uint32_t d);

@@ -20,14 +20,18 @@ void cd_zoo_dcgan(cd_zoo_builder *z, int64_t unused) {
     cd_zoo_result(z, cd_zoo_unary(z, "Tanh", up(z, x, 3)));
 }
 
-/* ---- GCN: relu(A X W0), then A H W1; `size` vertices, features and classes of Cora ---- */
+/* ---- GCN: relu(A X W0), then A H W1; `size` vertices, or those of a file of edges; features and classes of Cora ---- */
 
 void cd_zoo_gcn(cd_zoo_builder *z, int64_t unused) {
     (void)unused;
+    if (z->edges) {
+        cd_zoo_gcn_edges(z, z->edges);
+        return;
+    }
     const uint32_t a = cd_zoo_input(z, "adjacency", CD_F32, 3, (const int64_t[]){z->batch, z->size, z->size});
-    const uint32_t x = cd_zoo_input(z, "features", CD_F32, 3, (const int64_t[]){z->batch, z->size, 1433});
-    const uint32_t h = cd_zoo_relu(z, cd_zoo_binary(z, "MatMul", a, cd_zoo_linear(z, x, 16)));
-    cd_zoo_result(z, cd_zoo_binary(z, "MatMul", a, cd_zoo_linear(z, h, 7)));
+    const uint32_t x = cd_zoo_input(z, "features", CD_F32, 3, (const int64_t[]){z->batch, z->size, CD_ZOO_GCN_FEATURES});
+    const uint32_t h = cd_zoo_relu(z, cd_zoo_binary(z, "MatMul", a, cd_zoo_linear(z, x, CD_ZOO_GCN_HIDDEN)));
+    cd_zoo_result(z, cd_zoo_binary(z, "MatMul", a, cd_zoo_linear(z, h, CD_ZOO_GCN_CLASSES)));
 }
 
 /* ---- recurrent: words -> two layers of 256 -> the last state's class ---- */

@@ -68,6 +68,7 @@ typedef struct cd_multi_action {
     cd_multi_copy copy;
     uint32_t n_after;
     const uint32_t *after;      /* (n_after) smaller numbers */
+    int64_t begin, end;         /* of a program that cd_multi_splits: iterations begin .. end-1 alone; end 0: all of it */
 } cd_multi_action;
 
 typedef struct cd_multi_net {
@@ -78,6 +79,9 @@ typedef struct cd_multi_net {
 } cd_multi_net;
 
 typedef struct cd_multi_executor cd_multi_executor;
+/* Whether actions may run pieces of this program: compiled C that is one parallel loop, with no scratch but that of a thread. Pieces of different iterations on the
+ * same buffers need no order among them: together they do what the program does, to the bit (codegen/code.h, 5). */
+bool cd_multi_splits(const cd_codegen_code *c);
 /* Everything borrowed until close. Errors: EINVALID (a window outside its buffer or of another memory; a buffer smaller than a program's
  * parameter; two actions that touch the same bytes, one writing, without an order: both named), EBACKEND (device, object), EIO (thread), ENOMEM. */
 cdmpp_status cd_multi_executor_open(CD_KEEP const cd_multi_net *n, CD_GIVE cd_multi_executor **out, cdmpp_err *err);

@@ -99,6 +99,8 @@ static cdmpp_status load(cd_multi_executor *r, uint32_t k, cdmpp_err *err) {
     const cd_multi_action *a = &r->dn->action[k];
     cd_multi_step *s = &r->step[k];
     if (a->build && s->worker->is->kind != CD_MULTI_OPENCL) CD_TRY(cd_err_key(err, cd_object_loader_open(a->build, 1, &s->handle, &s->entry, err), a->name));
+    if (a->build && a->end) CD_TRY(cd_err_key(err, cd_object_loader_parts(s->handle, a->build->code, &s->part, err), a->name));
+    s->begin = (int)a->begin, s->end = (int)a->end;
     return s->worker->is->kind == CD_MULTI_CPU ? CDMPP_OK : cd_multi_queue_load(s->worker, k, err);
 }
 

@@ -52,6 +52,20 @@ static cdmpp_status check_param(const cd_multi_net *n, uint32_t k, uint32_t p, c
     return CDMPP_OK;
 }
 
+bool cd_multi_splits(const cd_codegen_code *c) {
+    bool apart = c->dialect == CD_DIALECT_C && c->n_part == 1;
+    for (uint32_t b = c->n_arg; b < c->n_buffer; b++) apart = apart && c->buffer[b].per_thread;
+    return apart;
+}
+
+static cdmpp_status check_piece(const cd_multi_net *n, uint32_t k, cdmpp_err *err) {
+    const cd_multi_action *a = &n->action[k];
+    const cd_codegen_code *c = a->build->code;
+    if (!cd_multi_splits(c)) return CD_FAIL(err, EINVALID, "action %u (%.60s): the program runs whole only", k, a->name);
+    if (a->begin >= 0 && a->begin < a->end && a->end <= c->part[0].iterations) return CDMPP_OK;
+    return CD_FAIL(err, EINVALID, "action %u (%.60s): iterations %lld to %lld of %lld", k, a->name, (long long)a->begin, (long long)a->end, (long long)c->part[0].iterations);
+}
+
 static cdmpp_status check_program(const cd_multi_net *n, uint32_t k, cdmpp_err *err) {
     const cd_multi_action *a = &n->action[k];
     const cd_build *b = a->build;
@@ -60,7 +74,7 @@ static cdmpp_status check_program(const cd_multi_net *n, uint32_t k, cdmpp_err *
         return CD_FAIL(err, EINVALID, "action %u (%.60s): a program that device %.60s does not run", k, a->name, n->device[a->device].name);
     if (b->status || (!b->object && !opencl)) return CD_FAIL(err, EBACKEND, "action %u (%.60s) has not been compiled", k, a->name);
     for (uint32_t p = 0; p < b->code->n_arg; p++) CD_TRY(check_param(n, k, p, err));
-    return CDMPP_OK;
+    return a->end ? check_piece(n, k, err) : CDMPP_OK;
 }
 
 /* The last element of a box, from its first. */
@@ -245,6 +259,14 @@ static bool ordered(const order *o, uint32_t a, uint32_t b) {
     return (o->before[a * o->words + b / 64] >> b % 64 & 1) || (o->before[b * o->words + a / 64] >> a % 64 & 1);
 }
 
+/* Pieces of one program on the same buffers, of other iterations: what one writes no other touches. */
+static bool are_apart(const cd_multi_action *a, const cd_multi_action *b) {
+    if (!a->end || !b->end || a->build != b->build || (a->begin < b->end && b->begin < a->end)) return false;
+    for (uint32_t p = 0; p < a->build->code->n_arg; p++)
+        if (a->buffer[p] != b->buffer[p]) return false;
+    return true;
+}
+
 /* All pairs of touches that can overlap, found by a sweep over the sorted list. */
 static cdmpp_status check_pairs(const order *o, cdmpp_err *err) {
     const cd_multi_net *n = o->n;
@@ -254,6 +276,7 @@ static cdmpp_status check_pairs(const order *o, cdmpp_err *err) {
             if (!x->written && !y->written) continue;
             if (x->action == y->action ? !n->action[x->action].build : ordered(o, x->action, y->action)) continue;
             if (!meet(x, y)) continue;
+            if (x->action != y->action && are_apart(&n->action[x->action], &n->action[y->action])) continue;
             if (x->action == y->action) return CD_FAIL(err, EINVALID, "action %u (%.60s) writes what it reads", x->action, n->action[x->action].name);
             return CD_FAIL(err, EINVALID, "actions %u (%.60s) and %u (%.60s) touch the same bytes of %.60s, one writing, in no order", x->action,
                            n->action[x->action].name, y->action, n->action[y->action].name, n->buffer[x->root].name);

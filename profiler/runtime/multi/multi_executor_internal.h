@@ -54,6 +54,8 @@ typedef struct cd_multi_step {
     /* programs */
     void *handle;
     cd_object_loader_entry *entry;
+    cd_object_loader_part *part; /* of an action that is a piece */
+    int begin, end;
     uint32_t n_place, *place;   /* (n_place) of the code's buffers */
     void **arg;                 /* (n_place) memory 0 */
     cd_loaded *program;

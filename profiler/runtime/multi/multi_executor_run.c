@@ -7,7 +7,10 @@
 #define CALLER_SPIN_S 1e-6          /* the caller leaves its core to the devices */
 
 void cd_multi_run_program(const cd_multi_worker *w, const cd_multi_step *s, void *const *arg) {
-    for (unsigned t = 0; t < w->times; t++) s->entry(arg);
+    for (unsigned t = 0; t < w->times; t++) {
+        if (s->part) s->part(arg, 0, 0, s->begin, s->end);
+        else s->entry(arg);
+    }
 }
 
 void cd_multi_run_copy(const cd_multi_executor *r, uint32_t action) {

@@ -21,6 +21,7 @@ cdmpp_status cd_op_profile_write_weights(const cd_executor_net *n, const cd_op_p
 cdmpp_status cd_op_profile_write_scalars(const cd_op_profile_net *m, const cd_op_profile_runner *r, cdmpp_err *err) {
     for (uint32_t k = 0; k < m->net.n_tensor; k++) {
         const float f = (float)m->scalar[k];
+        if (m->known[k] && m->tensor[k].role != CD_TENSOR_INNER) CD_TRY(r->write(r->run, k, m->known[k], err));
         if (isnan(m->scalar[k]) || m->tensor[k].dtype != CD_F32 || m->tensor[k].role == CD_TENSOR_INNER || m->tensor[k].bytes != 4) continue;
         CD_TRY(r->write(r->run, k, &f, err));
     }

@@ -157,6 +157,7 @@ typedef struct cd_op_profile_net {
     uint32_t *group, *task;     /* (n_step) */
     double *seconds;            /* (n_step) alone, as it was chosen by */
     double *scalar;             /* (n_tensor) NaN: none */
+    const void **known;         /* (n_tensor) whole content that the graph knows, as indices of a Gather: they decide which memory is read; NULL: none */
 } cd_op_profile_net;
 
 /* All groups that have a program become steps; the rest of the tensors become inputs. Errors: EBACKEND (no group has a program), ENOMEM. */
@@ -196,7 +197,7 @@ cd_op_profile_runner cd_op_profile_runner_cpu(cd_executor *r);
 cd_op_profile_runner cd_op_profile_runner_opencl(cd_executor_opencl *r);
 /* Writes matrices of weights, with values scaled as trained ones are. Errors: those of the runner, ENOMEM. */
 cdmpp_status cd_op_profile_write_weights(const cd_executor_net *n, const cd_op_profile_runner *r, cdmpp_err *err);
-/* Writes the scalars whose values the network knows (cd_workload_buffer: value). Errors: those of the runner. */
+/* Writes the scalars whose values the network knows (cd_workload_buffer: value), and its known contents. Errors: those of the runner. */
 cdmpp_status cd_op_profile_write_scalars(const cd_op_profile_net *m, const cd_op_profile_runner *r, cdmpp_err *err);
 /* Runs the network on r, and on this processor the same network of programs without schedules, on the same content: t->max_error says how far the
  * results are apart. Errors: EUSAGE (a step without a reference), ENUMERIC (a result that is no number), those of the runner. */

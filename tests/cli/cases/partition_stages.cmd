@@ -24,3 +24,8 @@ cnn --devices a,b --stages=sequential | grep -c ' | '
 net --devices a --stages=merge | tail -n 1
 net --devices a --stages=wide; echo "exit $?"
 net --devices a --stages --save-merged m.onnx; echo "exit $?"
+echo "--- operators in pieces"
+net --devices a,b --stages=split --run --budget 0.05 >4.txt; echo "exit $?"
+grep -c '^  block 0 stage [0-9]* .* / 2$' 4.txt | sed 's/^[1-9][0-9]*$/some/'; sed -n 's/^ *run here: stages .*x); \(1 of 1.*\)/\1/p' 4.txt
+net --devices a,b --stages=split --json | grep -o '"strategy":"split"\|"kind":"split","pieces":2' | sort -u
+net --devices a --stages=split | grep -c ' / ' || :

@@ -12,10 +12,10 @@ cdmpp-tune --tasks x --tune=false --trials 4; echo "status $?"
 cdmpp-tune --tasks x --out o --compare random,annealing; echo "status $?"
 cdmpp-tune --tasks x --out o --compare random,ga --tuner ga; echo "status $?"
 cdmpp-tune --tasks x --out o --compare random,ga --at 10,5; echo "status $?"
-cdmpp-tune --tasks x --out o --target pynq; echo "status $?"
+cdmpp-tune --tasks x --out o --target vta; echo "status $?"
 cdmpp-tune --tasks x --out o --target fpga; echo "status $?"
 cdmpp-tune --network matmul --out o --target 'llvm -mtriple=sparc64-linux-gnu'; echo "status $?"
-for t in arm mali; do cdmpp-tune --network matmul --input-size 16 --target $t --dry-run -q | sed 's/  */ /g'; done
+for t in arm mali pynq; do cdmpp-tune --network matmul --input-size 16 --target $t --dry-run -q | sed 's/  */ /g'; done
 cdmpp-tune --tasks x --out o --target llvm --emit cuda; echo "status $?"
 cdmpp-tune --tasks x --out o --executor vm; echo "status $?"
 cdmpp-tune --tasks x --out o --executor debug; echo "status $?"

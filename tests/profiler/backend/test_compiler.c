@@ -211,14 +211,17 @@ TEST(test_isa) {
     assert_true(c.runs);
     assert_status(cd_isa_choose(NULL, "llvm -mcpu=quantum9", &c, &err), CDMPP_EBACKEND);
     assert_status(cd_isa_choose(NULL, "llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72", &c, &err), CDMPP_EBACKEND);
+    assert_status(cd_isa_choose(NULL, "llvm -mtriple=armv7a-linux-gnueabihf -mattr=+neon", &c, &err), CDMPP_EBACKEND);
     assert_ok(cd_isa_choose("aarch64", "llvm", &c, &err));
+    assert_false(c.runs);
+    assert_ok(cd_isa_choose("armv7", "llvm", &c, &err));
     assert_false(c.runs);
 #endif
     const uint32_t here = cd_isa_here() == CD_ISA_AVX512 ? 64 : cd_isa_here() == CD_ISA_AVX2 ? 32 : 16;
     const struct {
         const char *isa, *target;
         uint32_t bytes;
-    } v[] = {{"avx512", "llvm", 64}, {"avx2", "llvm -mcpu=znver4", 32}, {"sse2", NULL, 16}, {"aarch64", "llvm", 16}, {"native", "llvm", here}, {NULL, "llvm", here}, {"", NULL, here},
+    } v[] = {{"avx512", "llvm", 64}, {"avx2", "llvm -mcpu=znver4", 32}, {"sse2", NULL, 16}, {"aarch64", "llvm", 16}, {"armv7", "llvm -mcpu=znver4", 16}, {"native", "llvm", here}, {NULL, "llvm", here}, {"", NULL, here},
              {NULL, "llvm -mcpu=core-avx2", 32}, {"", "llvm -mcpu=znver5", 64}, {NULL, "llvm -mcpu=quantum9", 32}, {"avx3", "llvm", 32}};
     for (size_t k = 0; k < sizeof v / sizeof *v; k++) assert_int_equal(cd_isa_vector_bytes(v[k].isa, v[k].target), v[k].bytes);
     const cd_str n = cd_target_option("llvm -mcpu=a -num-cores=3", "-num-cores");

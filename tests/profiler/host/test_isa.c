@@ -13,7 +13,7 @@ TEST(by_name) {
         const char *name, *march;
         cd_isa isa;
     } tab[] = {{"native", "-march=native", CD_ISA_NATIVE}, {"avx512", "-march=x86-64-v4", CD_ISA_AVX512}, {"avx2", "-march=x86-64-v3", CD_ISA_AVX2},
-               {"sse2", "-march=x86-64", CD_ISA_SSE2}, {"aarch64", "", CD_ISA_AARCH64}};
+               {"sse2", "-march=x86-64", CD_ISA_SSE2}, {"aarch64", "", CD_ISA_AARCH64}, {"armv7", "-march=armv7-a+simd", CD_ISA_ARMV7}};
     static const char *const wrong[] = {"avx", "AVX2", "avx2|sse2", "native ", "neon"};
     const cd_isa here = cd_isa_here();
     for (size_t k = 0; k < sizeof tab / sizeof *tab; k++) {

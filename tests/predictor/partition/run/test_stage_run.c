@@ -238,4 +238,62 @@ TEST(test_longest_group_is_dealt_first) {
     assert_memory_equal(device, on, sizeof on);
 }
 
-TESTS(up, down, test_longest_group_is_dealt_first, test_values, test_measured, test_blocks, test_bad)
+/* ---- operators in pieces ---- */
+
+static const cd_codegen_code *code_of(uint32_t op) { return picked->task[work->group[group[op]].task].item.build.code; }
+
+/* All operators in their order, those that can in pieces. */
+static uint32_t split_all(cd_stage_step *stage, uint32_t *op, uint32_t n_core) {
+    static const uint32_t first[] = {0, 1};
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < g.n_op; k++) {
+        const bool can = cd_multi_splits(code_of(k)) && code_of(k)->part[0].iterations >= (int64_t)n_core;
+        op[k] = k, n += can;
+        stage[k] = (cd_stage_step){.n_group = 1, .first = first, .op = &op[k], .split = can ? n_core : 0};
+    }
+    return n;
+}
+
+TEST(test_split) {
+    cd_stage_step stage[OPS];
+    uint32_t op[OPS];
+    for (uint32_t n_core = 2; n_core <= 3; n_core++) {
+        cd_stage_run *r = open_block(n_core);
+        one_after_the_other(r);
+        assert_true(split_all(stage, op, n_core) > 0);
+        check_stages(r, stage, g.n_op);
+        cd_stage_run_close(r);
+    }
+}
+
+/* The executor itself refuses pieces that share iterations, and those of a program that runs whole. */
+TEST(test_bad_pieces) {
+    cd_stage_step stage[OPS];
+    uint32_t op[OPS], at = 0;
+    cdmpp_err err = {0};
+    cd_stage_exec *s;
+    cd_multi_executor *other;
+    cd_stage_run *r = open_block(2);
+    (void)split_all(stage, op, 2);
+    while (!stage[at].split) at++;
+    assert_ok(cd_stage_exec_open(r, &stage[at], 1, &s, &err));
+    assert_true(s->dn.n_action == 2 && s->action[0].begin == 0 && s->action[0].end == s->action[1].begin && s->action[1].end == code_of(at)->part[0].iterations);
+    s->action[1].begin--;
+    assert_int_equal(cd_multi_executor_open(&s->dn, &other, &err), CDMPP_EINVALID);
+    assert_non_null(strstr(err.msg, "touch the same bytes"));
+    s->action[1].begin = s->action[1].end;
+    assert_int_equal(cd_multi_executor_open(&s->dn, &other, &err), CDMPP_EINVALID);
+    s->action[1].begin = 1, s->action[1].end++;
+    assert_int_equal(cd_multi_executor_open(&s->dn, &other, &err), CDMPP_EINVALID);
+    cd_stage_exec_close(s);
+    stage[at].split = 3;
+    assert_int_equal(cd_stage_exec_open(r, &stage[at], 1, &s, &err), CDMPP_ERANGE);
+    for (uint32_t k = 0; k < g.n_op; k++) {
+        if (cd_multi_splits(code_of(k))) continue;
+        stage[k].split = 2;
+        assert_int_equal(cd_stage_exec_open(r, &stage[k], 1, &s, &err), CDMPP_EINVALID);
+    }
+    cd_stage_run_close(r);
+}
+
+TESTS(up, down, test_longest_group_is_dealt_first, test_values, test_measured, test_blocks, test_bad, test_split, test_bad_pieces)

@@ -277,4 +277,28 @@ static void bad_input(void **state) {
     cd_stage_plan_free(&p);
 }
 
-TESTS(NULL, NULL, equals_every_sequence, inception, blocks, planted, table, bad_input)
+/* Alone 4 s in 4 pieces and 1 s in 3, on two units: halves and two thirds, each with 0.3 s for a start and 0.1 s for the barrier. */
+TEST(test_split_times) {
+    const uint32_t first[] = {0, 1}, pair[] = {0, 2}, op[] = {0, 1, 2};
+    const double solo_s[] = {4, 1, 4};
+    const int64_t iterations[] = {4, 3, 1};
+    cd_stage_solo t = {.solo_s = solo_s, .iterations = iterations, .units = 2, .barrier_s = 0.1, .split_s = 0.3};
+    const cd_stage_step one = {.n_group = 1, .first = first, .op = op}, two = {.n_group = 1, .first = first, .op = op + 1}, three = {.n_group = 1, .first = first, .op = op + 2};
+    const cd_stage_step both = {.n_group = 1, .first = pair, .op = op};
+    assert_float_equal((float)cd_stage_solo_time(&one, &t), 2.4F, 1e-6F);
+    assert_int_equal(cd_stage_solo_split(&one, &t), 2);
+    assert_float_equal((float)cd_stage_solo_time(&two, &t), 2.0F / 3 + 0.4F, 1e-6F);
+    assert_int_equal(cd_stage_solo_split(&two, &t), 2);
+    t.split_s = 0.4; /* two thirds and 0.4 s are more than all of it */
+    assert_int_equal(cd_stage_solo_split(&two, &t), 0);
+    assert_float_equal((float)cd_stage_solo_time(&two, &t), 1.1F, 1e-6F);
+    assert_true(!cd_stage_solo_split(&three, &t) && !cd_stage_solo_split(&both, &t)); /* one piece; two operators */
+    t.units = 8;
+    assert_int_equal(cd_stage_solo_split(&one, &t), 4); /* no more than it has */
+    t.iterations = NULL;
+    assert_int_equal(cd_stage_solo_split(&one, &t), 0);
+    t.iterations = iterations, t.units = 1;
+    assert_int_equal(cd_stage_solo_split(&one, &t), 0);
+}
+
+TESTS(NULL, NULL, equals_every_sequence, inception, blocks, planted, table, bad_input, test_split_times)

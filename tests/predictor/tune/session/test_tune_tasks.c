@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "fault.h"
 #include "predictor/tune/session/session.h"
 #include "tmp.h"
 
@@ -127,4 +128,38 @@ TEST(a_built_in_network) {
     end();
 }
 
-TESTS(set_up, tear_down, all_of_a_file, a_network_of_a_file, some_of_them, a_built_in_network)
+/* Over a range of batches: the tasks of all its sizes; a task that two sizes share has the weight of both. */
+TEST(a_network_at_several_sizes) {
+    const char *range[] = {"batch=1..4:3"}, *other[] = {"seq=1..4"};
+    double one = 0, all = 0;
+    uint32_t n = 0;
+    for (int k = 1; k <= 4; k *= 2) {
+        assert_ok(read_it((cd_tune_tasks_options){.network = "gcn", .batch = k, .target = "llvm", .threads = 1}));
+        for (uint32_t i = 0; i < t.n; i++) one += t.unit[i].weight;
+        n += t.n;
+        end();
+    }
+    assert_ok(read_it((cd_tune_tasks_options){.network = "gcn", .dim = {1, range}, .target = "llvm", .threads = 1}));
+    assert_true(t.n > 3 && t.n <= n && !t.workload && cd_task_registry_count(t.tasks) == t.n);
+    for (uint32_t i = 0; i < t.n; i++) {
+        all += t.unit[i].weight;
+        assert_non_null(t.unit[i].of.task->dag);
+        for (uint32_t j = 0; j < i; j++) assert_ptr_not_equal(t.unit[i].of.task, t.unit[j].of.task);
+    }
+    assert_true(all == one);
+    end();
+    assert_status(read_it((cd_tune_tasks_options){.network = "gcn", .dim = {1, other}}), CDMPP_EUSAGE);
+    end();
+}
+
+TEST(several_sizes_without_memory) {
+    const char *range[] = {"batch=1..4:3"};
+    FAULT_SWEEP(f, 2) {
+        cd_tune_tasks x = {0};
+        f.step = 13;
+        f.st = cd_tune_tasks_read(&(cd_tune_tasks_options){.network = "gcn", .input_size = 8, .dim = {1, range}, .threads = 1}, NULL, &x, &f.err);
+        cd_tune_tasks_free(&x);
+    }
+}
+
+TESTS(set_up, tear_down, all_of_a_file, a_network_of_a_file, some_of_them, a_built_in_network, a_network_at_several_sizes, several_sizes_without_memory)

@@ -169,4 +169,68 @@ TEST(archives) {
     tmp_remove(&dir);
 }
 
-TESTS(NULL, NULL, names_of_files, a_network_of_the_zoo, what_could_not_be_read, words_of_sources, addresses, archives)
+/* ---- sizes ---- */
+
+TEST(ranges) {
+    cd_size_range r;
+    assert_true(cd_size_range_parse("1..64", &r) && r.low == 1 && r.high == 64 && r.n == CD_SIZE_RANGE_SIZES);
+    assert_true(cd_size_range_parse("16..512:7", &r) && r.low == 16 && r.high == 512 && r.n == 7);
+    static const char *const not[] = {"", "1", "1..", "..4", "1..4:", "1..4:3x", "a..b", "1.4"};
+    for (size_t k = 0; k < sizeof not / sizeof *not; k++) assert_false(cd_size_range_parse(not[k], &r));
+}
+
+TEST(sizes_of_a_range) {
+    static const char *dim[] = {"batch=2", "seq=1..64", "n=1..8"};
+    cd_arena a = {0};
+    cd_network_sizes z;
+    cd_network_source s = {.kind = CD_NETWORK_SOURCE_ONNX, .dim = dim, .n_dim = 2};
+    assert_ok(cd_network_sizes_read(&a, NULL, &(cd_texts){2, dim}, &z, &err));
+    static const int64_t want[] = {1, 3, 8, 23, 64};
+    assert_string_equal(z.over, "seq");
+    assert_true(z.place == 1 && z.n == 5 && !memcmp(z.size, want, sizeof want));
+    assert_ok(cd_network_sizes_at(&z, &a, 23, &s, &err));
+    assert_string_equal(s.dim[0], "batch=2");
+    assert_string_equal(s.dim[1], "seq=23");
+    assert_ok(cd_network_sizes_read(&a, "1..4:3", &(cd_texts){1, dim}, &z, &err));
+    assert_string_equal(z.over, "batch");
+    s = (cd_network_source){.kind = CD_NETWORK_SOURCE_ONNX, .dim = dim, .n_dim = 1};
+    assert_ok(cd_network_sizes_at(&z, &a, 2, &s, &err));
+    assert_true(s.batch == 2 && s.dim == dim && z.place == SIZE_MAX && z.n == 3 && z.size[1] == 2);
+    assert_ok(cd_network_sizes_read(&a, "4", &(cd_texts){1, dim}, &z, &err));
+    assert_null(z.over);
+    assert_status(cd_network_sizes_read(&a, NULL, &(cd_texts){3, dim}, &z, &err), CDMPP_EUSAGE);
+    assert_status(cd_network_sizes_read(&a, "1..4", &(cd_texts){2, dim}, &z, &err), CDMPP_EUSAGE);
+    assert_status(cd_network_sizes_read(&a, "1..2", &(cd_texts){0, NULL}, &z, &err), CDMPP_EUSAGE); /* two sizes */
+    assert_status(cd_network_sizes_read(&a, "1..64:2", &(cd_texts){0, NULL}, &z, &err), CDMPP_EUSAGE);
+    assert_status(cd_network_sizes_read(&a, "0..64", &(cd_texts){0, NULL}, &z, &err), CDMPP_EUSAGE);
+    cd_arena_free(&a);
+}
+
+/* A network of the zoo has no names of dimensions but the batch. */
+TEST(sizes_of_the_zoo) {
+    static const char *batch[] = {"batch=1..8:3"}, *other[] = {"seq=1..8"};
+    cd_arena a = {0};
+    cd_network_sizes z;
+    cd_network_source s = {.kind = CD_NETWORK_SOURCE_ZOO, .name = "gcn", .dim = batch, .n_dim = 1};
+    assert_ok(cd_network_sizes_read(&a, NULL, &(cd_texts){1, batch}, &z, &err));
+    assert_ok(cd_network_sizes_at(&z, &a, 8, &s, &err));
+    assert_true(s.batch == 8 && !s.n_dim);
+    assert_ok(cd_network_sizes_read(&a, NULL, &(cd_texts){1, other}, &z, &err));
+    s.dim = other, s.n_dim = 1;
+    assert_status(cd_network_sizes_at(&z, &a, 8, &s, &err), CDMPP_EUSAGE);
+    cd_arena_free(&a);
+}
+
+TEST(sizes_without_memory) {
+    static const char *dim[] = {"batch=2", "seq=1..64"};
+    FAULT_SWEEP(f, 1) {
+        cd_arena a = {0};
+        cd_network_sizes z;
+        cd_network_source s = {.kind = CD_NETWORK_SOURCE_ONNX, .dim = dim, .n_dim = 2};
+        f.st = cd_network_sizes_read(&a, NULL, &(cd_texts){2, dim}, &z, &f.err);
+        if (!f.st) f.st = cd_network_sizes_at(&z, &a, 23, &s, &f.err);
+        cd_arena_free(&a);
+    }
+}
+
+TESTS(NULL, NULL, names_of_files, a_network_of_the_zoo, what_could_not_be_read, words_of_sources, addresses, archives, ranges, sizes_of_a_range, sizes_of_the_zoo, sizes_without_memory)

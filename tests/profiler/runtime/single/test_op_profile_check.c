@@ -24,19 +24,21 @@ static cdmpp_status keep(void *run, uint32_t t, const void *from, cdmpp_err *err
     return (int)t == k->fails ? CD_FAIL(err, EIO, "tensor %u", t) : CDMPP_OK;
 }
 
-/* Only those whose value is known, that are one float and that no program makes. */
+/* Only those whose value is known, that are one float and that no program makes; and contents that are known as a whole. */
 static void test_scalars_are_written(void **state) {
     static double scalar[TENSORS] = {2.5, -0.125, 3, 4, 5, NAN, 7};
-    static const bool written[TENSORS] = {true, true, false, false, false, false, true};
+    static const float two[] = {8, 9}, inner[] = {10};
+    static const void *known[TENSORS] = {NULL, NULL, two, NULL, inner};
+    static const bool written[TENSORS] = {true, true, true, false, false, false, true};
     cdmpp_err err = {0};
     kept k = {.fails = -1};
     (void)state;
-    const cd_op_profile_net m = {.net = {.n_tensor = TENSORS, .tensor = tensor}, .tensor = (cd_executor_net_tensor *)(uintptr_t)tensor, .scalar = scalar};
+    const cd_op_profile_net m = {.net = {.n_tensor = TENSORS, .tensor = tensor}, .tensor = (cd_executor_net_tensor *)(uintptr_t)tensor, .scalar = scalar, .known = known};
     const cd_op_profile_runner r = {.run = &k, .write = keep};
     assert_ok(cd_op_profile_write_scalars(&m, &r, &err));
     for (int t = 0; t < TENSORS; t++) {
         assert_int_equal(k.n[t], written[t]);
-        if (written[t]) assert_close((double)k.value[t], scalar[t], 0, 0);
+        if (written[t]) assert_close((double)k.value[t], t == 2 ? 8 : scalar[t], 0, 0);
     }
     k = (kept){.fails = 1};
     assert_status(cd_op_profile_write_scalars(&m, &r, &err), CDMPP_EIO);
