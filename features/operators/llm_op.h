@@ -67,17 +67,19 @@ double cd_llm_op_get(const cd_llm_op_record *r, cd_llm_op_param p);
 /* Kind, types and sizes are those of the other record, and stack and kernel by their numbers. */
 bool cd_llm_op_same(const cd_llm_op_record *a, const cd_llm_op_record *b);
 
-typedef struct cd_llm_op_reader cd_llm_op_reader;
+/* Reads a table of operators, of libraries or of language models. */
+typedef struct cd_op_reader cd_op_reader;
+/* Number of the line that was read last, from 1. */
+long cd_op_reader_line(const cd_op_reader *r);
+void cd_op_reader_close(CD_TAKE cd_op_reader *r); /* NULL is fine */
 
 /* Names of stacks and kernels go to `names` (number 0 is the empty name), which outlives the reader. Errors: EIO EPARSE (not readable), ESCHEMA (no operator is
  * named by columns or file), ENOMEM. */
-cdmpp_status cd_llm_op_reader_open(const char *path, cd_dict *names, CD_GIVE cd_llm_op_reader **out, cdmpp_err *err);
+cdmpp_status cd_llm_op_reader_open(const char *path, cd_dict *names, CD_GIVE cd_op_reader **out, cdmpp_err *err);
 /* The next row. *device: as written, else the folder's name, "" when there is neither; valid until the next call. At the end *more is false. Errors carry path
  * and line; after ESCHEMA, ERANGE, EPARSE, EUNSUPPORTED of a line (*more is true) go on, else stop. *no_time: the error is of a time that is not above 0. */
-cdmpp_status cd_llm_op_reader_next(cd_llm_op_reader *r, cd_llm_op_record *out, CD_KEEP const char **device, bool *more, bool *no_time,
+cdmpp_status cd_llm_op_reader_next(cd_op_reader *r, cd_llm_op_record *out, CD_KEEP const char **device, bool *more, bool *no_time,
                                    cdmpp_err *err);
-long cd_llm_op_reader_line(const cd_llm_op_reader *r);
-void cd_llm_op_reader_close(CD_TAKE cd_llm_op_reader *r); /* NULL is fine */
 /* Kinds, parameters and types as Markdown: docs/reference/llm-operators.md. */
 void cd_llm_op_doc(cd_buf *out);
 #endif

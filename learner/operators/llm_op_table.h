@@ -11,8 +11,7 @@
  * After cd_llm_op_table_index immutable: any thread. */
 #ifndef CD_LLM_OP_TABLE_H
 #define CD_LLM_OP_TABLE_H
-#include "features/device/device.h"
-#include "features/operators/operators.h"
+#include "learner/operators/op_rows.h"
 
 typedef enum {
     CD_LLM_OP_DROP_BAD,      /* lines that are no record, or of an unknown device */
@@ -25,36 +24,28 @@ typedef enum {
 const char *cd_llm_op_drop_text(cd_llm_op_drop d);
 
 typedef struct cd_llm_op_table {
-    size_t n, cap, cap_device, cap_count;
-    cd_llm_op_record *r;
-    uint32_t *device;        /* (n) into `known` */
+    CD_OP_ROWS(cd_llm_op_record);
+    size_t cap_count;
     uint32_t *count;         /* (n) lines that were averaged, from 1 */
-    const cd_device **known; /* (n_known) borrowed from the list of devices */
-    size_t n_known, cap_known;
     cd_dict names;           /* of stacks and kernels */
-    size_t n_line, drop[CD_LLM_OP_N_DROP], repeated;
-    uint32_t *slot;          /* (n_slot) hash table: row + 1, 0 is free */
-    size_t n_slot;
+    size_t drop[CD_LLM_OP_N_DROP], repeated;
     uint32_t *order[CD_LLM_OP_MAX_SIZE]; /* (n_order) rows by all but one size, then by that; from the index */
     uint32_t *alike;         /* (n) rows by kind, device and sizes */
     size_t n_order[CD_LLM_OP_MAX_SIZE];
 } cd_llm_op_table;
 
-/* Told of every bad line; err has file and line. */
-typedef void cd_llm_op_table_bad(void *ctx, const cdmpp_err *err);
-
 /* Append what `path` (a table, or a folder of *.tsv, *.csv and packed ones) holds, of these devices (none: all). Start from {0}. Errors: EIO and those of
  * cd_llm_op_reader_open of a file (in a folder, tables that are called by no operator are counted in drop[BAD] and told); ESCHEMA (an unknown device in
  * `only`); ENOMEM. */
 cdmpp_status cd_llm_op_table_add(cd_llm_op_table *t, const char *path, const cd_device_table *devices, const cd_texts *only,
-                                 cd_llm_op_table_bad *bad, void *ctx, cdmpp_err *err);
+                                 cd_op_bad_line *bad, void *ctx, cdmpp_err *err);
 /* One row; averaged if it is there. Errors: ENOMEM. */
 cdmpp_status cd_llm_op_table_put(cd_llm_op_table *t, const cd_llm_op_record *r, const cd_device *device, cdmpp_err *err);
 /* Sorts for cd_llm_op_table_near; again after rows were added. Errors: ENOMEM. */
 cdmpp_status cd_llm_op_table_index(cd_llm_op_table *t, cdmpp_err *err);
 void cd_llm_op_table_free(cd_llm_op_table *t);
 
-enum { CD_LLM_OP_NONE = -1 };
+enum { CD_LLM_OP_NONE = CD_OP_ROWS_NONE };
 /* The number of a device in the table; CD_LLM_OP_NONE: it has no row. */
 long cd_llm_op_table_device(const cd_llm_op_table *t, const cd_device *d);
 /* The row that is the record on the device; CD_LLM_OP_NONE: there is none. */

@@ -11,7 +11,7 @@
 typedef struct {
     tmp_dir dir;
     cd_dict names;
-    cd_llm_op_reader *r;
+    cd_op_reader *r;
     cd_llm_op_record o;
     const char *device;
     bool more, no_time;
@@ -29,7 +29,7 @@ static cdmpp_status next(fixture *f) {
 }
 
 static void stop(fixture *f) {
-    cd_llm_op_reader_close(f->r);
+    cd_op_reader_close(f->r);
     cd_dict_free(&f->names);
     tmp_remove(&f->dir);
 }
@@ -163,13 +163,13 @@ TEST(refused) {
     const char *path = tmp_put(&dir, "t.csv", text, sizeof text - 1);
     FAULT_SWEEP(f, 3) {
         cd_dict names = {0};
-        cd_llm_op_reader *r = NULL;
+        cd_op_reader *r = NULL;
         cd_llm_op_record o;
         const char *device;
         bool more = true, no_time;
         f.st = cd_llm_op_reader_open(path, &names, &r, &f.err);
         while (!f.st && more) f.st = cd_llm_op_reader_next(r, &o, &device, &more, &no_time, &f.err);
-        cd_llm_op_reader_close(r);
+        cd_op_reader_close(r);
         cd_dict_free(&names);
     }
     tmp_remove(&dir);
