@@ -1,6 +1,7 @@
 /* Tables of measured operators of language models in memory: read, joined with the devices, repetitions averaged. */
 #include "learner/operators/llm_op_table.h"
 
+#include <math.h>
 #include <string.h>
 
 const char *cd_llm_op_drop_text(cd_llm_op_drop d) {
@@ -12,6 +13,8 @@ const char *cd_llm_op_drop_text(cd_llm_op_drop d) {
 void cd_llm_op_table_free(cd_llm_op_table *t) {
     cd_op_rows_free(&t->rows);
     cd_mem_free(t->count);
+    cd_mem_free(t->spread);
+    for (size_t k = 0; k < CD_LLM_OP_N_KIND; k++) cd_mem_free(t->noise[k]);
     cd_mem_free(t->alike);
     for (size_t i = 0; i < CD_LLM_OP_MAX_SIZE; i++) cd_mem_free(t->order[i]);
     cd_dict_free(&t->names);
@@ -60,16 +63,25 @@ static const cd_op_kind_of_table kind = {sizeof(cd_llm_op_record), "device", tru
 long cd_llm_op_table_find(const cd_llm_op_table *t, const cd_llm_op_record *r, uint32_t device) { return cd_op_rows_find(&t->rows, &kind, r, device); }
 long cd_llm_op_table_device(const cd_llm_op_table *t, const cd_device *d) { return cd_op_rows_device(&t->rows, d); }
 
+static void repeated(cd_llm_op_repeats *s, uint32_t count, double latency_s) {
+    const double x = log(latency_s / s->first_s), off = x - s->mean;
+    if (count == 2) s->pair = x;
+    s->mean += off / count;
+    s->square += off * (x - s->mean);
+}
+
 cdmpp_status cd_llm_op_table_put(cd_llm_op_table *t, const cd_llm_op_record *r, const cd_device *device, cdmpp_err *err) {
     size_t k;
     bool is_new;
-    if (CD_GROW(t->count, t->n, t->cap_count)) return CD_FAIL(err, ENOMEM, "%zu rows", t->n);
+    if (CD_GROW(t->count, t->n, t->cap_count) || CD_GROW(t->spread, t->n, t->cap_spread)) return CD_FAIL(err, ENOMEM, "%zu rows", t->n);
     CD_TRY(cd_op_rows_put(&t->rows, &kind, r, device, &k, &is_new, err));
     if (is_new) {
         t->count[k] = 1;
+        t->spread[k] = (cd_llm_op_repeats){.first_s = r->latency_s};
         return CDMPP_OK;
     }
     t->count[k]++;
+    repeated(&t->spread[k], t->count[k], r->latency_s);
     t->r[k].latency_s += (r->latency_s - t->r[k].latency_s) / t->count[k];
     t->repeated++;
     return CDMPP_OK;

@@ -23,10 +23,19 @@ typedef enum {
 /* The reason in words, for reports. */
 const char *cd_llm_op_drop_text(cd_llm_op_drop d);
 
+/* How far the times of lines that were averaged are apart. */
+typedef struct cd_llm_op_repeats {
+    double mean, square;     /* of ln(time / first): mean, sum of squares around it */
+    double first_s, pair;    /* the first time; ln(second / first), 0 where there is one alone */
+} cd_llm_op_repeats;
+
 typedef struct cd_llm_op_table {
     CD_OP_ROWS(cd_llm_op_record);
-    size_t cap_count;
+    size_t cap_count, cap_spread;
     uint32_t *count;         /* (n) lines that were averaged, from 1 */
+    cd_llm_op_repeats *spread; /* (n) */
+    double *noise[CD_LLM_OP_N_KIND]; /* (n_noise) |ln(second / first)| of the repeated rows of a kind, sorted; from the index */
+    size_t n_noise[CD_LLM_OP_N_KIND];
     cd_dict names;           /* of stacks and kernels */
     size_t drop[CD_LLM_OP_N_DROP], repeated;
     uint32_t *order[CD_LLM_OP_MAX_SIZE]; /* (n_order) rows by all but one size, then by that; from the index */
@@ -41,6 +50,9 @@ cdmpp_status cd_llm_op_table_add(cd_llm_op_table *t, const char *path, const cd_
                                  cd_op_bad_line *bad, void *ctx, cdmpp_err *err);
 /* One row; averaged if it is there. Errors: ENOMEM. */
 cdmpp_status cd_llm_op_table_put(cd_llm_op_table *t, const cd_llm_op_record *r, const cd_device *device, cdmpp_err *err);
+/* Half the interval of a further measured time of the row, as a logarithm: of a row that was measured five times or more by its own spread (Student), else
+ * by what repeated rows of its kind differ, a quantile of 20 of them or more. NaN: nobody knows. level: 0..1, both open. */
+double cd_llm_op_table_half(const cd_llm_op_table *t, size_t row, double level);
 /* Sorts for cd_llm_op_table_near; again after rows were added. Errors: ENOMEM. */
 cdmpp_status cd_llm_op_table_index(cd_llm_op_table *t, cdmpp_err *err);
 void cd_llm_op_table_free(cd_llm_op_table *t);
