@@ -80,6 +80,20 @@ cdmpp_status cd_llm_op_reader_open(const char *path, cd_dict *names, CD_GIVE cd_
  * and line; after ESCHEMA, ERANGE, EPARSE, EUNSUPPORTED of a line (*more is true) go on, else stop. *no_time: the error is of a time that is not above 0. */
 cdmpp_status cd_llm_op_reader_next(cd_op_reader *r, cd_llm_op_record *out, CD_KEEP const char **device, bool *more, bool *no_time,
                                    cdmpp_err *err);
+
+/* ---- one operator from named values: a request, a caller of the library ---- */
+typedef struct cd_op_named {
+    const char *name;  /* of a column, as in a table */
+    const char *text;  /* NULL: the number; NaN: not given */
+    double number;
+} cd_op_named;
+/* After the last table: names of stacks and kernels that no table has get a number for each library ("vllm-?") and one for all others, so that reading a
+ * question adds no name. Errors: ENOMEM. */
+cdmpp_status cd_llm_op_names_close(cd_dict *names, cdmpp_err *err);
+/* A question. *device: as given, "" where it is not. Any thread. Errors, with the name as key: those of a line; ESCHEMA (an unknown name, a name twice, a
+ * time, no operator). */
+cdmpp_status cd_llm_op_from_named(const cd_op_named *v, size_t n, const cd_dict *closed, cd_llm_op_record *out, CD_KEEP const char **device, cdmpp_err *err);
+
 /* Kinds, parameters and types as Markdown: docs/reference/llm-operators.md. */
 void cd_llm_op_doc(cd_buf *out);
 #endif

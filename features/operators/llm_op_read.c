@@ -1,6 +1,7 @@
 /* Reads tables of operators of language models (TSV, CSV), in our columns and in those of aiconfigurator. A bad line is one error
  * with file and line; reading goes on behind it. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -125,11 +126,28 @@ static cdmpp_status sensible(const cd_llm_op_record *r, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status word(const cd_op_row *r, int c, cd_dict *names, uint16_t *out, cdmpp_err *err) {
+/* Where names of stacks and kernels stand: a table adds them, a question finds them. */
+typedef struct {
+    cd_dict *grow;
+    const cd_dict *closed; /* grow NULL */
+} names_of;
+
+static uint32_t number_of_name(const cd_dict *d, const char *text) {
+    char other[CD_OP_MAX_NAME + 2];
+    uint32_t k = 0;
+    if (cd_dict_find(d, (cd_str){text, strlen(text)}, &k)) return k;
+    const int n = snprintf(other, sizeof other, "%.*s-?", (int)strcspn(text, "-"), text);
+    if (n < (int)sizeof other && cd_dict_find(d, (cd_str){other, (size_t)n}, &k)) return k;
+    (void)cd_dict_find(d, (cd_str){"?", 1}, &k);
+    return k;
+}
+
+static cdmpp_status word(const cd_op_row *r, int c, const names_of *names, uint16_t *out, cdmpp_err *err) {
     const char *text;
     uint32_t k = 0;
     CD_TRY(cd_op_row_text(r, c, &text, err));
-    if (text[0]) CD_TRY(cd_dict_add(names, (cd_str){text, strlen(text)}, &k, err));
+    if (text[0] && names->grow) CD_TRY(cd_dict_add(names->grow, (cd_str){text, strlen(text)}, &k, err));
+    else if (text[0]) k = number_of_name(names->closed, text);
     if (k > UINT16_MAX) return CD_FAIL(err, ERANGE, "more than 65535 names of stacks and kernels");
     *out = (uint16_t)k;
     return CDMPP_OK;
@@ -165,7 +183,7 @@ static cdmpp_status latency(const cd_op_row *r, cd_llm_op_record *o, bool *no_ti
 }
 
 /* `table`: the operator of a row that names none. */
-static cdmpp_status row(const cd_op_row *r, const char *table, cd_dict *names, cd_llm_op_record *o, bool *no_time, cdmpp_err *err) {
+static cdmpp_status row(const cd_op_row *r, const char *table, const names_of *names, cd_llm_op_record *o, bool *no_time, cdmpp_err *err) {
     bool done[CD_LLM_OP_MAX_SIZE] = {false};
     const char *op;
     cd_llm_op_kind kind;
@@ -189,8 +207,44 @@ cdmpp_status cd_llm_op_reader_next(cd_op_reader *r, cd_llm_op_record *out, const
     *no_time = false;
     cdmpp_status st = cd_op_lines_next(&r->in, more, err);
     if (!*more) return st;
-    if (!st) st = row(&r->in.row, r->table, r->names, out, no_time, err);
+    if (!st) st = row(&r->in.row, r->table, &(names_of){.grow = r->names}, out, no_time, err);
     if (!st) st = cd_op_row_text(&r->in.row, DEVICE, device, err);
     if (!st && !(*device)[0]) *device = r->folder;
     return cd_op_lines_at(&r->in, st, err);
+}
+
+/* ---- named values ---- */
+cdmpp_status cd_llm_op_names_close(cd_dict *names, cdmpp_err *err) {
+    const size_t n = names->n;
+    uint32_t k;
+    CD_TRY(cd_dict_add(names, (cd_str){"", 0}, &k, err)); /* number 0, where it is the first */
+    for (size_t i = 0; i < n; i++) {
+        char other[CD_OP_MAX_NAME + 2];
+        const int m = snprintf(other, sizeof other, "%.*s-?", (int)strcspn(names->text[i], "-"), names->text[i]);
+        if (names->text[i][0] && m < (int)sizeof other) CD_TRY(cd_dict_add(names, (cd_str){other, (size_t)m}, &k, err));
+    }
+    return cd_dict_add(names, (cd_str){"?", 1}, &k, err);
+}
+
+static cdmpp_status unknown_name(const char *name, cdmpp_err *err) {
+    const char *all[sizeof column_names / sizeof *column_names], *near = NULL;
+    for (size_t i = 0; i < columns.n; i++) all[i] = column_names[i].name;
+    (void)cd_did_you_mean_several(name, all, columns.n, &near, 1);
+    return CD_FAIL(err, ESCHEMA, "unknown member '%.40s'%s%s%s", name, near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
+cdmpp_status cd_llm_op_from_named(const cd_op_named *v, size_t n, const cd_dict *closed, cd_llm_op_record *out, const char **device, cdmpp_err *err) {
+    cd_op_row r;
+    bool no_time = false;
+    cd_op_row_clear(&r, &columns);
+    for (size_t i = 0; i < n; i++) {
+        const int c = cd_op_columns_find(&columns, v[i].name);
+        if (c < 0) return unknown_name(v[i].name, err);
+        if (c == SECONDS || c == MILLISECONDS) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "a question has no time"), v[i].name);
+        if (r.value[c].text || !isnan(r.value[c].number)) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "it comes twice"), v[i].name);
+        r.value[c] = (cd_op_value){v[i].text, v[i].number};
+    }
+    if (!given(&r, OP)) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected the name of an operator"), "op");
+    CD_TRY(row(&r, "", &(names_of){.closed = closed}, out, &no_time, err));
+    return cd_op_row_text(&r, DEVICE, device, err);
 }

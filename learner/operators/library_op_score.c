@@ -18,7 +18,7 @@ cdmpp_status cd_library_op_score_add(cd_library_op_score *s, const cd_library_op
 
 static double middle(const double *sorted, size_t n) { return n ? cd_sort_median(sorted, n) : (double)NAN; }
 
-void cd_op_errors_sum(double *e, size_t n, cd_library_op_score_sum *out) {
+void cd_library_op_score_errors(double *e, size_t n, cd_library_op_score_sum *out) {
     double sum = 0, log_sum = 0, close = 0;
     cd_sort_doubles(e, n); /* before adding: the sum then depends on no order */
     out->n = n;
@@ -49,7 +49,7 @@ cdmpp_status cd_library_op_score_sum_of(const cd_library_op_score *s, cd_library
         inside += s->row[i].inside;
         told++;
     }
-    cd_op_errors_sum(e, n, out);
+    cd_library_op_score_errors(e, n, out);
     out->inside = inside / told; /* 0 / 0: no row has an interval */
     cd_mem_free(e);
     return CDMPP_OK;

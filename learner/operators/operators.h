@@ -7,6 +7,7 @@
 #define CD_LEARNER_OPERATORS_DOOR_H
 #include "learner/operators/library_op_feature.h"
 #include "learner/operators/llm_op_model.h"
+#include "learner/operators/llm_op_oracle.h"
 #include "learner/operators/op_rows.h"
 #include "learner/trees/trees.h"
 
@@ -287,7 +288,7 @@ typedef struct cd_library_op_score_sum {
 } cd_library_op_score_sum;
 
 /* Of n errors, which are sorted by this; `inside` is left. */
-void cd_op_errors_sum(double *error, size_t n, cd_library_op_score_sum *out);
+void cd_library_op_score_errors(double *error, size_t n, cd_library_op_score_sum *out);
 /* Appends a row. Errors: ENOMEM. */
 cdmpp_status cd_library_op_score_add(cd_library_op_score *s, const cd_library_op_score_row *row, cdmpp_err *err);
 /* Of rows that `want` says yes to (NULL: all); n 0: the rest is NaN. Errors: ENOMEM. */

@@ -56,7 +56,7 @@ static void put_number(cd_buf *b, const char *name, double v) {
     else cd_buf_putf(b, ",\"%s\":%.9g", name, v);
 }
 
-static void put_answer(cd_buf *b, const cd_llm_op_record *r, const cd_device *d, const cd_llm_op_answer *v) {
+void cd_llm_op_answer_put(cd_buf *b, const cd_llm_op_record *r, const cd_device *d, const cd_llm_op_answer *v, double level) {
     const cd_str how = cd_enum_names_at(CD_LLM_OP_HOWS, (int)v->how);
     char news[40];
     cd_llm_op_news_text(v->news, news);
@@ -66,7 +66,7 @@ static void put_answer(cd_buf *b, const cd_llm_op_record *r, const cd_device *d,
     put_number(b, "low_s", v->low_s);
     put_number(b, "high_s", v->high_s);
     if (isnan(v->low_s)) cd_buf_puts(b, ",\"level\":null");
-    else cd_buf_putf(b, ",\"level\":%g", LEVEL);
+    else cd_buf_putf(b, ",\"level\":%g", level);
     if (news[0]) cd_buf_putf(b, ",\"new\":\"%s\"", news);
     else cd_buf_puts(b, ",\"new\":null");
     put_number(b, "estimate_s", v->base_s);
@@ -88,7 +88,7 @@ static cdmpp_status answer(cd_llm_op_stream *s, const cd_llm_op_record *r, const
     cd_llm_op_answer v;
     cd_buf *b = &s->json;
     CD_TRY(cd_llm_op_ask(s->a, r, d, LEVEL, &v, err));
-    put_answer(b, r, d, &v);
+    cd_llm_op_answer_put(b, r, d, &v, LEVEL);
     if (!s->o.eval) return CDMPP_OK;
     put_number(b, "line_s", v.line_s);
     put_number(b, "measured_s", r->latency_s > 0 ? r->latency_s : (double)NAN);
@@ -175,7 +175,7 @@ static void sum_up(const scored *v, size_t n, double *e, figures *f) {
         if (v[i].inside >= 0) asked++, inside += v[i].inside;
         if (!isnan(v[i].line)) lines++, line += fabs((double)v[i].line);
     }
-    cd_op_errors_sum(e, n, &f->of);
+    cd_library_op_score_errors(e, n, &f->of);
     f->of.inside = inside / asked;
     f->line = line / lines;
     f->bound = bound / (double)n;

@@ -5,6 +5,7 @@
 #include "fault.h"
 #include "tmp.h"
 
+#include <math.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -145,6 +146,47 @@ TEST(bad_lines) {
     stop(&f);
 }
 
+TEST(named_values) {
+    cd_dict names = {0};
+    cdmpp_err err = {0};
+    uint32_t k, vllm;
+    cd_llm_op_record r;
+    const char *device;
+    assert_ok(cd_dict_add(&names, (cd_str){"", 0}, &k, &err));
+    assert_ok(cd_dict_add(&names, (cd_str){"vllm-1", 6}, &vllm, &err));
+    assert_ok(cd_llm_op_names_close(&names, &err));
+    const size_t n = names.n;
+    const cd_op_named gemm[] = {{"OP", "gemm", 0}, {"device", "h100", 0}, {"stack", "vllm-1", 0}, {"dtype", "fp8", 0}, {"m", NULL, 16}, {"n", "32", 0}, {"k", NULL, 64}, {"batches", NULL, NAN}};
+    assert_ok(cd_llm_op_from_named(gemm, 8, &names, &r, &device, &err));
+    assert_true(r.kind == CD_LLM_OP_GEMM && r.type == CD_LLM_OP_T_FP8 && r.size[0] == 16 && r.size[1] == 32 && r.size[2] == 64 && r.size[3] == 1);
+    assert_true(r.stack == vllm && r.kernel == 0);
+    assert_string_equal(device, "h100");
+    /* names that no table has share the number of their library, or that of all others; none is added */
+    const struct { const char *stack, *is; } other[] = {{"vllm-9", "vllm-?"}, {"vllm", "vllm-?"}, {"sglang-1", "?"}};
+    for (size_t i = 0; i < 3; i++) {
+        const cd_op_named v[] = {{"op", "norm", 0}, {"m", NULL, 1}, {"n", NULL, 1}, {"stack", other[i].stack, 0}};
+        assert_ok(cd_llm_op_from_named(v, 4, &names, &r, &device, &err));
+        assert_string_equal(names.text[r.stack], other[i].is);
+    }
+    assert_int_equal(names.n, n);
+    const struct { cd_op_named v[3]; cdmpp_status st; const char *key; } bad[] = {
+        {{{"op", "gemm", 0}, {"dtyp", "fp8", 0}, {"m", NULL, 1}}, CDMPP_ESCHEMA, ""}, {{{"op", "gemm", 0}, {"m", NULL, 1}, {"M", NULL, 2}}, CDMPP_ESCHEMA, "M"},
+        {{{"op", "norm", 0}, {"m", NULL, 1}, {"latency_s", NULL, 1}}, CDMPP_ESCHEMA, "latency_s"}, {{{"m", NULL, 1}, {"n", NULL, 1}, {"k", NULL, 1}}, CDMPP_ESCHEMA, "op"},
+        {{{"op", "norm", 0}, {"m", NULL, 1.5}, {"n", NULL, 1}}, CDMPP_ERANGE, "m"}, {{{"op", "norm", 0}, {"m", NULL, INFINITY}, {"n", NULL, 1}}, CDMPP_ESCHEMA, "m"},
+        {{{"op", NULL, 3}, {"m", NULL, 1}, {"n", NULL, 1}}, CDMPP_ESCHEMA, "op"}, {{{"op", "norm", 0}, {"m", NULL, 1}, {"dtype", "fp7", 0}}, CDMPP_EUNSUPPORTED, "dtype"}};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        err = (cdmpp_err){0};
+        assert_status(cd_llm_op_from_named(bad[i].v, 3, &names, &r, &device, &err), bad[i].st);
+        assert_string_equal(err.key, bad[i].key);
+    }
+    cd_dict_free(&names);
+    FAULT_SWEEP(f, 1) {
+        cd_dict d = {0};
+        f.st = cd_llm_op_names_close(&d, &f.err);
+        cd_dict_free(&d);
+    }
+}
+
 TEST(manual) {
     char *doc;
     size_t n;
@@ -175,4 +217,4 @@ TEST(refused) {
     tmp_remove(&dir);
 }
 
-TESTS(NULL, NULL, our_columns, columns_of_others, experts, bad_lines, manual, refused)
+TESTS(NULL, NULL, our_columns, columns_of_others, experts, bad_lines, named_values, manual, refused)
