@@ -3,7 +3,7 @@
  *   op      device  stack        kernel  dtype     m     n     k     latency_s
  *   gemm    h100    vllm-0.24.0          bfloat16  1024  4096  4096  6.1e-05      ->  {GEMM, BF16, p[M] 1024 ...}, "h100"
  *
- * Rules of a table (TSV where the first line has a tab, else CSV; plain or packed; HDF5 by cd_llm_op_hdf5):
+ * Rules of a table (TSV where the first line has a tab, else CSV; plain or packed; HDF5, *.h5, with a data set for each column):
  *   (1) the first line names the columns, in any order and case: `op`, `device`, `stack`, `kernel`, `dtype`, `kv_dtype`,
  *       `distribution`, `latency_s` or `latency_ms`, and the parameters of llm_op_kinds.def. Others are ignored;
  *   (2) a table without `op` is of the operator that its file is called by, one without `device` of the device that its

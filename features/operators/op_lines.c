@@ -1,6 +1,7 @@
 /* Reads tables of operators line by line (TSV, CSV) into rows of named values. */
 #include <ctype.h>
 #include <string.h>
+#include <strings.h>
 
 #include "features/operators/operators_internal.h"
 
@@ -48,11 +49,17 @@ static cdmpp_status read_header(cd_op_lines *l, const cd_op_columns *c, char *li
     return CDMPP_OK;
 }
 
+static bool is_h5(const char *path) {
+    const char *dot = strrchr(path, '.');
+    return dot && (!strcasecmp(dot, ".h5") || !strcasecmp(dot, ".hdf5"));
+}
+
 static cdmpp_status open_lines(cd_op_lines *l, const char *path, const cd_op_columns *c, cdmpp_err *err) {
     char *line = NULL;
     size_t len;
     cd_op_row_clear(&l->row, c);
     if (!(l->path = cd_mem_text(path))) return cd_err_at(err, CD_FAIL(err, ENOMEM, "path"), path, 1);
+    if (is_h5(path)) return cd_err_at(err, cd_op_h5_open(path, c, l->has, &l->h5, err), path, 0);
     cdmpp_status st = cd_file_lines_open(path, 0, &l->lines, err);
     if (!st) st = cd_file_lines_next(l->lines, &line, &len, err);
     if (!st && !line) st = CD_FAIL(err, ESCHEMA, "expected names of columns, found an empty file");
@@ -62,10 +69,12 @@ static cdmpp_status open_lines(cd_op_lines *l, const char *path, const cd_op_col
 
 static void close_lines(cd_op_lines *l) {
     cd_file_lines_close(l->lines);
+    cd_op_h5_close(l->h5);
     cd_mem_free(l->path);
 }
 
-cdmpp_status cd_op_lines_at(const cd_op_lines *l, cdmpp_status st, cdmpp_err *err) { return cd_err_at(err, st, l->path, cd_file_lines_number(l->lines)); }
+static long number(const cd_op_lines *l) { return l->h5 ? cd_op_h5_row(l->h5) : cd_file_lines_number(l->lines); }
+cdmpp_status cd_op_lines_at(const cd_op_lines *l, cdmpp_status st, cdmpp_err *err) { return cd_err_at(err, st, l->path, number(l)); }
 
 cdmpp_status cd_op_lines_next(cd_op_lines *l, bool *more, cdmpp_err *err) {
     const cd_op_columns *c = l->row.columns;
@@ -73,6 +82,7 @@ cdmpp_status cd_op_lines_next(cd_op_lines *l, bool *more, cdmpp_err *err) {
     size_t len, n;
     cdmpp_status st;
     cd_op_row_clear(&l->row, c);
+    if (l->h5) return cd_op_h5_next(l->h5, &l->row, more, err);
     do st = cd_file_lines_next(l->lines, &line, &len, err);
     while (!st && line && line[strspn(line, " \t\r")] == 0);
     *more = st == CDMPP_ERANGE || (!st && line); /* a line too long is a bad line like others */
@@ -106,7 +116,7 @@ cdmpp_status cd_op_reader_new(const char *path, const cd_op_columns *c, cd_dict 
     return st;
 }
 
-long cd_op_reader_line(const cd_op_reader *r) { return cd_file_lines_number(r->in.lines); }
+long cd_op_reader_line(const cd_op_reader *r) { return number(&r->in); }
 
 void cd_op_reader_close(cd_op_reader *r) {
     if (!r) return;

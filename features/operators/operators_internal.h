@@ -46,12 +46,23 @@ cdmpp_status cd_op_row_number(const cd_op_row *r, int column, double *out, cdmpp
 /* A whole number in low..2^bits. Errors: ESCHEMA, ERANGE. */
 cdmpp_status cd_op_row_whole(const cd_op_row *r, int column, double low, int bits, double *out, cdmpp_err *err);
 
-/* op_lines -- the rows of a table: TSV where the first line has a tab, else CSV; plain or packed.
+/* op_h5 -- the rows of a table in HDF5 (*.h5, *.hdf5): its columns are data sets of one dimension and one length in the root group, of numbers or texts. NaN and
+ * "" are not there. What is not called by a column's name is ignored. One thread. */
+typedef struct cd_op_h5 cd_op_h5;
+/* has[column] is set for those that are there. Errors: EIO, EPARSE (no HDF5), ESCHEMA, ERANGE, ENOMEM. */
+cdmpp_status cd_op_h5_open(const char *path, const cd_op_columns *c, bool *has, CD_GIVE cd_op_h5 **out, cdmpp_err *err);
+/* Fills an empty row, whose texts stay until the next call; false in *more at the end and after EPARSE. */
+cdmpp_status cd_op_h5_next(cd_op_h5 *h, cd_op_row *row, bool *more, cdmpp_err *err);
+long cd_op_h5_row(const cd_op_h5 *h); /* of the last row, from 1 */
+void cd_op_h5_close(CD_TAKE cd_op_h5 *h); /* NULL is fine */
+
+/* op_lines -- the rows of a table: HDF5 by the name of the file, else TSV where the first line has a tab, else CSV; plain or packed.
  *
  * Names of columns in the first line in any order and case, others are ignored; quotes, blanks around fields and a mark of the byte order are taken away;
  * empty lines are skipped. One thread. */
 typedef struct cd_op_lines {
     cd_file_lines *lines;
+    cd_op_h5 *h5;            /* instead of lines */
     char *path;
     bool tabs;
     int of[CD_OP_MAX_FIELD]; /* of the fields of a line; n_column: not needed */

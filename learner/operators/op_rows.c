@@ -142,7 +142,7 @@ static cdmpp_status file(const cd_op_loading *l, const char *path, bool alone, c
 }
 
 static bool is_table(const char *path, void *ctx) {
-    static const char *const end[] = {".tsv", ".csv", ".tsv.xz", ".csv.xz", ".tsv.gz", ".csv.gz", ".tsv.zst", ".csv.zst"};
+    static const char *const end[] = {".tsv", ".csv", ".tsv.xz", ".csv.xz", ".tsv.gz", ".csv.gz", ".tsv.zst", ".csv.zst", ".h5", ".hdf5"};
     const size_t n = strlen(path);
     (void)ctx;
     for (size_t i = 0; i < sizeof end / sizeof *end; i++)
@@ -157,7 +157,7 @@ cdmpp_status cd_op_rows_load(const cd_op_loading *l, const char *path, cdmpp_err
     cdmpp_status st = cd_file_list(&a, path, is_table, NULL, &v, &n, err);
     if (!st && !n) { /* one file of another name */
         st = cd_file_list(&a, path, NULL, NULL, &v, &n, err);
-        if (!st && (n != 1 || strcmp(v[0], path) != 0)) st = cd_err_at(err, CD_FAIL(err, ESCHEMA, "expected tables (*.tsv, *.csv) in this folder"), path, 0);
+        if (!st && (n != 1 || strcmp(v[0], path) != 0)) st = cd_err_at(err, CD_FAIL(err, ESCHEMA, "expected tables (*.tsv, *.csv, *.h5) in this folder"), path, 0);
     }
     const bool alone = n == 1 && !st && !strcmp(v[0], path);
     for (size_t i = 0; !st && i < n; i++) st = file(l, v[i], alone, err);

@@ -1,10 +1,13 @@
 """Operators of language models from Python: the answers of cdmpp-predict, errors; what a step of a model is made of; both adapters on stand-ins of their bases."""
+import gzip
 import json
 import os
 import subprocess
+import sys
 import types
 import unittest
 
+import cdmpp_parquet
 import cdmpp_serving as serving
 from cdmpp import CdmppError
 from cdmpp_operators import Answer, Operators
@@ -96,6 +99,27 @@ class TestSteps(unittest.TestCase):
                 serving.Steps(ask, serving.Shape.from_config(config), tp=tp, ep=ep)
 
 
+class TestParquet(unittest.TestCase):
+    """On a stand-in of pyarrow.parquet, which is often not installed."""
+
+    def test_convert(self):
+        columns = {"m": [1, 2, None], "latency": [0.1, float("nan"), 1e-07], "kernel_source": ["a", "", None]}
+        batches = [types.SimpleNamespace(columns=[types.SimpleNamespace(to_pylist=lambda v=v, s=s: v[s]) for v in columns.values()]) for s in (slice(0, 2), slice(2, 3))]
+        stand_in = types.SimpleNamespace(ParquetFile=lambda path: types.SimpleNamespace(schema_arrow=types.SimpleNamespace(names=list(columns)), iter_batches=lambda: iter(batches)))
+        to = W + "/out/h100_sxm/gemm.tsv.gz"
+        cdmpp_parquet.convert(stand_in, "gemm.parquet", to)
+        with gzip.open(to, "rt") as f:
+            self.assertEqual(f.read(), "m\tlatency\tkernel_source\n1\t0.1\ta\n2\t\t\n\t1e-07\t\n")
+        columns["kernel_source"][0] = "a\tb"
+        with self.assertRaises(SystemExit):
+            cdmpp_parquet.convert(stand_in, "gemm.parquet", to)
+        self.assertEqual(cdmpp_parquet.tables("x/h100_sxm/gemm.parquet"), [("x/h100_sxm/gemm.parquet", "h100_sxm/gemm.parquet")])
+
+    def test_without_pyarrow(self):
+        run = subprocess.run([sys.executable, "-c", "import sys; sys.modules['pyarrow'] = None; import cdmpp_parquet; cdmpp_parquet.main(['a', 'b'])"], stderr=subprocess.PIPE, text=True)
+        self.assertEqual((run.returncode, "pyarrow is not installed" in run.stderr), (1, True))
+
+
 class TestAdapters(unittest.TestCase):
     def test_sglang(self):
         class Base:
@@ -131,7 +155,7 @@ class TestAdapters(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    suite = unittest.TestSuite(unittest.defaultTestLoader.loadTestsFromTestCase(c) for c in (TestOperators, TestSteps, TestAdapters))
+    suite = unittest.TestSuite(unittest.defaultTestLoader.loadTestsFromTestCase(c) for c in (TestOperators, TestSteps, TestParquet, TestAdapters))
     result = unittest.TextTestRunner(verbosity=0).run(suite)
     bad = len(result.failures) + len(result.errors)
     print("python: %d passed, %d failed" % (result.testsRun - bad, bad))
