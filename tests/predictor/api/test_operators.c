@@ -28,9 +28,9 @@ static int down(void **state) {
     return 0;
 }
 
-static cdmpp_status open_it(const fixture *f, cdmpp_operators **out, cdmpp_err *err) {
+static cdmpp_status open_it(const fixture *f, double level, cdmpp_operators **out, cdmpp_err *err) {
     const char *tables[] = {f->measured};
-    const cdmpp_operators_options o = {.size = sizeof o, .device = "h100", .devices_file = "configs/devices.yaml", .measured = tables, .n_measured = 1, .level = 0.8};
+    const cdmpp_operators_options o = {.size = sizeof o, .device = "h100", .devices_file = "configs/devices.yaml", .measured = tables, .n_measured = 1, .level = level};
     return cdmpp_operators_open(f->model, &o, out, err);
 }
 
@@ -48,7 +48,7 @@ TEST(answers) {
     cdmpp_operator_how how[4];
     uint32_t news[4];
     cdmpp_status st[4];
-    assert_ok(open_it(f, &o, &err));
+    assert_ok(open_it(f, 0.8, &o, &err));
     assert_int_equal(cdmpp_operators_rows(o), 2);
     assert_int_equal(cdmpp_operators_skipped(o), 1);
     const cdmpp_operator_result r = {sizeof r, s, low, high, estimate, bound, how, news, st, why};
@@ -71,6 +71,20 @@ TEST(answers) {
     cdmpp_operators_free(NULL);
 }
 
+TEST(levels) {
+    fixture *f = *state;
+    double low[3], high[3], level[] = {0.5, 0, 0.95}; /* 0: 0.9 */
+    cdmpp_err err = {0};
+    for (size_t i = 0; i < 3; i++) {
+        cdmpp_operators *o = NULL;
+        const cdmpp_operator_result r = {.size = sizeof r, .low = &low[i], .high = &high[i]};
+        assert_ok(open_it(f, level[i], &o, &err));
+        assert_ok(cdmpp_operators_ask(o, &asked[1], 1, &r, &err));
+        cdmpp_operators_free(o);
+    }
+    assert_true(low[2] < low[1] && low[1] < low[0] && low[0] < high[0] && high[0] < high[1] && high[1] < high[2]);
+}
+
 TEST(not_opened) {
     fixture *f = *state;
     cdmpp_operators *o = NULL;
@@ -90,10 +104,10 @@ TEST(refused) {
         cdmpp_operators *o = NULL;
         double s[4];
         const cdmpp_operator_result r = {.size = sizeof r, .seconds = s};
-        v.st = open_it(f, &o, &v.err);
+        v.st = open_it(f, 0, &o, &v.err);
         if (!v.st) v.st = cdmpp_operators_ask(o, asked, 4, &r, &v.err);
         cdmpp_operators_free(o);
     }
 }
 
-TESTS(up, down, answers, not_opened, refused)
+TESTS(up, down, answers, levels, not_opened, refused)
