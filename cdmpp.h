@@ -10,8 +10,9 @@
  *   cdmpp_task     (one task, its target) --+-- with each batch
  *
  *   cdmpp_network  (ONNX file, zoo, graph) -+-> cdmpp_estimate_network --> cdmpp_estimate: latency, interval, nodes
+ *   cdmpp_operators (model, measured tables) -- cdmpp_operators_ask --> seconds, interval, how, what is new
  *
- * Threads: model, tasks, task, network and estimate are immutable once made: any number of threads. A context is
+ * Threads: model, tasks, task, network, estimate and operators are immutable once made: any number of threads. A context is
  * one thread's at a time; make one for each. An observer changes in cdmpp_observe only: no
  * other context that has it may score meanwhile.
  * Units: every latency is in seconds, every size in bytes, every work count in
@@ -91,7 +92,7 @@ CDMPP_API int cdmpp_exit_code(cdmpp_status st);
 CDMPP_API const char *cdmpp_version(void);
 
 /* Of this interface, not of the program: grows when something is added. */
-#define CDMPP_ABI 5
+#define CDMPP_ABI 6
 CDMPP_API int cdmpp_abi_version(void);
 
 typedef struct cdmpp_tasks cdmpp_tasks;
@@ -457,6 +458,68 @@ CDMPP_API cdmpp_status cdmpp_partition_shard(const cdmpp_partition *p, size_t i,
 /* All of it, with baselines and the plan: the `result` of cdmpp-partition --json (docs/reference/plan.md). *len bytes and a NUL into text (cap); text NULL: *len only.
  * Errors: ERANGE (cap), ENOMEM. */
 CDMPP_API cdmpp_status cdmpp_partition_json(const cdmpp_partition *p, char *text, size_t cap, size_t *len, cdmpp_err *err);
+
+/* ---- operators of language models ---- Since ABI 6
+ * Latencies of products, attention, experts and collectives on GPUs, from kind, sizes, number types, library and GPU: the answers of
+ * cdmpp-predict --operators (docs/reference/llm-operators.md has kinds, parameters, types and what an answer means). */
+typedef struct cdmpp_operators cdmpp_operators;
+typedef struct cdmpp_operators_options {
+    size_t size;                  /* sizeof(cdmpp_operators_options) */
+    const char *device;           /* "h100": of questions that name none; NULL: then such a question is ESCHEMA */
+    const char *devices_file;     /* descriptions of devices (docs/reference/devices.md); NULL: the installed ones */
+    const char *const *measured;  /* (n_measured) tables of measured times, or folders of these */
+    size_t n_measured;
+    double level;                 /* of the intervals, 0.01 to 0.999; 0: 0.9 */
+} cdmpp_operators_options;
+
+/* `model`: a file of cdmpp-train with data.kind llm_operators. options NULL: all defaults; nothing of them must stay. Immutable: any number of threads.
+ * Errors: EIO, EPARSE, ESCHEMA (damaged; an unknown device; no table), EMODEL (another kind of model, or of another version), EUSAGE (size, level), ENOMEM,
+ * EBACKEND. */
+CDMPP_API cdmpp_status cdmpp_operators_open(const char *model, const cdmpp_operators_options *options, cdmpp_operators **out, cdmpp_err *err);
+CDMPP_API void cdmpp_operators_free(cdmpp_operators *o); /* NULL is fine */
+/* Rows of `measured` that are kept, and lines that could not be used (bad, or without a time above 0). */
+CDMPP_API size_t cdmpp_operators_rows(const cdmpp_operators *o);
+CDMPP_API size_t cdmpp_operators_skipped(const cdmpp_operators *o);
+
+/* A value by the name of its column: {"op", "gemm"}, {"dtype", "fp8"}, {"m", NULL, 4096}. */
+typedef struct cdmpp_operator_value {
+    const char *name; /* "op", "device", "stack", "kernel", "dtype", "kv_dtype", "distribution", or a parameter of the kind, in any case */
+    const char *text; /* NULL: the number counts */
+    double number;    /* NaN and text NULL: not given */
+} cdmpp_operator_value;
+typedef struct cdmpp_operator {
+    const cdmpp_operator_value *value; /* (n), each name once; "op" is needed, and parameters without a default */
+    size_t n;
+} cdmpp_operator;
+
+typedef enum cdmpp_operator_how {
+    CDMPP_OPERATOR_MEASURED,     /* a row of `measured` */
+    CDMPP_OPERATOR_INTERPOLATED, /* between two rows */
+    CDMPP_OPERATOR_PREDICTED     /* by the model alone, or beyond the end of a curve */
+} cdmpp_operator_how;
+/* What the training has not seen, bits. */
+#define CDMPP_OPERATOR_NEW_DEVICE 1u
+#define CDMPP_OPERATOR_NEW_STACK 2u  /* library and version */
+#define CDMPP_OPERATOR_NEW_KERNEL 4u
+#define CDMPP_OPERATOR_NEW_DTYPE 8u
+#define CDMPP_OPERATOR_NEW_SIZE 16u
+
+/* Room for the answers, (n) each; NULL: not wanted. */
+typedef struct cdmpp_operator_result {
+    size_t size;             /* sizeof(cdmpp_operator_result) */
+    double *seconds;         /* the answer, > 0; +infinity where status is not CDMPP_OK */
+    double *low, *high;      /* interval of options.level; NaN: nobody knows it */
+    double *estimate;        /* analytic time, seconds, > 0; NaN where status is not CDMPP_OK */
+    double *bound;           /* lower bound by peak and bandwidth, seconds; likewise */
+    cdmpp_operator_how *how; /* where status is CDMPP_OK */
+    uint32_t *news;          /* CDMPP_OPERATOR_NEW_*; 0: nothing */
+    cdmpp_status *status;    /* EUNSUPPORTED (operator, type), ESCHEMA, ERANGE (a value), EMODEL (the device has no units for the type, or the model
+                              * was trained on no such operator) */
+    cdmpp_err *error;        /* the same in words; key is the name of the value */
+} cdmpp_operator_result;
+/* Answers n operators; one that cannot be answered costs only itself. The same bits for any n. n 0 is fine. Errors, as a whole: EUSAGE (size), ENOMEM; ask again for
+ * all then. */
+CDMPP_API cdmpp_status cdmpp_operators_ask(const cdmpp_operators *o, const cdmpp_operator *v, size_t n, const cdmpp_operator_result *out, cdmpp_err *err);
 
 /* ---- spans: time and memory of a part of the calling program ----
  *

@@ -294,12 +294,14 @@ cdmpp_status cd_device_table_path(cd_arena *a, const char *wanted, const char *c
     if (wanted && wanted[0]) {
         *out = there(a, "", 0, wanted);
         if (!*out && config && wanted[0] != '/') *out = there(a, config, folder(config), wanted);
+        if (a->oom) return CD_FAIL(err, ENOMEM, "path of the descriptions");
         return *out ? CDMPP_OK : cd_err_key(err, CD_FAIL(err, EIO, "cannot read %.150s: %s", wanted, strerror(errno)), "device.file");
     }
     *out = config ? there(a, config, folder(config), CD_DEVICE_FILE) : NULL;
     if (!*out) *out = there(a, "", 0, "configs/" CD_DEVICE_FILE);
     if (!*out) *out = cd_data_path_find(a, "configs/" CD_DEVICE_FILE);
     if (*out) return CDMPP_OK;
+    if (a->oom) return CD_FAIL(err, ENOMEM, "path of the descriptions");
     return cd_err_key(err, CD_FAIL(err, EIO, "no %s beside the configuration or where cdmpp is installed: name one", CD_DEVICE_FILE),
                       "device.file");
 }

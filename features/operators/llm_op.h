@@ -3,7 +3,7 @@
  *   op      device  stack        kernel  dtype     m     n     k     latency_s
  *   gemm    h100    vllm-0.24.0          bfloat16  1024  4096  4096  6.1e-05      ->  {GEMM, BF16, p[M] 1024 ...}, "h100"
  *
- * Rules of a table (TSV where the first line has a tab, else CSV; plain or packed; HDF5 by cd_llm_op_hdf5):
+ * Rules of a table (TSV where the first line has a tab, else CSV; plain or packed; HDF5, *.h5, with a data set for each column):
  *   (1) the first line names the columns, in any order and case: `op`, `device`, `stack`, `kernel`, `dtype`, `kv_dtype`,
  *       `distribution`, `latency_s` or `latency_ms`, and the parameters of llm_op_kinds.def. Others are ignored;
  *   (2) a table without `op` is of the operator that its file is called by, one without `device` of the device that its
@@ -67,17 +67,33 @@ double cd_llm_op_get(const cd_llm_op_record *r, cd_llm_op_param p);
 /* Kind, types and sizes are those of the other record, and stack and kernel by their numbers. */
 bool cd_llm_op_same(const cd_llm_op_record *a, const cd_llm_op_record *b);
 
-typedef struct cd_llm_op_reader cd_llm_op_reader;
+/* Reads a table of operators, of libraries or of language models. */
+typedef struct cd_op_reader cd_op_reader;
+/* Number of the line that was read last, from 1. */
+long cd_op_reader_line(const cd_op_reader *r);
+void cd_op_reader_close(CD_TAKE cd_op_reader *r); /* NULL is fine */
 
 /* Names of stacks and kernels go to `names` (number 0 is the empty name), which outlives the reader. Errors: EIO EPARSE (not readable), ESCHEMA (no operator is
  * named by columns or file), ENOMEM. */
-cdmpp_status cd_llm_op_reader_open(const char *path, cd_dict *names, CD_GIVE cd_llm_op_reader **out, cdmpp_err *err);
+cdmpp_status cd_llm_op_reader_open(const char *path, cd_dict *names, CD_GIVE cd_op_reader **out, cdmpp_err *err);
 /* The next row. *device: as written, else the folder's name, "" when there is neither; valid until the next call. At the end *more is false. Errors carry path
  * and line; after ESCHEMA, ERANGE, EPARSE, EUNSUPPORTED of a line (*more is true) go on, else stop. *no_time: the error is of a time that is not above 0. */
-cdmpp_status cd_llm_op_reader_next(cd_llm_op_reader *r, cd_llm_op_record *out, CD_KEEP const char **device, bool *more, bool *no_time,
+cdmpp_status cd_llm_op_reader_next(cd_op_reader *r, cd_llm_op_record *out, CD_KEEP const char **device, bool *more, bool *no_time,
                                    cdmpp_err *err);
-long cd_llm_op_reader_line(const cd_llm_op_reader *r);
-void cd_llm_op_reader_close(CD_TAKE cd_llm_op_reader *r); /* NULL is fine */
+
+/* ---- one operator from named values: a request, a caller of the library ---- */
+typedef struct cd_op_named {
+    const char *name;  /* of a column, as in a table */
+    const char *text;  /* NULL: the number; NaN: not given */
+    double number;
+} cd_op_named;
+/* After the last table: names of stacks and kernels that no table has get a number for each library ("vllm-?") and one for all others, so that reading a
+ * question adds no name. Errors: ENOMEM. */
+cdmpp_status cd_llm_op_names_close(cd_dict *names, cdmpp_err *err);
+/* A question. *device: as given, "" where it is not. Any thread. Errors, with the name as key: those of a line; ESCHEMA (an unknown name, a name twice, a
+ * time, no operator). */
+cdmpp_status cd_llm_op_from_named(const cd_op_named *v, size_t n, const cd_dict *closed, cd_llm_op_record *out, CD_KEEP const char **device, cdmpp_err *err);
+
 /* Kinds, parameters and types as Markdown: docs/reference/llm-operators.md. */
 void cd_llm_op_doc(cd_buf *out);
 #endif

@@ -60,17 +60,12 @@ double cd_library_op_kind_inputs(cd_library_op_kind k);
 /* Bytes of one element. */
 double cd_library_op_dtype_bytes(cd_library_op_dtype t);
 
-typedef struct cd_library_op_reader cd_library_op_reader;
-
 /* Errors: EIO EPARSE (not readable), ESCHEMA (no column OPName), ENOMEM. */
-cdmpp_status cd_library_op_reader_open(const char *path, CD_GIVE cd_library_op_reader **out, cdmpp_err *err);
+cdmpp_status cd_library_op_reader_open(const char *path, CD_GIVE cd_op_reader **out, cdmpp_err *err);
 /* The next row. *device: as written, "" when there is none, valid until the next
  * call. At the end *more is false. Errors carry path and line; after ESCHEMA,
  * ERANGE, EPARSE, EUNSUPPORTED of a line (*more is true) go on, else stop. */
-cdmpp_status cd_library_op_reader_next(cd_library_op_reader *r, cd_library_op_record *out, CD_KEEP const char **device, bool *more, cdmpp_err *err);
-/* Number of the line that was read last, from 1. */
-long cd_library_op_reader_line(const cd_library_op_reader *r);
-void cd_library_op_reader_close(CD_TAKE cd_library_op_reader *r); /* NULL is fine */
+cdmpp_status cd_library_op_reader_next(cd_op_reader *r, cd_library_op_record *out, CD_KEEP const char **device, bool *more, cdmpp_err *err);
 
 /* A hash that is equal for records of the same operator, sizes and device. */
 uint64_t cd_library_op_record_key(const cd_library_op_record *r, uint32_t device);

@@ -45,9 +45,7 @@ cdmpp_status cd_main_search(const char *config, cd_main_options *o, cdmpp_err *e
 cdmpp_status cd_main_choose(const cd_config *c, cd_main_options *o, cdmpp_err *err);
 
 /* ---- main_train_operators.c ---- */
-/* data.kind: operators; `config` is the path of the configuration. Sets o->skipped when
+/* data.kind: operators or llm_operators; `config` is the path of the configuration. Sets o->skipped when
  * bad lines were left out. */
 cdmpp_status cd_main_operators(const cd_config *c, const char *config, cd_main_options *o, cdmpp_err *err);
-/* The same with data.kind: llm_operators. */
-cdmpp_status cd_main_llm_operators(const cd_config *c, const char *config, cd_main_options *o, cdmpp_err *err);
 #endif

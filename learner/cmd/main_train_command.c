@@ -106,7 +106,7 @@ static cdmpp_status with_config(const char *path, cd_main_options *o, cdmpp_err 
     else if (o->doc || o->print) st = print_config(&c, o, err);
     else if (o->trial) st = cd_main_try(&c, o, err);
     else if (o->choose || o->choose_tasks) st = cd_main_choose(&c, o, err);
-    else st = c.data_kind == 2 ? cd_main_llm_operators(&c, path, o, err) : c.data_kind ? cd_main_operators(&c, path, o, err) : cd_main_fit(&c, o, err);
+    else st = c.data_kind ? cd_main_operators(&c, path, o, err) : cd_main_fit(&c, o, err);
     cd_config_free(&c);
     return st;
 }

@@ -18,7 +18,7 @@ cdmpp_status cd_library_op_score_add(cd_library_op_score *s, const cd_library_op
 
 static double middle(const double *sorted, size_t n) { return n ? cd_sort_median(sorted, n) : (double)NAN; }
 
-static void summarize(double *e, size_t n, cd_library_op_score_sum *out) {
+void cd_library_op_score_errors(double *e, size_t n, cd_library_op_score_sum *out) {
     double sum = 0, log_sum = 0, close = 0;
     cd_sort_doubles(e, n); /* before adding: the sum then depends on no order */
     out->n = n;
@@ -33,6 +33,7 @@ static void summarize(double *e, size_t n, cd_library_op_score_sum *out) {
     out->mape = sum / (double)n;
     out->mae_log = log_sum / (double)n;
     out->median = middle(e, n);
+    out->p90 = n ? e[n * 9 / 10] : (double)NAN;
     out->within20 = close / (double)n;
 }
 
@@ -48,7 +49,7 @@ cdmpp_status cd_library_op_score_sum_of(const cd_library_op_score *s, cd_library
         inside += s->row[i].inside;
         told++;
     }
-    summarize(e, n, out);
+    cd_library_op_score_errors(e, n, out);
     out->inside = inside / told; /* 0 / 0: no row has an interval */
     cd_mem_free(e);
     return CDMPP_OK;

@@ -177,6 +177,8 @@ cdmpp_status cd_llm_op_ask(const cd_llm_op_asker *a, const cd_llm_op_record *r, 
     if (row < 0) return predicted(a, r, d, device, level, out, err);
     out->how = CD_LLM_OP_MEASURED;
     out->latency_s = a->t->r[row].latency_s;
+    out->low_s = out->latency_s * exp(-cd_llm_op_table_half(a->t, (size_t)row, level));
+    out->high_s = out->latency_s * exp(cd_llm_op_table_half(a->t, (size_t)row, level));
     return CDMPP_OK;
 }
 

@@ -10,7 +10,7 @@
  *
  * The spread is a second set of trees, which tells how large residuals of rows are that a training did not see: sites (all sizes but the axis's) for
  * sets near and seen, devices for unseen; `times` are quantiles of residual over spread, of unseen those of the device where they are largest.
- * A measured row has no interval: one time does not tell how much the next would differ.
+ * A measured row has the interval of what was measured again (llm_op_table.h): one time alone does not tell how much the next would differ.
  *
  * File: a container (base/io) with the header
  *   {"schema":"cdmpp.model","schema_version":2,

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "learner/operators/llm_op_table.h"
+#include "learner/operators/llm_op_internal.h"
 
 /* qsort() takes no context: each key carries its table. */
 typedef struct {
@@ -62,7 +62,8 @@ cdmpp_status cd_llm_op_table_index(cd_llm_op_table *t, cdmpp_err *err) {
         if (!bad) sort(t, e, i, *to, i < CD_LLM_OP_MAX_SIZE ? &t->n_order[i] : &all);
     }
     cd_mem_free(e);
-    return bad ? CD_FAIL(err, ENOMEM, "index of %zu rows", t->n) : CDMPP_OK;
+    if (bad) return CD_FAIL(err, ENOMEM, "index of %zu rows", t->n);
+    return cd_llm_op_repeats_index(t, err);
 }
 
 /* The first entry that does not stand before the record. */

@@ -11,8 +11,7 @@
  * After cd_llm_op_table_index immutable: any thread. */
 #ifndef CD_LLM_OP_TABLE_H
 #define CD_LLM_OP_TABLE_H
-#include "features/device/device.h"
-#include "features/operators/operators.h"
+#include "learner/operators/op_rows.h"
 
 typedef enum {
     CD_LLM_OP_DROP_BAD,      /* lines that are no record, or of an unknown device */
@@ -24,37 +23,41 @@ typedef enum {
 /* The reason in words, for reports. */
 const char *cd_llm_op_drop_text(cd_llm_op_drop d);
 
+/* How far the times of lines that were averaged are apart. */
+typedef struct cd_llm_op_repeats {
+    double mean, square;     /* of ln(time / first): mean, sum of squares around it */
+    double first_s, pair;    /* the first time; ln(second / first), 0 where there is one alone */
+} cd_llm_op_repeats;
+
 typedef struct cd_llm_op_table {
-    size_t n, cap, cap_device, cap_count;
-    cd_llm_op_record *r;
-    uint32_t *device;        /* (n) into `known` */
+    CD_OP_ROWS(cd_llm_op_record);
+    size_t cap_count, cap_spread;
     uint32_t *count;         /* (n) lines that were averaged, from 1 */
-    const cd_device **known; /* (n_known) borrowed from the list of devices */
-    size_t n_known, cap_known;
+    cd_llm_op_repeats *spread; /* (n) */
+    double *noise[CD_LLM_OP_N_KIND]; /* (n_noise) |ln(second / first)| of the repeated rows of a kind, sorted; from the index */
+    size_t n_noise[CD_LLM_OP_N_KIND];
     cd_dict names;           /* of stacks and kernels */
-    size_t n_line, drop[CD_LLM_OP_N_DROP], repeated;
-    uint32_t *slot;          /* (n_slot) hash table: row + 1, 0 is free */
-    size_t n_slot;
+    size_t drop[CD_LLM_OP_N_DROP], repeated;
     uint32_t *order[CD_LLM_OP_MAX_SIZE]; /* (n_order) rows by all but one size, then by that; from the index */
     uint32_t *alike;         /* (n) rows by kind, device and sizes */
     size_t n_order[CD_LLM_OP_MAX_SIZE];
 } cd_llm_op_table;
 
-/* Told of every bad line; err has file and line. */
-typedef void cd_llm_op_table_bad(void *ctx, const cdmpp_err *err);
-
 /* Append what `path` (a table, or a folder of *.tsv, *.csv and packed ones) holds, of these devices (none: all). Start from {0}. Errors: EIO and those of
  * cd_llm_op_reader_open of a file (in a folder, tables that are called by no operator are counted in drop[BAD] and told); ESCHEMA (an unknown device in
  * `only`); ENOMEM. */
 cdmpp_status cd_llm_op_table_add(cd_llm_op_table *t, const char *path, const cd_device_table *devices, const cd_texts *only,
-                                 cd_llm_op_table_bad *bad, void *ctx, cdmpp_err *err);
+                                 cd_op_bad_line *bad, void *ctx, cdmpp_err *err);
 /* One row; averaged if it is there. Errors: ENOMEM. */
 cdmpp_status cd_llm_op_table_put(cd_llm_op_table *t, const cd_llm_op_record *r, const cd_device *device, cdmpp_err *err);
+/* Half the interval of a further measured time of the row, as a logarithm: of a row that was measured five times or more by its own spread (Student), else
+ * by what repeated rows of its kind differ, a quantile of 20 of them or more. NaN: nobody knows. level: 0..1, both open. */
+double cd_llm_op_table_half(const cd_llm_op_table *t, size_t row, double level);
 /* Sorts for cd_llm_op_table_near; again after rows were added. Errors: ENOMEM. */
 cdmpp_status cd_llm_op_table_index(cd_llm_op_table *t, cdmpp_err *err);
 void cd_llm_op_table_free(cd_llm_op_table *t);
 
-enum { CD_LLM_OP_NONE = -1 };
+enum { CD_LLM_OP_NONE = CD_OP_ROWS_NONE };
 /* The number of a device in the table; CD_LLM_OP_NONE: it has no row. */
 long cd_llm_op_table_device(const cd_llm_op_table *t, const cd_device *d);
 /* The row that is the record on the device; CD_LLM_OP_NONE: there is none. */

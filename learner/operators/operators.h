@@ -7,11 +7,13 @@
 #define CD_LEARNER_OPERATORS_DOOR_H
 #include "learner/operators/library_op_feature.h"
 #include "learner/operators/llm_op_model.h"
+#include "learner/operators/llm_op_oracle.h"
+#include "learner/operators/op_rows.h"
 #include "learner/trees/trees.h"
 
 /* library_op_data -- the rows of operator tables that a training uses.
  *
- *   files, folders of *.csv -> rows -> device known? -> measured? -> wanted? -> seen before? -> kept
+ *   files, folders -> rows -> device known? -> measured? -> wanted? -> seen before? -> kept
  *
  * (1) rows keep the order of the files; of rows that ask the same of the same device the
  *     first stays;
@@ -30,15 +32,9 @@ typedef enum {
 const char *cd_library_op_drop_text(cd_library_op_drop d);
 
 typedef struct cd_library_op_data {
-    size_t n, cap, cap_device;
-    cd_library_op_record *r;             /* (n) */
-    uint32_t *device;           /* (n) into `known` */
-    const cd_device **known;    /* (n_known) borrowed from the list of devices */
-    size_t n_known, cap_known;
-    size_t n_line, drop[CD_LIBRARY_OP_N_DROP];
+    CD_OP_ROWS(cd_library_op_record);
+    size_t drop[CD_LIBRARY_OP_N_DROP];
     size_t *excluded;           /* rows by the entry of the filter's `exclude` that is the first to name them; NULL: no row was read */
-    uint32_t *slot;             /* (n_slot) hash table: row + 1, 0 is free */
-    size_t n_slot;
 } cd_library_op_data;
 
 typedef struct cd_library_op_filter {
@@ -46,12 +42,9 @@ typedef struct cd_library_op_filter {
     cd_texts exclude; /* "device/operator" or "device/class" */
 } cd_library_op_filter;
 
-/* Told of every bad line; err has file and line. */
-typedef void cd_library_op_data_bad(void *ctx, const cdmpp_err *err);
-
 /* Append what `path` (a table, or a folder) holds. Start from {0}. Errors: EIO and those
  * of cd_library_op_reader_open; ESCHEMA (a filter that names an unknown device, operator or class); ENOMEM. All calls have the same filter. */
-cdmpp_status cd_library_op_data_add(cd_library_op_data *d, const char *path, const cd_device_table *devices, const cd_library_op_filter *f, cd_library_op_data_bad *bad,
+cdmpp_status cd_library_op_data_add(cd_library_op_data *d, const char *path, const cd_device_table *devices, const cd_library_op_filter *f, cd_op_bad_line *bad,
                            void *ctx, cdmpp_err *err);
 void cd_library_op_data_free(cd_library_op_data *d);
 /* The row that asks the same of the device; NULL: there is none. */
@@ -289,11 +282,13 @@ typedef struct cd_library_op_score {
 
 typedef struct cd_library_op_score_sum {
     size_t n;
-    double mape, median, bias, within20; /* mean and median |error|, median error, share with |error| <= 0.2 */
+    double mape, median, p90, bias, within20; /* mean, median and 90 % quantile of |error|, median error, share with |error| <= 0.2 */
     double mae_log;                      /* mean |ln(predicted/measured)| */
     double inside;      /* share of rows with an interval that holds the measured time; NaN: none has one */
 } cd_library_op_score_sum;
 
+/* Of n errors, which are sorted by this; `inside` is left. */
+void cd_library_op_score_errors(double *error, size_t n, cd_library_op_score_sum *out);
 /* Appends a row. Errors: ENOMEM. */
 cdmpp_status cd_library_op_score_add(cd_library_op_score *s, const cd_library_op_score_row *row, cdmpp_err *err);
 /* Of rows that `want` says yes to (NULL: all); n 0: the rest is NaN. Errors: ENOMEM. */

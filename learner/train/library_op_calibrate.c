@@ -214,13 +214,13 @@ static cdmpp_status without_stacks(calibrating *k, const uint8_t *some, cdmpp_er
 /* ---- all ---- */
 static cdmpp_status run(calibrating *k, uint8_t *some, cdmpp_err *err) {
     const cd_library_op_data *d = k->a->d;
-    cd_library_op_place *p = NULL;
+    cd_op_place *p = NULL;
     cdmpp_status st = cd_library_op_places(k->a->c, d, true, &p, err);
     if (!st) cd_library_op_first_tenth(p, d->n, k->large);
     cd_mem_free(p);
     if (!st) st = cd_library_op_places(k->a->c, d, false, &p, err);
     if (st) return st;
-    cd_library_op_draw(p, d->n, (size_t)k->a->c->operators_calibration_rows, some);
+    cd_op_draw(p, d->n, (size_t)k->a->c->operators_calibration_rows, some);
     cd_mem_free(p);
     for (size_t i = 0; i < d->n; i++) some[i] = some[i] && k->use[i];
     fill_folds(k->a, k->use, k->fold);

@@ -9,42 +9,28 @@
 enum { CHECK_NONE, CHECK_LARGE, CHECK_DEVICE }; /* operators.check */
 
 /* ---- rows that are trained on ---- */
-static int by_number(const void *a, const void *b) {
-    const cd_library_op_place *x = a, *y = b;
-    if (x->group != y->group) return x->group < y->group ? -1 : 1;
-    if (x->number != y->number) return x->number < y->number ? -1 : 1;
-    return x->row < y->row ? -1 : x->row > y->row;
-}
-
 static int by_work(const void *a, const void *b) {
-    const cd_library_op_place *x = a, *y = b;
+    const cd_op_place *x = a, *y = b;
     if (x->group != y->group) return x->group < y->group ? -1 : 1;
     if (x->work < y->work || x->work > y->work) return x->work > y->work ? -1 : 1; /* most work first */
-    return by_number(a, b);
+    return cd_op_place_by_number(a, b);
 }
 
-cdmpp_status cd_library_op_places(const cd_config *c, const cd_library_op_data *d, bool most_work_first, cd_library_op_place **out,
+cdmpp_status cd_library_op_places(const cd_config *c, const cd_library_op_data *d, bool most_work_first, cd_op_place **out,
                                   cdmpp_err *err) {
-    cd_library_op_place *p = cd_mem_zalloc(d->n + 1, sizeof *p);
+    cd_op_place *p = cd_mem_zalloc(d->n + 1, sizeof *p);
     if (!p) return CD_FAIL(err, ENOMEM, "%zu rows", d->n);
     for (size_t i = 0; i < d->n; i++) {
         const uint64_t group = (uint64_t)d->device[i] * CD_N_LIBRARY_OP_KIND + (uint64_t)d->r[i].kind;
         const uint64_t number = cd_rng_at((uint64_t)c->operators_seed, cd_library_op_record_key(&d->r[i], 0));
-        p[i] = (cd_library_op_place){group, number, cd_library_op_record_work(&d->r[i]), i};
+        p[i] = (cd_op_place){group, number, cd_library_op_record_work(&d->r[i]), i};
     }
-    qsort(p, d->n, sizeof *p, most_work_first ? by_work : by_number);
+    qsort(p, d->n, sizeof *p, most_work_first ? by_work : cd_op_place_by_number);
     *out = p;
     return CDMPP_OK;
 }
 
-void cd_library_op_draw(const cd_library_op_place *p, size_t n, size_t most, uint8_t *use) {
-    for (size_t i = 0, k = 0; i < n; i++) {
-        k = i && p[i].group == p[i - 1].group ? k + 1 : 0;
-        use[p[i].row] = k < most;
-    }
-}
-
-void cd_library_op_first_tenth(const cd_library_op_place *p, size_t n, uint8_t *held) {
+void cd_library_op_first_tenth(const cd_op_place *p, size_t n, uint8_t *held) {
     for (size_t i = 0, end; i < n; i = end) {
         for (end = i; end < n && p[end].group == p[i].group; end++) {}
         for (size_t k = i; k < end; k++) held[p[k].row] = k - i < (end - i) / 10;
@@ -68,7 +54,6 @@ typedef struct {
     size_t n, width;
     float *x, *score, *grad, *hess; /* (n, width), (n) ... */
     double *target;                 /* (n) log(latency / base time) */
-    cd_xgb_data *data;
 } matrix;
 
 static bool in_part(const training *t, size_t i, cd_library_op_family f) { return t->use[i] && cd_library_op_family_of(t->d->r[i].kind) == f; }
@@ -91,51 +76,7 @@ static cdmpp_status matrix_fill(const training *t, cd_library_op_family f, bool 
         CD_TRY(cd_library_op_feature(&t->d->r[i], t->d->known[t->d->device[i]], seen, m->x + k * m->width, &b, err));
         m->target[k++] = log(t->d->r[i].latency_s / b.base_s);
     }
-    return cd_xgb_data_new(m->x, m->n, m->width, 1, &m->data, err);
-}
-
-static cdmpp_status new_gbt(const cd_config *c, const matrix *m, cd_xgb **out, cdmpp_err *err) {
-    char v[6][32];
-    const char *name[6] = {"eta", "min_child_weight", "subsample", "colsample_bytree", "max_depth", "seed"};
-    const double real[4] = {c->operators_eta, c->operators_min_child_weight, c->operators_subsample, c->operators_colsample};
-    cd_xgb_param p[8] = {{"tree_method", "hist"}, {"nthread", "1"}};
-    for (int i = 0; i < 6; i++) {
-        if (i < 4) snprintf(v[i], sizeof v[i], "%.9g", real[i]);
-        else snprintf(v[i], sizeof v[i], "%lld", (long long)(i == 4 ? c->operators_max_depth : c->operators_seed));
-        p[i + 2] = (cd_xgb_param){name[i], v[i]};
-    }
-    return cd_xgb_new(m->data, NULL, p, 8, out, err);
-}
-
-/* Gradients of the next tree; returns the mean loss. */
-static double gradients(matrix *m, double bias) {
-    double sum = 0;
-    for (size_t i = 0; i < m->n; i++) {
-        const double r = bias + (double)m->score[i] - m->target[i];
-        m->grad[i] = cd_tree_loss_round(cd_tree_loss_gradient(CD_TREE_LOSS_HUBER, r, 0));
-        m->hess[i] = 1;
-        sum += cd_tree_loss_value(CD_TREE_LOSS_HUBER, r);
-    }
-    return sum / (double)m->n;
-}
-
-/* All rounds are kept: the number of rounds is a setting, not a choice on held-out rows. */
-static cdmpp_status grow(const training *t, const char *name, matrix *m, cd_library_op_model_part *p, cdmpp_err *err) {
-    const uint64_t rounds = (uint64_t)t->c->operators_rounds;
-    double sum = 0;
-    for (size_t i = 0; i < m->n; i++) sum += m->target[i];
-    p->bias = sum / (double)m->n;
-    CD_TRY(new_gbt(t->c, m, &p->gbt, err));
-    for (uint64_t i = 1; i <= rounds; i++) {
-        const double loss = gradients(m, p->bias);
-        if (!isfinite(loss)) return CD_FAIL(err, ENUMERIC, "%s, round %llu: the loss is not finite", name, (unsigned long long)i);
-        CD_TRY(cd_xgb_boost(p->gbt, m->data, m->grad, m->hess, err));
-        CD_TRY(cd_xgb_scores(p->gbt, m->data, m->score, err));
-        const cd_progress_event k = {.member = name, .unit = "round", .step = i, .n_step = rounds, .n_sample = m->n, .train = loss,
-                           .valid = (double)NAN, .end = i == rounds, .n_member = t->n_member};
-        if (t->tick && !t->tick(t->ctx, &k)) return CD_FAIL(err, EINTERRUPTED, "%s, round %llu", name, (unsigned long long)i);
-    }
-    return cd_xgb_cut(p->gbt, (int)rounds, err);
+    return CDMPP_OK;
 }
 
 /* Part `beg` of 2 * CD_LIBRARY_OP_N_FAMILY. */
@@ -143,14 +84,16 @@ static cdmpp_status train_part(void *ctx, size_t beg, size_t end, int w, cdmpp_e
     const training *t = ctx;
     const cd_library_op_family f = (cd_library_op_family)(beg / 2);
     const bool seen = beg % 2 != 0;
+    cd_library_op_model_part *p = &t->m->part[f][seen];
     char name[32];
     matrix m = {0};
     (void)end, (void)w;
     if (!(t->sets & (seen ? CD_LIBRARY_OP_SET_SEEN : CD_LIBRARY_OP_SET_UNSEEN))) return CDMPP_OK;
     snprintf(name, sizeof name, "%s%s", cd_library_op_family_name(f), seen ? "" : " unseen");
     cdmpp_status st = matrix_fill(t, f, seen, &m, err);
-    if (!st && m.n) st = grow(t, name, &m, &t->m->part[f][seen], err);
-    cd_xgb_data_free(m.data);
+    const cd_op_forest j = {t->c, name, m.x, m.target, m.n, m.width, (uint64_t)t->c->operators_rounds, t->n_member, (int)t->c->operators_max_depth,
+                            t->c->operators_min_child_weight, t->c->operators_colsample, m.score, m.grad, m.hess, t->tick, t->ctx};
+    if (!st && m.n) st = cd_op_forest_grow(&j, &p->bias, &p->gbt, err);
     cd_arena_free(&m.arena);
     return st;
 }
@@ -229,7 +172,7 @@ static cdmpp_status check(const cd_library_op_fitting *a, const uint8_t *use, cd
     const cd_library_op_data *d = a->d;
     const int64_t what = a->c->operators_check;
     uint8_t *held = cd_mem_zalloc(d->n + 1, 1);
-    cd_library_op_place *p = NULL;
+    cd_op_place *p = NULL;
     cdmpp_status st = CDMPP_OK;
     if (!held) st = CD_FAIL(err, ENOMEM, "%zu rows", d->n);
     if (!st && what == CHECK_LARGE) {
@@ -247,34 +190,24 @@ static cdmpp_status check(const cd_library_op_fitting *a, const uint8_t *use, cd
 }
 
 /* ---- the door ---- */
-static void provenance(cd_buf *b, const cd_config *c, const cd_library_op_data *d, size_t n_row) {
-    cd_buf config = {0};
-    cd_config_print(&config, c);
-    cd_buf_putf(b, ",\"tool\":{\"name\":\"cdmpp-train\",\"version\":\"%s\"},\"data\":{\"rows\":%zu,\"trained\":%zu},\"config\":",
-                cdmpp_version(), d->n, n_row);
-    cd_buf_put_json_str(b, config.p ? config.p : "", config.n);
-    b->oom |= config.oom;
-    cd_buf_free(&config);
-}
-
 /* The rows are drawn by a hash of each row, so the order of the tables does not matter. */
 cdmpp_status cd_library_op_train(const cd_config *c, const cd_library_op_data *d, cd_threads *pool, cd_progress_event_fn *tick, void *ctx,
                                 cd_library_op_train_result *out, cdmpp_err *err) {
     const size_t most = c->operators_max_rows ? (size_t)c->operators_max_rows : SIZE_MAX;
     uint8_t *use = cd_mem_zalloc(d->n + 1, 1);
     const cd_library_op_fitting a = {c, d, pool, tick, ctx};
-    cd_library_op_place *p = NULL;
+    cd_op_place *p = NULL;
     cd_buf source = {0};
     cdmpp_status st = CDMPP_OK;
     if (!use) st = CD_FAIL(err, ENOMEM, "%zu rows", d->n);
     if (!st) st = cd_library_op_places(c, d, false, &p, err);
-    if (!st) cd_library_op_draw(p, d->n, most, use);
+    if (!st) cd_op_draw(p, d->n, most, use);
     for (size_t i = 0; !st && i < d->n; i++) out->n_row += use[i];
     if (!st && c->operators_check != CHECK_NONE) st = check(&a, use, &out->check, err);
     if (!st) st = cd_library_op_fit(&a, use, CD_LIBRARY_OP_SET_BOTH, &out->model, err);
     if (!st) st = cd_library_op_calibrate(&a, use, out->model, out->coverage, err);
     if (!st) {
-        provenance(&source, c, d, out->n_row);
+        cd_op_provenance(&source, c, d->n, out->n_row);
         if (source.oom) st = CD_FAIL(err, ENOMEM, "model header");
         else st = cd_library_op_model_encode(out->model, source.p, &out->file, err);
     }

@@ -16,28 +16,13 @@ uint64_t cd_llm_op_number(const cd_config *c, const cd_llm_op_table *t, size_t i
 }
 
 /* The rows of each kind and device with the smallest numbers, at most operators.max_rows. */
-typedef struct {
-    uint64_t group, number;
-    size_t row;
-} place;
-
-static int by_number(const void *a, const void *b) {
-    const place *x = a, *y = b;
-    if (x->group != y->group) return x->group < y->group ? -1 : 1;
-    if (x->number != y->number) return x->number < y->number ? -1 : 1;
-    return x->row < y->row ? -1 : x->row > y->row;
-}
-
 cdmpp_status cd_llm_op_draw(const cd_config *c, const cd_llm_op_table *t, uint8_t *use, cdmpp_err *err) {
     const size_t n = t->n, most = c->operators_max_rows ? (size_t)c->operators_max_rows : SIZE_MAX;
-    place *p = cd_mem_zalloc(n + 1, sizeof *p);
+    cd_op_place *p = cd_mem_zalloc(n + 1, sizeof *p);
     if (!p) return CD_FAIL(err, ENOMEM, "%zu rows", n);
-    for (size_t i = 0; i < n; i++) p[i] = (place){(uint64_t)t->device[i] * CD_LLM_OP_N_KIND + t->r[i].kind, cd_llm_op_number(c, t, i), i};
-    qsort(p, n, sizeof *p, by_number);
-    for (size_t i = 0, k = 0; i < n; i++) {
-        k = i && p[i].group == p[i - 1].group ? k + 1 : 0;
-        use[p[i].row] = k < most;
-    }
+    for (size_t i = 0; i < n; i++) p[i] = (cd_op_place){(uint64_t)t->device[i] * CD_LLM_OP_N_KIND + t->r[i].kind, cd_llm_op_number(c, t, i), 0, i};
+    qsort(p, n, sizeof *p, cd_op_place_by_number);
+    cd_op_draw(p, n, most, use);
     cd_mem_free(p);
     return CDMPP_OK;
 }

@@ -110,81 +110,22 @@ static cdmpp_status fill(matrix *m, cd_llm_op_family f, cd_llm_op_set s, cdmpp_e
 }
 
 /* ---- trees ---- */
-typedef struct {
-    const float *x;
-    const double *target;
-    size_t n, width;
-    uint64_t rounds;
-    int depth;
-    double child, columns;
-    bool tell;
-} job;
-
-static cdmpp_status new_gbt(const matrix *m, const job *j, cd_xgb_data *data, cd_xgb **out, cdmpp_err *err) {
-    const cd_config *c = m->t->c;
-    char v[6][32];
-    const char *name[6] = {"eta", "min_child_weight", "subsample", "colsample_bytree", "max_depth", "seed"};
-    const double real[4] = {c->operators_eta, j->child, c->operators_subsample, j->columns};
-    cd_xgb_param p[8] = {{"tree_method", "hist"}, {"nthread", "1"}};
-    for (int i = 0; i < 6; i++) {
-        if (i < 4) snprintf(v[i], sizeof v[i], "%.9g", real[i]);
-        else snprintf(v[i], sizeof v[i], "%lld", i == 4 ? (long long)j->depth : (long long)c->operators_seed);
-        p[i + 2] = (cd_xgb_param){name[i], v[i]};
-    }
-    return cd_xgb_new(data, NULL, p, 8, out, err);
-}
-
-static double gradients(matrix *m, const job *j, double bias) {
-    double sum = 0;
-    for (size_t i = 0; i < j->n; i++) {
-        const double r = bias + (double)m->score[i] - j->target[i];
-        m->grad[i] = cd_tree_loss_round(cd_tree_loss_gradient(CD_TREE_LOSS_HUBER, r, 0));
-        m->hess[i] = 1;
-        sum += cd_tree_loss_value(CD_TREE_LOSS_HUBER, r);
-    }
-    return sum / (double)j->n;
-}
-
-static cdmpp_status boost(matrix *m, const job *j, cd_xgb_data *data, double *bias, cd_xgb *g, cdmpp_err *err) {
-    const training *t = m->t;
-    double sum = 0;
-    for (size_t i = 0; i < j->n; i++) sum += j->target[i], m->score[i] = 0;
-    *bias = sum / (double)j->n;
-    for (uint64_t i = 1; i <= j->rounds; i++) {
-        const double loss = gradients(m, j, *bias);
-        if (!isfinite(loss)) return CD_FAIL(err, ENUMERIC, "%s, round %llu: the loss is not finite", m->name, (unsigned long long)i);
-        CD_TRY(cd_xgb_boost(g, data, m->grad, m->hess, err));
-        CD_TRY(cd_xgb_scores(g, data, m->score, err));
-        const cd_progress_event k = {.member = m->name, .unit = "round", .step = i, .n_step = j->rounds, .n_sample = j->n, .train = loss, .valid = (double)NAN,
-                                     .end = i == j->rounds, .n_member = t->n_member};
-        if (j->tell && t->tick && !t->tick(t->ctx, &k)) return CD_FAIL(err, EINTERRUPTED, "%s, round %llu", m->name, (unsigned long long)i);
-    }
-    return cd_xgb_cut(g, (int)j->rounds, err);
-}
-
-/* A forest in the form that predicts: read back from its bytes, so that it is what a file gives. */
-static cdmpp_status grow(matrix *m, const job *j, double *bias, cd_xgb **out, cdmpp_err *err) {
-    cd_xgb_data *data = NULL;
-    cd_xgb *g = NULL;
-    cd_buf b = {0};
-    cdmpp_status st = cd_xgb_data_new(j->x, j->n, j->width, 1, &data, err);
-    if (!st) st = new_gbt(m, j, data, &g, err);
-    if (!st) st = boost(m, j, data, bias, g, err);
-    if (!st) st = cd_xgb_save(g, &b, err);
-    if (!st) st = cd_xgb_load(b.p, b.n, j->width, out, err);
-    cd_buf_free(&b);
-    cd_xgb_free(g);
-    cd_xgb_data_free(data);
-    return st;
-}
-
 /* Trees for a device that they never saw are few and flat: what they learn in detail is of the devices that they saw. Chosen by two of three
  * devices (A100, H100, L40S) for the third: depth 3, 4, 6, 8 and as many columns. */
-static job answer_job(const matrix *m) {
+static cd_op_forest forest(matrix *m, const double *target) {
+    return (cd_op_forest){.c = m->t->c, .name = m->name, .x = m->x, .target = target, .n = m->n, .width = m->width, .n_member = m->t->n_member,
+                          .score = m->score, .grad = m->grad, .hess = m->hess, .ctx = m->t->ctx};
+}
+
+static cd_op_forest answer_forest(matrix *m) {
     const cd_config *c = m->t->c;
     const bool flat = m->set == CD_LLM_OP_SET_UNSEEN;
-    return (job){m->x, m->target, m->n, m->width, (uint64_t)(flat ? (c->operators_rounds + 1) / 2 : c->operators_rounds), flat ? 4 : (int)c->operators_max_depth,
-                 flat ? 100 : c->operators_min_child_weight, flat ? 0.3 : c->operators_colsample, true};
+    cd_op_forest f = forest(m, m->target);
+    f.rounds = (uint64_t)(flat ? (c->operators_rounds + 1) / 2 : c->operators_rounds);
+    f.depth = flat ? 4 : (int)c->operators_max_depth;
+    f.child = flat ? 100 : c->operators_min_child_weight;
+    f.columns = flat ? 0.3 : c->operators_colsample;
+    return f;
 }
 
 /* ---- what a training did not see ---- */
@@ -199,9 +140,9 @@ static cdmpp_status one_fold(matrix *m, unsigned fold, cdmpp_err *err) {
         m->some_target[n++] = m->target[i];
     }
     if (!n || n == m->n) return CDMPP_OK;
-    job j = answer_job(m);
-    j.x = m->some, j.target = m->some_target, j.n = n, j.tell = false;
-    CD_TRY(grow(m, &j, &bias, &g, err));
+    cd_op_forest j = answer_forest(m);
+    j.x = m->some, j.target = m->some_target, j.n = n;
+    CD_TRY(cd_op_forest_grow(&j, &bias, &g, err));
     for (size_t i = 0; i < m->n; i++)
         if (m->fold[i] == fold) {
             memcpy(m->some + k * m->width, m->x + i * m->width, m->width * sizeof *m->x);
@@ -236,8 +177,9 @@ static cdmpp_status held_out(matrix *m, cd_llm_op_set s, bool *any, cdmpp_err *e
 
 static cdmpp_status spread(matrix *m, cd_llm_op_set s, cd_llm_op_part *p, cdmpp_err *err) {
     for (size_t i = 0; i < m->n; i++) m->some_target[i] = log(fabs(m->residual[i]) + SPREAD_FLOOR);
-    const job j = {m->x, m->some_target, m->n, m->width, SPREAD_ROUNDS, 4, 40, 0.6, false};
-    CD_TRY(grow(m, &j, &p->spread_bias, &p->spread, err));
+    cd_op_forest j = forest(m, m->some_target);
+    j.rounds = SPREAD_ROUNDS, j.depth = 4, j.child = 40, j.columns = 0.6;
+    CD_TRY(cd_op_forest_grow(&j, &p->spread_bias, &p->spread, err));
     CD_TRY(cd_xgb_predict(p->spread, m->x, m->n, m->width, m->score, err));
     for (size_t i = 0; i < m->n; i++) m->residual[i] = (fabs(m->residual[i]) + SPREAD_FLOOR) / exp(p->spread_bias + (double)m->score[i]);
     if (s != CD_LLM_OP_SET_UNSEEN) quantiles(m, m->residual, 256, m->some_target, p->times);
@@ -273,9 +215,10 @@ static cdmpp_status train_set(const training *t, cd_llm_op_family f, cd_llm_op_s
     snprintf(m.name, sizeof m.name, "%s %.*s", cd_llm_op_family_name(f), (int)set.n, set.p);
     cdmpp_status st = fill(&m, f, s, err);
     if (!st && m.n) {
-        const job j = answer_job(&m);
+        cd_op_forest j = answer_forest(&m);
+        j.tick = t->tick;
         p->n_row = m.n;
-        st = grow(&m, &j, &p->bias, &p->gbt, err);
+        st = cd_op_forest_grow(&j, &p->bias, &p->gbt, err);
     }
     if (!st && m.n && (intervals || seen)) st = held_out(&m, s, &any, err);
     if (!st && m.n && seen) st = expect_all(&m, f, any, err);
@@ -328,15 +271,6 @@ static cdmpp_status describe(training *t, const uint8_t *use, const double *log_
     return out->n_row > out->n_refused ? CDMPP_OK : CD_FAIL(err, ERANGE, "expected rows to train on, found none");
 }
 
-static void provenance(cd_buf *b, const cd_config *c, const cd_llm_op_table *t, size_t n_row) {
-    cd_buf config = {0};
-    cd_config_print(&config, c);
-    cd_buf_putf(b, ",\"tool\":{\"name\":\"cdmpp-train\",\"version\":\"%s\"},\"data\":{\"rows\":%zu,\"trained\":%zu},\"config\":", cdmpp_version(), t->n, n_row);
-    cd_buf_put_json_str(b, config.p ? config.p : "", config.n);
-    b->oom |= config.oom;
-    cd_buf_free(&config);
-}
-
 cdmpp_status cd_llm_op_train(const cd_config *c, const cd_llm_op_table *table, unsigned sets, cd_threads *pool, cd_progress_event_fn *tick, void *ctx,
                              cd_llm_op_train_result *out, cdmpp_err *err) {
     training t = {.c = c, .t = table, .sets = sets, .m = cd_mem_zalloc(1, sizeof *t.m), .tick = tick, .ctx = ctx};
@@ -354,7 +288,7 @@ cdmpp_status cd_llm_op_train(const cd_config *c, const cd_llm_op_table *table, u
     t.use = use, t.log_base = base, t.expect = expect, t.n_member = 1;
     if (!st) st = cd_threads_run(pool, 2 * CD_LLM_OP_N_FAMILY, 1, train_part, &t, err);
     if (!st) {
-        provenance(&source, c, table, out->n_row - out->n_refused);
+        cd_op_provenance(&source, c, table->n, out->n_row - out->n_refused);
         if (source.oom) st = CD_FAIL(err, ENOMEM, "model header");
         else st = cd_llm_op_model_encode(t.m, source.p, &out->file, err);
     }

@@ -148,6 +148,9 @@ void cd_train_print_left_out(cd_buf *b, const cd_config *c, const cd_library_op_
 cdmpp_status cd_train_print_operators_text(cd_buf *b, const cd_config *c, const cd_library_op_data *d, cd_library_op_train_result *l,
                                            const char *path, cdmpp_err *err);
 void cd_train_print_operators_json(cd_buf *b, const cd_config *c, const cd_library_op_data *d, const cd_library_op_train_result *l, const char *path);
+/* The same of operators of language models. */
+void cd_train_print_llm_text(cd_buf *b, const cd_config *c, const cd_llm_op_table *t, const cd_llm_op_train_result *l, const char *path);
+void cd_train_print_llm_json(cd_buf *b, const cd_llm_op_table *t, const cd_llm_op_train_result *l, const char *path);
 
 /* train_progress -- how far a training is: one line on a terminal, a log where one is asked for.
  *

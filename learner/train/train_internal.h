@@ -145,6 +145,36 @@ cdmpp_status cd_evaluate_unseen(const cd_training_set *t, const cd_model *m, cd_
 
 /* What the files of operator training share. */
 
+/* ---- op_forest.c ---- */
+typedef struct cd_op_forest {
+    const cd_config *c;
+    const char *name;               /* of its progress */
+    const float *x;                 /* (n, width) */
+    const double *target;           /* (n) */
+    size_t n, width;
+    uint64_t rounds, n_member;
+    int depth;
+    double child, columns;          /* least weight of a child; part of the columns of a tree */
+    float *score, *grad, *hess;     /* (n) room for its use */
+    cd_progress_event_fn *tick;     /* NULL: it is not told of */
+    void *ctx;
+} cd_op_forest;
+/* prediction = *bias + score of the trees. Errors: EBACKEND, ENUMERIC, EINTERRUPTED, ENOMEM. */
+cdmpp_status cd_op_forest_grow(const cd_op_forest *f, double *bias, CD_GIVE cd_xgb **out, cdmpp_err *err);
+/* Members of a model's header: program, rows of the tables and of these trained on, configuration. b->oom on ENOMEM. */
+void cd_op_provenance(cd_buf *b, const cd_config *c, size_t n_row, size_t n_trained);
+
+/* A row in its group, an operator on a device; `number` is drawn from the row itself. */
+typedef struct cd_op_place {
+    uint64_t group, number;
+    double work; /* where rows are sorted by it */
+    size_t row;
+} cd_op_place;
+/* For qsort(): by group, then by number. */
+int cd_op_place_by_number(const void *a, const void *b);
+/* use[row] = 1 for at most `most` rows of each group, 0 for the others. */
+void cd_op_draw(const cd_op_place *p, size_t n, size_t most, uint8_t *use);
+
 enum { CD_LIBRARY_OP_SET_UNSEEN = 1, CD_LIBRARY_OP_SET_SEEN = 2, CD_LIBRARY_OP_SET_BOTH = 3 }; /* trees of a family */
 
 typedef struct cd_library_op_fitting {
@@ -155,19 +185,11 @@ typedef struct cd_library_op_fitting {
     void *ctx;
 } cd_library_op_fitting;
 
-/* A row in its group, an operator on a device; `number` is drawn from the row itself. */
-typedef struct cd_library_op_place {
-    uint64_t group, number;
-    double work;
-    size_t row;
-} cd_library_op_place;
 /* All rows, group by group, in the order of their numbers, or with the most work first. Free with cd_mem_free. Errors: ENOMEM. */
-cdmpp_status cd_library_op_places(const cd_config *c, const cd_library_op_data *d, bool most_work_first, CD_GIVE cd_library_op_place **out,
+cdmpp_status cd_library_op_places(const cd_config *c, const cd_library_op_data *d, bool most_work_first, CD_GIVE cd_op_place **out,
                                   cdmpp_err *err);
-/* use[row] = 1 for at most `most` rows of each group, 0 for the others. */
-void cd_library_op_draw(const cd_library_op_place *p, size_t n, size_t most, uint8_t *use);
 /* held[row] = 1 for the tenth of each group that stands first. */
-void cd_library_op_first_tenth(const cd_library_op_place *p, size_t n, uint8_t *held);
+void cd_library_op_first_tenth(const cd_op_place *p, size_t n, uint8_t *held);
 
 /* A model of the rows in `use` with these sets of trees. Errors: those of cd_library_op_train. */
 cdmpp_status cd_library_op_fit(const cd_library_op_fitting *a, const uint8_t *use, unsigned sets, CD_GIVE cd_library_op_model **out,

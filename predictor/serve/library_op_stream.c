@@ -199,10 +199,6 @@ static cdmpp_status flush(cd_library_op_stream *s, const char *path, cdmpp_err *
 }
 
 /* ---- reading ---- */
-static bool line_is_bad(cdmpp_status st) {
-    return st == CDMPP_EPARSE || st == CDMPP_ESCHEMA || st == CDMPP_ERANGE || st == CDMPP_EUNSUPPORTED;
-}
-
 static cdmpp_status device_of(const cd_library_op_stream *s, const char *name, const cd_device **out, cdmpp_err *err) {
     if (name[0]) return cd_err_key(err, cd_device_table_find(s->devices, name, out, err), "Device");
     *out = s->fallback ? s->fallback : s->from;
@@ -222,16 +218,16 @@ static cdmpp_status check_physics(const cd_library_op_stream *s, const cd_librar
 }
 
 /* One row into the batch; *more is false at the end. */
-static cdmpp_status take(cd_library_op_stream *s, cd_library_op_reader *in, const char *path, bool *more, cdmpp_err *err) {
+static cdmpp_status take(cd_library_op_stream *s, cd_op_reader *in, const char *path, bool *more, cdmpp_err *err) {
     place *p = &s->place[s->n];
     const char *name;
     p->why = (cdmpp_err){0};
     cdmpp_status st = cd_library_op_reader_next(in, &s->r[s->n_good], &name, more, &p->why);
     if (!st && !*more) return CDMPP_OK;
-    if (!st) st = cd_err_at(&p->why, device_of(s, name, &s->device[s->n_good], &p->why), path, cd_library_op_reader_line(in));
+    if (!st) st = cd_err_at(&p->why, device_of(s, name, &s->device[s->n_good], &p->why), path, cd_op_reader_line(in));
     if (!st && (!s->from || s->device[s->n_good] == s->from))
-        st = cd_err_at(&p->why, check_physics(s, &s->r[s->n_good], s->device[s->n_good], &p->why), path, cd_library_op_reader_line(in));
-    if (st && (!*more || !line_is_bad(st) || s->o.strict)) {
+        st = cd_err_at(&p->why, check_physics(s, &s->r[s->n_good], s->device[s->n_good], &p->why), path, cd_op_reader_line(in));
+    if (st && (!*more || !cd_op_line_is_bad(st) || s->o.strict)) {
         if (err) *err = p->why;
         return st;
     }
@@ -239,7 +235,7 @@ static cdmpp_status take(cd_library_op_stream *s, cd_library_op_reader *in, cons
         s->other++;
         return CDMPP_OK;
     }
-    p->line = cd_library_op_reader_line(in);
+    p->line = cd_op_reader_line(in);
     s->at[s->n++] = s->n_good;
     s->n_good += !st;
     s->bad += st != CDMPP_OK;
@@ -248,7 +244,7 @@ static cdmpp_status take(cd_library_op_stream *s, cd_library_op_reader *in, cons
 }
 
 cdmpp_status cd_library_op_stream_file(cd_library_op_stream *s, const char *path, cdmpp_err *err) {
-    cd_library_op_reader *in;
+    cd_op_reader *in;
     bool more = true;
     CD_TRY(cd_library_op_reader_open(path, &in, err));
     cdmpp_status st = CDMPP_OK;
@@ -257,7 +253,7 @@ cdmpp_status cd_library_op_stream_file(cd_library_op_stream *s, const char *path
         else st = take(s, in, path, &more, err);
         if (!st && (s->n == BATCH || !more)) st = flush(s, path, err);
     }
-    cd_library_op_reader_close(in);
+    cd_op_reader_close(in);
     return st;
 }
 

@@ -56,7 +56,7 @@ static void put_number(cd_buf *b, const char *name, double v) {
     else cd_buf_putf(b, ",\"%s\":%.9g", name, v);
 }
 
-static void put_answer(cd_buf *b, const cd_llm_op_record *r, const cd_device *d, const cd_llm_op_answer *v) {
+void cd_llm_op_answer_put(cd_buf *b, const cd_llm_op_record *r, const cd_device *d, const cd_llm_op_answer *v, double level) {
     const cd_str how = cd_enum_names_at(CD_LLM_OP_HOWS, (int)v->how);
     char news[40];
     cd_llm_op_news_text(v->news, news);
@@ -66,7 +66,7 @@ static void put_answer(cd_buf *b, const cd_llm_op_record *r, const cd_device *d,
     put_number(b, "low_s", v->low_s);
     put_number(b, "high_s", v->high_s);
     if (isnan(v->low_s)) cd_buf_puts(b, ",\"level\":null");
-    else cd_buf_putf(b, ",\"level\":%g", LEVEL);
+    else cd_buf_putf(b, ",\"level\":%g", level);
     if (news[0]) cd_buf_putf(b, ",\"new\":\"%s\"", news);
     else cd_buf_puts(b, ",\"new\":null");
     put_number(b, "estimate_s", v->base_s);
@@ -88,7 +88,7 @@ static cdmpp_status answer(cd_llm_op_stream *s, const cd_llm_op_record *r, const
     cd_llm_op_answer v;
     cd_buf *b = &s->json;
     CD_TRY(cd_llm_op_ask(s->a, r, d, LEVEL, &v, err));
-    put_answer(b, r, d, &v);
+    cd_llm_op_answer_put(b, r, d, &v, LEVEL);
     if (!s->o.eval) return CDMPP_OK;
     put_number(b, "line_s", v.line_s);
     put_number(b, "measured_s", r->latency_s > 0 ? r->latency_s : (double)NAN);
@@ -103,10 +103,6 @@ static cdmpp_status flush(cd_llm_op_stream *s, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static bool row_is_bad(cdmpp_status st) {
-    return st == CDMPP_EPARSE || st == CDMPP_ESCHEMA || st == CDMPP_ERANGE || st == CDMPP_EUNSUPPORTED || st == CDMPP_EMODEL;
-}
-
 static cdmpp_status device_of(const cd_llm_op_stream *s, const char *name, const cd_device **out, cdmpp_err *err) {
     *out = s->fallback;
     if (*out && (!name[0] || cd_device_table_find(s->devices, name, out, NULL))) *out = s->fallback; /* a folder need not be called by a device */
@@ -116,7 +112,7 @@ static cdmpp_status device_of(const cd_llm_op_stream *s, const char *name, const
 }
 
 /* One row; *more is false at the end. A row that cannot be answered becomes a line with its error. */
-static cdmpp_status row(cd_llm_op_stream *s, cd_llm_op_reader *in, const char *path, bool *more, cdmpp_err *err) {
+static cdmpp_status row(cd_llm_op_stream *s, cd_op_reader *in, const char *path, bool *more, cdmpp_err *err) {
     cd_llm_op_record r;
     const cd_device *d;
     const char *name;
@@ -127,10 +123,10 @@ static cdmpp_status row(cd_llm_op_stream *s, cd_llm_op_reader *in, const char *p
     const size_t start = s->json.n;
     cd_buf_puts(&s->json, "{\"file\":");
     cd_buf_put_json_str(&s->json, path, strlen(path));
-    cd_buf_putf(&s->json, ",\"line\":%ld", cd_llm_op_reader_line(in));
-    if (!st) st = cd_err_at(&why, device_of(s, name, &d, &why), path, cd_llm_op_reader_line(in));
-    if (!st) st = cd_err_at(&why, answer(s, &r, d, &why), path, cd_llm_op_reader_line(in));
-    if (st && (!*more || !row_is_bad(st) || s->o.strict)) {
+    cd_buf_putf(&s->json, ",\"line\":%ld", cd_op_reader_line(in));
+    if (!st) st = cd_err_at(&why, device_of(s, name, &d, &why), path, cd_op_reader_line(in));
+    if (!st) st = cd_err_at(&why, answer(s, &r, d, &why), path, cd_op_reader_line(in));
+    if (st && (!*more || (!cd_op_line_is_bad(st) && st != CDMPP_EMODEL) || s->o.strict)) {
         s->json.n = start;
         if (err) *err = why;
         return st;
@@ -143,7 +139,7 @@ static cdmpp_status row(cd_llm_op_stream *s, cd_llm_op_reader *in, const char *p
 }
 
 cdmpp_status cd_llm_op_stream_file(cd_llm_op_stream *s, const char *path, cdmpp_err *err) {
-    cd_llm_op_reader *in;
+    cd_op_reader *in;
     bool more = true;
     CD_TRY(cd_llm_op_reader_open(path, &s->t->names, &in, err));
     cdmpp_status st = CDMPP_OK;
@@ -152,7 +148,7 @@ cdmpp_status cd_llm_op_stream_file(cd_llm_op_stream *s, const char *path, cdmpp_
         st = row(s, in, path, &more, err);
     }
     if (!st) st = flush(s, err);
-    cd_llm_op_reader_close(in);
+    cd_op_reader_close(in);
     return st;
 }
 
@@ -162,8 +158,8 @@ size_t cd_llm_op_stream_scored(const cd_llm_op_stream *s) { return s->n_score; }
 
 /* ---- figures ---- */
 typedef struct {
-    size_t n;
-    double mean, median, p90, inside, line, bound; /* NaN: of no row */
+    cd_library_op_score_sum of;
+    double line, bound; /* NaN: of no row */
 } figures;
 
 static int by_group(const void *a, const void *b) {
@@ -172,16 +168,17 @@ static int by_group(const void *a, const void *b) {
 }
 
 static void sum_up(const scored *v, size_t n, double *e, figures *f) {
-    double sum = 0, inside = 0, asked = 0, line = 0, lines = 0, bound = 0;
+    double inside = 0, asked = 0, line = 0, lines = 0, bound = 0;
     for (size_t i = 0; i < n; i++) {
-        e[i] = fabs((double)v[i].error);
-        sum += e[i];
+        e[i] = (double)v[i].error;
         bound += fabs((double)v[i].bound);
         if (v[i].inside >= 0) asked++, inside += v[i].inside;
         if (!isnan(v[i].line)) lines++, line += fabs((double)v[i].line);
     }
-    cd_sort_doubles(e, n);
-    *f = (figures){n, sum / (double)n, cd_sort_median(e, n), e[n * 9 / 10], inside / asked, line / lines, bound / (double)n};
+    cd_library_op_score_errors(e, n, &f->of);
+    f->of.inside = inside / asked;
+    f->line = line / lines;
+    f->bound = bound / (double)n;
 }
 
 typedef void put_figures(const cd_llm_op_stream *s, cd_buf *b, uint32_t group, const figures *f);
@@ -212,9 +209,9 @@ static void put_cell(cd_buf *b, double share) {
 
 static void put_text(const cd_llm_op_stream *s, cd_buf *b, uint32_t group, const figures *f) {
     const cd_str how = cd_enum_names_at(CD_LLM_OP_HOWS, (int)(group & 3));
-    const double cell[] = {f->mean, f->median, f->p90, f->inside, f->line, f->bound};
+    const double cell[] = {f->of.mape, f->of.median, f->of.p90, f->of.inside, f->line, f->bound};
     cd_buf_putf(b, "| %s | %s | %.*s | %zu |", cd_llm_op_family_name((cd_llm_op_family)(group >> 18)), cd_device_table_at(s->devices, group >> 2 & 0xffff)->name,
-                (int)how.n, how.p, f->n);
+                (int)how.n, how.p, f->of.n);
     for (size_t i = 0; i < sizeof cell / sizeof *cell; i++) put_cell(b, cell[i]);
     cd_buf_puts(b, "\n");
 }
@@ -228,11 +225,11 @@ cdmpp_status cd_llm_op_stream_print_text(const cd_llm_op_stream *s, cd_buf *b, c
 static void put_json(const cd_llm_op_stream *s, cd_buf *b, uint32_t group, const figures *f) {
     const cd_str how = cd_enum_names_at(CD_LLM_OP_HOWS, (int)(group & 3));
     const char *name[] = {"mape", "median", "p90", "inside", "line_mape", "bound_mape"};
-    const double value[] = {f->mean, f->median, f->p90, f->inside, f->line, f->bound};
+    const double value[] = {f->of.mape, f->of.median, f->of.p90, f->of.inside, f->line, f->bound};
     cd_buf_putf(b, "%s{\"family\":\"%s\",\"device\":", b->p[b->n - 1] == '[' ? "" : ",", cd_llm_op_family_name((cd_llm_op_family)(group >> 18)));
     const char *device = cd_device_table_at(s->devices, group >> 2 & 0xffff)->name;
     cd_buf_put_json_str(b, device, strlen(device));
-    cd_buf_putf(b, ",\"how\":\"%.*s\",\"n\":%zu", (int)how.n, how.p, f->n);
+    cd_buf_putf(b, ",\"how\":\"%.*s\",\"n\":%zu", (int)how.n, how.p, f->of.n);
     for (size_t i = 0; i < sizeof value / sizeof *value; i++) {
         if (isnan(value[i])) cd_buf_putf(b, ",\"%s\":null", name[i]);
         else cd_buf_putf(b, ",\"%s\":%.6g", name[i], value[i]);

@@ -15,6 +15,7 @@
 #include <stdio.h>
 
 #include "learner/operators/operators.h"
+#include "predictor/serve/llm_op_requests.h"
 
 typedef struct cd_llm_op_stream cd_llm_op_stream;
 
@@ -23,6 +24,9 @@ typedef struct cd_llm_op_stream_options {
     bool eval, strict, silent; /* as in cd_library_op_stream_options */
     const volatile sig_atomic_t *stop;
 } cd_llm_op_stream_options;
+
+/* An answer as further members of a JSON object, the first with a comma before it; b->oom on ENOMEM. */
+void cd_llm_op_answer_put(cd_buf *b, const cd_llm_op_record *r, const cd_device *d, const cd_llm_op_answer *v, double level);
 
 /* measured: an indexed table, whose names grow with those of the questions; not NULL, but it may be empty. Errors: ENOMEM; ESCHEMA: no such device. */
 cdmpp_status cd_llm_op_stream_new(CD_KEEP const cd_llm_op_model *m, CD_KEEP cd_llm_op_table *measured, CD_KEEP const cd_device_table *devices,

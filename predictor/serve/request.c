@@ -45,15 +45,30 @@ static cdmpp_status value(const members *s, int k, const cd_json **out, cdmpp_er
     return cd_json_parse(s->a, s->m[k].p, s->m[k].n, out, err);
 }
 
-static cdmpp_status read_id(const members *s, cd_str *out, cdmpp_err *err) {
+static cdmpp_status check_id(cd_arena *a, cd_str text, cd_str *out, cdmpp_err *err) {
     const cd_json *v = NULL;
-    if (!s->m[ID].n) return CDMPP_OK;
-    if (s->m[ID].n > CD_REQUEST_ID) return CD_FAIL(err, ERANGE, "expected at most %d bytes, found %zu", CD_REQUEST_ID, s->m[ID].n);
-    CD_TRY(value(s, ID, &v, err));
+    if (!text.n) return CDMPP_OK;
+    if (text.n > CD_REQUEST_ID) return CD_FAIL(err, ERANGE, "expected at most %d bytes, found %zu", CD_REQUEST_ID, text.n);
+    CD_TRY(cd_json_parse(a, text.p, text.n, &v, err));
     if (v->kind != CD_JSON_INT && v->kind != CD_JSON_REAL && v->kind != CD_JSON_STR)
         return CD_FAIL(err, ESCHEMA, "expected a number or a string, found %s", cd_json_kind_name(v->kind));
-    *out = s->m[ID];
+    *out = text;
     return CDMPP_OK;
+}
+
+static cdmpp_status read_id(const members *s, cd_str *out, cdmpp_err *err) { return check_id(s->a, s->m[ID], out, err); }
+
+cdmpp_status cd_request_id(cd_arena *a, cd_str line, cd_str *out, cdmpp_err *err) {
+    cd_str key, v, id = {NULL, 0};
+    bool more = true;
+    while (line.n && *line.p != '{') line.p++, line.n--;
+    while (more) {
+        CD_TRY(cd_json_member(&line, &key, &v, &more, err));
+        if (!more || !cd_str_is(key, "id")) continue;
+        if (id.n) return CD_FAIL(err, ESCHEMA, "it comes twice");
+        id = v;
+    }
+    return check_id(a, id, out, err);
 }
 
 /* Plain texts need no tree. */

@@ -107,6 +107,8 @@ typedef struct cd_request {
 
 /* tasks NULL: none are defined; "task" is then only a name. Errors, key is the member: EPARSE, ESCHEMA, ERANGE, ENOTASK, ENOMEM. */
 cdmpp_status cd_request_read(cd_arena *a, const cd_task_registry *tasks, cd_str line, bool costs, cd_request *out, cdmpp_err *err);
+/* The id of a line that is a JSON object, as it was written; n == 0: it has none. Errors: EPARSE, ESCHEMA, ERANGE, ENOMEM. */
+cdmpp_status cd_request_id(cd_arena *a, cd_str line, cd_str *out, cdmpp_err *err);
 /* The same from texts that are not JSON, each n == 0 where there is none. Errors: ENOTASK, ENOMEM. */
 cdmpp_status cd_request_aim(cd_arena *a, const cd_task_registry *tasks, cd_str task, cd_str target, cd_aim *out, cdmpp_err *err);
 

@@ -54,7 +54,7 @@ static cdmpp_status take_op(cd_store_reading *r, const cd_library_op_record *o, 
 }
 
 cdmpp_status cd_store_read_table(cd_store_reading *r, cdmpp_err *err) {
-    cd_library_op_reader *in = NULL;
+    cd_op_reader *in = NULL;
     cd_buf b = {0};
     uint64_t n = 1; /* the header */
     CD_TRY(cd_library_op_reader_open(r->path, &in, err));
@@ -64,7 +64,7 @@ cdmpp_status cd_store_read_table(cd_store_reading *r, cdmpp_err *err) {
         cdmpp_err e = {0};
         bool more = false;
         st = cd_library_op_reader_next(in, &o, &device, &more, &e);
-        if (st || more) n = (uint64_t)cd_library_op_reader_line(in);
+        if (st || more) n = (uint64_t)cd_op_reader_line(in);
         if (!st && more && n > r->first) {
             r->tally->lines++;
             st = cd_err_at(&e, take_op(r, &o, device, (long)n, &b, &e), r->path, (long)n);
@@ -72,7 +72,7 @@ cdmpp_status cd_store_read_table(cd_store_reading *r, cdmpp_err *err) {
         if (st) st = cd_store_bad(r, st, &e, err);
         if (!st && (n > r->first || !more)) st = cd_store_mark(r, n, !more, err);
         if (!more || st) {
-            cd_library_op_reader_close(in);
+            cd_op_reader_close(in);
             cd_buf_free(&b);
             return st;
         }

@@ -112,6 +112,8 @@ _CALLS = {  # name: result, arguments; those that end in _E return a status
     "estimate_network": (_I, [_P, C.POINTER(_EstimateOptions), _PP, _E]), "estimate_count": (_Z, [_P]), "estimate_free": (None, [_P]),
     "estimate_row": (_I, [_P, _Z, C.POINTER(_EstimateTotal), _E]), "estimate_node": (_I, [_P, _Z, _Z, C.POINTER(_EstimateOp), _E]),
     "estimate_json": (_I, [_P, _I, _S, _Z, C.POINTER(_Z), _E]),
+    "operators_open": (_I, [_S, _P, _PP, _E]), "operators_free": (None, [_P]), "operators_rows": (_Z, [_P]), "operators_skipped": (_Z, [_P]),
+    "operators_ask": (_I, [_P, _P, _Z, _P, _E]),
     "span_begin": (_I, [_S, _PP, _E]), "span_end": (_I, [_P, _P, _E]),
     "partition_network": (_I, [_S, _P, _PP, _E]), "partition_json": (_I, [_P, _S, _Z, C.POINTER(_Z), _E]), "partition_free": (None, [_P]),
 }

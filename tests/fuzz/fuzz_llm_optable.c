@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     char path[] = "/tmp/cdmpp-fuzz-XXXXXX";
     const int fd = mkstemp(path);
     cd_dict names = {0};
-    cd_llm_op_reader *r;
+    cd_op_reader *r;
     cd_llm_op_record o;
     const char *device;
     bool more = true, no_time;
@@ -31,7 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             if (st && !err.msg[0]) abort();
             if (!st && more) check(&o, &names, device);
         }
-        cd_llm_op_reader_close(r);
+        cd_op_reader_close(r);
     }
     cd_dict_free(&names);
     unlink(path);

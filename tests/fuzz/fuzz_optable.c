@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     char path[] = "/tmp/cdmpp-fuzz-XXXXXX";
     const int fd = mkstemp(path);
-    cd_library_op_reader *r;
+    cd_op_reader *r;
     cd_library_op_record o;
     const char *device;
     bool more = true;
@@ -26,7 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             if (st && !err.msg[0]) abort();
             if (!st && more && (!whole(o.b) || !whole(o.m) || !whole(o.n) || !whole(o.k) || !(o.latency_s >= 0) || !device)) abort();
         }
-        cd_library_op_reader_close(r);
+        cd_op_reader_close(r);
     }
     unlink(path);
     return 0;

@@ -20,10 +20,14 @@ EOF
 # the plug-in orders candidates by the model's own median, so this is compared without a floor (docs/reference/model.md)
 echo '- {name: another, kind: cpu}' >"$work/none.yaml"
 "$B/cdmpp-predict" -q --devices "$work/none.yaml" --model "$work/a.cdmpp" --tasks $K $HELD >"$work/predict.jsonl"
+awk -f tests/cli/data/llm_rows.awk >"$work/llm.csv"
+printf 'data: {kind: llm_operators, files: [%s/llm.csv]}\noperators: {rounds: 20, eta: 0.3, max_depth: 4}\ndevice: {file: configs/devices.yaml}\n' "$work" >"$work/llm.yaml"
+"$B/cdmpp-train" "$work/llm.yaml" -q --out "$work/llm.cdmpp" >"$work/log"
 unset CDMPP_MODELS
 export CDMPP_DEFAULT_MODEL=
 export B WORK="$work" CDMPP_LIBRARY="$B/libcdmpp.so" TASKS=$K HELD PYTHONPATH=scripts/python:tests/python PYTHONDONTWRITEBYTECODE=1
 "$PYTHON" tests/python/test_network.py
+"$PYTHON" tests/python/test_operators.py
 "$PYTHON" tests/python/test_cdmpp_partition.py
 "$PYTHON" tests/python/test_cdmpp_tvm.py
 if [ -n "${CDMPP_TVM:-}" ]; then

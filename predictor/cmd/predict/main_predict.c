@@ -29,7 +29,7 @@ static const cd_option table[] = {
     {"tasks", 0, "FILE", CD_OPTION_FILES, AT(task), NULL, 0, "Task definitions: all_tasks.pkl, *.task.pkl, our text form, or a folder of these"},
     {"device", 0, "NAME", CD_OPTION_TEXT, AT(device), NULL, 0, "Device of all records (default: -model= of the target, else the folder of the file)"},
     {"profile", 0, "NAME", CD_OPTION_TEXT, AT(profile), "full|tuner|two-stage", 0, "Who answers: full, the whole model (default), or tuner, the small network for schedule search; two-stage only with --format packed (docs/reference/model.md)"},
-    {"operators", 0, NULL, CD_OPTION_FLAG, AT(operators), NULL, 0, "The files are tables of library operators (docs/reference/operators.md), the model is one of operators"},
+    {"operators", 0, NULL, CD_OPTION_FLAG, AT(operators), NULL, 0, "The files are tables of operators (docs/reference/operators.md, llm-operators.md), the model is one of operators; with --stream requests are operators of language models"},
     {"devices", 0, "FILE", CD_OPTION_FILE, AT(devices), "*.yaml", 0, "Descriptions of devices: peaks that no answer passes, and who is like whom (default: beside the installed configurations)"},
     {"from", 0, "NAME", CD_OPTION_TEXT, AT(from), NULL, 0, "Scale the times that were measured on this GPU (docs/reference/operators.md); with --operators a cost model may be missing"},
     {"to", 0, "NAME", CD_OPTION_TEXT, AT(to), NULL, 0, "With --from: the GPU whose times are asked for"},
@@ -54,8 +54,9 @@ static const cd_option table[] = {
 static cdmpp_status check_stream(const options *o, const cd_cli_args *said, cdmpp_err *err) {
     const bool packed = o->format == CD_SERVE_PACKED;
     if (said->operand.n) return CD_FAIL(err, EUSAGE, "--stream reads standard input and no files");
-    if (o->operators || o->explain || o->strict || o->measured.n)
-        return CD_FAIL(err, EUSAGE, "--stream goes without --operators, --explain, --strict and --measured");
+    if (o->explain || o->strict || (o->measured.n && !o->operators)) return CD_FAIL(err, EUSAGE, "--stream goes without --explain, --strict and, of records, --measured");
+    if (o->operators && (o->eval || o->profile || o->nearest || o->format > 0 || o->batch >= 0 || o->max_delay_ms >= 0 || o->cache >= 0 || o->jobs > 0 || o->task.n))
+        return CD_FAIL(err, EUSAGE, "--stream --operators takes --cost-model, --measured, --device, --devices, --json and --verbose alone");
     if (o->eval && o->format > 0) return CD_FAIL(err, EUSAGE, "--eval reads the costs of records, which only --format ndjson has");
     if (o->profile && !strcmp(o->profile, "two-stage") && !packed)
         return CD_FAIL(err, EUSAGE, "--profile two-stage compares the candidates of one task: with --stream only in --format packed");
@@ -91,6 +92,7 @@ static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
 static const char *const group[] = {"Records", "Requests"};
 static const char *const use[] = {"--cost-model FILE --tasks FILE [OPTION...] LOG|FOLDER...",
                                   "--cost-model FILE --stream [--tasks FILE] [OPTION...]",
+                                  "--cost-model FILE --stream --operators [--measured FOLDER] [OPTION...]",
                                   "--cost-model FILE --tasks FILE --explain FILE[:LINE]",
                                   "--operators --cost-model FILE [OPTION...] TABLE...", "--operators --from NAME --to NAME [--cost-model FILE] [OPTION...] TABLE...",
                                   "--cost-model FILE --export FORM --out FILE", "--cost-model FILE --info", NULL};
@@ -320,9 +322,12 @@ static cdmpp_status score_operators(const options *o, const cd_library_op_model 
 static cdmpp_status operators(const options *o, size_t *bad, cdmpp_err *err) {
     cd_library_op_model *m = NULL;
     bool is = false;
-    const cd_predict_llm llm = {o->model, o->device, o->devices, &o->measured, &o->input, o->eval, o->json, o->strict, o->info, o->from != NULL, o->log, &stop};
+    const cd_predict_llm llm = {.model = o->model, .device = o->device, .devices = o->devices, .measured = &o->measured, .input = &o->input, .eval = o->eval,
+                                .json = o->json, .strict = o->strict, .info = o->info, .scales = o->from != NULL, .stream = o->stream, .verbose = o->verbose,
+                                .log = o->log, .stop = &stop};
     if (o->model) CD_TRY(cd_predict_llm_operators(&llm, &is, bad, err));
     if (is) return CDMPP_OK;
+    if (o->stream) return CD_FAIL(err, EUSAGE, "--stream --operators takes a model of operators of language models");
     if (o->measured.n) return CD_FAIL(err, EUSAGE, "--measured goes with --operators only where the model is one of operators of language models");
     cdmpp_status st = o->model ? cd_library_op_model_load(o->model, &m, err) : CDMPP_OK;
     if (!st && o->info) puts(cd_library_op_model_header(m));

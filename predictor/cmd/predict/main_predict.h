@@ -15,7 +15,7 @@ cdmpp_status cd_predict_devices(const char *file, cd_log *log, CD_GIVE cd_device
 typedef struct cd_predict_llm {
     const char *model, *device, *devices;
     const cd_texts *measured, *input;
-    bool eval, json, strict, info, scales; /* scales: --from was given */
+    bool eval, json, strict, info, scales, stream, verbose; /* scales: --from was given */
     cd_log *log;
     const volatile sig_atomic_t *stop;
 } cd_predict_llm;

@@ -1,5 +1,6 @@
 /* cdmpp-predict --operators with a model of operators of language models: tables of questions, and of what was measured. */
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/io/io.h"
 #include "predictor/cmd/predict/main_predict.h"
@@ -50,6 +51,30 @@ static cdmpp_status score_llm(const cd_predict_llm *o, const cd_llm_op_model *m,
     return st;
 }
 
+/* Counts are printed after an error too. */
+static void print_counts(const cd_predict_llm *o, const cd_llm_op_requests_stats *n) {
+    if (o->json)
+        fprintf(stderr, "{\"schema\":\"cdmpp.stream\",\"command\":\"cdmpp-predict\",\"requests\":%zu,\"answered\":%zu,\"bad\":%zu}\n", n->asked, n->answered, n->bad);
+    else if (o->verbose) cd_log_put(o->log, CD_LOG_INFO, "%zu requests, %zu operators answered, %zu bad", n->asked, n->answered, n->bad);
+}
+
+/* --stream: questions on standard input. */
+static cdmpp_status serve_llm(const cd_predict_llm *o, size_t *bad, cdmpp_err *err) {
+    const cd_llm_op_oracle_options how = {.model = o->model, .devices_file = o->devices, .device = o->device, .measured = o->measured->v, .n_measured = o->measured->n,
+                                          .bad = on_bad, .ctx = o->log};
+    const cd_llm_op_requests_options so = {.in = STDIN_FILENO, .out = STDOUT_FILENO, .stop = o->stop};
+    cd_llm_op_requests_stats n = {0};
+    cd_llm_op_oracle oracle = {0};
+    cdmpp_status st = cd_llm_op_oracle_open(&oracle, &how, err);
+    if (!st) {
+        st = cd_llm_op_requests(&oracle, &so, &n, err);
+        print_counts(o, &n);
+    }
+    *bad = n.bad + cd_llm_op_oracle_bad(&oracle);
+    cd_llm_op_oracle_free(&oracle);
+    return st;
+}
+
 cdmpp_status cd_predict_llm_operators(const cd_predict_llm *o, bool *is, size_t *bad, cdmpp_err *err) {
     cd_llm_op_model *m = NULL;
     char *data = NULL;
@@ -58,9 +83,10 @@ cdmpp_status cd_predict_llm_operators(const cd_predict_llm *o, bool *is, size_t 
     *is = cd_llm_op_model_is(data, n);
     cdmpp_status st = CDMPP_OK;
     if (*is && o->scales) st = CD_FAIL(err, EUSAGE, "--from and --to go without a model of operators of language models");
-    if (*is && !st) st = cd_err_at(err, cd_llm_op_model_from_bytes(data, n, &m, err), o->model, 0);
+    if (*is && !st && !o->stream) st = cd_err_at(err, cd_llm_op_model_from_bytes(data, n, &m, err), o->model, 0);
     cd_mem_free(data);
-    if (*is && !st && o->info) puts(m->header);
+    if (*is && !st && o->stream) st = serve_llm(o, bad, err);
+    else if (*is && !st && o->info) puts(m->header);
     else if (*is && !st) st = score_llm(o, m, bad, err);
     cd_llm_op_model_free(m);
     return st;

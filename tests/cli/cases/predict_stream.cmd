@@ -20,7 +20,7 @@ for i in 1 2 3 4 5 6; do cat b.json b.json b.json b.json; done >c.json
 { (trap '' PIPE; $s <c.json; echo "status $?" >status); } | head -n 1 >/dev/null; cat status
 # a reader that is slow gets all of it
 $s <b.json | { sleep 0.3; wc -l; }
-for o in "--stream a.json" "--stream --strict" "--stream --operators" "--stream --profile two-stage" "--stream --format csv --eval" "--stream --format xml" "--batch 3 --tasks t a.json"; do cdmpp-predict --model m $o </dev/null 2>&1 | head -n 1; done
+for o in "--stream a.json" "--stream --strict" "--stream --operators --eval" "--stream --measured x" "--stream --profile two-stage" "--stream --format csv --eval" "--stream --format xml" "--batch 3 --tasks t a.json"; do cdmpp-predict --model m $o </dev/null 2>&1 | head -n 1; done
 # a task file that says something else than the one before: told, as without --stream
 cp "$ROOT/tests/fuzz/seeds/taskfile/matmul.tasks.json" one.tasks.json; sed 's/max(C\[i, j\], 0)/min(C[i, j], 0)/' one.tasks.json >two.tasks.json
 cdmpp-predict --model "$ROOT/tests/golden/model_v1.cdmpp" --tasks one.tasks.json --tasks two.tasks.json --stream </dev/null 2>&1 | grep 'goes first'

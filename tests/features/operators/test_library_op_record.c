@@ -7,7 +7,7 @@
 
 typedef struct {
     tmp_dir dir;
-    cd_library_op_reader *r;
+    cd_op_reader *r;
     cd_library_op_record o;
     const char *device;
     bool more;
@@ -22,7 +22,7 @@ static cdmpp_status start(fixture *f, const char *text) {
 static cdmpp_status next(fixture *f) { return cd_library_op_reader_next(f->r, &f->o, &f->device, &f->more, &f->err); }
 
 static void stop(fixture *f) {
-    cd_library_op_reader_close(f->r);
+    cd_op_reader_close(f->r);
     tmp_remove(&f->dir);
 }
 
@@ -64,7 +64,7 @@ TEST(quotes_and_line_ends) {
     assert_true(f.o.kind == CD_LIBRARY_OP_ADD && f.o.m == 16 && f.o.n == 768 && f.o.latency_s == 0);
     assert_string_equal(f.device, "A, B");
     assert_ok(next(&f));
-    assert_true(f.o.kind == CD_LIBRARY_OP_RELU && f.device[0] == 0 && cd_library_op_reader_line(f.r) == 4);
+    assert_true(f.o.kind == CD_LIBRARY_OP_RELU && f.device[0] == 0 && cd_op_reader_line(f.r) == 4);
     assert_ok(next(&f)); /* the last line needs no end */
     assert_true(f.more && f.o.kind == CD_LIBRARY_OP_TANH && f.o.m == 2);
     stop(&f);

@@ -5,13 +5,15 @@
 #include "fault.h"
 #include "tmp.h"
 
+#include <hdf5.h>
+#include <math.h>
 #include <string.h>
 #include <sys/stat.h>
 
 typedef struct {
     tmp_dir dir;
     cd_dict names;
-    cd_llm_op_reader *r;
+    cd_op_reader *r;
     cd_llm_op_record o;
     const char *device;
     bool more, no_time;
@@ -29,7 +31,7 @@ static cdmpp_status next(fixture *f) {
 }
 
 static void stop(fixture *f) {
-    cd_llm_op_reader_close(f->r);
+    cd_op_reader_close(f->r);
     cd_dict_free(&f->names);
     tmp_remove(&f->dir);
 }
@@ -145,6 +147,135 @@ TEST(bad_lines) {
     stop(&f);
 }
 
+/* ---- HDF5 ---- */
+static void put_numbers(hid_t file, const char *name, const double *v, hsize_t n, int rank) {
+    const hsize_t dim[] = {n, 1};
+    const hid_t space = H5Screate_simple(rank, dim, NULL), set = H5Dcreate2(file, name, H5T_NATIVE_DOUBLE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    assert_true(H5Dwrite(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, v) >= 0);
+    H5Dclose(set);
+    H5Sclose(space);
+}
+
+/* size 0: texts of any length, v is a list of pointers. */
+static void put_texts(hid_t file, const char *name, const void *v, hsize_t n, size_t size) {
+    const hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate_simple(1, &n, NULL);
+    H5Tset_size(type, size ? size : H5T_VARIABLE);
+    H5Tset_strpad(type, size ? H5T_STR_NULLPAD : H5T_STR_NULLTERM);
+    const hid_t set = H5Dcreate2(file, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    assert_true(H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, v) >= 0);
+    H5Dclose(set);
+    H5Sclose(space);
+    H5Tclose(type);
+}
+
+enum { H5_ROWS = 1500 }; /* more than a block */
+static const char *put_h5(tmp_dir *dir, const char *name, int wrong) {
+    static double m[H5_ROWS], nk[H5_ROWS], s[H5_ROWS], batches[H5_ROWS];
+    static const char *stack[H5_ROWS];
+    static char device[H5_ROWS][4];
+    const char *path = tmp_path(dir, name);
+    const hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    assert_true(file >= 0);
+    for (int i = 0; i < H5_ROWS; i++) {
+        m[i] = i == 700 ? 0.5 : i + 1;
+        nk[i] = 64, s[i] = i == 3 ? (double)NAN : 1e-6 * (i + 1), batches[i] = i % 2 ? (double)NAN : 2;
+        stack[i] = i == 1200 ? "trtllm-2" : "";
+        memcpy(device[i], i % 2 ? "h100" : "l40s", 4);
+    }
+    put_numbers(file, "M", m, H5_ROWS, 1);
+    put_numbers(file, "n", nk, wrong == 1 ? H5_ROWS - 1 : H5_ROWS, 1);
+    put_numbers(file, "k", nk, H5_ROWS, wrong == 2 ? 2 : 1);
+    put_numbers(file, "latency_s", s, H5_ROWS, 1);
+    put_numbers(file, "batches", batches, H5_ROWS, 1);
+    put_numbers(file, "other", m, 3, 1);
+    put_texts(file, "stack", stack, H5_ROWS, 0);
+    put_texts(file, "device", device, H5_ROWS, 4);
+    H5Gclose(H5Gcreate2(file, "kernel", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    H5Fclose(file);
+    return path;
+}
+
+TEST(hdf5) {
+    fixture f = {.dir = tmp_make()};
+    int n = 0, bad = 0;
+    cdmpp_err err = {0};
+    assert_ok(cd_llm_op_reader_open(put_h5(&f.dir, "gemm.h5", 0), &f.names, &f.r, &f.err));
+    for (f.more = true; f.more; n += f.more) {
+        const cdmpp_status st = next(&f);
+        if (!f.more) break;
+        if (st) { /* half a row of a product */
+            bad++;
+            assert_true(st == CDMPP_ERANGE && f.err.line == 701);
+            assert_string_equal(f.err.key, "m");
+            continue;
+        }
+        assert_true(f.o.size[0] > n + 0.5 && f.o.size[0] < n + 1.5 && f.o.size[1] > 63 && f.o.size[3] < (n % 2 ? 1.5 : 2.5));
+        assert_true(f.o.latency_s > 0 || n == 3);
+        assert_string_equal(f.device, n % 2 ? "h100" : "l40s");
+        assert_string_equal(f.names.text[f.o.stack], n == 1200 ? "trtllm-2" : "");
+    }
+    assert_true(n == H5_ROWS && bad == 1);
+    assert_ok(next(&f)); /* and stays at the end */
+    assert_false(f.more);
+    cd_op_reader_close(f.r);
+    for (int wrong = 1; wrong <= 2; wrong++) assert_status(cd_llm_op_reader_open(put_h5(&f.dir, "gemm.hdf5", wrong), &f.names, &f.r, &f.err), CDMPP_ESCHEMA);
+    assert_string_equal(f.err.key, "k");
+    assert_status(cd_llm_op_reader_open(tmp_put(&f.dir, "gemm.h5", "no", 2), &f.names, &f.r, &f.err), CDMPP_EPARSE);
+    assert_status(cd_llm_op_reader_open(tmp_path(&f.dir, "none.h5"), &f.names, &f.r, &f.err), CDMPP_EIO);
+    const char *path = put_h5(&f.dir, "gemm.h5", 0);
+    FAULT_SWEEP(v, 3) {
+        cd_dict names = {0};
+        cd_op_reader *r = NULL;
+        v.st = cd_llm_op_reader_open(path, &names, &r, &v.err);
+        if (!v.st) v.st = cd_llm_op_reader_next(r, &f.o, &f.device, &f.more, &f.no_time, &v.err);
+        cd_op_reader_close(r);
+        cd_dict_free(&names);
+    }
+    cd_dict_free(&f.names);
+    tmp_remove(&f.dir);
+}
+
+TEST(named_values) {
+    cd_dict names = {0};
+    cdmpp_err err = {0};
+    uint32_t k, vllm;
+    cd_llm_op_record r;
+    const char *device;
+    assert_ok(cd_dict_add(&names, (cd_str){"", 0}, &k, &err));
+    assert_ok(cd_dict_add(&names, (cd_str){"vllm-1", 6}, &vllm, &err));
+    assert_ok(cd_llm_op_names_close(&names, &err));
+    const size_t n = names.n;
+    const cd_op_named gemm[] = {{"OP", "gemm", 0}, {"device", "h100", 0}, {"stack", "vllm-1", 0}, {"dtype", "fp8", 0}, {"m", NULL, 16}, {"n", "32", 0}, {"k", NULL, 64}, {"batches", NULL, NAN}};
+    assert_ok(cd_llm_op_from_named(gemm, 8, &names, &r, &device, &err));
+    assert_true(r.kind == CD_LLM_OP_GEMM && r.type == CD_LLM_OP_T_FP8 && r.size[0] == 16 && r.size[1] == 32 && r.size[2] == 64 && r.size[3] == 1);
+    assert_true(r.stack == vllm && r.kernel == 0);
+    assert_string_equal(device, "h100");
+    /* names that no table has share the number of their library, or that of all others; none is added */
+    const struct { const char *stack, *is; } other[] = {{"vllm-9", "vllm-?"}, {"vllm", "vllm-?"}, {"sglang-1", "?"}};
+    for (size_t i = 0; i < 3; i++) {
+        const cd_op_named v[] = {{"op", "norm", 0}, {"m", NULL, 1}, {"n", NULL, 1}, {"stack", other[i].stack, 0}};
+        assert_ok(cd_llm_op_from_named(v, 4, &names, &r, &device, &err));
+        assert_string_equal(names.text[r.stack], other[i].is);
+    }
+    assert_int_equal(names.n, n);
+    const struct { cd_op_named v[3]; cdmpp_status st; const char *key; } bad[] = {
+        {{{"op", "gemm", 0}, {"dtyp", "fp8", 0}, {"m", NULL, 1}}, CDMPP_ESCHEMA, ""}, {{{"op", "gemm", 0}, {"m", NULL, 1}, {"M", NULL, 2}}, CDMPP_ESCHEMA, "M"},
+        {{{"op", "norm", 0}, {"m", NULL, 1}, {"latency_s", NULL, 1}}, CDMPP_ESCHEMA, "latency_s"}, {{{"m", NULL, 1}, {"n", NULL, 1}, {"k", NULL, 1}}, CDMPP_ESCHEMA, "op"},
+        {{{"op", "norm", 0}, {"m", NULL, 1.5}, {"n", NULL, 1}}, CDMPP_ERANGE, "m"}, {{{"op", "norm", 0}, {"m", NULL, INFINITY}, {"n", NULL, 1}}, CDMPP_ESCHEMA, "m"},
+        {{{"op", NULL, 3}, {"m", NULL, 1}, {"n", NULL, 1}}, CDMPP_ESCHEMA, "op"}, {{{"op", "norm", 0}, {"m", NULL, 1}, {"dtype", "fp7", 0}}, CDMPP_EUNSUPPORTED, "dtype"}};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        err = (cdmpp_err){0};
+        assert_status(cd_llm_op_from_named(bad[i].v, 3, &names, &r, &device, &err), bad[i].st);
+        assert_string_equal(err.key, bad[i].key);
+    }
+    cd_dict_free(&names);
+    FAULT_SWEEP(f, 1) {
+        cd_dict d = {0};
+        f.st = cd_llm_op_names_close(&d, &f.err);
+        cd_dict_free(&d);
+    }
+}
+
 TEST(manual) {
     char *doc;
     size_t n;
@@ -163,16 +294,16 @@ TEST(refused) {
     const char *path = tmp_put(&dir, "t.csv", text, sizeof text - 1);
     FAULT_SWEEP(f, 3) {
         cd_dict names = {0};
-        cd_llm_op_reader *r = NULL;
+        cd_op_reader *r = NULL;
         cd_llm_op_record o;
         const char *device;
         bool more = true, no_time;
         f.st = cd_llm_op_reader_open(path, &names, &r, &f.err);
         while (!f.st && more) f.st = cd_llm_op_reader_next(r, &o, &device, &more, &no_time, &f.err);
-        cd_llm_op_reader_close(r);
+        cd_op_reader_close(r);
         cd_dict_free(&names);
     }
     tmp_remove(&dir);
 }
 
-TESTS(NULL, NULL, our_columns, columns_of_others, experts, bad_lines, manual, refused)
+TESTS(NULL, NULL, our_columns, columns_of_others, experts, bad_lines, hdf5, named_values, manual, refused)

@@ -5,6 +5,7 @@
 #include "made_llm_ops.h"
 #include "tmp.h"
 
+#include <math.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -92,6 +93,40 @@ TEST(folders) {
     cd_llm_op_table_free(&t);
 }
 
+/* Two times of 25 rows, 1 % to 25 % apart; five times of another; one of a kind without repeats. */
+TEST(spread_of_repeats) {
+    fixture *f = *state;
+    const cd_device *d = named(f, "h100");
+    cd_llm_op_table t = {0};
+    cdmpp_err err = {0};
+    uint32_t k;
+    assert_ok(cd_dict_add(&t.names, (cd_str){"", 0}, &k, &err));
+    for (int i = 1; i <= 25; i++)
+        for (int again = 0; again < 2; again++) {
+            cd_llm_op_record r = made_llm_gemm(i, 64, 64, 0);
+            r.latency_s = again ? exp(0.01 * i) : 1;
+            assert_ok(cd_llm_op_table_put(&t, &r, d, &err));
+        }
+    for (int i = 0; i < 5; i++) {
+        cd_llm_op_record r = made_llm_gemm(100, 64, 64, 0);
+        r.latency_s = exp(0.1 * (i - 2));
+        assert_ok(cd_llm_op_table_put(&t, &r, d, &err));
+    }
+    cd_llm_op_record once = made_llm_gemm(200, 64, 64, 0), norm = {.kind = CD_LLM_OP_NORM, .size = {1, 1}, .latency_s = 1};
+    once.latency_s = 1;
+    assert_ok(cd_llm_op_table_put(&t, &once, d, &err));
+    assert_ok(cd_llm_op_table_put(&t, &norm, d, &err));
+    assert_true(isnan(cd_llm_op_table_half(&t, 0, 0.9))); /* not before the index */
+    assert_ok(cd_llm_op_table_index(&t, &err));
+    assert_int_equal(t.n_noise[CD_LLM_OP_GEMM], 26);
+    /* of 26 differences, 0.01 .. 0.25 and 0.1 again, the 25th */
+    assert_close(cd_llm_op_table_half(&t, 26, 0.9), 0.24, 1e-9, 0);                /* measured once: as two single times differ */
+    assert_close(cd_llm_op_table_half(&t, 3, 0.9), 0.24 * sqrt(0.75), 1e-9, 0);    /* a mean of two */
+    assert_close(cd_llm_op_table_half(&t, 25, 0.9), 2.132 * sqrt(0.025 * 1.2), 2e-3, 0); /* Student, four degrees of freedom */
+    assert_true(isnan(cd_llm_op_table_half(&t, 27, 0.9)));
+    cd_llm_op_table_free(&t);
+}
+
 TEST(neighbours) {
     fixture *f = *state;
     const cd_device *d[] = {named(f, "h100"), named(f, "l40s")};
@@ -136,4 +171,4 @@ TEST(refused) {
     }
 }
 
-TESTS(up, down, every_line_is_counted, folders, neighbours, refused)
+TESTS(up, down, every_line_is_counted, folders, spread_of_repeats, neighbours, refused)

@@ -53,7 +53,7 @@ TEST(a_network) {
 /* Two runs of one operator are one row, their mean. */
 TEST(a_table) {
     traces *f = traces_begin();
-    cd_library_op_reader *in = NULL;
+    cd_op_reader *in = NULL;
     cd_library_op_record o;
     const char *device;
     cd_buf b = {0};
@@ -72,7 +72,7 @@ TEST(a_table) {
     assert_true(o.kind == CD_LIBRARY_OP_BMM && o.b == 4 && o.m == 8 && o.k == 16 && o.n == 32);
     assert_ok(cd_library_op_reader_next(in, &o, &device, &more, &err));
     assert_false(more);
-    cd_library_op_reader_close(in);
+    cd_op_reader_close(in);
     cd_buf_free(&b);
     traces_end(f);
 }
@@ -85,7 +85,7 @@ TEST(a_table_of_cutlass) {
                                "Problem,Provider,OperationKind,Operation,Disposition,Status,conv_kind,n,h,w,c,k,r,s,pad_h,pad_w,stride_h,stride_w,dilation_h,dilation_w,Activation,Filter,op_class,Runtime\n"
                                "1,CUTLASS,conv2d,c,passed,success,fprop,8,56,56,64,128,3,3,1,1,2,2,1,1,f32:nhwc,f32:nhwc,simt,0.1\n";
     traces *f = traces_begin();
-    cd_library_op_reader *in = NULL;
+    cd_op_reader *in = NULL;
     cd_library_op_record o;
     const char *device;
     cd_buf b = {0};
@@ -102,7 +102,7 @@ TEST(a_table_of_cutlass) {
     assert_string_equal(device, "v100");
     assert_ok(cd_library_op_reader_next(in, &o, &device, &more, &err));
     assert_true(o.kind == CD_LIBRARY_OP_CONV && o.m == 8 * 28 * 28 && o.n == 128 && o.cin == 64 && o.ksize == 3 && o.stride == 2 && o.pad == 1 && o.size == 56);
-    cd_library_op_reader_close(in);
+    cd_op_reader_close(in);
     cd_buf_free(&b);
     traces_end(f);
 }

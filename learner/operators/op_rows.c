@@ -1,0 +1,166 @@
+/* Tables of measured operators in memory: files and folders read, joined with the devices, rows found by hash. */
+#include "learner/operators/op_rows.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "base/io/io.h"
+
+void cd_op_rows_free(cd_op_rows *t) {
+    cd_mem_free(t->r);
+    cd_mem_free(t->device);
+    cd_mem_free(t->known);
+    cd_mem_free(t->slot);
+    *t = (cd_op_rows){0};
+}
+
+/* ---- growing ---- */
+static const void *record(const cd_op_rows *t, const cd_op_kind_of_table *k, size_t i) { return (const char *)t->r + i * k->bytes; }
+
+/* Slot of the row, or the free one where it would be. */
+static uint32_t *find(const cd_op_rows *t, const cd_op_kind_of_table *k, const void *r, uint32_t device) {
+    size_t i = (size_t)k->key(r, device) & (t->n_slot - 1);
+    while (t->slot[i] && (t->device[t->slot[i] - 1] != device || !k->same(record(t, k, t->slot[i] - 1), r))) i = (i + 1) & (t->n_slot - 1);
+    return &t->slot[i];
+}
+
+long cd_op_rows_find(const cd_op_rows *t, const cd_op_kind_of_table *k, const void *r, uint32_t device) {
+    const uint32_t at = t->n_slot ? *find(t, k, r, device) : 0;
+    return at ? (long)at - 1 : CD_OP_ROWS_NONE;
+}
+
+long cd_op_rows_device(const cd_op_rows *t, const cd_device *d) {
+    for (size_t i = 0; i < t->n_known; i++)
+        if (t->known[i] == d || !strcmp(t->known[i]->name, d->name)) return (long)i;
+    return CD_OP_ROWS_NONE;
+}
+
+static cdmpp_status grow_slots(cd_op_rows *t, const cd_op_kind_of_table *k, cdmpp_err *err) {
+    if (2 * (t->n + 1) <= t->n_slot) return CDMPP_OK;
+    const size_t want = t->n_slot ? 2 * t->n_slot : 4096;
+    cd_mem_free(t->slot);
+    t->slot = cd_mem_zalloc(want, sizeof *t->slot);
+    t->n_slot = t->slot ? want : 0;
+    if (!t->slot) return CD_FAIL(err, ENOMEM, "table of %zu rows", want);
+    for (size_t i = 0; i < t->n; i++) *find(t, k, record(t, k, i), t->device[i]) = (uint32_t)i + 1;
+    return CDMPP_OK;
+}
+
+static cdmpp_status number_of(cd_op_rows *t, const cd_device *v, uint32_t *out, cdmpp_err *err) {
+    const long at = cd_op_rows_device(t, v);
+    *out = at < 0 ? (uint32_t)t->n_known : (uint32_t)at;
+    if (at >= 0) return CDMPP_OK;
+    if (CD_GROW(t->known, t->n_known, t->cap_known)) return CD_FAIL(err, ENOMEM, "%zu devices", t->n_known);
+    t->known[t->n_known++] = v;
+    return CDMPP_OK;
+}
+
+static cdmpp_status room(cd_op_rows *t, const cd_op_kind_of_table *k, cdmpp_err *err) {
+    if (CD_GROW(t->device, t->n, t->cap_device)) return CD_FAIL(err, ENOMEM, "%zu rows", t->n);
+    if (t->n >= t->cap) {
+        void *p = cd_grow_heap(t->r, t->n, &t->cap, k->bytes, SIZE_MAX / 2);
+        if (!p) return CD_FAIL(err, ENOMEM, "%zu rows", t->n);
+        t->r = p;
+    }
+    return grow_slots(t, k, err);
+}
+
+cdmpp_status cd_op_rows_put(cd_op_rows *t, const cd_op_kind_of_table *k, const void *r, const cd_device *device, size_t *at, bool *is_new, cdmpp_err *err) {
+    uint32_t d;
+    CD_TRY(number_of(t, device, &d, err));
+    CD_TRY(room(t, k, err));
+    uint32_t *slot = find(t, k, r, d);
+    *is_new = !*slot;
+    if (*is_new) {
+        memcpy((char *)t->r + t->n * k->bytes, r, k->bytes);
+        t->device[t->n] = d;
+        *slot = (uint32_t)++t->n;
+    }
+    *at = *slot - 1;
+    return CDMPP_OK;
+}
+
+/* ---- files ---- */
+bool cd_op_line_is_bad(cdmpp_status st) {
+    return st == CDMPP_EPARSE || st == CDMPP_ESCHEMA || st == CDMPP_ERANGE || st == CDMPP_EUNSUPPORTED;
+}
+
+cdmpp_status cd_op_rows_wanted(const cd_device_table *devices, const cd_texts *only, const cd_device *d, bool *out, cdmpp_err *err) {
+    const cd_device *named;
+    *out = !only || !only->n;
+    for (size_t i = 0; only && i < only->n; i++) {
+        CD_TRY(cd_err_key(err, cd_device_table_find(devices, only->v[i], &named, err), "data.devices"));
+        *out |= named == d;
+    }
+    return CDMPP_OK;
+}
+
+static void tell(const cd_op_loading *l, const cdmpp_err *why, bool no_time) {
+    l->kind->put_bad(l->to, no_time);
+    if (l->bad && !no_time) l->bad(l->ctx, why);
+}
+
+static cdmpp_status rows(const cd_op_loading *l, cd_op_reader *in, const char *path, cdmpp_err *err) {
+    const cd_op_kind_of_table *k = l->kind;
+    bool more = true;
+    cdmpp_status st = CDMPP_OK;
+    while (!st && more) {
+        cd_op_any r;
+        cdmpp_err why = {0};
+        const char *name;
+        const cd_device *v;
+        bool no_time = false;
+        st = k->next(in, &r, &name, &more, &no_time, &why);
+        if (!st && more) st = cd_err_at(&why, cd_err_key(&why, cd_device_table_find(l->devices, name, &v, &why), k->device_column), path, cd_op_reader_line(in));
+        l->rows->n_line += more;
+        if (cd_op_line_is_bad(st) && more) {
+            tell(l, &why, no_time);
+            st = CDMPP_OK;
+        } else if (st) {
+            if (err) *err = why;
+        } else if (more) {
+            st = k->put_row(l->to, &r, v, err);
+        }
+    }
+    return st;
+}
+
+static cdmpp_status file(const cd_op_loading *l, const char *path, bool alone, cdmpp_err *err) {
+    cd_op_reader *in = NULL;
+    cdmpp_err why = {0};
+    cdmpp_status st = l->kind->open(path, l->to, &in, &why);
+    if (st == CDMPP_ESCHEMA && !alone && l->kind->others_told) { /* tables of other operators stand in the same folder */
+        l->rows->n_line++;
+        tell(l, &why, false);
+        return CDMPP_OK;
+    }
+    if (st && err) *err = why;
+    if (st) return st;
+    st = rows(l, in, path, err);
+    cd_op_reader_close(in);
+    return st;
+}
+
+static bool is_table(const char *path, void *ctx) {
+    static const char *const end[] = {".tsv", ".csv", ".tsv.xz", ".csv.xz", ".tsv.gz", ".csv.gz", ".tsv.zst", ".csv.zst", ".h5", ".hdf5"};
+    const size_t n = strlen(path);
+    (void)ctx;
+    for (size_t i = 0; i < sizeof end / sizeof *end; i++)
+        if (n > strlen(end[i]) && !strcasecmp(path + n - strlen(end[i]), end[i])) return true;
+    return false;
+}
+
+cdmpp_status cd_op_rows_load(const cd_op_loading *l, const char *path, cdmpp_err *err) {
+    const char *const *v;
+    size_t n;
+    cd_arena a = {0};
+    cdmpp_status st = cd_file_list(&a, path, is_table, NULL, &v, &n, err);
+    if (!st && !n) { /* one file of another name */
+        st = cd_file_list(&a, path, NULL, NULL, &v, &n, err);
+        if (!st && (n != 1 || strcmp(v[0], path) != 0)) st = cd_err_at(err, CD_FAIL(err, ESCHEMA, "expected tables (*.tsv, *.csv, *.h5) in this folder"), path, 0);
+    }
+    const bool alone = n == 1 && !st && !strcmp(v[0], path);
+    for (size_t i = 0; !st && i < n; i++) st = file(l, v[i], alone, err);
+    cd_arena_free(&a);
+    return st;
+}

@@ -1,0 +1,203 @@
+/* Reads requests for operators of language models line by line and writes the answers. */
+#include <math.h>
+#include <string.h>
+
+#include "base/io/io.h"
+#include "predictor/serve/serve_internal.h"
+
+static const double LEVEL = 0.9;
+enum { MEMBERS = 64, FLUSH = 1 << 16 };
+
+typedef struct {
+    const cd_llm_op_oracle *of;
+    const cd_llm_op_requests_options *o;
+    cd_llm_op_requests_stats *stats;
+    cd_line_reader *in;
+    cd_arena text; /* of a line */
+    cd_buf out;
+} state;
+
+/* ---- an operator ---- */
+static cdmpp_status member(state *s, const cd_json *v, cd_op_named *out, cdmpp_err *err) {
+    *out = (cd_op_named){cd_str_dup(&s->text, v->key), NULL, NAN};
+    if (!out->name) return CD_FAIL(err, ENOMEM, "request");
+    if (v->kind == CD_JSON_INT) out->number = (double)v->u.i;
+    else if (v->kind == CD_JSON_REAL) out->number = v->u.f;
+    else if (v->kind == CD_JSON_STR && !(out->text = cd_str_dup(&s->text, v->u.s))) return CD_FAIL(err, ENOMEM, "request");
+    else if (v->kind == CD_JSON_BOOL || v->kind == CD_JSON_ARR || v->kind == CD_JSON_OBJ)
+        return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected a number or a text, found %s", cd_json_kind_name(v->kind)), out->name);
+    return CDMPP_OK;
+}
+
+/* null is as if the member were not there. */
+static cdmpp_status ask(state *s, const cd_json *operator, cd_llm_op_told *out, cdmpp_err *err) {
+    cd_op_named v[MEMBERS];
+    size_t n = 0;
+    if (operator->kind != CD_JSON_OBJ) return CD_FAIL(err, ESCHEMA, "expected an object, found %s", cd_json_kind_name(operator->kind));
+    for (const cd_json *m = operator->u.child; m; m = m->next) {
+        if (cd_str_is(m->key, "id")) continue;
+        if (n == MEMBERS) return CD_FAIL(err, ERANGE, "more than %d members", MEMBERS);
+        CD_TRY(member(s, m, &v[n++], err));
+    }
+    return cd_llm_op_oracle_ask(s->of, v, n, LEVEL, out, err);
+}
+
+/* The answer, or the error, as further members. */
+static cdmpp_status put(state *s, const cd_json *operator, cdmpp_err *err) {
+    cd_llm_op_told v;
+    cdmpp_err why = {0};
+    const cdmpp_status st = ask(s, operator, &v, &why);
+    if (st == CDMPP_ENOMEM) {
+        if (err) *err = why;
+        return st;
+    }
+    if (st) cd_error_line_put(&s->out, &why);
+    else cd_llm_op_answer_put(&s->out, &v.r, v.d, &v.a, LEVEL);
+    *(st ? &s->stats->bad : &s->stats->answered) += 1;
+    return CDMPP_OK;
+}
+
+static cdmpp_status put_list(state *s, const cd_json *list, cdmpp_err *err) {
+    cd_buf_puts(&s->out, ",\"operators\":[");
+    for (const cd_json *v = list->u.child; v; v = v->next) {
+        const size_t at = s->out.n + (v != list->u.child);
+        if (v != list->u.child) cd_buf_puts(&s->out, ",");
+        CD_TRY(put(s, v, err));
+        if (!s->out.oom) s->out.p[at] = '{'; /* members begin with a comma */
+        cd_buf_puts(&s->out, "}");
+    }
+    cd_buf_puts(&s->out, "]");
+    return CDMPP_OK;
+}
+
+/* ---- about this side ---- */
+static void put_names(cd_buf *b, const char *name, const cd_dict *d) {
+    cd_buf_putf(b, ",\"%s\":[", name);
+    for (size_t i = 0, n = 0; i < d->n; i++) {
+        if (n++) cd_buf_puts(b, ",");
+        cd_buf_put_json_str(b, d->text[i], strlen(d->text[i]));
+    }
+    cd_buf_puts(b, "]");
+}
+
+static void put_kinds(cd_buf *b) {
+    cd_buf_puts(b, ",\"operators\":{");
+    for (int k = 0; k < CD_LLM_OP_N_KIND; k++) {
+        cd_buf_putf(b, "%s\"%s\":[", k ? "," : "", cd_llm_op_kind_name((cd_llm_op_kind)k));
+        for (size_t i = 0; i < cd_llm_op_n_size((cd_llm_op_kind)k); i++)
+            cd_buf_putf(b, "%s\"%s\"", i ? "," : "", cd_llm_op_param_name(cd_llm_op_size_param((cd_llm_op_kind)k, i)));
+        cd_buf_puts(b, "]");
+    }
+    cd_buf_puts(b, "},\"dtypes\":[");
+    for (int t = 0; t < CD_LLM_OP_N_TYPE; t++) cd_buf_putf(b, "%s\"%s\"", t ? "," : "", cd_llm_op_type_name((cd_llm_op_type)t));
+    cd_buf_puts(b, "]");
+}
+
+static void put_hello(state *s) {
+    cd_buf *b = &s->out;
+    cd_buf_putf(b, ",\"cdmpp\":\"%s\",\"protocol\":%d,\"model\":\"sha256:%s\",\"units\":\"s\",\"level\":%g", cdmpp_version(), CD_PROTOCOL, s->of->digest, LEVEL);
+    put_kinds(b);
+    put_names(b, "stacks", &s->of->m->stacks);
+    cd_buf_puts(b, ",\"devices\":[");
+    for (size_t i = 0; i < s->of->m->n_device; i++) {
+        if (i) cd_buf_puts(b, ",");
+        cd_buf_put_json_str(b, s->of->m->device[i].name, strlen(s->of->m->device[i].name));
+    }
+    cd_buf_putf(b, "],\"measured_rows\":%zu,\"max_line_bytes\":%zu", s->of->t.n, s->o->max_bytes ? s->o->max_bytes : CD_FILE_LINE_MAX);
+}
+
+static cdmpp_status command(state *s, cd_str cmd, cdmpp_err *err) {
+    if (cd_str_is(cmd, "hello")) put_hello(s);
+    else if (cd_str_is(cmd, "stats"))
+        cd_buf_putf(&s->out, ",\"requests\":%zu,\"answered\":%zu,\"bad\":%zu", s->stats->asked - 1, s->stats->answered, s->stats->bad);
+    else return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected hello or stats, found \"%.*s\"", (int)(cmd.n < 24 ? cmd.n : 24), cmd.p), "cmd");
+    return CDMPP_OK;
+}
+
+/* ---- a line ---- */
+static cdmpp_status alone(const cd_json *root, const char *key, cdmpp_err *err) {
+    for (const cd_json *m = root->u.child; m; m = m->next)
+        if (!cd_str_is(m->key, "id") && !cd_str_is(m->key, key)) return CD_FAIL(err, ESCHEMA, "\"%s\" goes with no other member but id", key);
+    return CDMPP_OK;
+}
+
+/* What the line asks; the first members of the answer are there. */
+static cdmpp_status answer(state *s, const cd_json *root, cdmpp_err *why, cdmpp_err *err) {
+    const cd_json *list = cd_json_get(root, "operators"), *cmd = cd_json_get(root, "cmd");
+    cd_str word;
+    if (!list && !cmd) return put(s, root, err);
+    CD_TRY(alone(root, list ? "operators" : "cmd", why));
+    if (cmd) {
+        CD_TRY(cd_err_key(why, cd_json_str(cmd, &word, why), "cmd"));
+        return command(s, word, why);
+    }
+    if (list->kind != CD_JSON_ARR) return cd_err_key(why, CD_FAIL(why, ESCHEMA, "expected a list, found %s", cd_json_kind_name(list->kind)), "operators");
+    if (list->n > CD_LLM_OP_REQUESTS_MOST) return cd_err_key(why, CD_FAIL(why, ERANGE, "expected at most %d, found %u", CD_LLM_OP_REQUESTS_MOST, list->n), "operators");
+    return put_list(s, list, err);
+}
+
+static cdmpp_status read_line(state *s, cd_str line, const cd_json **root, cd_str *id, cdmpp_err *err) {
+    *id = (cd_str){NULL, 0};
+    if (!line.p) return CD_FAIL(err, ERANGE, "the line is longer than %zu bytes", s->o->max_bytes ? s->o->max_bytes : CD_FILE_LINE_MAX);
+    CD_TRY(cd_json_parse(&s->text, line.p, line.n, root, err));
+    if ((*root)->kind != CD_JSON_OBJ) return CD_FAIL(err, ESCHEMA, "expected a JSON object, found %s", cd_json_kind_name((*root)->kind));
+    return cd_err_key(err, cd_request_id(&s->text, line, id, err), "id");
+}
+
+static cdmpp_status one(state *s, cd_str line, cdmpp_err *err) {
+    const cd_json *root = NULL;
+    cdmpp_err why = {0}, own = {0};
+    cd_str id;
+    s->stats->asked++;
+    cdmpp_status st = read_line(s, line, &root, &id, &why);
+    if (id.n) {
+        cd_buf_puts(&s->out, "{\"id\":");
+        cd_buf_put(&s->out, id.p, id.n);
+    } else {
+        cd_buf_putf(&s->out, "{\"line\":%ld", cd_line_reader_number(s->in));
+    }
+    if (!st) st = answer(s, root, &why, &own);
+    if (st == CDMPP_ENOMEM || s->out.oom) return CD_FAIL(err, ENOMEM, "answer");
+    if (st) {
+        s->stats->bad++;
+        cd_error_line_put(&s->out, &why);
+    }
+    cd_buf_puts(&s->out, "}\n");
+    cd_arena_reset(&s->text);
+    return s->out.oom ? CD_FAIL(err, ENOMEM, "answer") : CDMPP_OK;
+}
+
+static cdmpp_status flush(state *s, cdmpp_err *err) {
+    const cdmpp_status st = s->out.n ? cd_line_reader_send(s->o->out, s->out.p, s->out.n, err) : CDMPP_OK;
+    cd_buf_clear(&s->out);
+    return st;
+}
+
+static bool stopped(const state *s) { return s->o->stop && *s->o->stop; }
+
+static cdmpp_status serve(state *s, cdmpp_err *err) {
+    cd_line_reader_kind kind = CD_INTAKE_LINE;
+    while (kind != CD_INTAKE_END && !stopped(s)) {
+        cd_str line = {NULL, 0};
+        CD_TRY(cd_line_reader_next(s->in, s->out.n ? cd_line_reader_now() : -1, &kind, &line, err));
+        if (kind == CD_INTAKE_LINE && !cd_line_reader_whole(s->in) && stopped(s)) break;
+        if (kind == CD_INTAKE_LONG) line = (cd_str){NULL, 0};
+        if (kind == CD_INTAKE_LONG || (kind == CD_INTAKE_LINE && line.n)) CD_TRY(one(s, line, err));
+        cd_line_reader_release(s->in);
+        if (kind == CD_INTAKE_LATE || kind == CD_INTAKE_FULL || s->out.n >= FLUSH) CD_TRY(flush(s, err));
+    }
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_llm_op_requests(const cd_llm_op_oracle *oracle, const cd_llm_op_requests_options *o, cd_llm_op_requests_stats *stats, cdmpp_err *err) {
+    state s = {.of = oracle, .o = o, .stats = stats};
+    *stats = (cd_llm_op_requests_stats){0};
+    cdmpp_status st = cd_line_reader_new(o->in, o->max_bytes ? o->max_bytes : CD_FILE_LINE_MAX, &s.in, err);
+    if (!st) st = serve(&s, err);
+    if (!st) st = flush(&s, err);
+    if (!st && stopped(&s)) st = CD_FAIL(err, EINTERRUPTED, "after %zu requests", stats->asked);
+    cd_line_reader_free(s.in);
+    cd_arena_free(&s.text);
+    cd_buf_free(&s.out);
+    return st;
+}
