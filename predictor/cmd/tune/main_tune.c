@@ -92,7 +92,7 @@ static bool has_range(const options *o) {
     cd_size_range r;
     for (size_t k = 0; k < o->what.dim.n; k++) {
         const char *is = strrchr(o->what.dim.v[k], '=');
-        if (is && cd_size_range_parse(is + 1, &r)) return true;
+        if (is && cd_network_sizes_parse(is + 1, &r)) return true;
     }
     return false;
 }

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool cd_size_range_parse(const char *text, cd_size_range *r) {
+bool cd_network_sizes_parse(const char *text, cd_size_range *r) {
     char *end;
     r->low = strtol(text, &end, 10);
     if (end == text || strncmp(end, "..", 2) != 0) return false;
@@ -23,7 +23,7 @@ bool cd_size_range_parse(const char *text, cd_size_range *r) {
     return !*end;
 }
 
-cdmpp_status cd_size_range_spread(cd_arena *a, const char *option, const cd_size_range *r, int64_t **size, size_t *n, cdmpp_err *err) {
+cdmpp_status cd_network_sizes_spread(cd_arena *a, const char *option, const cd_size_range *r, int64_t **size, size_t *n, cdmpp_err *err) {
     if (r->low < 1 || r->high > CD_SIZE_RANGE_MAX || r->high - r->low < 2)
         return CD_FAIL(err, EUSAGE, "%s: expected a range of three sizes or more in 1..%d", option, CD_SIZE_RANGE_MAX);
     if (r->n < 3 || r->n > CD_SIZE_RANGE_MOST) return CD_FAIL(err, EUSAGE, "%s: expected 3 to %d sizes behind the colon", option, CD_SIZE_RANGE_MOST);
@@ -39,17 +39,17 @@ cdmpp_status cd_size_range_spread(cd_arena *a, const char *option, const cd_size
 cdmpp_status cd_network_sizes_read(cd_arena *a, const char *batch, const cd_texts *dim, cd_network_sizes *out, cdmpp_err *err) {
     cd_size_range r;
     *out = (cd_network_sizes){.place = SIZE_MAX};
-    if (batch && cd_size_range_parse(batch, &r)) {
+    if (batch && cd_network_sizes_parse(batch, &r)) {
         out->over = "batch";
-        CD_TRY(cd_size_range_spread(a, "--batch", &r, &out->size, &out->n, err));
+        CD_TRY(cd_network_sizes_spread(a, "--batch", &r, &out->size, &out->n, err));
     }
     for (size_t k = 0; k < dim->n; k++) {
         const char *text = dim->v[k], *is = strrchr(text, '=');
-        if (!is || !cd_size_range_parse(is + 1, &r)) continue;
+        if (!is || !cd_network_sizes_parse(is + 1, &r)) continue;
         if (out->over) return CD_FAIL(err, EUSAGE, "--dim: a range of %s and one of %.60s: one at a time", out->over, text);
         if (!(out->over = cd_str_dup(a, (cd_str){text, (size_t)(is - text)}))) return CD_FAIL(err, ENOMEM, "sizes");
         out->place = k;
-        CD_TRY(cd_size_range_spread(a, "--dim", &r, &out->size, &out->n, err));
+        CD_TRY(cd_network_sizes_spread(a, "--dim", &r, &out->size, &out->n, err));
     }
     return CDMPP_OK;
 }

@@ -59,9 +59,9 @@ typedef struct cd_network_sizes {
     int64_t *size;              /* (n) ascending */
     size_t n;
 } cd_network_sizes;
-bool cd_size_range_parse(const char *text, cd_size_range *r);
+bool cd_network_sizes_parse(const char *text, cd_size_range *r);
 /* *size (*n) in `a`, ascending, both ends among them. Errors: EUSAGE, with the option (fewer than three sizes, too large), ENOMEM. */
-cdmpp_status cd_size_range_spread(cd_arena *a, const char *option, const cd_size_range *r, CD_KEEP int64_t **size, size_t *n, cdmpp_err *err);
+cdmpp_status cd_network_sizes_spread(cd_arena *a, const char *option, const cd_size_range *r, CD_KEEP int64_t **size, size_t *n, cdmpp_err *err);
 /* Which of `batch` (NULL is fine) and the texts "NAME=A..B" is a range; one at most. Errors: EUSAGE, ENOMEM. */
 cdmpp_status cd_network_sizes_read(cd_arena *a, const char *batch, const cd_texts *dim, cd_network_sizes *out, cdmpp_err *err);
 /* *s, which has the texts that were read, at one size. "batch=1..8" is the batch of a network of the zoo, too. Errors: EUSAGE (another range of such a network), ENOMEM. */

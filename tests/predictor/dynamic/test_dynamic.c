@@ -115,7 +115,7 @@ TEST(test_measured) {
     assert_true(r.row[2].point == 0 && r.row[2].st == CDMPP_ERANGE);
     cd_dynamic_text(&b, d, &r);
     assert_non_null(strstr(b.p, "measured over n_row: programs at 1 3 8, "));
-    assert_non_null(strstr(b.p, "       5        8 padded "));
+    assert_non_null(strstr(b.p, "       5        8 padded  "));
     assert_non_null(strstr(b.p, "      12     none n_row=12: programs are there for 1 to 8\n"));
     cd_buf_clear(&b);
     cd_dynamic_json(&b, d, &r);

@@ -173,10 +173,10 @@ TEST(archives) {
 
 TEST(ranges) {
     cd_size_range r;
-    assert_true(cd_size_range_parse("1..64", &r) && r.low == 1 && r.high == 64 && r.n == CD_SIZE_RANGE_SIZES);
-    assert_true(cd_size_range_parse("16..512:7", &r) && r.low == 16 && r.high == 512 && r.n == 7);
+    assert_true(cd_network_sizes_parse("1..64", &r) && r.low == 1 && r.high == 64 && r.n == CD_SIZE_RANGE_SIZES);
+    assert_true(cd_network_sizes_parse("16..512:7", &r) && r.low == 16 && r.high == 512 && r.n == 7);
     static const char *const not[] = {"", "1", "1..", "..4", "1..4:", "1..4:3x", "a..b", "1.4"};
-    for (size_t k = 0; k < sizeof not / sizeof *not; k++) assert_false(cd_size_range_parse(not[k], &r));
+    for (size_t k = 0; k < sizeof not / sizeof *not; k++) assert_false(cd_network_sizes_parse(not[k], &r));
 }
 
 TEST(sizes_of_a_range) {
