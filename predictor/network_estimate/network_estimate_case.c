@@ -235,12 +235,15 @@ static double of_type_s(const cd_network_estimate_case *c, uint32_t place, const
 
 /* The model's answer and the roofline of a stand-in are those of float32. */
 static void warn_types(const cd_network_estimate *e, const cd_network_estimate_case *c) {
-    for (uint32_t k = 0; k < c->n_place; k++)
+    for (uint32_t k = 0; k < c->n_place; k++) {
+        const double bytes = of_type_s(c, k, "int8") + of_type_s(c, k, "uint8");
+        if (bytes > UNLIKE * c->ops_s) cd_model_set_say_int8(c->place[k]->about, c->source->name, c->place[k]->name, bytes / c->ops_s, e->o->log);
         for (int t = 0; t < CD_TE_N_LEAST; t++) {
             const double s = t == CD_TE_LEAST_F32 ? 0 : of_type_s(c, k, cd_model_set_type((cd_te_least_type)t));
             if (s > UNLIKE * c->ops_s)
                 cd_model_set_say_type(c->place[k]->about, (cd_te_least_type)t, c->source->name, c->place[k]->name, s / c->ops_s, e->o->log);
         }
+    }
 }
 
 /* Neither times of files nor of records say how far off they are. Once a run. */

@@ -30,7 +30,7 @@ for d in zen5-avx512 zen4 a100; do
     cdmpp-replay -q --json --ops --graph n.json --tasks tasks.json --cost-model a.cdmpp --device $d --trials 2 2>/dev/null | grep -o '"\(low\|high\)_s":[^,]*' | cut -d : -f 2 | tr '\n' ' ' |
         awk -v d=$d '{ print d, ($1 > $3 - 1e-9 && $1 < $3 + 5e-6 && $2 > $4 - 1e-9 && $2 < $4 + 5e-6 && $3 < $4) ? "the same" : $0 }'
 done
-for type in bfloat16 float64; do
+for type in bfloat16 float64 int8; do
     sed "s/float32/$type/g" tasks.json >type.json
     for d in zen5-avx512 a100 k80; do cdmpp-replay --graph n.json --tasks type.json --cost-model a.cdmpp --device $d --trials 2 2>&1 >/dev/null | grep 'as for float32'; done
 done
