@@ -12,6 +12,12 @@ struct cd_serving_known {
     cd_serving_cost *c;
 };
 
+struct cd_serving_made {
+    cd_serving_layout l;
+    const cd_serving_cost *c;
+    cd_serving_engine *e;
+};
+
 cd_serving_config cd_serving_config_defaults(void) {
     const cd_serving_worker one = {.tp = 1, .pp = 1, .dp = 1, .ep = 1, .count = 1};
     cd_serving_worker none = one;
@@ -20,9 +26,12 @@ cd_serving_config cd_serving_config_defaults(void) {
 }
 
 void cd_serving_session_end(cd_serving_session *s) {
+    for (size_t i = 0; i < s->n_made; i++) cd_serving_engine_free(s->made[i].e);
     for (size_t i = 0; i < s->n_known; i++) cd_serving_cost_free(s->known[i].c);
     cd_mem_free(s->known);
-    s->known = NULL, s->n_known = s->cap_known = 0;
+    cd_mem_free(s->made);
+    s->known = NULL, s->made = NULL;
+    s->n_known = s->cap_known = s->n_made = s->cap_made = 0;
 }
 
 void cd_serving_session_counts(const cd_serving_session *s, size_t *asked, size_t *fresh) {
@@ -52,7 +61,7 @@ static cdmpp_status known_of(cd_serving_session *s, const cd_serving_config *c, 
 
 /* ---- one worker ---- */
 typedef struct {
-    const struct cd_serving_known *k;
+    struct cd_serving_known k;
     cd_serving_layout layout;
     cd_serving_memory memory;
     cd_serving_limits limit;
@@ -70,25 +79,41 @@ static cd_serving_layout types_of(const cd_serving_model *m, const cd_serving_st
 }
 
 static cdmpp_status make_worker(cd_serving_session *s, const cd_serving_config *c, const cd_serving_worker *w, worker *out, cdmpp_err *err) {
-    CD_TRY(known_of(s, c, &out->k, err));
-    cd_serving_stack k = *out->k->k;
+    const struct cd_serving_known *known = NULL;
+    CD_TRY(known_of(s, c, &known, err));
+    out->k = *known; /* a copy: the list grows */
+    cd_serving_stack k = *known->k;
     if (c->memory_share > 0) k.memory_share = c->memory_share;
     out->layout = types_of(s->m, &k, c, w);
     out->schedulers = w->dp * w->pp;
     CD_TRY(cd_serving_layout_check(s->m, &out->layout, err));
     const double tokens = c->tokens > 0 ? c->tokens : (double)k.tokens;
-    CD_TRY(cd_serving_memory_of(s->m, &out->layout, &k, out->k->d, tokens, c->isl + c->osl, &out->memory, err));
+    CD_TRY(cd_serving_memory_of(s->m, &out->layout, &k, out->k.d, tokens, c->isl + c->osl, &out->memory, err));
     out->limit = (cd_serving_limits){.tokens = tokens, .sequences = w->batch > 0 ? w->batch : (double)k.sequences, .cache_tokens = floor(out->memory.tokens / w->pp),
                                      .prompts = (cd_serving_prompts)(c->prompts < 0 ? k.prompts : c->prompts), .reserved = k.cache == 0, .ahead = (double)k.ahead};
     return CDMPP_OK;
 }
 
-static cdmpp_status run_worker(const cd_serving_session *s, const worker *w, const cd_serving_load *load, cd_serving_result *out, cdmpp_err *err) {
+static bool same_layout(const cd_serving_layout *a, const cd_serving_layout *b) {
+    const double x[] = {a->tp, a->pp, a->dp, a->moe_tp, a->moe_ep}, y[] = {b->tp, b->pp, b->dp, b->moe_tp, b->moe_ep};
+    for (size_t i = 0; i < sizeof x / sizeof *x; i++)
+        if (x[i] < y[i] || x[i] > y[i]) return false;
+    return a->linear == b->linear && a->expert == b->expert && a->attention == b->attention && a->kv == b->kv;
+}
+
+static cdmpp_status engine_of(cd_serving_session *s, const worker *w, cd_serving_engine **out, cdmpp_err *err) {
+    for (size_t i = 0; i < s->n_made; i++)
+        if (s->made[i].c == w->k.c && same_layout(&s->made[i].l, &w->layout)) return *out = s->made[i].e, CDMPP_OK;
+    if (CD_GROW(s->made, s->n_made, s->cap_made)) return CD_FAIL(err, ENOMEM, "engines");
+    CD_TRY(cd_serving_engine_new(s->m, &w->layout, w->k.k, w->k.c, out, err));
+    s->made[s->n_made++] = (struct cd_serving_made){w->layout, w->k.c, *out};
+    return CDMPP_OK;
+}
+
+static cdmpp_status run_worker(cd_serving_session *s, const worker *w, const cd_serving_load *load, cd_serving_result *out, cdmpp_err *err) {
     cd_serving_engine *e = NULL;
-    CD_TRY(cd_serving_engine_new(s->m, &w->layout, w->k->k, w->k->c, &e, err));
-    const cdmpp_status st = cd_serving_simulate(e, load, &w->limit, w->k->k->request_s, out, err);
-    cd_serving_engine_free(e);
-    return st;
+    CD_TRY(engine_of(s, w, &e, err));
+    return cd_serving_simulate(e, load, &w->limit, w->k.k->request_s, out, err);
 }
 
 /* ---- both forms ---- */
@@ -98,7 +123,7 @@ static cd_serving_load load_of(const cd_serving_config *c, double schedulers) {
 }
 
 /* A request of a closed loop is either with the workers of prompts or with those that decode: the share of each follows from the times of both. */
-static cdmpp_status split(const cd_serving_session *s, const cd_serving_config *c, const worker *p, const worker *d, cd_serving_result *out, cdmpp_err *err) {
+static cdmpp_status split(cd_serving_session *s, const cd_serving_config *c, const worker *p, const worker *d, cd_serving_result *out, cdmpp_err *err) {
     const double np = c->worker.count * p->schedulers, nd = c->decode.count * d->schedulers;
     double away = 0, in_prompts = 1;
     cd_serving_result first = {0}, last = {0};
@@ -126,7 +151,7 @@ static cdmpp_status split(const cd_serving_session *s, const cd_serving_config *
     return CDMPP_OK;
 }
 
-static cdmpp_status together(const cd_serving_session *s, const cd_serving_config *c, const worker *w, cd_serving_result *out, cdmpp_err *err) {
+static cdmpp_status together(cd_serving_session *s, const cd_serving_config *c, const worker *w, cd_serving_result *out, cdmpp_err *err) {
     const double n = c->worker.count * w->schedulers;
     const cd_serving_load load = load_of(c, n);
     CD_TRY(run_worker(s, w, &load, out, err));
@@ -157,21 +182,17 @@ static bool known_rows(const cd_serving_rows *r) {
     return true;
 }
 
-static cdmpp_status ranges(const cd_serving_session *s, const cd_serving_config *c, const worker *p, const worker *d, cd_serving_answer *out, cd_serving_rows *prompt,
+static cdmpp_status ranges(cd_serving_session *s, const cd_serving_config *c, const worker *p, const worker *d, cd_serving_answer *out, cd_serving_rows *prompt,
                            cd_serving_rows *decode, cdmpp_err *err) {
     cd_serving_engine *e = NULL;
     const double n = d->schedulers * (c->decode.count > 0 ? c->decode.count : c->worker.count);
     const cd_serving_step one = {.prompts = 1, .isl = c->isl}, many = {.decodes = fmax(1, round(out->r.running / n)), .context = c->isl + c->osl / 2};
-    CD_TRY(cd_serving_engine_new(s->m, &p->layout, p->k->k, p->k->c, &e, err));
-    cdmpp_status st = cd_serving_step_rows(e, &one, s->shared, prompt, err);
-    cd_serving_engine_free(e);
-    CD_TRY(st);
-    CD_TRY(cd_serving_engine_new(s->m, &d->layout, d->k->k, d->k->c, &e, err));
-    st = cd_serving_step_rows(e, &many, s->shared, decode, err);
-    cd_serving_engine_free(e);
-    CD_TRY(st);
-    interval(out->r.ttft_s, prompt->sigma, p->k->k->spread_ttft, known_rows(prompt), s->level, &out->ttft_low_s, &out->ttft_high_s);
-    interval(out->r.tpot_s, decode->sigma, d->k->k->spread_tpot, known_rows(decode), s->level, &out->tpot_low_s, &out->tpot_high_s);
+    CD_TRY(engine_of(s, p, &e, err));
+    CD_TRY(cd_serving_step_rows(e, &one, s->shared, prompt, err));
+    CD_TRY(engine_of(s, d, &e, err));
+    CD_TRY(cd_serving_step_rows(e, &many, s->shared, decode, err));
+    interval(out->r.ttft_s, prompt->sigma, p->k.k->spread_ttft, known_rows(prompt), s->level, &out->ttft_low_s, &out->ttft_high_s);
+    interval(out->r.tpot_s, decode->sigma, d->k.k->spread_tpot, known_rows(decode), s->level, &out->tpot_low_s, &out->tpot_high_s);
     return CDMPP_OK;
 }
 

@@ -45,7 +45,8 @@ typedef struct cd_serving_session {
     const cd_serving_stacks *stacks;
     double level, shared;       /* of intervals; part of the variance that operators have in common */
     struct cd_serving_known *known; /* costs by GPU and stack */
-    size_t n_known, cap_known;
+    struct cd_serving_made *made;   /* engines by layout: what one configuration asked, others need not ask again */
+    size_t n_known, cap_known, n_made, cap_made;
 } cd_serving_session;
 void cd_serving_session_end(cd_serving_session *s);
 

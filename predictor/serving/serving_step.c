@@ -15,7 +15,7 @@ typedef struct {
 
 struct cd_serving_engine {
     const cd_serving_model *m;
-    const cd_serving_layout *l;
+    cd_serving_layout l;
     const cd_serving_stack *stack;
     cd_serving_cost *c;
     sum *v;
@@ -26,7 +26,7 @@ cdmpp_status cd_serving_engine_new(const cd_serving_model *m, const cd_serving_l
                                    cdmpp_err *err) {
     cd_serving_engine *e = cd_mem_zalloc(1, sizeof *e);
     if (!e) return CD_FAIL(err, ENOMEM, "engine");
-    *e = (cd_serving_engine){.m = m, .l = l, .stack = s, .c = c, .n_slot = 1024};
+    *e = (cd_serving_engine){.m = m, .l = *l, .stack = s, .c = c, .n_slot = 1024};
     if (!(e->v = cd_mem_zalloc(e->n_slot, sizeof *e->v))) {
         cd_mem_free(e);
         return CD_FAIL(err, ENOMEM, "engine");
@@ -80,9 +80,9 @@ static cdmpp_status asked(cd_serving_engine *e, int what, double a, double b, do
     const sum *known = &e->v[place(e, what, a, b)];
     cd_serving_ops o;
     if (known->what) return *out = known->s, CDMPP_OK;
-    if (what < 3) cd_serving_ops_rest(e->m, e->l, a, b, what == 2, &o);
-    else if (what == 3) cd_serving_ops_prompt(e->m, e->l, a, b, &o);
-    else cd_serving_ops_decode(e->m, e->l, a, b, &o);
+    if (what < 3) cd_serving_ops_rest(e->m, &e->l, a, b, what == 2, &o);
+    else if (what == 3) cd_serving_ops_prompt(e->m, &e->l, a, b, &o);
+    else cd_serving_ops_decode(e->m, &e->l, a, b, &o);
     CD_TRY(total(e, &o, out, err));
     return keep(e, what, a, b, *out, err);
 }
@@ -155,14 +155,14 @@ cdmpp_status cd_serving_step_rows(cd_serving_engine *e, const cd_serving_step *s
     cd_serving_ops o;
     double all = 0, square = 0;
     *out = (cd_serving_rows){0};
-    cd_serving_ops_rest(e->m, e->l, tokens, rows, !(tokens > s->decodes), &o);
+    cd_serving_ops_rest(e->m, &e->l, tokens, rows, !(tokens > s->decodes), &o);
     CD_TRY(add_rows(e, &o, out, err));
     if (s->prompts > 0) {
-        cd_serving_ops_prompt(e->m, e->l, s->prompts, s->isl, &o);
+        cd_serving_ops_prompt(e->m, &e->l, s->prompts, s->isl, &o);
         CD_TRY(add_rows(e, &o, out, err));
     }
     if (s->decodes > 0) {
-        cd_serving_ops_decode(e->m, e->l, s->decodes, floor(s->context), &o);
+        cd_serving_ops_decode(e->m, &e->l, s->decodes, floor(s->context), &o);
         CD_TRY(add_rows(e, &o, out, err));
     }
     for (size_t i = 0; i < out->n; i++) {
