@@ -3,7 +3,7 @@
 
     serving.py runs E2E.csv OUT        -> OUT/PART.csv for each part; OUT/NAME.json, config.json of each model (sizes as published)
     serving.py fit STACK RUNS.csv YAML COMMAND...    constants of a stack that make errors of RUNS least: YAML is written again. COMMAND is cdmpp-replay with its files
-    serving.py sum NAME ANSWERS.json   errors of answers as rows of Markdown
+    serving.py sum NAME ANSWERS.json...  errors of answers as rows of Markdown
 
 Parts: fit-STACK (half of the runs of Qwen3-32B, by a hash of the run's name: constants come from these alone), rest-STACK (the other half), and runs of
 models that nothing was fitted on: gpt-oss-STACK, deepseek-STACK."""
@@ -90,8 +90,8 @@ def figures(rows, key):
     return {"n": len(e), "mape": 100 * sum(e) / len(e), "median": 100 * e[len(e) // 2], "p90": 100 * e[len(e) * 9 // 10],
             "inside": 100 * sum(held) / len(held) if held else None, "ratio": ratio[len(ratio) // 2]}
 
-def summary(name, path):
-    rows = answers(path)
+def summary(name, *paths):
+    rows = [a for p in paths for a in answers(p)]
     good = [a for a in rows if "refused" not in a]
     for key in ("ttft_s", "tpot_s"):
         if not good:

@@ -148,13 +148,34 @@ static cdmpp_status answer_all(const cd_replay_llm *o, cd_command_run *r, work *
     return print(o, r, v, w->n, err);
 }
 
+/* The price of an hour by name; NaN: it has none. */
+static double price_of(void *ctx, const char *gpu) {
+    const cd_csv_table *t = ctx;
+    double v;
+    for (size_t i = 0; i < t->n_row; i++)
+        if (cd_device_table_same(NULL, t->cell[i][cd_csv_table_find(t, "device")], gpu) && !cd_csv_table_number(t, i, cd_csv_table_find(t, "price_per_hour"), &v, NULL)) return v;
+    return (double)NAN;
+}
+
+static cdmpp_status read_prices(const char *path, cd_csv_table *t, cdmpp_err *err) {
+    size_t col;
+    double v;
+    CD_TRY(cd_csv_table_read(t, path, err));
+    CD_TRY(cd_csv_table_need(t, "device", &col, err));
+    CD_TRY(cd_csv_table_need(t, "price_per_hour", &col, err));
+    for (size_t i = 0; i < t->n_row; i++) CD_TRY(cd_csv_table_number(t, i, col, &v, err));
+    return CDMPP_OK;
+}
+
 static cdmpp_status sweep(const cd_replay_llm *o, cd_command_run *r, work *w, cdmpp_err *err) {
     double ttft = 0, tpot = 0;
     cd_serving_sweep s = {0};
+    cd_csv_table prices = {0};
     cd_buf b = {0};
     CD_TRY(cd_option_number("ttft", o->ttft, 1e-3, 1e9, &ttft, err));
     CD_TRY(cd_option_number("tpot", o->tpot, 1e-3, 1e9, &tpot, err));
-    cdmpp_status st = cd_serving_sweep_run(&w->s, w->c, w->n, ttft * 1e-3, tpot * 1e-3, NULL, NULL, r->stop, &s, err);
+    cdmpp_status st = o->prices ? read_prices(o->prices, &prices, err) : CDMPP_OK;
+    if (!st) st = cd_serving_sweep_run(&w->s, w->c, w->n, ttft * 1e-3, tpot * 1e-3, o->prices ? price_of : NULL, &prices, r->stop, &s, err);
     if (!st && o->picture) st = cd_serving_sweep_picture(&s, o->picture, err);
     if (!st) {
         if (r->said.json) cd_serving_sweep_json(&s, true, &b);
@@ -162,6 +183,7 @@ static cdmpp_status sweep(const cd_replay_llm *o, cd_command_run *r, work *w, cd
         st = cd_command_result(r->said.json, "cdmpp.serving_sweep", "cdmpp-replay", &r->log, &b, err);
     }
     cd_serving_sweep_free(&s);
+    cd_csv_table_free(&prices);
     return st;
 }
 

@@ -17,6 +17,8 @@ grep -o '"refused":"[^"]*"' out.json
 grep -o '"schema":"[a-z_.]*"\|"weights_bytes":[0-9.]*\|"cache_bytes_token":[0-9.]*\|"how":"[a-z]*"' out.json | sort | uniq -c | sed 's/^ *//'
 ask --gpu h100 --sweep --tp 1,3 --pp 1,2 --concurrency 1,8 --ttft 1000 --picture a.svg | grep configurations
 grep -c '<svg' a.svg
+printf 'device,price_per_hour\nH100,3.6\n' >prices.csv # 1000 seconds for each unit of money: price x tokens/s/GPU is 1e3
+ask --gpu h100 --sweep --tp 1 --concurrency 8 --prices prices.csv --json | tr ',{}' '\n' | awk -F : '/tokens_s_gpu/ { t = $2 } /price_million/ { printf "%.4f\n", $2 * t }' 
 printf 'id,gpu,tp,concurrency,ttft_s,tpot_s\na,h100,2,4,1,1\nb,h100,5,4,1,1\n' >runs.csv
 ask --runs runs.csv | sed -n 's/^\(| T[TP][A-Z]* | [0-9]*\) .*/\1/p; /tp: expected/p'
 for bad in '--gpu h100 --tp 3' '--gpu h9000' '--gpu h100 --dtype nvfp4' '--gpu h100 --memory-share 0.03' '--gpu h100 --ep 2' '--gpu h100 --stack other' '--gpu h100 --tp 1.5' \

@@ -198,7 +198,9 @@ TEST(cache) {
     assert_close(r.put_back, 0, 0, 0);
     assert_true(r.ttft_s > free_of.ttft_s && r.running < 2.01);
     assert_true(free_of.running > r.running);
-    limit.reserved = false, limit.cache_tokens = 1000, limit.ahead = 2; /* a request waits for two steps more, but not for an idle engine */
+    limit.reserved = false, limit.cache_tokens = 1000, limit.tokens = 20; /* one prompt a step */
+    assert_ok(cd_serving_simulate(e, &load, &limit, 0, &free_of, &err));
+    limit.ahead = 2; /* a request waits for two steps more */
     assert_ok(cd_serving_simulate(e, &load, &limit, 0, &r, &err));
     assert_true(r.ttft_s > free_of.ttft_s);
     cd_serving_engine_free(e);
