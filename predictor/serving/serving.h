@@ -56,6 +56,8 @@ typedef enum {
 
 typedef struct cd_serving_stack {
     const char *name, *tables;      /* of the library; whose tables stand for it, where it has none: both without a version */
+    const char *since;              /* the first version that the entry is of, "0.14"; empty: any */
+    bool overlap;                   /* the host prepares a step while the GPU computes: the longer of both counts */
     int prompts, cache;             /* cd_serving_prompts; 0: cache is reserved for the whole sequence, 1: it grows, and the newest sequence is put back when it is full */
     int64_t tokens, sequences;      /* of a step at most */
     int64_t ahead;                  /* steps that are put together before a request that has just come may be in one */
@@ -81,7 +83,7 @@ typedef struct cd_serving_stacks {
 cdmpp_status cd_serving_stacks_read(const char *path, const char *text, size_t n, cd_diag *diag, cd_serving_stacks *out, cdmpp_err *err);
 cdmpp_status cd_serving_stacks_load(const char *path, cd_diag *diag, cd_serving_stacks *out, cdmpp_err *err);
 void cd_serving_stacks_free(cd_serving_stacks *s);
-/* Of "vllm-0.12.0", "vllm". Errors: ESCHEMA, names those that there are. */
+/* Of "vllm-0.12.0" the entry with the last `since` that is no later; of "vllm" the last one. Errors: ESCHEMA, names those that there are. */
 cdmpp_status cd_serving_stack_find(const cd_serving_stacks *s, const char *stack, CD_KEEP const cd_serving_stack **out, cdmpp_err *err);
 
 /* ---- how a model is laid out: serving_layout.c ---- */

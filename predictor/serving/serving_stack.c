@@ -11,6 +11,8 @@ enum { MOST = 256 };
 static const cd_conf_key key[] = {
     {"stack", CD_CONF_TEXT, AT(name), "\"\"", "", "name of the library, without its version"},
     {"tables", CD_CONF_TEXT, AT(tables), "\"\"", "", "library whose tables stand for it; empty: its own"},
+    {"since", CD_CONF_TEXT, AT(since), "\"\"", "", "the first version that the entry is of; empty: any"},
+    {"overlap", CD_CONF_BOOL, AT(overlap), "false", "", "the host prepares a step while the GPU computes: the longer of both counts"},
     {"prompts", CD_CONF_ENUM, AT(prompts), "chunked", CD_SERVING_PROMPTS, "what a step takes of prompts: whole ones, also a part, or steps of their own"},
     {"cache", CD_CONF_ENUM, AT(cache), "grown", CD_SERVING_CACHES, "cache of a sequence: reserved to its end, or grown"},
     {"fp8_attention", CD_CONF_BOOL, AT(fp8_attention), "false", "", "with fp8 products attention and its cache are in fp8, too"},
@@ -92,12 +94,34 @@ void cd_serving_stacks_free(cd_serving_stacks *s) {
     *s = (cd_serving_stacks){0};
 }
 
-cdmpp_status cd_serving_stack_find(const cd_serving_stacks *s, const char *stack, const cd_serving_stack **out, cdmpp_err *err) {
+/* "0.14" before "0.18.0": numbers between dots; what is behind them ("rc3") does not count. */
+static int by_version(const char *a, const char *b) {
+    while (*a || *b) {
+        char *ea, *eb;
+        const unsigned long x = strtoul(a, &ea, 10), y = strtoul(b, &eb, 10);
+        if (x != y) return x < y ? -1 : 1;
+        if (ea == a && eb == b) return 0;
+        a = ea + (*ea == '.'), b = eb + (*eb == '.');
+    }
+    return 0;
+}
+
+static const cd_serving_stack *entry_of(const cd_serving_stacks *s, const char *stack) {
     const size_t n = strcspn(stack, "-");
+    const char *version = stack[n] ? stack + n + 1 : NULL;
+    const cd_serving_stack *best = NULL;
+    for (size_t i = 0; i < s->n; i++) {
+        const cd_serving_stack *k = &s->v[i];
+        if (strlen(k->name) != n || strncmp(k->name, stack, n) != 0 || (version && by_version(k->since, version) > 0)) continue;
+        if (!best || by_version(k->since, best->since) > 0) best = k;
+    }
+    return best;
+}
+
+cdmpp_status cd_serving_stack_find(const cd_serving_stacks *s, const char *stack, const cd_serving_stack **out, cdmpp_err *err) {
     cd_buf b = {0};
-    for (size_t i = 0; i < s->n; i++)
-        if (strlen(s->v[i].name) == n && !strncmp(s->v[i].name, stack, n)) return *out = &s->v[i], CDMPP_OK;
-    for (size_t i = 0; i < s->n; i++) cd_buf_putf(&b, "%s%s", i ? ", " : "", s->v[i].name);
+    if ((*out = entry_of(s, stack))) return CDMPP_OK;
+    for (size_t i = 0; i < s->n; i++) cd_buf_putf(&b, "%s%s%s%s", i ? ", " : "", s->v[i].name, s->v[i].since[0] ? " since " : "", s->v[i].since);
     const cdmpp_status st = b.oom ? CD_FAIL(err, ENOMEM, "names") : CD_FAIL(err, ESCHEMA, "expected %s, each also with its version; found '%.60s'", b.p ? b.p : "", stack);
     cd_buf_free(&b);
     return cd_err_key(err, st, "stack");

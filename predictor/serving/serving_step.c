@@ -116,8 +116,8 @@ static cdmpp_status decode_s(cd_serving_engine *e, double batch, double context,
 /* A step that decodes is one graph. One with prompts is handed out kernel by kernel, while the GPU computes. */
 static double with_host(const cd_serving_engine *e, const cd_serving_step *s, bool decode, double gpu_s) {
     const cd_serving_stack *k = e->stack;
-    const double sequences = s->decodes + s->prompts + (s->part > 0);
-    return k->step_s + k->sequence_s * sequences + (decode ? gpu_s : fmax(k->lift * gpu_s, k->layer_s * e->m->layers));
+    const double host = k->step_s + k->sequence_s * (s->decodes + s->prompts + (s->part > 0)), gpu = decode ? gpu_s : fmax(k->lift * gpu_s, k->layer_s * e->m->layers);
+    return k->overlap ? fmax(host, gpu) : host + gpu;
 }
 
 static double tokens_of(const cd_serving_step *s) { return s->prompts * s->isl + s->part + s->decodes; }

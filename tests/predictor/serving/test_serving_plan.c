@@ -74,6 +74,17 @@ TEST(stacks) {
     assert_string_equal(k->name, "trtllm");
     assert_status(cd_serving_stack_find(&s, "vllmx", &k, &err), CDMPP_ESCHEMA);
     cd_serving_stacks_free(&s);
+    static const char three[] = "- {stack: a, tokens: 1}\n- {stack: a, since: \"0.14\", tokens: 2}\n- {stack: a, since: \"0.9\", tokens: 3}\n";
+    assert_ok(cd_serving_stacks_read("s.yaml", three, sizeof three - 1, &diag, &s, &err));
+    static const struct {
+        const char *stack;
+        int64_t tokens;
+    } of[] = {{"a", 2}, {"a-0.18.0", 2}, {"a-0.14", 2}, {"a-0.14.0", 2}, {"a-0.12.0", 3}, {"a-0.8.1.post3", 1}, {"a-1.0.0rc3", 2}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        assert_ok(cd_serving_stack_find(&s, of[i].stack, &k, &err));
+        assert_int_equal(k->tokens, of[i].tokens);
+    }
+    cd_serving_stacks_free(&s);
     static const char *const bad[] = {"", "a: 1", "- 1", "- {tokens: 5}", "- {stack: a, tokens: -1}", "- {stack: a, toks: 1}", "- {stack: a, prompts: some}"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_true(cd_serving_stacks_read("s.yaml", bad[i], strlen(bad[i]), &diag, &s, &err) != CDMPP_OK);
     cd_diag_free(&diag);

@@ -111,6 +111,12 @@ TEST(steps) {
     assert_close(t, 1.3 + rest_s(&s, 3, 3) + decode_s(3, 64), 1e-9, 0);
     assert_ok(cd_serving_step_s(e, &prompt, &t, &err)); /* the host is slower than the GPU */
     assert_close(t, 1.2 + 2 * 3, 1e-9, 0);
+    s.k.overlap = true, s.k.step_s = 1e-9; /* hidden behind the GPU, but for 0.1 s a sequence */
+    assert_ok(cd_serving_step_s(e, &decode, &t, &err));
+    assert_close(t, 0.3 + 1e-9, 1e-9, 0);
+    assert_ok(cd_serving_step_s(e, &prompt, &t, &err));
+    assert_close(t, 2 * 3, 1e-9, 0);
+    s.k.overlap = false, s.k.step_s = 1;
     static cd_serving_rows r;
     assert_ok(cd_serving_step_rows(e, &decode, 0.3, &r, &err));
     assert_close(r.total_s, 1.3 + rest_s(&s, 3, 3) + decode_s(3, 64), 1e-9, 0);
