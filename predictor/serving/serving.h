@@ -89,6 +89,7 @@ cdmpp_status cd_serving_stack_find(const cd_serving_stacks *s, const char *stack
 /* ---- how a model is laid out: serving_layout.c ---- */
 typedef struct cd_serving_layout {
     double tp, pp, dp, moe_tp, moe_ep; /* moe_tp * moe_ep = tp * dp */
+    double node, node_bytes_s;         /* GPUs that the GPUs' own links join; between such nodes bytes a second of a GPU. node 0: all are joined */
     cd_llm_op_type linear, expert, attention, kv; /* types of products, of experts, of the prompts' attention, of the cache */
 } cd_serving_layout;
 
@@ -111,6 +112,7 @@ typedef struct cd_serving_op {
     double count;       /* runs in a step */
     double bytes;       /* above 0: what no table measures. A small kernel: its time is bytes over bandwidth and stack.between_s */
     bool link;          /* of these: bytes go to another GPU */
+    double rate;        /* of link: bytes a second; 0: of the GPU's own link */
     int beside;         /* operators of 1 run at the same time as those of 2: the longer sum counts; 0: alone */
 } cd_serving_op;
 enum { CD_SERVING_MAX_OP = 48 };

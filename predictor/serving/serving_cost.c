@@ -202,7 +202,7 @@ static cdmpp_status grow(cd_serving_cost *c, cdmpp_err *err) {
 cdmpp_status cd_serving_cost_of(cd_serving_cost *c, const cd_serving_op *op, cd_serving_time *out, cdmpp_err *err) {
     c->asked++;
     if (op->bytes > 0) {
-        const double rate = op->link ? c->d->link_gb_s : SMALL_SHARE * c->d->bandwidth_gb_s;
+        const double rate = op->rate > 0 ? op->rate * 1e-9 : op->link ? c->d->link_gb_s : SMALL_SHARE * c->d->bandwidth_gb_s;
         if (!(rate > 0)) return cd_err_key(err, CD_FAIL(err, EMODEL, "the description of %s has no such number", c->d->name), op->link ? "link_gb_s" : "bandwidth_gb_s");
         *out = (cd_serving_time){op->bytes / (rate * 1e9) + (op->link ? HAND_OVER_S : c->between_s), 0, CD_LLM_OP_PREDICTED, true};
         return CDMPP_OK;

@@ -13,6 +13,9 @@ cdmpp_status cd_serving_layout_check(const cd_serving_model *m, cd_serving_layou
     CD_TRY(divides(m->heads, l->tp, "num_attention_heads", "tp", err));
     if (!m->latent && fmod(l->tp, m->kv_heads) > 0) CD_TRY(divides(m->kv_heads, l->tp, "num_key_value_heads (or a multiple of it)", "tp", err));
     if (m->ffn > 0) CD_TRY(divides(m->ffn, l->tp, "intermediate_size", "tp", err));
+    const double group = l->tp * l->dp;
+    if (l->node > 0 && group > l->node && (fmod(group, l->node) > 0 || !(l->node_bytes_s > 0)))
+        return cd_err_key(err, CD_FAIL(err, ERANGE, "expected a multiple of the %g GPUs of a node, and the rate between nodes; found tp x dp = %g", l->node, group), "tp x dp");
     if (!(m->experts > 0)) {
         if (l->moe_ep > 1) return cd_err_key(err, CD_FAIL(err, ERANGE, "expected 1, as the model has no experts; found %g", l->moe_ep), "ep");
         l->moe_ep = 1, l->moe_tp = l->tp * l->dp;
@@ -41,9 +44,11 @@ static double weight_bytes(const cd_serving_model *m, const cd_serving_layout *l
     return layers * stage + table;
 }
 
-static double token_bytes(const cd_serving_model *m, const cd_serving_layout *l) {
+/* Layers with a window keep no more than the window: of a sequence of `length` that part of each token. */
+static double token_bytes(const cd_serving_model *m, const cd_serving_layout *l, double length) {
+    const double part = m->window_layers > 0 ? fmin(1, m->window / length) : 1, layers = m->layers - (1 - part) * m->window_layers;
     const double each = m->latent ? m->kv_rank + m->rope : 2 * ceil(m->kv_heads / l->tp) * m->head_dim;
-    return ceil(m->layers / l->pp) * each * cd_llm_op_type_weight_bytes(l->kv);
+    return fmax(layers / l->pp, 1) * each * cd_llm_op_type_weight_bytes(l->kv);
 }
 
 /* Between layers one row in and out; inside one the widest results; the next token's scores. */
@@ -56,7 +61,7 @@ static double activation_bytes(const cd_serving_model *m, const cd_serving_layou
 cdmpp_status cd_serving_memory_of(const cd_serving_model *m, const cd_serving_layout *l, const cd_serving_stack *s, const cd_device *d, double step_tokens, double length,
                                   cd_serving_memory *out, cdmpp_err *err) {
     if (!(d->mem_gb > 0)) return cd_err_key(err, CD_FAIL(err, EMODEL, "the description of %s has no such number", d->name), "mem_gb");
-    *out = (cd_serving_memory){weight_bytes(m, l), token_bytes(m, l), activation_bytes(m, l, step_tokens), s->reserve_gb * 1e9, s->memory_share * d->mem_gb * 1e9, 0};
+    *out = (cd_serving_memory){weight_bytes(m, l), token_bytes(m, l, length), activation_bytes(m, l, step_tokens), s->reserve_gb * 1e9, s->memory_share * d->mem_gb * 1e9, 0};
     const double room = out->limit - out->weights - out->activations - out->reserve;
     out->tokens = floor(fmax(room, 0) / out->token);
     if (out->tokens >= length) return CDMPP_OK;

@@ -17,8 +17,14 @@ static void small(cd_serving_ops *o, const char *name, double count, double m, d
     put(o, name, count, (cd_llm_op_record){.kind = CD_LLM_OP_ELEMENTWISE, .type = CD_LLM_OP_T_BF16, .kv = CD_LLM_OP_T_BF16, .size = {m, bytes_each / 2}})->bytes = m * bytes_each;
 }
 
-static void collective(cd_serving_ops *o, const char *name, double count, cd_llm_op_kind k, double elements, double gpus) {
-    if (gpus > 1) put(o, name, count, (cd_llm_op_record){.kind = (uint8_t)k, .type = CD_LLM_OP_T_BF16, .kv = CD_LLM_OP_T_BF16, .size = {2 * elements, gpus}});
+/* Over several nodes: inside each, and then between them, each GPU with its part of the bytes. */
+static void collective(const cd_serving_layout *l, cd_serving_ops *o, const char *name, double count, cd_llm_op_kind k, double elements, double gpus) {
+    const double inside = l->node > 0 ? fmin(gpus, l->node) : gpus, nodes = gpus / inside, bytes = 2 * elements;
+    if (inside > 1) put(o, name, count, (cd_llm_op_record){.kind = (uint8_t)k, .type = CD_LLM_OP_T_BF16, .kv = CD_LLM_OP_T_BF16, .size = {bytes, inside}});
+    if (!(nodes > 1)) return;
+    cd_serving_op *v = put(o, "between_nodes", count, (cd_llm_op_record){.kind = (uint8_t)k, .type = CD_LLM_OP_T_BF16, .kv = CD_LLM_OP_T_BF16, .size = {bytes, gpus}});
+    v->bytes = (k == CD_LLM_OP_ALL_REDUCE ? 2 : 1) * (nodes - 1) / nodes * bytes / inside;
+    v->link = true, v->rate = l->node_bytes_s;
 }
 
 /* ---- parts of a layer ---- */
@@ -40,7 +46,7 @@ static void dense(const cd_serving_model *m, const cd_serving_layout *l, double 
     product(o, "gate_up", layers, l->linear, t, 2 * m->ffn / l->tp, m->hidden);
     small(o, "activation", layers, t, 6 * m->ffn / l->tp);
     product(o, "down", layers, l->linear, t, m->hidden, m->ffn / l->tp);
-    collective(o, "all_reduce_ffn", layers, CD_LLM_OP_ALL_REDUCE, t * m->hidden, l->tp);
+    collective(l, o, "all_reduce_ffn", layers, CD_LLM_OP_ALL_REDUCE, t * m->hidden, l->tp);
 }
 
 /* In decode the shared expert runs beside the routed ones. */
@@ -48,7 +54,7 @@ static void sparse(const cd_serving_model *m, const cd_serving_layout *l, double
     const double all = t * l->dp, group = l->tp * l->dp;
     product(o, "router", layers, CD_LLM_OP_T_BF16, t, m->experts, m->hidden);
     small(o, "top_k", layers, t, 4 * m->experts);
-    if (l->dp > 1) collective(o, "dispatch", layers, CD_LLM_OP_ALL_GATHER, all * m->hidden, group);
+    if (l->dp > 1) collective(l, o, "dispatch", layers, CD_LLM_OP_ALL_GATHER, all * m->hidden, group);
     const size_t first = o->n;
     put(o, "experts", layers,
         (cd_llm_op_record){.kind = CD_LLM_OP_MOE, .type = (uint8_t)l->expert, .kv = (uint8_t)l->expert, .skew = m->skew,
@@ -60,22 +66,22 @@ static void sparse(const cd_serving_model *m, const cd_serving_layout *l, double
         product(o, "shared_down", layers, l->linear, t, m->hidden, m->shared_ffn / l->tp)->beside = 2;
     }
     for (size_t i = first; i < o->n && !(decode && m->shared_ffn > 0); i++) o->v[i].beside = 0;
-    if (l->dp > 1) collective(o, "combine", layers, CD_LLM_OP_REDUCE_SCATTER, all * m->hidden, group);
-    else collective(o, "all_reduce_experts", layers, CD_LLM_OP_ALL_REDUCE, t * m->hidden, l->tp);
+    if (l->dp > 1) collective(l, o, "combine", layers, CD_LLM_OP_REDUCE_SCATTER, all * m->hidden, group);
+    else collective(l, o, "all_reduce_experts", layers, CD_LLM_OP_ALL_REDUCE, t * m->hidden, l->tp);
 }
 
 void cd_serving_ops_rest(const cd_serving_model *m, const cd_serving_layout *l, double t, double rows, bool decode, cd_serving_ops *o) {
     const double layers = m->layers, with_experts = m->experts > 0 ? layers - m->dense_layers : 0;
     o->n = 0;
     small(o, "embedding", 1, t, 4 * m->hidden);
-    collective(o, "all_reduce_embedding", 1, CD_LLM_OP_ALL_REDUCE, t * m->hidden, l->tp);
+    collective(l, o, "all_reduce_embedding", 1, CD_LLM_OP_ALL_REDUCE, t * m->hidden, l->tp);
     small(o, "norm", 2 * layers + 1, t, 8 * m->hidden);
     projections(m, l, t, o);
-    collective(o, "all_reduce_attention", layers, CD_LLM_OP_ALL_REDUCE, t * m->hidden, l->tp);
+    collective(l, o, "all_reduce_attention", layers, CD_LLM_OP_ALL_REDUCE, t * m->hidden, l->tp);
     if (layers > with_experts) dense(m, l, t, layers - with_experts, o);
     if (with_experts > 0) sparse(m, l, t, with_experts, decode, o);
     product(o, "vocabulary", 1, CD_LLM_OP_T_BF16, rows, ceil(m->vocab / l->tp), m->hidden);
-    collective(o, "all_gather_scores", 1, CD_LLM_OP_ALL_GATHER, rows * m->vocab, l->tp);
+    collective(l, o, "all_gather_scores", 1, CD_LLM_OP_ALL_GATHER, rows * m->vocab, l->tp);
     if (l->pp < 2) return;
     small(o, "hand_over", l->pp - 1, t, 2 * m->hidden);
     o->v[o->n - 1].link = true;

@@ -69,7 +69,7 @@ typedef struct {
 } worker;
 
 static cd_serving_layout types_of(const cd_serving_model *m, const cd_serving_stack *k, const cd_serving_config *c, const cd_serving_worker *w) {
-    cd_serving_layout l = {.tp = w->tp, .pp = w->pp, .dp = w->dp, .moe_ep = w->ep};
+    cd_serving_layout l = {.tp = w->tp, .pp = w->pp, .dp = w->dp, .moe_ep = w->ep, .node = c->node, .node_bytes_s = c->node_gb_s * 1e9};
     l.linear = c->linear < 0 ? m->linear : (cd_llm_op_type)c->linear;
     l.expert = c->expert >= 0 ? (cd_llm_op_type)c->expert : c->linear >= 0 && m->expert == CD_LLM_OP_T_BF16 ? l.linear : m->expert;
     const bool narrow = k->fp8_attention && l.linear == CD_LLM_OP_T_FP8;
@@ -95,7 +95,7 @@ static cdmpp_status make_worker(cd_serving_session *s, const cd_serving_config *
 }
 
 static bool same_layout(const cd_serving_layout *a, const cd_serving_layout *b) {
-    const double x[] = {a->tp, a->pp, a->dp, a->moe_tp, a->moe_ep}, y[] = {b->tp, b->pp, b->dp, b->moe_tp, b->moe_ep};
+    const double x[] = {a->tp, a->pp, a->dp, a->moe_tp, a->moe_ep, a->node, a->node_bytes_s}, y[] = {b->tp, b->pp, b->dp, b->moe_tp, b->moe_ep, b->node, b->node_bytes_s};
     for (size_t i = 0; i < sizeof x / sizeof *x; i++)
         if (x[i] < y[i] || x[i] > y[i]) return false;
     return a->linear == b->linear && a->expert == b->expert && a->attention == b->attention && a->kv == b->kv;

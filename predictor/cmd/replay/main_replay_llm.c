@@ -34,7 +34,7 @@ static cdmpp_status config_of(const cd_replay_llm *o, cd_serving_config *c, cdmp
         double lo, hi, *to;
     } f[] = {{"isl", o->isl, 1, 1e7, &c->isl}, {"osl", o->osl, 1, 1e7, &c->osl}, {"rate", o->rate, 1e-6, 1e6, &c->rate}, {"length-spread", o->spread, 0, 1, &c->spread},
              {"requests", o->requests, 1, 1e6, &c->requests}, {"max-tokens", o->tokens, 1, 1e9, &c->tokens}, {"max-sequences", o->sequences, 1, 1e6, &c->worker.batch},
-             {"memory-share", o->share, 0.01, 1, &c->memory_share}, {"workers", o->workers, 1, 1e6, &c->worker.count},
+             {"memory-share", o->share, 0.01, 1, &c->memory_share}, {"node-gpus", o->node, 1, 1024, &c->node}, {"node-gbs", o->node_gbs, 1e-3, 1e5, &c->node_gb_s}, {"workers", o->workers, 1, 1e6, &c->worker.count},
              {"decode-workers", o->decode_workers, 1, 1e6, &c->decode.count}, {"decode-tp", o->decode_tp, 1, 1024, &c->decode.tp}, {"decode-pp", o->decode_pp, 1, 1024, &c->decode.pp},
              {"decode-dp", o->decode_dp, 1, 1024, &c->decode.dp}, {"decode-ep", o->decode_ep, 1, 1024, &c->decode.ep},
              {"decode-max-sequences", o->decode_sequences, 1, 1e6, &c->decode.batch}};

@@ -57,6 +57,10 @@ TEST(memory) {
     assert_close(m.token, 2 * 2 * 2 * 16 * 2, 0, 0); /* 2 layers, keys and values of 2 heads of 16 in 2 bytes */
     assert_close(m.activations, 2 * 64 * (4 * 64 + 3 * 128), 0, 0);
     assert_close(m.tokens, floor((80e9 - 1e9 - m.weights - m.activations) / m.token), 0, 0);
+    s.m.window = 8, s.m.window_layers = 1; /* of 32 tokens one layer keeps 8 */
+    assert_ok(cd_serving_memory_of(&s.m, &s.l, &s.k, s.d, 64, 32, &m, &err));
+    assert_close(m.token, 1.25 * 2 * 2 * 16 * 2, 1e-12, 0);
+    s.m.window_layers = 0;
     s.k.memory_share = 0.0125; /* a GB: no room beside the reserve */
     assert_status(cd_serving_memory_of(&s.m, &s.l, &s.k, s.d, 64, 32, &m, &err), CDMPP_ERANGE);
     assert_string_equal(err.key, "memory");

@@ -50,6 +50,18 @@ TEST(operators) {
         if (!strcmp(o.v[i].name, "all_reduce_ffn")) assert_close(cd_llm_op_get(&o.v[i].r, CD_LLM_OP_P_BYTES), 2 * 8 * 64, 0, 0), reduces++;
     }
     assert_int_equal(reduces, 1);
+    s.l.node = 1, s.l.node_bytes_s = 1e9, reduces = 0; /* two nodes of one GPU: all bytes go over the network */
+    cd_serving_ops_rest(&s.m, &s.l, 8, 1, false, &o);
+    for (size_t i = 0; i < o.n; i++) {
+        cd_serving_time t;
+        cdmpp_err err = {0};
+        if (strcmp(o.v[i].name, "between_nodes") != 0 || o.v[i].r.kind != CD_LLM_OP_ALL_REDUCE) continue;
+        assert_ok(cd_serving_cost_of(s.c, &o.v[i], &t, &err));
+        assert_close(t.s, 2 * 0.5 * 2 * 8 * 64 / 1e9 + 1e-5, 1e-12, 0);
+        reduces++;
+    }
+    assert_int_equal(reduces, 3);
+    s.l.node = 0;
     s.l.tp = 4; /* more GPUs than key heads: each has one */
     cd_serving_ops_rest(&s.m, &s.l, 8, 1, false, &o);
     for (size_t i = 0; i < o.n; i++)
