@@ -225,6 +225,24 @@ TEST(cache) {
     made_serving_close(&s);
 }
 
+/* Two sequences whose caches are full after 8 turns: one ends in 7 more, then the other computes its prompt and the 8 tokens again and makes its last 7. */
+TEST(put_back) {
+    made_serving s;
+    cd_serving_engine *e;
+    cdmpp_err err = {0};
+    cd_serving_result r;
+    const cd_serving_load load = {.isl = 16, .osl = 16, .concurrency = 2, .requests = 2};
+    const cd_serving_limits limit = {.tokens = 64, .sequences = 8, .cache_tokens = 50, .prompts = CD_SERVING_CHUNKED};
+    made_serving_open(&s, path, 1);
+    assert_ok(cd_serving_engine_new(&s.m, &s.l, &s.k, s.c, &e, &err));
+    assert_ok(cd_serving_simulate(e, &load, &limit, 0, &r, &err));
+    assert_close(r.put_back, 1, 0, 0);
+    assert_int_equal(r.steps, 1 + 8 + 7 + 1 + 7);
+    assert_close(r.ttft_s, rest_s(&s, 32, 2) + prompts_s(2, 16), 1e-9, 0);
+    cd_serving_engine_free(e);
+    made_serving_close(&s);
+}
+
 /* Requests that come by themselves: rarely, each is alone. */
 TEST(arrivals) {
     made_serving s;
@@ -267,4 +285,4 @@ TEST(refused) {
     made_serving_close(&s);
 }
 
-TESTS(up, down, operators, windows_and_experts, steps, alone, together, cache, arrivals, refused)
+TESTS(up, down, operators, windows_and_experts, steps, alone, together, cache, put_back, arrivals, refused)
