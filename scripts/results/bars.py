@@ -211,6 +211,15 @@ def neusight(b):
         b.add("intervals", what, "85 to 95 %", bar=[(abs(x["value"] - 90), 5)], text="%.1f %%" % x["value"], n=x["n"], test_set=of,
             again="`operators_llm`")
 
+    if "serving" in f.stages:
+        for name, what, goal, bar in (("tpot-mean", "TPOT of models that nothing was fitted on, mean error", "7 %", 7),
+                                      ("tpot-p90", "the same, 90 % of the runs are better than", "15 %", 15)):
+            x = f.figure("serving", name)
+            b.add("serving", what, goal, x["value"], bar, unit="%", n=x["n"], test_set="llm-serving", again="`serving`")
+        for name, what in (("tpot-inside", "measured TPOT of these in its interval"), ("ttft-inside", "measured TTFT of these in its interval")):
+            x = f.figure("serving", name)
+            b.add("serving", what, "85 to 95 %", bar=[(abs(x["value"] - 90), 5)], text="%.1f %%" % x["value"], n=x["n"], test_set="llm-serving", again="`serving`")
+
     for name, what in (("closed-pairs", "closed forms, programs of K80, V100 and MI50, mean of the six directions"),
                        ("probed-pairs", "the same by bandwidths that one operator reaches"),
                        ("model-pairs", "the model with the measured time, the same")):

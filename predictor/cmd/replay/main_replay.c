@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "predictor/cmd/replay/main_replay_llm.h"
 #include "predictor/dynamic/dynamic.h"
 #include "predictor/network_report/network_report.h"
 #include "predictor/quantize/quantize.h"
@@ -18,12 +19,13 @@ typedef struct options {
     const char *quantize;
     const char *at;
     int calibrate, compare, executor;
+    cd_replay_llm llm;
     bool ops, csv, measured, energy, verbose, list_networks, list_devices;
 } options;
 
 #define AT(member) offsetof(options, member)
-enum { WHAT, SCHEDULES, COSTS, QUEUES, OUTPUT };
-static const char *const group[] = {"Networks and devices", "Schedules", "Times of operators", "Queues", "Results"};
+enum { WHAT, SCHEDULES, COSTS, QUEUES, LLM, OUTPUT };
+static const char *const group[] = {"Networks and devices", "Schedules", "Times of operators", "Queues", "Serving a language model", "Results"};
 static const cd_option table[] = {
     {"graph", 'g', "FILE", CD_OPTION_FILES, AT(ask.graph), "*.json|*.csv", WHAT, "Networks as graphs: our own form, measured runs of TVM, a graph executor's JSON, or a torch.fx table of library operators"},
     {"network", 0, "NAME|FILE", CD_OPTION_TEXTS, AT(ask.network), NULL, WHAT, "A network: a name of the zoo (--list-networks), an ONNX file, or with --tasks one that those files name"},
@@ -66,6 +68,7 @@ static const cd_option table[] = {
     {"parallel", 0, "HOW", CD_OPTION_TEXT, AT(ask.parallel), NULL, QUEUES, "Also an iteration of training on N equal devices in a ring of --link-gbs, --link-us: data:N, tensor:N, pipeline:NxM or pipeline-1f1b:NxM (N stages, the graph is one of M micro-batches)"},
     {"level", 0, "SHARE", CD_OPTION_TEXT, AT(level), NULL, QUEUES, "Level of the interval (default: 0.9)"},
     {"shared", 0, "SHARE", CD_OPTION_TEXT, AT(shared), NULL, QUEUES, "Part of the variance of an operator's error that all have in common (default: 0.3)"},
+#include "predictor/cmd/replay/main_replay_llm_options.def"
     {"ops", 0, NULL, CD_OPTION_FLAG, AT(ops), NULL, OUTPUT, "Also each operator: time, share, whether it is on the critical path, source of its time, schedule"},
     {"measured", 0, NULL, CD_OPTION_FLAG, AT(measured), NULL, OUTPUT, "Compare with the measured times in the graph: error of each network, mean, most"},
     {"run", 0, NULL, CD_OPTION_FLAG, AT(ask.run), NULL, OUTPUT, "Also run the network here with the same schedules and compare"},
@@ -87,11 +90,12 @@ static const cd_option table[] = {
 
 static const char *const use[] = {"--graph FILE --cost-model FILE --tasks FILE... --records LOG... [--device NAME] [OPTION...]",
                                   "--network NAME|FILE --cost-model FILE... --device A,B,... [--batch N,N,...] [OPTION...]",
-                                  "--graph FILE --replay-given [OPTION...]", NULL};
+                                  "--graph FILE --replay-given [OPTION...]", "--llm MODEL.json --gpu A,... --cost-model FILE [--measured FOLDER] [OPTION...]", NULL};
 static const char *const example[] = {
     "Measured networks, predicted from the best schedules of a log", "cdmpp-replay --graph e2e.json --cost-model m.cdmpp --tasks network_info --records measure_records/zen5 --measured",
     "A table over devices and batches, and a page", "cdmpp-replay --network resnet-50 --cost-model gpus.cdmpp --cost-model zen5.cdmpp --device v100,k80,zen5 --batch 1,4,8 --html r50.html",
     "The cheapest under 20 ms", "cdmpp-replay --network net.onnx --cost-model gpus.cdmpp --device v100,k80 --batch 1,8 --prices prices.csv --deadline-ms 20",
+    "A language model on eight GPUs", "cdmpp-replay --llm config.json --gpu h100 --tp 8 --concurrency 8,32 --cost-model llm.cdmpp --measured tables/h100",
     "Were convolutions twice as fast", "cdmpp-replay --network resnet-50 --cost-model m.cdmpp --device v100 --what-if 'op=Conv*,scale=0.5'", NULL};
 static const char *const see[] = {"cdmpp-predict(1)", "cdmpp-tune(1)", "cdmpp-profile(1)", NULL};
 static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err);
@@ -192,8 +196,22 @@ static cdmpp_status check_vm(const options *o, const cd_cli_args *said, cdmpp_er
     return check_layout(o, err);
 }
 
+/* With --llm the flag --measured has a folder behind it, which is the only operand. */
+static cdmpp_status check_llm(options *o, const cd_cli_args *said, cdmpp_err *err) {
+    if (said->operand.n > (size_t)o->measured) return cd_network_load_unexpected(said->operand.v[o->measured], err);
+    if (o->measured && !said->operand.n) return CD_FAIL(err, EUSAGE, "--measured: with --llm expected a folder of measured operators");
+    if (o->ask.cost_model.n > 1) return CD_FAIL(err, EUSAGE, "--llm takes one --cost-model");
+    o->llm.measured = o->measured ? said->operand.v[0] : NULL;
+    o->llm.cost_model = o->ask.cost_model.n ? o->ask.cost_model.v[0] : NULL;
+    o->llm.devices = o->ask.devices, o->llm.prices = o->prices;
+    CD_TRY(numbers(o, err));
+    o->llm.level = o->ask.level, o->llm.shared = o->ask.shared;
+    return cd_replay_llm_check(&o->llm, err);
+}
+
 static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
     options *o = to;
+    if (o->llm.model) return check_llm(o, said, err);
     if (said->operand.n) return cd_network_load_unexpected(said->operand.v[0], err);
     if (o->list_networks || o->list_devices) return CDMPP_OK;
     if (o->quantize) return check_quantize(o, said, err);
@@ -319,6 +337,7 @@ static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err) {
     o->ask.log = &r->log;
     o->ask.stop = r->stop;
     o->ask.run_ops = o->ops;
+    if (o->llm.model) return cd_replay_llm_run(&o->llm, r, err);
     if (o->quantize && !o->list_networks && !o->list_devices) return quantize(o, r, err);
     if (o->executor && !o->list_networks && !o->list_devices) return vm(o, r, err);
     const cdmpp_status st = o->list_networks ? list_networks(r->said.json, err) : o->list_devices ? list_devices(o, r->said.json, err) : estimate(o, r->said.json, &e, &prices, err);
@@ -329,6 +348,6 @@ static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err) {
 }
 
 int main(int argc, char **argv) {
-    options o = {.ask = cd_network_estimate_defaults(), .deadline_s = NAN};
+    options o = {.ask = cd_network_estimate_defaults(), .deadline_s = NAN, .llm.prompts = -1};
     return cd_command_main(&self, argc, argv, &o, run);
 }

@@ -1,0 +1,223 @@
+/* cdmpp-replay --llm: TTFT, TPOT and memory of a language model from its config.json. Options in, predictor/serving computes and prints. */
+#include "predictor/cmd/replay/main_replay_llm.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/io/io.h"
+
+/* What has to live as long as the answers. */
+typedef struct {
+    cd_serving_model m;
+    cd_llm_op_model *ops;
+    cd_device_table *devices;
+    cd_serving_tables *tables;
+    cd_serving_stacks stacks;
+    cd_serving_session s;
+    cd_serving_runs runs;
+    cd_arena arena;
+    cd_serving_config *c;
+    size_t n;
+} work;
+
+/* ---- options ---- */
+static cdmpp_status type_of(const char *option, const char *name, int *out, cdmpp_err *err) {
+    if (!name) return CDMPP_OK;
+    if ((*out = cd_serving_type(name)) >= 0) return CDMPP_OK;
+    return CD_FAIL(err, EUSAGE, "--%s: expected a number type of docs/reference/llm-operators.md, found \"%.40s\"", option, name);
+}
+
+static cdmpp_status config_of(const cd_replay_llm *o, cd_serving_config *c, cdmpp_err *err) {
+    *c = cd_serving_config_defaults();
+    const struct {
+        const char *name, *text;
+        double lo, hi, *to;
+    } f[] = {{"isl", o->isl, 1, 1e7, &c->isl}, {"osl", o->osl, 1, 1e7, &c->osl}, {"rate", o->rate, 1e-6, 1e6, &c->rate}, {"length-spread", o->spread, 0, 1, &c->spread},
+             {"requests", o->requests, 1, 1e6, &c->requests}, {"max-tokens", o->tokens, 1, 1e9, &c->tokens}, {"max-sequences", o->sequences, 1, 1e6, &c->worker.batch},
+             {"memory-share", o->share, 0.01, 1, &c->memory_share}, {"node-gpus", o->node, 1, 1024, &c->node}, {"node-gbs", o->node_gbs, 1e-3, 1e5, &c->node_gb_s}, {"workers", o->workers, 1, 1e6, &c->worker.count},
+             {"decode-workers", o->decode_workers, 1, 1e6, &c->decode.count}, {"decode-tp", o->decode_tp, 1, 1024, &c->decode.tp}, {"decode-pp", o->decode_pp, 1, 1024, &c->decode.pp},
+             {"decode-dp", o->decode_dp, 1, 1024, &c->decode.dp}, {"decode-ep", o->decode_ep, 1, 1024, &c->decode.ep},
+             {"decode-max-sequences", o->decode_sequences, 1, 1e6, &c->decode.batch}};
+    for (size_t i = 0; i < sizeof f / sizeof *f; i++) CD_TRY(cd_option_number(f[i].name, f[i].text, f[i].lo, f[i].hi, f[i].to, err));
+    if (o->rate) c->concurrency = 0;
+    c->prompts = o->prompts;
+    c->stack = o->stack ? o->stack : "vllm";
+    c->gpu = "";
+    CD_TRY(type_of("dtype", o->dtype, &c->linear, err));
+    CD_TRY(type_of("experts-dtype", o->experts_dtype, &c->expert, err));
+    return type_of("kv-dtype", o->kv_dtype, &c->kv, err);
+}
+
+cdmpp_status cd_replay_llm_check(const cd_replay_llm *o, cdmpp_err *err) {
+    cd_serving_config c;
+    double v;
+    CD_TRY(config_of(o, &c, err));
+    CD_TRY(cd_option_number("ttft", o->ttft, 1e-3, 1e9, &v, err));
+    CD_TRY(cd_option_number("tpot", o->tpot, 1e-3, 1e9, &v, err));
+    if (!o->cost_model) return CD_FAIL(err, EUSAGE, "--llm: expected --cost-model with a model of operators of language models");
+    if (!o->list.gpu && !o->runs) return CD_FAIL(err, EUSAGE, "--llm: expected --gpu, as h100");
+    if (o->rate && o->list.concurrency) return CD_FAIL(err, EUSAGE, "--rate and --concurrency are two loads");
+    if (!o->sweep && (o->ttft || o->tpot || o->picture || o->prices)) return CD_FAIL(err, EUSAGE, "--ttft, --tpot, --picture and --prices go with --sweep");
+    return o->sweep && o->runs ? CD_FAIL(err, EUSAGE, "--sweep and --runs are two lists of configurations") : CDMPP_OK;
+}
+
+/* ---- files ---- */
+static cdmpp_status load_ops(const char *path, cd_llm_op_model **out, cdmpp_err *err) {
+    char *data;
+    size_t n;
+    CD_TRY(cd_file_read(path, 0, &data, &n, err));
+    cdmpp_status st = cd_llm_op_model_is(data, n) ? CDMPP_OK : CDMPP_EMODEL;
+    if (st) (void)CD_FAIL(err, EMODEL, "expected a model of operators of language models (data.kind: llm_operators)");
+    else st = cd_llm_op_model_from_bytes(data, n, out, err);
+    cd_mem_free(data);
+    return cd_err_at(err, st, path, 0);
+}
+
+static cdmpp_status load_devices(const char *path, cd_log *log, cd_device_table **out, cdmpp_err *err) {
+    cd_arena a = {0};
+    cd_diag diag = {0};
+    const char *found = NULL;
+    cdmpp_status st = cd_device_table_path(&a, path ? path : "", NULL, &found, err);
+    if (!st) st = cd_device_table_load(found, &diag, out, err);
+    if (diag.n) cd_log_lines(log, CD_LOG_ERROR, diag.text.p);
+    if (st && diag.n) cd_command_reported(st, err);
+    cd_diag_free(&diag);
+    cd_arena_free(&a);
+    return st;
+}
+
+static cdmpp_status open_files(const cd_replay_llm *o, cd_command_run *r, work *w, cdmpp_err *err) {
+    cd_diag diag = {0};
+    size_t bad = 0;
+    CD_TRY(cd_serving_model_load(o->model, &w->m, err));
+    cdmpp_status st = cd_serving_stacks_load(o->serving, &diag, &w->stacks, err);
+    if (diag.n) cd_log_lines(&r->log, CD_LOG_ERROR, diag.text.p);
+    if (st && diag.n) cd_command_reported(st, err);
+    cd_diag_free(&diag);
+    CD_TRY(st);
+    CD_TRY(load_devices(o->devices, &r->log, &w->devices, err));
+    CD_TRY(load_ops(o->cost_model, &w->ops, err));
+    CD_TRY(cd_serving_tables_open(o->measured, w->devices, &w->tables, &bad, err));
+    if (bad) cd_log_put(&r->log, CD_LOG_INFO, "%zu lines or files of %s are no operators that are known", bad, o->measured);
+    w->s = (cd_serving_session){.m = &w->m, .ops = w->ops, .devices = w->devices, .tables = w->tables, .stacks = &w->stacks, .level = o->level, .shared = o->shared};
+    return CDMPP_OK;
+}
+
+static void close_files(work *w) {
+    cd_serving_session_end(&w->s);
+    cd_serving_runs_free(&w->runs);
+    cd_serving_tables_free(w->tables);
+    cd_llm_op_model_free(w->ops);
+    cd_device_table_free(w->devices);
+    cd_serving_stacks_free(&w->stacks);
+    cd_arena_free(&w->arena);
+}
+
+/* ---- answers ---- */
+static bool of_one(cdmpp_status st) { return st == CDMPP_ERANGE || st == CDMPP_EMODEL || st == CDMPP_EUNSUPPORTED; }
+
+static cdmpp_status print(const cd_replay_llm *o, cd_command_run *r, const cd_serving_said *v, size_t n, cdmpp_err *err) {
+    cd_buf b = {0};
+    if (r->said.json) cd_serving_json(v, n, !o->runs, &b);
+    else cd_serving_text(v, n, &b);
+    if (!r->said.json && o->runs) {
+        const cdmpp_status st = cd_serving_errors(v, n, &b, err);
+        if (st) cd_buf_free(&b);
+        CD_TRY(st);
+    }
+    return cd_command_result(r->said.json, "cdmpp.serving", "cdmpp-replay", &r->log, &b, err);
+}
+
+/* All of them; the tables of steps are of the first alone. A single one that is refused is an error. */
+static cdmpp_status answer_all(const cd_replay_llm *o, cd_command_run *r, work *w, cdmpp_err *err) {
+    cd_serving_said *v = CD_NEWN(&w->arena, cd_serving_said, w->n);
+    cd_serving_answer *a = CD_NEWN(&w->arena, cd_serving_answer, w->n);
+    cdmpp_err *why = CD_NEWN(&w->arena, cdmpp_err, w->n);
+    cd_serving_rows *rows = CD_NEWN(&w->arena, cd_serving_rows, 4);
+    if (!v || !a || !why || !rows) return CD_FAIL(err, ENOMEM, "%zu answers", w->n);
+    bool first = true;
+    for (size_t i = 0; i < w->n; i++) {
+        cd_serving_rows *p = rows + (first ? 0 : 2);
+        if (*r->stop) return CD_FAIL(err, EINTERRUPTED, "after %zu of %zu configurations", i, w->n);
+        const cdmpp_status st = cd_serving_answer_of(&w->s, &w->c[i], &a[i], p, p + 1, &why[i]);
+        if (st && (w->n == 1 || !of_one(st))) return *err = why[i], st;
+        v[i] = (cd_serving_said){&w->m, &w->c[i], st ? NULL : &a[i], !st && first ? p : NULL, !st && first ? p + 1 : NULL, &why[i]};
+        if (st) r->exit_code = 3;
+        else first = false;
+    }
+    return print(o, r, v, w->n, err);
+}
+
+/* The price of an hour by name; NaN: it has none. */
+static double price_of(void *ctx, const char *gpu) {
+    const cd_csv_table *t = ctx;
+    double v;
+    for (size_t i = 0; i < t->n_row; i++)
+        if (cd_device_table_same(NULL, t->cell[i][cd_csv_table_find(t, "device")], gpu) && !cd_csv_table_number(t, i, cd_csv_table_find(t, "price_per_hour"), &v, NULL)) return v;
+    return (double)NAN;
+}
+
+static cdmpp_status read_prices(const char *path, cd_csv_table *t, cdmpp_err *err) {
+    size_t col;
+    double v;
+    CD_TRY(cd_csv_table_read(t, path, err));
+    CD_TRY(cd_csv_table_need(t, "device", &col, err));
+    CD_TRY(cd_csv_table_need(t, "price_per_hour", &col, err));
+    for (size_t i = 0; i < t->n_row; i++) CD_TRY(cd_csv_table_number(t, i, col, &v, err));
+    return CDMPP_OK;
+}
+
+static cdmpp_status sweep(const cd_replay_llm *o, cd_command_run *r, work *w, cdmpp_err *err) {
+    double ttft = 0, tpot = 0;
+    cd_serving_sweep s = {0};
+    cd_csv_table prices = {0};
+    cd_buf b = {0};
+    CD_TRY(cd_option_number("ttft", o->ttft, 1e-3, 1e9, &ttft, err));
+    CD_TRY(cd_option_number("tpot", o->tpot, 1e-3, 1e9, &tpot, err));
+    cdmpp_status st = o->prices ? read_prices(o->prices, &prices, err) : CDMPP_OK;
+    if (!st) st = cd_serving_sweep_run(&w->s, w->c, w->n, ttft * 1e-3, tpot * 1e-3, o->prices ? price_of : NULL, &prices, r->stop, &s, err);
+    if (!st && o->picture) st = cd_serving_sweep_picture(&s, o->picture, err);
+    if (!st) {
+        if (r->said.json) cd_serving_sweep_json(&s, true, &b);
+        else cd_serving_sweep_text(&s, &b);
+        st = cd_command_result(r->said.json, "cdmpp.serving_sweep", "cdmpp-replay", &r->log, &b, err);
+    }
+    cd_serving_sweep_free(&s);
+    cd_csv_table_free(&prices);
+    return st;
+}
+
+/* In a sweep a list that is not given is of what is usual. */
+static cd_serving_lists lists_of(const cd_replay_llm *o) {
+    cd_serving_lists l = o->list;
+    if (!o->sweep) return l;
+    if (!l.tp) l.tp = "1,2,4,8";
+    if (!l.concurrency && !o->rate) l.concurrency = "1,2,4,8,16,32,64,128,256,512,1024";
+    return l;
+}
+
+static cdmpp_status run(const cd_replay_llm *o, cd_command_run *r, work *w, cdmpp_err *err) {
+    cd_serving_config usual;
+    const cd_serving_lists l = lists_of(o);
+    size_t asked, fresh;
+    CD_TRY(config_of(o, &usual, err));
+    if (o->runs) {
+        usual.gpu = l.gpu ? l.gpu : "";
+        CD_TRY(cd_serving_runs_read(o->runs, &usual, &w->runs, err));
+        w->c = w->runs.v, w->n = w->runs.n;
+    } else {
+        CD_TRY(cd_serving_combine(&w->arena, &usual, &l, &w->c, &w->n, err));
+    }
+    CD_TRY(open_files(o, r, w, err));
+    CD_TRY(o->sweep ? sweep(o, r, w, err) : answer_all(o, r, w, err));
+    cd_serving_session_counts(&w->s, &asked, &fresh);
+    cd_log_put(&r->log, CD_LOG_DEBUG, "%zu questions about operators, %zu of them new", asked, fresh);
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_replay_llm_run(const cd_replay_llm *o, cd_command_run *r, cdmpp_err *err) {
+    work w = {0};
+    const cdmpp_status st = run(o, r, &w, err);
+    close_files(&w);
+    return st;
+}

@@ -1,0 +1,23 @@
+/* cdmpp-replay --llm: its options, and the run. */
+#ifndef MAIN_REPLAY_LLM_H
+#define MAIN_REPLAY_LLM_H
+#include "base/cli/cli.h"
+#include "predictor/serving/serving.h"
+
+typedef struct cd_replay_llm {
+    const char *model, *stack, *dtype, *experts_dtype, *kv_dtype, *serving, *runs, *picture;
+    cd_serving_lists list;
+    const char *isl, *osl, *rate, *spread, *requests, *tokens, *sequences, *share, *node, *node_gbs, *ttft, *tpot, *workers;       /* numbers as text */
+    const char *decode_workers, *decode_tp, *decode_pp, *decode_dp, *decode_ep, *decode_sequences;
+    int prompts;
+    bool sweep;
+    /* options that other estimates have, too */
+    const char *cost_model, *devices, *measured, *prices;
+    double level, shared;
+} cd_replay_llm;
+
+/* Numbers and words of the options, before anything is read. Errors: EUSAGE. */
+cdmpp_status cd_replay_llm_check(const cd_replay_llm *o, cdmpp_err *err);
+/* Prints. Sets r->exit_code to 3 where some configurations were refused. */
+cdmpp_status cd_replay_llm_run(const cd_replay_llm *o, cd_command_run *r, cdmpp_err *err);
+#endif

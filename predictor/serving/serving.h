@@ -1,0 +1,222 @@
+/* The door of predictor/serving: from a language model's config.json and GPUs to TTFT, TPOT, throughput and memory.
+ *
+ *   config.json ──> model ─┐
+ *   tp pp ep dp, types ────┴> operators of a step ──> seconds (learner/operators: measured, interpolated, predicted) ──> scheduler simulated ──> TTFT, TPOT
+ *                        └──> weights, cache, activations ──> does it fit, how many sequences
+ *
+ * One step of an engine computes `prompt` new tokens and one token of each of g sequences:
+ *
+ *   everything but attention once for all m = prompt + g tokens
+ *   + attention of the prompts + attention of g sequences against their caches + the host's part
+ *
+ *   (1) sizes are of one GPU; m counts the tokens of one copy of the attention part (dp), experts see those of all copies;
+ *   (2) nothing is answered by a default: a field that is missing, a number that does not divide, a type that the GPU has not, is an error that names it;
+ *   (3) what is unavoidable and not computed (seconds of the host in each step, limits of a scheduler) is in configs/serving.yaml, by stack, with its source.
+ * docs/reference/serving.md. One owner, one thread. */
+#ifndef CD_SERVING_H
+#define CD_SERVING_H
+#include <signal.h>
+
+#include "base/io/io.h"
+#include "learner/operators/operators.h"
+
+/* ---- the model: serving_model.c ---- */
+enum { CD_SERVING_NAME = 64, CD_SERVING_MAX_LAYER = 1024 };
+
+typedef struct cd_serving_model {
+    char name[CD_SERVING_NAME]; /* model_type */
+    double layers, hidden, heads, kv_heads, head_dim, ffn, vocab;
+    double window, window_layers;                     /* layers that see `window` tokens only */
+    double dense_layers;                              /* of a model with experts: layers without them */
+    double experts, topk, expert_ffn, shared_ffn;     /* 0: a dense model; 0: no shared expert */
+    double skew;                                      /* exponent of the experts' loads; 0: balanced */
+    bool latent, qk_norm, tied;
+    double q_rank, kv_rank, nope, rope, v_dim;        /* of latent attention; q_rank 0: queries are not compressed */
+    cd_llm_op_type linear, expert;                    /* types of the checkpoint */
+} cd_serving_model;
+
+/* path is for messages. Errors: EPARSE; ESCHEMA ERANGE: a field that is missing, or contradicts another (key: the field); EUNSUPPORTED: an architecture or a kind of
+ * quantisation that is not known; ENOMEM. */
+cdmpp_status cd_serving_model_read(const char *path, const char *text, size_t n, cd_serving_model *out, cdmpp_err *err);
+cdmpp_status cd_serving_model_load(const char *path, cd_serving_model *out, cdmpp_err *err);
+/* Weights of all GPUs: parameters, for people. */
+double cd_serving_model_parameters(const cd_serving_model *m);
+/* "llama, mistral, ..." */
+void cd_serving_model_types(cd_buf *b);
+
+/* ---- constants by stack: serving_stack.c ---- */
+#define CD_SERVING_FILE "serving.yaml"
+#define CD_SERVING_PROMPTS "whole|chunked|apart"
+typedef enum {
+    CD_SERVING_WHOLE,   /* a step takes whole prompts beside the sequences that decode */
+    CD_SERVING_CHUNKED, /* and also a part of a prompt */
+    CD_SERVING_APART    /* prompts have steps of their own, before anything decodes */
+} cd_serving_prompts;
+#define CD_SERVING_CACHES "reserved|grown"
+
+typedef struct cd_serving_stack {
+    const char *name, *tables;      /* of the library; whose tables stand for it, where it has none: both without a version */
+    const char *since;              /* the first version that the entry is of, "0.14"; empty: any */
+    bool overlap;                   /* the host prepares a step while the GPU computes: the longer of both counts */
+    int prompts, cache;             /* cd_serving_prompts; 0: cache is reserved for the whole sequence, 1: it grows, and the newest sequence is put back when it is full */
+    int64_t tokens, sequences;      /* of a step at most */
+    int64_t ahead;                  /* steps that are put together before a request that has just come may be in one */
+    double memory_share;            /* of the card that the engine may fill */
+    double reserve_gb;              /* context, graphs, buffers of collectives */
+    double step_s, sequence_s;      /* the host's part of a step; for each sequence of it */
+    double layer_s;                 /* in which the host hands out a layer of a step with prompts, which is no graph: the GPU waits where it is faster */
+    double lift;                    /* times that such a step takes over its operators alone: clocks fall under a lasting load */
+    double request_s;               /* once a request: before its prompt may run */
+    double between_s;               /* of a small kernel that is in no table, beside its bytes */
+    bool fp8_attention;             /* where products are in fp8, attention and its cache are, too */
+    double spread_tpot, spread_ttft; /* standard deviation of ln(measured / predicted) of the runs that constants were fitted on */
+    const char *source;
+} cd_serving_stack;
+
+typedef struct cd_serving_stacks {
+    cd_arena arena;
+    cd_serving_stack *v;
+    size_t n;
+} cd_serving_stacks;
+
+/* Errors: EPARSE ESCHEMA ERANGE (all of them in diag), ENOMEM; of load EIO. path NULL: $CDMPP_SERVING, configs/ here, the installed file. */
+cdmpp_status cd_serving_stacks_read(const char *path, const char *text, size_t n, cd_diag *diag, cd_serving_stacks *out, cdmpp_err *err);
+cdmpp_status cd_serving_stacks_load(const char *path, cd_diag *diag, cd_serving_stacks *out, cdmpp_err *err);
+void cd_serving_stacks_free(cd_serving_stacks *s);
+/* Of "vllm-0.12.0" the entry with the last `since` that is no later; of "vllm" the last one. Errors: ESCHEMA, names those that there are. */
+cdmpp_status cd_serving_stack_find(const cd_serving_stacks *s, const char *stack, CD_KEEP const cd_serving_stack **out, cdmpp_err *err);
+
+/* ---- how a model is laid out: serving_layout.c ---- */
+typedef struct cd_serving_layout {
+    double tp, pp, dp, moe_tp, moe_ep; /* moe_tp * moe_ep = tp * dp */
+    double node, node_bytes_s;         /* GPUs that the GPUs' own links join; between such nodes bytes a second of a GPU. node 0: all are joined */
+    cd_llm_op_type linear, expert, attention, kv; /* types of products, of experts, of the prompts' attention, of the cache */
+} cd_serving_layout;
+
+/* Fills moe_tp. Errors: ERANGE, key tp, pp, ep: what it does not divide. */
+cdmpp_status cd_serving_layout_check(const cd_serving_model *m, cd_serving_layout *l, cdmpp_err *err);
+
+typedef struct cd_serving_memory {
+    double weights, token, activations, reserve, limit; /* bytes of one GPU; token: of the cache for one token of one sequence */
+    double tokens;                                      /* that the cache has room for */
+} cd_serving_memory;
+/* step_tokens: that one step computes at most. Errors: EMODEL: the GPU's memory is not described; ERANGE: weights and the rest leave no room for a sequence of `length`
+ * (the message has the numbers). */
+cdmpp_status cd_serving_memory_of(const cd_serving_model *m, const cd_serving_layout *l, const cd_serving_stack *s, const cd_device *d, double step_tokens, double length,
+                                  cd_serving_memory *out, cdmpp_err *err);
+
+/* ---- operators of a step: serving_ops.c ---- */
+typedef struct cd_serving_op {
+    const char *name;
+    cd_llm_op_record r;
+    double count;       /* runs in a step */
+    double bytes;       /* above 0: what no table measures. A small kernel: its time is bytes over bandwidth and stack.between_s */
+    bool link;          /* of these: bytes go to another GPU */
+    double rate;        /* of link: bytes a second; 0: of the GPU's own link */
+    int beside;         /* operators of 1 run at the same time as those of 2: the longer sum counts; 0: alone */
+} cd_serving_op;
+enum { CD_SERVING_MAX_OP = 48 };
+typedef struct cd_serving_ops {
+    size_t n;
+    cd_serving_op v[CD_SERVING_MAX_OP];
+} cd_serving_ops;
+
+/* Everything but attention for m tokens of one copy, of which `rows` need the next token. */
+void cd_serving_ops_rest(const cd_serving_model *m, const cd_serving_layout *l, double tokens, double rows, bool decode, cd_serving_ops *out);
+/* Attention of `batch` prompts of n new tokens and nothing before; of `batch` sequences with `past` tokens in their caches. */
+void cd_serving_ops_prompt(const cd_serving_model *m, const cd_serving_layout *l, double batch, double n, cd_serving_ops *out);
+void cd_serving_ops_decode(const cd_serving_model *m, const cd_serving_layout *l, double batch, double past, cd_serving_ops *out);
+
+/* ---- seconds of operators: serving_cost.c ---- */
+typedef struct cd_serving_cost cd_serving_cost;
+
+typedef struct cd_serving_time {
+    double s, sigma;    /* seconds of one run; standard deviation of its logarithm, 0 where it is measured */
+    cd_llm_op_how how;
+    bool known;         /* an interval is known, or it was measured */
+} cd_serving_time;
+
+/* What was measured, in order to ask it often: which libraries, kernels and sizes there are. */
+typedef struct cd_serving_tables cd_serving_tables;
+/* path NULL: nothing was measured. *bad: lines and files that could not be used. Errors: those of cd_llm_op_table_add, ENOMEM. */
+cdmpp_status cd_serving_tables_open(const char *path, const cd_device_table *devices, CD_GIVE cd_serving_tables **out, size_t *bad, cdmpp_err *err);
+void cd_serving_tables_free(CD_TAKE cd_serving_tables *t); /* NULL is fine */
+
+/* All outlive it. stack: "vllm-0.24.0", or "vllm" for the version with the most rows. Errors: ENOMEM. */
+cdmpp_status cd_serving_cost_new(const cd_llm_op_model *m, cd_serving_tables *t, const cd_device *d, const char *stack, double between_s, CD_GIVE cd_serving_cost **out,
+                                 cdmpp_err *err);
+void cd_serving_cost_free(CD_TAKE cd_serving_cost *c); /* NULL is fine */
+/* Asked twice it is answered from memory. Errors: those of cd_llm_op_ask. */
+cdmpp_status cd_serving_cost_of(cd_serving_cost *c, const cd_serving_op *op, cd_serving_time *out, cdmpp_err *err);
+/* Questions so far, and those that were new. */
+void cd_serving_cost_counts(const cd_serving_cost *c, size_t *asked, size_t *fresh);
+/* The stack whose rows answer: "vllm-0.24.0"; "" where nothing was measured. */
+const char *cd_serving_cost_stack(const cd_serving_cost *c);
+
+/* ---- seconds of a step: serving_step.c ---- */
+typedef struct cd_serving_engine cd_serving_engine;
+typedef struct cd_serving_step {
+    double prompts, isl, past;  /* prompts that take `isl` new tokens each behind `past` computed ones */
+    double part, part_past;     /* one more prompt: `part` tokens behind `part_past` */
+    double decodes, context;    /* sequences that get one token, mean length of their caches */
+} cd_serving_step;
+
+/* All outlive it. */
+cdmpp_status cd_serving_engine_new(const cd_serving_model *m, const cd_serving_layout *l, const cd_serving_stack *s, cd_serving_cost *c, CD_GIVE cd_serving_engine **out,
+                                   cdmpp_err *err);
+void cd_serving_engine_free(CD_TAKE cd_serving_engine *e); /* NULL is fine */
+cdmpp_status cd_serving_step_s(cd_serving_engine *e, const cd_serving_step *s, double *out, cdmpp_err *err);
+
+/* The operators of a step with their times, for a table. */
+typedef struct cd_serving_row {
+    const char *name;
+    cd_llm_op_record r;
+    double count, total_s, sigma;
+    cd_llm_op_how how;
+    bool known, hidden;         /* hidden: it runs beside a longer one */
+} cd_serving_row;
+typedef struct cd_serving_rows {
+    size_t n;
+    cd_serving_row v[CD_SERVING_MAX_OP * 3];
+    double total_s, host_s, sigma; /* total_s: of the step; host_s: what of it is of no operator: the host's part, and stack.lift; sigma: of ln total_s, of what operators' intervals say */
+    double how_s[3];               /* seconds by kind of answer */
+} cd_serving_rows;
+cdmpp_status cd_serving_step_rows(cd_serving_engine *e, const cd_serving_step *s, double shared, cd_serving_rows *out, cdmpp_err *err);
+
+/* ---- the scheduler: serving_simulate.c ---- */
+typedef struct cd_serving_load {
+    double isl, osl;
+    double spread;              /* lengths are uniform within 1 -/+ spread times these */
+    double concurrency;         /* requests in flight all the time; 0: they arrive by themselves */
+    double think_s;             /* from the end of a request to the next one */
+    double rate;                /* arrivals a second (Poisson), without concurrency */
+    double requests;            /* that are simulated, all counted, as a load test does; 0: enough for a steady state */
+    uint64_t seed;
+    bool prompts_alone;         /* a sequence is done with its first token: a worker of prompts alone */
+    bool tokens_alone;          /* prompts are there already: a worker that decodes alone */
+} cd_serving_load;
+
+typedef struct cd_serving_limits {
+    double tokens, sequences;   /* of a step */
+    double cache_tokens;        /* of all sequences */
+    cd_serving_prompts prompts;
+    bool reserved;
+    double ahead;               /* steps that are put together before a request that has just come may be in one */
+} cd_serving_limits;
+
+typedef struct cd_serving_result {
+    double ttft_s, ttft_median_s, ttft_p99_s, tpot_s, tpot_p99_s, request_s; /* means where not told */
+    double tokens_s;            /* generated, of this engine */
+    double running, waiting;    /* sequences in steps, requests in the queue: means over time */
+    double put_back;            /* sequences that lost their cache */
+    size_t steps;
+} cd_serving_result;
+
+/* One engine. request_s: of each request in the front end, which takes one at a time. Errors: those of step_s; ERANGE: a prompt that no step takes; ENOMEM. */
+cdmpp_status cd_serving_simulate(cd_serving_engine *e, const cd_serving_load *load, const cd_serving_limits *limit, double request_s, cd_serving_result *out,
+                                 cdmpp_err *err);
+
+#include "predictor/serving/serving_plan.h"
+#include "predictor/serving/serving_print.h"
+#include "predictor/serving/serving_sweep.h"
+#endif

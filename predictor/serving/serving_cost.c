@@ -1,0 +1,221 @@
+/* Seconds of an operator: which rows of the tables speak for it, interpolation over several sizes, and a memory of what was asked. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "predictor/serving/serving_internal.h"
+
+#define LEVEL 0.9
+#define NORMAL 1.6449   /* half of an interval of that level, in standard deviations */
+#define SMALL_SHARE 0.8 /* of the bandwidth that a small kernel reaches: docs/reference/serving.md */
+#define HAND_OVER_S 1e-5
+
+typedef struct {
+    cd_llm_op_record r;
+    cd_serving_time v;
+    bool used;
+} slot;
+
+struct cd_serving_cost {
+    cd_llm_op_asker *a;
+    cd_serving_tables *t;
+    const cd_device *d;
+    long device;           /* in the tables; CD_LLM_OP_NONE: not there */
+    uint32_t stack;        /* number of the name that questions carry */
+    double between_s;
+    slot *slot;
+    size_t n_slot, n, asked;
+};
+
+/* ---- which library ---- */
+static bool same_maker(const char *a, const char *b) {
+    const size_t n = strcspn(a, "-");
+    return n && n == strcspn(b, "-") && !strncmp(a, b, n);
+}
+
+/* The asked stack where it was measured, else the one of its library with the most rows. */
+static uint32_t pick_stack(const cd_serving_cost *c, uint32_t asked) {
+    const cd_dict *names = &c->t->t.names;
+    uint32_t best = asked;
+    size_t most = 0;
+    for (uint32_t s = 1; s < names->n; s++) {
+        size_t rows = 0;
+        for (size_t i = 0; i < c->t->n_group; i++) rows += c->t->group[i].stack == s && c->t->group[i].device == (uint32_t)c->device ? c->t->group[i].rows : 0;
+        if (rows && s == asked) return s;
+        if (rows > most && same_maker(names->text[s], names->text[asked])) most = rows, best = s;
+    }
+    return best;
+}
+
+cdmpp_status cd_serving_cost_new(const cd_llm_op_model *m, cd_serving_tables *t, const cd_device *d, const char *stack, double between_s, cd_serving_cost **out,
+                                 cdmpp_err *err) {
+    cd_serving_cost *c = cd_mem_zalloc(1, sizeof *c);
+    if (!c) return CD_FAIL(err, ENOMEM, "costs");
+    *c = (cd_serving_cost){.t = t, .d = d, .device = cd_llm_op_table_device(&t->t, d), .between_s = between_s, .n_slot = 1024};
+    cdmpp_status st = cd_dict_add(&t->t.names, (cd_str){stack, strlen(stack)}, &c->stack, err);
+    if (!st) c->stack = pick_stack(c, c->stack);
+    if (!st && !(c->slot = cd_mem_zalloc(c->n_slot, sizeof *c->slot))) st = CD_FAIL(err, ENOMEM, "costs");
+    if (!st) st = cd_llm_op_asker_new(m, &t->t, &t->t.names, &c->a, err);
+    if (st) cd_serving_cost_free(c);
+    else *out = c;
+    return st;
+}
+
+void cd_serving_cost_free(cd_serving_cost *c) {
+    if (!c) return;
+    cd_llm_op_asker_free(c->a);
+    cd_mem_free(c->slot);
+    cd_mem_free(c);
+}
+
+void cd_serving_cost_counts(const cd_serving_cost *c, size_t *asked, size_t *fresh) { *asked = c->asked, *fresh = c->n; }
+const char *cd_serving_cost_stack(const cd_serving_cost *c) { return c->device < 0 ? "" : c->t->t.names.text[c->stack]; }
+
+/* ---- one question ---- */
+static cdmpp_status point(const cd_serving_cost *c, const cd_llm_op_record *r, cd_serving_time *out, cdmpp_err *err) {
+    cd_llm_op_answer a;
+    CD_TRY(cd_llm_op_ask(c->a, r, c->d, LEVEL, &a, err));
+    const bool range = a.low_s > 0;
+    *out = (cd_serving_time){a.latency_s, range ? log(a.high_s / a.low_s) / (2 * NORMAL) : 0, a.how, range || a.how == CD_LLM_OP_MEASURED};
+    return CDMPP_OK;
+}
+
+static cdmpp_status base_of(const cd_serving_cost *c, const cd_llm_op_record *r, double *out, cdmpp_err *err) {
+    cd_llm_op_estimate e;
+    CD_TRY(cd_llm_op_estimate_of(r, c->d, &e, err));
+    *out = log(e.base_s);
+    return CDMPP_OK;
+}
+
+/* Sizes besides the axis that tables have grids of: between two of their values the ratio to the estimate is interpolated. */
+static unsigned grid_of(uint8_t kind) {
+    switch (kind) {
+    case CD_LLM_OP_GEMM: return 1u << 1 | 1u << 2;                            /* n, k */
+    case CD_LLM_OP_PREFILL: case CD_LLM_OP_LATENT_PREFILL: return 1u << 2;    /* batch */
+    case CD_LLM_OP_DECODE: case CD_LLM_OP_LATENT_DECODE: return 1u << 1;
+    default: return 0;
+    }
+}
+
+/* The values of a size on both sides; false: it is one of them, or beyond. */
+static bool bracket(const cd_serving_group *g, size_t k, double v, double *lo, double *hi) {
+    size_t a = 0, b = g->n_size[k];
+    while (a < b) {
+        const size_t mid = a + (b - a) / 2;
+        if (g->size[k][mid] < v) a = mid + 1;
+        else b = mid;
+    }
+    if (!a || a == g->n_size[k] || g->size[k][a] <= v) return false;
+    *lo = g->size[k][a - 1], *hi = g->size[k][a];
+    return true;
+}
+
+static cdmpp_status corners(const cd_serving_cost *c, const cd_serving_group *g, const cd_llm_op_record *r, unsigned sides, cd_serving_time *out, cdmpp_err *err) {
+    double lo, hi, at, below, above;
+    cd_serving_time a, b;
+    cd_llm_op_record q = *r;
+    size_t k = 0;
+    while (k < CD_LLM_OP_MAX_SIZE && !(sides >> k & 1u && bracket(g, k, r->size[k], &lo, &hi))) k++;
+    if (k == CD_LLM_OP_MAX_SIZE) return point(c, r, out, err);
+    const double w = log(r->size[k] / lo) / log(hi / lo);
+    CD_TRY(base_of(c, r, &at, err));
+    q.size[k] = lo;
+    CD_TRY(base_of(c, &q, &below, err));
+    CD_TRY(corners(c, g, &q, sides & ~(1u << k), &a, err));
+    q.size[k] = hi;
+    CD_TRY(base_of(c, &q, &above, err));
+    CD_TRY(corners(c, g, &q, sides & ~(1u << k), &b, err));
+    out->s = exp(at + (1 - w) * (log(a.s) - below) + w * (log(b.s) - above));
+    out->sigma = (1 - w) * a.sigma + w * b.sigma;
+    out->how = a.how > b.how ? a.how : b.how;
+    if (out->how == CD_LLM_OP_MEASURED) out->how = CD_LLM_OP_INTERPOLATED;
+    out->known = a.known && b.known;
+    return CDMPP_OK;
+}
+
+static cdmpp_status of_group(const cd_serving_cost *c, const cd_serving_group *g, cd_llm_op_record r, cd_serving_time *out, cdmpp_err *err) {
+    cd_serving_time grid;
+    r.type = g->type, r.kv = g->kv, r.stack = g->stack, r.kernel = g->kernel;
+    CD_TRY(point(c, &r, out, err));
+    const unsigned sides = grid_of(r.kind);
+    if (out->how != CD_LLM_OP_PREDICTED || !sides) return CDMPP_OK;
+    CD_TRY(corners(c, g, &r, sides, &grid, err));
+    if (grid.how != CD_LLM_OP_PREDICTED) *out = grid;
+    return CDMPP_OK;
+}
+
+static bool collective(uint8_t kind) { return kind == CD_LLM_OP_ALL_REDUCE || kind == CD_LLM_OP_ALL_GATHER || kind == CD_LLM_OP_REDUCE_SCATTER || kind == CD_LLM_OP_ALL_TO_ALL; }
+
+/* 0: the stack itself, 1: its library, 2: another; 3: rows of something else. Collectives move bytes, whatever their type is. */
+static int rank_of(const cd_serving_cost *c, const cd_serving_group *g, const cd_llm_op_record *r) {
+    const char *const *name = (const char *const *)c->t->t.names.text;
+    if (g->kind != r->kind || g->device != (uint32_t)c->device) return 3;
+    if (!collective(r->kind) && (g->type != r->type || g->kv != r->kv)) return 3;
+    if (collective(r->kind) && cd_llm_op_type_weight_bytes((cd_llm_op_type)g->type) < 2) return 3;
+    return g->stack == c->stack ? 0 : same_maker(name[g->stack], name[c->stack]) ? 1 : 2;
+}
+
+/* Of several kernels the one that was measured nearest: a library has chosen it. Of those alike the fastest. */
+static cdmpp_status fresh(const cd_serving_cost *c, const cd_llm_op_record *r, cd_serving_time *out, cdmpp_err *err) {
+    cd_llm_op_record plain = *r;
+    int best = 3;
+    bool any = false;
+    for (size_t i = 0; c->device >= 0 && i < c->t->n_group; i++)
+        if (rank_of(c, &c->t->group[i], r) < best) best = rank_of(c, &c->t->group[i], r);
+    for (size_t i = 0; best < 3 && i < c->t->n_group; i++) {
+        cd_serving_time v;
+        if (rank_of(c, &c->t->group[i], r) != best) continue;
+        CD_TRY(of_group(c, &c->t->group[i], *r, &v, err));
+        if (!any || v.how < out->how || (v.how == out->how && v.s < out->s)) *out = v;
+        any = true;
+    }
+    plain.stack = (uint16_t)c->stack;
+    return any ? CDMPP_OK : point(c, &plain, out, err);
+}
+
+/* ---- memory ---- */
+static bool same_question(const cd_llm_op_record *a, const cd_llm_op_record *b) {
+    return a->kind == b->kind && a->type == b->type && a->kv == b->kv && !memcmp(a->size, b->size, sizeof a->size) && !memcmp(&a->skew, &b->skew, sizeof a->skew);
+}
+
+static size_t place(const cd_serving_cost *c, const cd_llm_op_record *r) {
+    cd_hash h = cd_hash_start();
+    cd_hash_add(&h, &r->kind, 3);
+    cd_hash_add(&h, r->size, sizeof r->size);
+    cd_hash_add(&h, &r->skew, sizeof r->skew);
+    size_t i = (size_t)h.a & (c->n_slot - 1);
+    while (c->slot[i].used && !same_question(&c->slot[i].r, r)) i = (i + 1) & (c->n_slot - 1);
+    return i;
+}
+
+static cdmpp_status grow(cd_serving_cost *c, cdmpp_err *err) {
+    slot *old = c->slot, *wide = cd_mem_zalloc(c->n_slot * 2, sizeof *wide);
+    const size_t n = c->n_slot;
+    if (!wide) return CD_FAIL(err, ENOMEM, "%zu costs", n);
+    c->slot = wide, c->n_slot = 2 * n;
+    for (size_t i = 0; i < n; i++)
+        if (old[i].used) c->slot[place(c, &old[i].r)] = old[i];
+    cd_mem_free(old);
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_serving_cost_of(cd_serving_cost *c, const cd_serving_op *op, cd_serving_time *out, cdmpp_err *err) {
+    c->asked++;
+    if (op->bytes > 0) {
+        const double rate = op->rate > 0 ? op->rate * 1e-9 : op->link ? c->d->link_gb_s : SMALL_SHARE * c->d->bandwidth_gb_s;
+        if (!(rate > 0)) return cd_err_key(err, CD_FAIL(err, EMODEL, "the description of %s has no such number", c->d->name), op->link ? "link_gb_s" : "bandwidth_gb_s");
+        *out = (cd_serving_time){op->bytes / (rate * 1e9) + (op->link ? HAND_OVER_S : c->between_s), 0, CD_LLM_OP_PREDICTED, true};
+        return CDMPP_OK;
+    }
+    size_t i = place(c, &op->r);
+    if (!c->slot[i].used) {
+        slot s = {.r = op->r, .used = true};
+        CD_TRY(fresh(c, &op->r, &s.v, err));
+        if (2 * (c->n + 1) > c->n_slot) CD_TRY(grow(c, err));
+        i = place(c, &op->r);
+        c->slot[i] = s;
+        c->n++;
+    }
+    *out = c->slot[i].v;
+    return CDMPP_OK;
+}

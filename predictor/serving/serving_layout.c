@@ -1,0 +1,72 @@
+/* What one GPU holds of a model: does it divide, does it fit. */
+#include <math.h>
+
+#include "predictor/serving/serving.h"
+
+static cdmpp_status divides(double what, double by, const char *field, const char *key, cdmpp_err *err) {
+    if (by >= 1 && !(fmod(what, by) > 0)) return CDMPP_OK;
+    return cd_err_key(err, CD_FAIL(err, ERANGE, "expected a divisor of %s %g, found %g", field, what, by), key);
+}
+
+cdmpp_status cd_serving_layout_check(const cd_serving_model *m, cd_serving_layout *l, cdmpp_err *err) {
+    if (l->pp > m->layers) return cd_err_key(err, CD_FAIL(err, ERANGE, "expected at most num_hidden_layers %g, found %g", m->layers, l->pp), "pp");
+    CD_TRY(divides(m->heads, l->tp, "num_attention_heads", "tp", err));
+    if (!m->latent && fmod(l->tp, m->kv_heads) > 0) CD_TRY(divides(m->kv_heads, l->tp, "num_key_value_heads (or a multiple of it)", "tp", err));
+    if (m->ffn > 0) CD_TRY(divides(m->ffn, l->tp, "intermediate_size", "tp", err));
+    const double group = l->tp * l->dp;
+    if (l->node > 0 && group > l->node && (fmod(group, l->node) > 0 || !(l->node_bytes_s > 0)))
+        return cd_err_key(err, CD_FAIL(err, ERANGE, "expected a multiple of the %g GPUs of a node, and the rate between nodes; found tp x dp = %g", l->node, group), "tp x dp");
+    if (!(m->experts > 0)) {
+        if (l->moe_ep > 1) return cd_err_key(err, CD_FAIL(err, ERANGE, "expected 1, as the model has no experts; found %g", l->moe_ep), "ep");
+        l->moe_ep = 1, l->moe_tp = l->tp * l->dp;
+        return CDMPP_OK;
+    }
+    CD_TRY(divides(m->experts, l->moe_ep, "the number of experts", "ep", err));
+    CD_TRY(divides(l->tp * l->dp, l->moe_ep, "tp x dp =", "ep", err));
+    l->moe_tp = l->tp * l->dp / l->moe_ep;
+    return divides(m->expert_ffn, l->moe_tp, "the experts' width", "tp x dp / ep", err);
+}
+
+/* ---- memory ---- */
+static double attention_parameters(const cd_serving_model *m, double tp) {
+    const double q = m->heads * (m->nope + m->rope), down = m->q_rank + m->kv_rank + m->rope;
+    if (!m->latent) return m->hidden * m->head_dim * (2 * m->heads / tp + 2 * ceil(m->kv_heads / tp));
+    return m->hidden * down + ((m->q_rank > 0 ? m->q_rank : m->hidden) * q + m->kv_rank * m->heads * (m->nope + m->v_dim) + m->heads * m->v_dim * m->hidden) / tp;
+}
+
+static double weight_bytes(const cd_serving_model *m, const cd_serving_layout *l) {
+    const double linear = cd_llm_op_type_weight_bytes(l->linear), expert = cd_llm_op_type_weight_bytes(l->expert);
+    const double sparse = m->experts > 0 ? m->layers - m->dense_layers : 0, stage = 1 / l->pp;
+    const double table = 2 * m->vocab * m->hidden / l->tp * (m->tied || l->pp > 1 ? 1 : 2); /* of several stages the first has one, the last the other */
+    const double layers = m->layers * attention_parameters(m, l->tp) * linear + (m->layers - sparse) * 3 * m->hidden * m->ffn / l->tp * linear +
+                          sparse * (3 * m->hidden * m->shared_ffn / l->tp * linear + 2 * m->hidden * m->experts +
+                                    3 * m->hidden * m->experts * m->expert_ffn / (l->moe_tp * l->moe_ep) * expert);
+    return layers * stage + table;
+}
+
+/* Layers with a window keep no more than the window: of a sequence of `length` that part of each token. */
+static double token_bytes(const cd_serving_model *m, const cd_serving_layout *l, double length) {
+    const double part = m->window_layers > 0 ? fmin(1, m->window / length) : 1, layers = m->layers - (1 - part) * m->window_layers;
+    const double each = m->latent ? m->kv_rank + m->rope : 2 * ceil(m->kv_heads / l->tp) * m->head_dim;
+    return fmax(layers / l->pp, 1) * each * cd_llm_op_type_weight_bytes(l->kv);
+}
+
+/* Between layers one row in and out; inside one the widest results; the next token's scores. */
+static double activation_bytes(const cd_serving_model *m, const cd_serving_layout *l, double tokens) {
+    const double heads = m->latent ? m->heads * (m->nope + m->rope + m->v_dim) : (m->heads + 2 * m->kv_heads) * m->head_dim;
+    const double wide = m->experts > 0 ? 3 * m->topk * m->expert_ffn / l->moe_tp + m->topk * m->hidden : 3 * m->ffn / l->tp;
+    return 2 * tokens * (4 * m->hidden + fmax(heads / l->tp, wide));
+}
+
+cdmpp_status cd_serving_memory_of(const cd_serving_model *m, const cd_serving_layout *l, const cd_serving_stack *s, const cd_device *d, double step_tokens, double length,
+                                  cd_serving_memory *out, cdmpp_err *err) {
+    if (!(d->mem_gb > 0)) return cd_err_key(err, CD_FAIL(err, EMODEL, "the description of %s has no such number", d->name), "mem_gb");
+    *out = (cd_serving_memory){weight_bytes(m, l), token_bytes(m, l, length), activation_bytes(m, l, step_tokens), s->reserve_gb * 1e9, s->memory_share * d->mem_gb * 1e9, 0};
+    const double room = out->limit - out->weights - out->activations - out->reserve;
+    out->tokens = floor(fmax(room, 0) / out->token);
+    if (out->tokens >= length) return CDMPP_OK;
+    return cd_err_key(err, CD_FAIL(err, ERANGE, "weights %.2f GB + activations %.2f GB + reserve %.2f GB + cache of one sequence %.3f GB are %.2f GB; a GPU %s lends %.2f GB (%g of %g)",
+                                   out->weights * 1e-9, out->activations * 1e-9, out->reserve * 1e-9, out->token * length * 1e-9,
+                                   (out->weights + out->activations + out->reserve + out->token * length) * 1e-9, d->name, out->limit * 1e-9, s->memory_share, d->mem_gb),
+                      "memory");
+}

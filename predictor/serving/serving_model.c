@@ -1,0 +1,236 @@
+/* A Hugging Face config.json as the sizes that times depend on. Every field that is missing or contradicts another is an error with its name. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/io/io.h"
+#include "predictor/serving/serving.h"
+
+enum { MAX_BYTES = 16 << 20 };
+#define MOST 1e9
+
+/* What model_type says and config.json does not. */
+typedef struct {
+    const char *type, *experts, *expert_ffn, *shared; /* fields of experts, their width, the shared expert's width; NULL: there is none */
+    bool latent, qk_norm, shared_count;               /* shared_count: `shared` counts experts of the same width */
+    bool window_said;                                 /* the window counts only where use_sliding_window is true */
+    double skew;                                      /* loads of experts: those balanced by a bias without loss are nearly even */
+} family;
+static const family families[] = {
+    {.type = "llama"},
+    {.type = "mistral"},
+    {.type = "qwen2", .window_said = true},
+    {.type = "qwen3", .qk_norm = true, .window_said = true},
+    {.type = "mixtral", .experts = "num_local_experts", .expert_ffn = "intermediate_size", .skew = 1.2},
+    {.type = "qwen2_moe", .experts = "num_experts", .expert_ffn = "moe_intermediate_size", .shared = "shared_expert_intermediate_size", .window_said = true, .skew = 1.2},
+    {.type = "qwen3_moe", .experts = "num_experts", .expert_ffn = "moe_intermediate_size", .qk_norm = true, .window_said = true, .skew = 1.2},
+    {.type = "minimax_m2", .experts = "num_local_experts", .expert_ffn = "intermediate_size", .qk_norm = true, .skew = 1.2},
+    {.type = "gpt_oss", .experts = "num_local_experts", .expert_ffn = "intermediate_size", .skew = 1.2},
+    {.type = "deepseek_v2", .experts = "n_routed_experts", .expert_ffn = "moe_intermediate_size", .shared = "n_shared_experts", .shared_count = true, .latent = true, .skew = 1.2},
+    {.type = "deepseek_v3", .experts = "n_routed_experts", .expert_ffn = "moe_intermediate_size", .shared = "n_shared_experts", .shared_count = true, .latent = true, .skew = 1.01},
+    {.type = "kimi_k2", .experts = "n_routed_experts", .expert_ffn = "moe_intermediate_size", .shared = "n_shared_experts", .shared_count = true, .latent = true, .skew = 1.01}};
+enum { N_FAMILY = sizeof families / sizeof *families };
+
+void cd_serving_model_types(cd_buf *b) {
+    for (size_t i = 0; i < N_FAMILY; i++) cd_buf_putf(b, "%s%s", i ? ", " : "", families[i].type);
+}
+
+/* ---- fields ---- */
+static cdmpp_status whole(double v, const char *key, cdmpp_err *err) {
+    if (v >= 0 && v <= MOST && floor(v) >= v) return CDMPP_OK;
+    return cd_err_key(err, CD_FAIL(err, ERANGE, "expected a whole number from 0 to 1e9, found %g", v), key);
+}
+
+static cdmpp_status need(const cd_json *o, const char *key, double *out, cdmpp_err *err) {
+    CD_TRY(cd_json_need_real(o, key, 1, MOST, out, err));
+    return whole(*out, key, err);
+}
+
+/* Absent and null leave *out as it is. */
+static cdmpp_status maybe(const cd_json *o, const char *key, double *out, cdmpp_err *err) {
+    const cd_json *v = cd_json_get(o, key);
+    if (!v || v->kind == CD_JSON_NULL) return CDMPP_OK;
+    CD_TRY(cd_err_key(err, cd_json_real(v, out, err), key));
+    return whole(*out, key, err);
+}
+
+static bool is_true(const cd_json *o, const char *key) {
+    const cd_json *v = cd_json_get(o, key);
+    return v && v->kind == CD_JSON_BOOL && v->u.i;
+}
+
+static bool is_word(const cd_json *o, const char *key, const char *word) {
+    const cd_json *v = cd_json_get(o, key);
+    return v && v->kind == CD_JSON_STR && cd_str_is(v->u.s, word);
+}
+
+static cdmpp_status find_family(const cd_json *o, const family **out, cd_str *name, cdmpp_err *err) {
+    cd_buf b = {0};
+    CD_TRY(cd_json_need_str(o, "model_type", name, err));
+    for (size_t i = 0; i < N_FAMILY; i++)
+        if (cd_str_is(*name, families[i].type)) return *out = &families[i], CDMPP_OK;
+    cd_serving_model_types(&b);
+    const cdmpp_status st = b.oom ? CD_FAIL(err, ENOMEM, "names") : CD_FAIL(err, EUNSUPPORTED, "expected one of %s; found '%.*s'", b.p, (int)(name->n < 40 ? name->n : 40), name->p);
+    cd_buf_free(&b);
+    return cd_err_key(err, st, "model_type");
+}
+
+/* ---- parts of a model ---- */
+static cdmpp_status read_attention(const cd_json *o, cd_serving_model *m, cdmpp_err *err) {
+    m->kv_heads = m->heads; /* as Hugging Face has it: no field, no groups */
+    CD_TRY(maybe(o, "num_key_value_heads", &m->kv_heads, err));
+    if (m->kv_heads < 1 || fmod(m->heads, m->kv_heads) > 0)
+        return cd_err_key(err, CD_FAIL(err, ERANGE, "expected a divisor of num_attention_heads %g, found %g", m->heads, m->kv_heads), "num_key_value_heads");
+    CD_TRY(maybe(o, "head_dim", &m->head_dim, err));
+    if (m->head_dim > 0) return CDMPP_OK;
+    if (fmod(m->hidden, m->heads) > 0)
+        return cd_err_key(err, CD_FAIL(err, ERANGE, "expected this field, as hidden_size %g is not a multiple of num_attention_heads %g", m->hidden, m->heads), "head_dim");
+    m->head_dim = m->hidden / m->heads;
+    return CDMPP_OK;
+}
+
+/* The tables of latent attention are of one shape. */
+static cdmpp_status read_latent(const cd_json *o, cd_serving_model *m, cdmpp_err *err) {
+    const struct {
+        const char *key;
+        double *to, only;
+    } f[] = {{"kv_lora_rank", &m->kv_rank, 512}, {"qk_nope_head_dim", &m->nope, 128}, {"qk_rope_head_dim", &m->rope, 64}, {"v_head_dim", &m->v_dim, 128}};
+    for (size_t i = 0; i < sizeof f / sizeof *f; i++) {
+        CD_TRY(need(o, f[i].key, f[i].to, err));
+        if (fabs(*f[i].to - f[i].only) > 0)
+            return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "expected %g, found %g: operators of latent attention are of that shape alone", f[i].only, *f[i].to), f[i].key);
+    }
+    m->latent = true;
+    return maybe(o, "q_lora_rank", &m->q_rank, err);
+}
+
+static cdmpp_status read_experts(const cd_json *o, const family *f, cd_serving_model *m, cdmpp_err *err) {
+    const char *dense = f->latent ? "first_k_dense_replace" : NULL;
+    const cd_json *only = cd_json_get(o, "mlp_only_layers");
+    double step = 1;
+    CD_TRY(need(o, f->experts, &m->experts, err));
+    CD_TRY(need(o, "num_experts_per_tok", &m->topk, err));
+    CD_TRY(need(o, f->expert_ffn, &m->expert_ffn, err));
+    if (m->topk > m->experts) return cd_err_key(err, CD_FAIL(err, ERANGE, "expected at most the %g of %s, found %g", m->experts, f->experts, m->topk), "num_experts_per_tok");
+    if (f->shared) CD_TRY(maybe(o, f->shared, &m->shared_ffn, err));
+    if (f->shared_count) m->shared_ffn *= m->expert_ffn;
+    CD_TRY(maybe(o, "decoder_sparse_step", &step, err));
+    if (step < 1) return cd_err_key(err, CD_FAIL(err, ERANGE, "expected 1 or more"), "decoder_sparse_step");
+    m->dense_layers = m->layers - floor(m->layers / step);
+    if (only && only->kind == CD_JSON_ARR) m->dense_layers += only->n;
+    if (dense) CD_TRY(need(o, dense, &m->dense_layers, err));
+    if (m->dense_layers > m->layers)
+        return cd_err_key(err, CD_FAIL(err, ERANGE, "expected at most the %g of num_hidden_layers, found %g", m->layers, m->dense_layers), dense ? dense : "mlp_only_layers");
+    m->skew = f->skew;
+    if (m->dense_layers > 0) CD_TRY(need(o, "intermediate_size", &m->ffn, err));
+    return CDMPP_OK;
+}
+
+/* Which layers see a window only: layer_types, or from max_window_layers on, or all. */
+static cdmpp_status read_window(const cd_json *o, const family *f, cd_serving_model *m, cdmpp_err *err) {
+    const cd_json *types = cd_json_get(o, "layer_types");
+    double from = 0;
+    m->window = 0;
+    CD_TRY(maybe(o, "sliding_window", &m->window, err));
+    if (types && types->kind == CD_JSON_ARR) {
+        if (fabs((double)types->n - m->layers) > 0)
+            return cd_err_key(err, CD_FAIL(err, ERANGE, "expected one for each of the %g of num_hidden_layers, found %u", m->layers, types->n), "layer_types");
+        size_t i = 0;
+        for (const cd_json *t = types->u.child; t; t = t->next, i++) {
+            const bool some = t->kind == CD_JSON_STR && cd_str_is(t->u.s, "sliding_attention");
+            m->window_layers += some;
+            if (!some && (t->kind != CD_JSON_STR || !cd_str_is(t->u.s, "full_attention")))
+                return cd_err_key(err, cd_err_index(err, CD_FAIL(err, EUNSUPPORTED, "expected full_attention or sliding_attention"), i), "layer_types");
+        }
+        if (m->window_layers > 0 && !(m->window > 0)) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected the window of the layers that layer_types names"), "sliding_window");
+        return CDMPP_OK;
+    }
+    if (!(m->window > 0) || (f->window_said && !is_true(o, "use_sliding_window"))) return m->window = 0, CDMPP_OK;
+    if (f->window_said) CD_TRY(maybe(o, "max_window_layers", &from, err));
+    m->window_layers = fmax(0, m->layers - from);
+    return CDMPP_OK;
+}
+
+/* ---- types of the weights ---- */
+static cdmpp_status quantised(const cd_json *q, cd_serving_model *m, cdmpp_err *err) {
+    const bool experts = m->experts > 0;
+    double bits = 0;
+    cd_str how;
+    CD_TRY(cd_json_need_str(q, "quant_method", &how, err));
+    if (cd_str_is(how, "fp8") || cd_str_is(how, "fbgemm_fp8")) {
+        const cd_json *block = cd_json_get(q, "weight_block_size");
+        m->linear = m->expert = block && block->kind == CD_JSON_ARR ? CD_LLM_OP_T_FP8_BLOCK : CD_LLM_OP_T_FP8;
+        return CDMPP_OK;
+    }
+    if (cd_str_is(how, "mxfp4") && experts) return m->expert = CD_LLM_OP_T_W4A16_MXFP4, CDMPP_OK;
+    if (cd_str_is(how, "awq") || cd_str_is(how, "gptq")) {
+        CD_TRY(maybe(q, "bits", &bits, err));
+        if (bits > 7 || bits < 4) return cd_err_key(err, bits > 7 && bits < 9 ? (m->linear = m->expert = CD_LLM_OP_T_INT8_WO, CDMPP_OK) : CD_FAIL(err, EUNSUPPORTED, "expected 4 or 8, found %g", bits), "bits");
+        m->linear = m->expert = CD_LLM_OP_T_INT4_WO;
+        return CDMPP_OK;
+    }
+    return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "expected fp8, mxfp4 (of experts), awq or gptq; found '%.*s': say the type with --dtype", (int)(how.n < 40 ? how.n : 40), how.p),
+                      "quant_method");
+}
+
+static cdmpp_status read_types(const cd_json *o, cd_serving_model *m, cdmpp_err *err) {
+    const cd_json *q = cd_json_get(o, "quantization_config");
+    const char *key = cd_json_get(o, "dtype") ? "dtype" : "torch_dtype";
+    const cd_json *t = cd_json_get(o, key);
+    m->linear = m->expert = CD_LLM_OP_T_BF16;
+    if (t && t->kind != CD_JSON_NULL && !is_word(o, key, "bfloat16")) {
+        if (is_word(o, key, "float16")) m->linear = m->expert = CD_LLM_OP_T_F16;
+        else return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "expected bfloat16 or float16"), key);
+    }
+    return q && q->kind == CD_JSON_OBJ ? cd_err_key(err, quantised(q, m, err), "quantization_config") : CDMPP_OK;
+}
+
+/* ---- all ---- */
+static cdmpp_status read_fields(const cd_json *root, cd_serving_model *m, cdmpp_err *err) {
+    const cd_json *inner = cd_json_get(root, "text_config"), *o = inner && inner->kind == CD_JSON_OBJ ? inner : root;
+    const family *f = NULL;
+    cd_str name;
+    if (root->kind != CD_JSON_OBJ) return CD_FAIL(err, ESCHEMA, "expected an object, found %s", cd_json_kind_name(root->kind));
+    CD_TRY(find_family(o, &f, &name, err));
+    snprintf(m->name, sizeof m->name, "%s", f->type);
+    CD_TRY(need(o, "num_hidden_layers", &m->layers, err));
+    CD_TRY(need(o, "hidden_size", &m->hidden, err));
+    CD_TRY(need(o, "num_attention_heads", &m->heads, err));
+    CD_TRY(need(o, "vocab_size", &m->vocab, err));
+    if (m->layers > CD_SERVING_MAX_LAYER) return cd_err_key(err, CD_FAIL(err, ERANGE, "expected at most %d, found %g", CD_SERVING_MAX_LAYER, m->layers), "num_hidden_layers");
+    m->qk_norm = f->qk_norm;
+    m->tied = is_true(o, "tie_word_embeddings");
+    CD_TRY(f->latent ? read_latent(o, m, err) : read_attention(o, m, err));
+    CD_TRY(f->experts ? read_experts(o, f, m, err) : need(o, "intermediate_size", &m->ffn, err));
+    if (!f->latent) CD_TRY(read_window(o, f, m, err));
+    return read_types(o, m, err);
+}
+
+cdmpp_status cd_serving_model_read(const char *path, const char *text, size_t n, cd_serving_model *out, cdmpp_err *err) {
+    cd_arena a = {0};
+    const cd_json *root = NULL;
+    *out = (cd_serving_model){0};
+    cdmpp_status st = cd_json_parse(&a, text, n, &root, err);
+    if (!st) st = read_fields(root, out, err);
+    cd_arena_free(&a);
+    return cd_err_at(err, st, path, 0);
+}
+
+cdmpp_status cd_serving_model_load(const char *path, cd_serving_model *out, cdmpp_err *err) {
+    char *text;
+    size_t n;
+    CD_TRY(cd_file_read(path, MAX_BYTES, &text, &n, err));
+    const cdmpp_status st = cd_serving_model_read(path, text, n, out, err);
+    cd_mem_free(text);
+    return st;
+}
+
+double cd_serving_model_parameters(const cd_serving_model *m) {
+    const double kv = m->kv_rank + m->rope, q = m->nope + m->rope;
+    const double latent = (m->q_rank > 0 ? m->hidden * m->q_rank + m->q_rank * m->heads * q : m->hidden * m->heads * q) + m->hidden * kv +
+                          m->kv_rank * m->heads * (m->nope + m->v_dim) + m->heads * m->v_dim * m->hidden;
+    const double plain = m->hidden * m->head_dim * 2 * (m->heads + m->kv_heads);
+    const double sparse = m->experts > 0 ? m->layers - m->dense_layers : 0;
+    return m->layers * (m->latent ? latent : plain) + (m->layers - sparse) * 3 * m->hidden * m->ffn +
+           sparse * (3 * m->hidden * (m->experts * m->expert_ffn + m->shared_ffn) + m->hidden * m->experts) + m->vocab * m->hidden * (m->tied ? 1 : 2);
+}

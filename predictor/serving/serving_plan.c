@@ -1,0 +1,214 @@
+/* One configuration: types and limits chosen, memory checked, one scheduler simulated for all alike, sums and intervals. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "predictor/serving/serving.h"
+
+struct cd_serving_known {
+    const char *gpu, *stack;
+    const cd_device *d;
+    const cd_serving_stack *k;
+    cd_serving_cost *c;
+};
+
+struct cd_serving_made {
+    cd_serving_layout l;
+    const cd_serving_cost *c;
+    cd_serving_engine *e;
+};
+
+cd_serving_config cd_serving_config_defaults(void) {
+    const cd_serving_worker one = {.tp = 1, .pp = 1, .dp = 1, .ep = 1, .count = 1};
+    cd_serving_worker none = one;
+    none.count = 0;
+    return (cd_serving_config){.worker = one, .decode = none, .isl = 1024, .osl = 128, .concurrency = 1, .linear = -1, .expert = -1, .kv = -1, .prompts = -1};
+}
+
+void cd_serving_session_end(cd_serving_session *s) {
+    for (size_t i = 0; i < s->n_made; i++) cd_serving_engine_free(s->made[i].e);
+    for (size_t i = 0; i < s->n_known; i++) cd_serving_cost_free(s->known[i].c);
+    cd_mem_free(s->known);
+    cd_mem_free(s->made);
+    s->known = NULL, s->made = NULL;
+    s->n_known = s->cap_known = s->n_made = s->cap_made = 0;
+}
+
+void cd_serving_session_counts(const cd_serving_session *s, size_t *asked, size_t *fresh) {
+    *asked = *fresh = 0;
+    for (size_t i = 0; i < s->n_known; i++) {
+        size_t a, b;
+        cd_serving_cost_counts(s->known[i].c, &a, &b);
+        *asked += a, *fresh += b;
+    }
+}
+
+/* The tables of another library may stand for it: "vllm" for sglang. */
+static const char *table_stack(const cd_serving_stack *k, const char *asked) { return k->tables[0] ? k->tables : asked; }
+
+static cdmpp_status known_of(cd_serving_session *s, const cd_serving_config *c, const struct cd_serving_known **out, cdmpp_err *err) {
+    struct cd_serving_known k = {.gpu = c->gpu, .stack = c->stack};
+    for (size_t i = 0; i < s->n_known; i++)
+        if (!strcmp(s->known[i].gpu, c->gpu) && !strcmp(s->known[i].stack, c->stack)) return *out = &s->known[i], CDMPP_OK;
+    CD_TRY(cd_err_key(err, cd_device_table_find(s->devices, c->gpu, &k.d, err), "gpu"));
+    CD_TRY(cd_serving_stack_find(s->stacks, c->stack, &k.k, err));
+    if (CD_GROW(s->known, s->n_known, s->cap_known)) return CD_FAIL(err, ENOMEM, "costs");
+    CD_TRY(cd_serving_cost_new(s->ops, s->tables, k.d, table_stack(k.k, c->stack), k.k->between_s, &k.c, err));
+    s->known[s->n_known] = k;
+    *out = &s->known[s->n_known++];
+    return CDMPP_OK;
+}
+
+/* ---- one worker ---- */
+typedef struct {
+    struct cd_serving_known k;
+    cd_serving_layout layout;
+    cd_serving_memory memory;
+    cd_serving_limits limit;
+    double schedulers; /* of a worker */
+} worker;
+
+static cd_serving_layout types_of(const cd_serving_model *m, const cd_serving_stack *k, const cd_serving_config *c, const cd_serving_worker *w) {
+    cd_serving_layout l = {.tp = w->tp, .pp = w->pp, .dp = w->dp, .moe_ep = w->ep, .node = c->node, .node_bytes_s = c->node_gb_s * 1e9};
+    l.linear = c->linear < 0 ? m->linear : (cd_llm_op_type)c->linear;
+    l.expert = c->expert >= 0 ? (cd_llm_op_type)c->expert : c->linear >= 0 && m->expert == CD_LLM_OP_T_BF16 ? l.linear : m->expert;
+    const bool narrow = k->fp8_attention && l.linear == CD_LLM_OP_T_FP8;
+    l.kv = c->kv >= 0 ? (cd_llm_op_type)c->kv : narrow ? CD_LLM_OP_T_FP8 : CD_LLM_OP_T_BF16;
+    l.attention = narrow && l.kv == CD_LLM_OP_T_FP8 ? CD_LLM_OP_T_FP8 : CD_LLM_OP_T_BF16;
+    return l;
+}
+
+static cdmpp_status make_worker(cd_serving_session *s, const cd_serving_config *c, const cd_serving_worker *w, worker *out, cdmpp_err *err) {
+    const struct cd_serving_known *known = NULL;
+    CD_TRY(known_of(s, c, &known, err));
+    out->k = *known; /* a copy: the list grows */
+    cd_serving_stack k = *known->k;
+    if (c->memory_share > 0) k.memory_share = c->memory_share;
+    out->layout = types_of(s->m, &k, c, w);
+    out->schedulers = w->dp * w->pp;
+    CD_TRY(cd_serving_layout_check(s->m, &out->layout, err));
+    const double tokens = c->tokens > 0 ? c->tokens : (double)k.tokens;
+    CD_TRY(cd_serving_memory_of(s->m, &out->layout, &k, out->k.d, tokens, c->isl + c->osl, &out->memory, err));
+    out->limit = (cd_serving_limits){.tokens = tokens, .sequences = w->batch > 0 ? w->batch : (double)k.sequences, .cache_tokens = floor(out->memory.tokens / w->pp),
+                                     .prompts = (cd_serving_prompts)(c->prompts < 0 ? k.prompts : c->prompts), .reserved = k.cache == 0, .ahead = (double)k.ahead};
+    return CDMPP_OK;
+}
+
+static bool same_layout(const cd_serving_layout *a, const cd_serving_layout *b) {
+    const double x[] = {a->tp, a->pp, a->dp, a->moe_tp, a->moe_ep, a->node, a->node_bytes_s}, y[] = {b->tp, b->pp, b->dp, b->moe_tp, b->moe_ep, b->node, b->node_bytes_s};
+    for (size_t i = 0; i < sizeof x / sizeof *x; i++)
+        if (x[i] < y[i] || x[i] > y[i]) return false;
+    return a->linear == b->linear && a->expert == b->expert && a->attention == b->attention && a->kv == b->kv;
+}
+
+static cdmpp_status engine_of(cd_serving_session *s, const worker *w, cd_serving_engine **out, cdmpp_err *err) {
+    for (size_t i = 0; i < s->n_made; i++)
+        if (s->made[i].c == w->k.c && same_layout(&s->made[i].l, &w->layout)) return *out = s->made[i].e, CDMPP_OK;
+    if (CD_GROW(s->made, s->n_made, s->cap_made)) return CD_FAIL(err, ENOMEM, "engines");
+    CD_TRY(cd_serving_engine_new(s->m, &w->layout, w->k.k, w->k.c, out, err));
+    s->made[s->n_made++] = (struct cd_serving_made){w->layout, w->k.c, *out};
+    return CDMPP_OK;
+}
+
+static cdmpp_status run_worker(cd_serving_session *s, const worker *w, const cd_serving_load *load, cd_serving_result *out, cdmpp_err *err) {
+    cd_serving_engine *e = NULL;
+    CD_TRY(engine_of(s, w, &e, err));
+    return cd_serving_simulate(e, load, &w->limit, w->k.k->request_s, out, err);
+}
+
+/* ---- both forms ---- */
+static cd_serving_load load_of(const cd_serving_config *c, double schedulers) {
+    return (cd_serving_load){.isl = c->isl, .osl = c->osl, .spread = c->spread, .concurrency = c->concurrency > 0 ? fmax(1, ceil(c->concurrency / schedulers)) : 0,
+                             .rate = c->rate / schedulers, .requests = ceil(c->requests / schedulers), .seed = 1};
+}
+
+/* A request of a closed loop is either with the workers of prompts or with those that decode: the share of each follows from the times of both. */
+static cdmpp_status split(cd_serving_session *s, const cd_serving_config *c, const worker *p, const worker *d, cd_serving_result *out, cdmpp_err *err) {
+    const double np = c->worker.count * p->schedulers, nd = c->decode.count * d->schedulers;
+    double away = 0, in_prompts = 1;
+    cd_serving_result first = {0}, last = {0};
+    for (int i = 0; i < 6; i++) {
+        cd_serving_load a = load_of(c, np), b = load_of(c, nd);
+        a.prompts_alone = true, a.think_s = away;
+        b.tokens_alone = true;
+        if (c->concurrency > 0) b.concurrency = fmax(1, ceil((c->concurrency - in_prompts) / nd));
+        CD_TRY(run_worker(s, d, &b, &last, err));
+        a.think_s = last.request_s;
+        CD_TRY(run_worker(s, p, &a, &first, err));
+        const double before = in_prompts;
+        away = last.request_s;
+        in_prompts = 0.5 * (in_prompts + fmin(c->concurrency - 1, c->concurrency * first.ttft_s / (first.ttft_s + away)));
+        if (!(c->concurrency > 0) || fabs(in_prompts - before) < 0.5) break;
+    }
+    *out = last;
+    out->ttft_s = first.ttft_s + last.ttft_s;
+    out->ttft_median_s = first.ttft_median_s + last.ttft_median_s;
+    out->ttft_p99_s = first.ttft_p99_s + last.ttft_p99_s;
+    out->request_s = first.request_s + last.request_s;
+    out->tokens_s = fmin(last.tokens_s * nd, first.tokens_s * np * c->osl);
+    out->running = last.running * nd, out->waiting = first.waiting * np + last.waiting * nd;
+    out->steps += first.steps;
+    return CDMPP_OK;
+}
+
+static cdmpp_status together(cd_serving_session *s, const cd_serving_config *c, const worker *w, cd_serving_result *out, cdmpp_err *err) {
+    const double n = c->worker.count * w->schedulers;
+    const cd_serving_load load = load_of(c, n);
+    CD_TRY(run_worker(s, w, &load, out, err));
+    out->tokens_s *= n, out->running *= n, out->waiting *= n, out->put_back *= n;
+    return CDMPP_OK;
+}
+
+/* ---- intervals ---- */
+/* Of a normal distribution: how many standard deviations hold `level`. */
+static double deviations(double level) {
+    double lo = 0, hi = 10;
+    for (int i = 0; i < 60; i++) {
+        const double mid = (lo + hi) / 2;
+        if (erf(mid / sqrt(2)) < level) lo = mid;
+        else hi = mid;
+    }
+    return lo;
+}
+
+static void interval(double s, double sigma, double spread, bool known, double level, double *low, double *high) {
+    const double half = known && spread > 0 ? deviations(level) * hypot(sigma, spread) : (double)NAN;
+    *low = s * exp(-half), *high = s * exp(half);
+}
+
+static bool known_rows(const cd_serving_rows *r) {
+    for (size_t i = 0; i < r->n; i++)
+        if (!r->v[i].known) return false;
+    return true;
+}
+
+static cdmpp_status ranges(cd_serving_session *s, const cd_serving_config *c, const worker *p, const worker *d, cd_serving_answer *out, cd_serving_rows *prompt,
+                           cd_serving_rows *decode, cdmpp_err *err) {
+    cd_serving_engine *e = NULL;
+    const double n = d->schedulers * (c->decode.count > 0 ? c->decode.count : c->worker.count);
+    const cd_serving_step one = {.prompts = 1, .isl = c->isl}, many = {.decodes = fmax(1, round(out->r.running / n)), .context = c->isl + c->osl / 2};
+    CD_TRY(engine_of(s, p, &e, err));
+    CD_TRY(cd_serving_step_rows(e, &one, s->shared, prompt, err));
+    CD_TRY(engine_of(s, d, &e, err));
+    CD_TRY(cd_serving_step_rows(e, &many, s->shared, decode, err));
+    interval(out->r.ttft_s, prompt->sigma, p->k.k->spread_ttft, known_rows(prompt), s->level, &out->ttft_low_s, &out->ttft_high_s);
+    interval(out->r.tpot_s, decode->sigma, d->k.k->spread_tpot, known_rows(decode), s->level, &out->tpot_low_s, &out->tpot_high_s);
+    return CDMPP_OK;
+}
+
+static double gpus_of(const cd_serving_worker *w) { return w->count * w->tp * w->pp * w->dp; }
+
+cdmpp_status cd_serving_answer_of(cd_serving_session *s, const cd_serving_config *c, cd_serving_answer *out, cd_serving_rows *prompt, cd_serving_rows *decode,
+                                  cdmpp_err *err) {
+    const bool apart = c->decode.count > 0;
+    worker p = {0}, d = {0};
+    CD_TRY(make_worker(s, c, &c->worker, &p, err));
+    if (apart) CD_TRY(cd_err_key(err, make_worker(s, c, &c->decode, &d, err), "decode"));
+    else d = p;
+    *out = (cd_serving_answer){.layout = d.layout, .memory = d.memory, .limit = d.limit, .gpus = gpus_of(&c->worker) + (apart ? gpus_of(&c->decode) : 0), .level = s->level};
+    CD_TRY(apart ? split(s, c, &p, &d, &out->r, err) : together(s, c, &p, &out->r, err));
+    out->per_gpu = out->r.tokens_s / out->gpus;
+    out->per_user = out->r.tpot_s > 0 ? 1 / out->r.tpot_s : (double)NAN;
+    out->ttft_low_s = out->ttft_high_s = out->tpot_low_s = out->tpot_high_s = (double)NAN;
+    return prompt && decode ? ranges(s, c, &p, &d, out, prompt, decode, err) : CDMPP_OK;
+}

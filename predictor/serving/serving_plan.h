@@ -1,0 +1,73 @@
+/* serving_plan -- one configuration of GPUs and load to TTFT, TPOT, throughput and memory; many of them in a sweep.
+ *
+ *   aggregated      x workers, each computes prompts and decodes
+ *   disaggregated   x workers for prompts, y workers that decode; a request goes through both
+ *
+ * A worker has tp x pp x dp GPUs. Each of its dp copies, and each of its pp batches on their way through the stages, is a scheduler of its own.
+ * Included by serving.h. One owner, one thread. */
+#ifndef CD_SERVING_PLAN_H
+#define CD_SERVING_PLAN_H
+
+typedef struct cd_serving_worker {
+    double tp, pp, dp, ep, count; /* count 0: there is none */
+    double batch;                 /* sequences of one copy in a step at most; 0: the stack's */
+} cd_serving_worker;
+
+typedef struct cd_serving_config {
+    const char *gpu, *stack;
+    cd_serving_worker worker, decode; /* decode.count above 0: disaggregated, and `worker` computes prompts */
+    double isl, osl, spread, concurrency, rate, requests;
+    int linear, expert, kv;           /* cd_llm_op_type; -1: the checkpoint's, and that of the stack */
+    int prompts;                      /* cd_serving_prompts; -1: the stack's */
+    double tokens;                    /* of a step; 0: the stack's */
+    double memory_share;              /* 0: the stack's */
+    double node, node_gb_s;           /* GPUs of a node, 0: all GPUs are joined by their own links; GB/s of a GPU between nodes */
+    double ttft_s, tpot_s;            /* measured; 0: not */
+    const char *id;
+} cd_serving_config;
+cd_serving_config cd_serving_config_defaults(void);
+
+typedef struct cd_serving_answer {
+    cd_serving_layout layout;
+    cd_serving_memory memory;   /* of a worker; of those that decode where there are */
+    cd_serving_limits limit;
+    cd_serving_result r;        /* of all: tokens_s, running, waiting are sums */
+    double gpus, ttft_low_s, ttft_high_s, tpot_low_s, tpot_high_s; /* NaN: nobody knows the interval */
+    double per_gpu, per_user;   /* tokens a second */
+    double level;
+} cd_serving_answer;
+
+/* What a session asks with. */
+typedef struct cd_serving_session {
+    const cd_serving_model *m;
+    const cd_llm_op_model *ops;
+    const cd_device_table *devices;
+    cd_serving_tables *tables;
+    const cd_serving_stacks *stacks;
+    double level, shared;       /* of intervals; part of the variance that operators have in common */
+    struct cd_serving_known *known; /* costs by GPU and stack */
+    struct cd_serving_made *made;   /* engines by layout: what one configuration asked, others need not ask again */
+    size_t n_known, cap_known, n_made, cap_made;
+} cd_serving_session;
+void cd_serving_session_end(cd_serving_session *s);
+
+/* Rows of the two steps of a table may be NULL: a step with one prompt, a step in which as many sequences decode as the simulation had on the average.
+ * Errors: ESCHEMA (no such GPU, no such stack), those of layout, memory, operators and simulation. */
+cdmpp_status cd_serving_answer_of(cd_serving_session *s, const cd_serving_config *c, cd_serving_answer *out, cd_serving_rows *prompt, cd_serving_rows *decode, cdmpp_err *err);
+/* Many configurations, from a CSV table: columns are called as the options of cdmpp-replay --llm (id, gpu, stack, tp, pp, dp, ep, isl, osl, concurrency, rate,
+ * requests, spread, dtype, experts-dtype, kv-dtype, prompts, max-tokens, max-sequences, workers, decode-workers, decode-tp ... decode-ep, decode-max-sequences), with _
+ * or -, and ttft_s, tpot_s where they were measured. What a row leaves empty is that of `usual`. Texts live in the table. */
+typedef struct cd_serving_runs {
+    cd_csv_table t;
+    cd_serving_config *v;       /* (n) */
+    size_t n;
+} cd_serving_runs;
+/* Errors: those of cd_csv_table_read; ESCHEMA: an unknown column or word; EPARSE, ERANGE: a number. Free after an error, too. */
+cdmpp_status cd_serving_runs_read(const char *path, const cd_serving_config *usual, cd_serving_runs *out, cdmpp_err *err);
+void cd_serving_runs_free(cd_serving_runs *r);
+/* A type of docs/reference/llm-operators.md by its name; -1: there is none. */
+int cd_serving_type(const char *name);
+
+/* Questions to the operators' models, and those that were new. */
+void cd_serving_session_counts(const cd_serving_session *s, size_t *asked, size_t *fresh);
+#endif

@@ -1,0 +1,198 @@
+/* Answers for people: loads, memory, operators of a prompt's step and of a step that decodes. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "predictor/serving/serving.h"
+
+static void put_range(cd_buf *b, double low, double high) {
+    if (isnan(low)) {
+        cd_buf_puts(b, " - |");
+        return;
+    }
+    cd_buf_puts(b, " ");
+    cd_units_put_seconds(b, low);
+    cd_buf_puts(b, " to ");
+    cd_units_put_seconds(b, high);
+    cd_buf_puts(b, " |");
+}
+
+static void put_load(const cd_serving_said *v, cd_buf *b) {
+    const cd_serving_config *c = v->c;
+    cd_buf_putf(b, "| %s | %g | %g | %g | %g | ", c->gpu, c->worker.tp, c->worker.pp, c->worker.dp, c->worker.ep);
+    if (c->concurrency > 0) cd_buf_putf(b, "%g |", c->concurrency);
+    else cd_buf_putf(b, "%g /s |", c->rate);
+    if (!v->a) {
+        char text[1024];
+        cd_buf_putf(b, " %s | | | | | | |\n", cdmpp_err_format(v->why, text, sizeof text));
+        return;
+    }
+    cd_buf_puts(b, " ");
+    cd_units_put_seconds(b, v->a->r.ttft_s);
+    cd_buf_puts(b, " |");
+    put_range(b, v->a->ttft_low_s, v->a->ttft_high_s);
+    cd_buf_puts(b, " ");
+    cd_units_put_seconds(b, v->a->r.tpot_s);
+    cd_buf_puts(b, " |");
+    put_range(b, v->a->tpot_low_s, v->a->tpot_high_s);
+    cd_buf_putf(b, " %.4g | %.4g | %.3g |\n", v->a->r.tokens_s, v->a->per_gpu, v->a->r.waiting);
+}
+
+static void put_memory(const cd_serving_said *v, cd_buf *b) {
+    const cd_serving_memory *m = &v->a->memory;
+    cd_buf_putf(b, "\nmemory of a GPU: weights %.2f GB, cache %.4g kB a token and room for %.0f tokens, activations %.2f GB, reserve %.2f GB, of %.2f GB\n", m->weights * 1e-9,
+                m->token * 1e-3, m->tokens, m->activations * 1e-9, m->reserve * 1e-9, m->limit * 1e-9);
+    cd_buf_putf(b, "a step: at most %.0f tokens and %.0f sequences; prompts %.*s\n", v->a->limit.tokens, v->a->limit.sequences,
+                (int)cd_enum_names_at(CD_SERVING_PROMPTS, (int)v->a->limit.prompts).n, cd_enum_names_at(CD_SERVING_PROMPTS, (int)v->a->limit.prompts).p);
+}
+
+static void put_sizes(const cd_llm_op_record *r, cd_buf *b) {
+    for (size_t i = 0; i < cd_llm_op_n_size((cd_llm_op_kind)r->kind); i++)
+        cd_buf_putf(b, "%s%s %g", i ? ", " : "", cd_llm_op_param_name(cd_llm_op_size_param((cd_llm_op_kind)r->kind, i)), r->size[i]);
+}
+
+static void put_rows(const char *title, const cd_serving_rows *r, cd_buf *b) {
+    cd_buf_putf(b, "\n%s: ", title);
+    cd_units_put_seconds(b, r->total_s);
+    cd_buf_puts(b, "\n\n| operator | kind | type | runs | time | share % | answer | sizes |\n| --- | --- | --- | --: | --: | --: | --- | --- |\n");
+    for (size_t i = 0; i < r->n; i++) {
+        const cd_serving_row *v = &r->v[i];
+        const cd_str how = cd_enum_names_at(CD_LLM_OP_HOWS, (int)v->how);
+        cd_buf_putf(b, "| %s | %s | %s | %g | ", v->name, cd_llm_op_kind_name((cd_llm_op_kind)v->r.kind), cd_llm_op_type_name((cd_llm_op_type)v->r.type), v->count);
+        cd_units_put_seconds(b, v->total_s);
+        if (v->hidden) cd_buf_puts(b, " | beside | ");
+        else cd_buf_putf(b, " | %.1f | ", 100 * v->total_s / r->total_s);
+        cd_buf_putf(b, "%.*s | ", (int)how.n, how.p);
+        put_sizes(&v->r, b);
+        cd_buf_puts(b, " |\n");
+    }
+    cd_buf_puts(b, "| host, lift | | | 1 | ");
+    cd_units_put_seconds(b, r->host_s);
+    cd_buf_putf(b, " | %.1f | | |\n", 100 * r->host_s / r->total_s);
+}
+
+void cd_serving_text(const cd_serving_said *v, size_t n, cd_buf *b) {
+    const cd_serving_said *first = NULL;
+    double level = 0;
+    for (size_t i = n; i-- > 0;)
+        if (v[i].a) first = &v[i], level = v[i].a->level;
+    cd_buf_putf(b, "%s, %.4g billion parameters, %s, prompts of %g tokens, %g generated\n\n", v->m->name, cd_serving_model_parameters(v->m) * 1e-9, v->c->stack, v->c->isl, v->c->osl);
+    cd_buf_putf(b, "| GPU | tp | pp | dp | ep | in flight | TTFT | %g %% interval | TPOT | %g %% interval | tokens/s | tokens/s/GPU | queue |\n", 100 * level, 100 * level);
+    cd_buf_puts(b, "| --- | --: | --: | --: | --: | --: | --: | --- | --: | --- | --: | --: | --: |\n");
+    for (size_t i = 0; i < n; i++) put_load(&v[i], b);
+    if (!first) return;
+    put_memory(first, b);
+    if (first->prompt) put_rows("a step with one prompt", first->prompt, b);
+    if (first->decode) put_rows("a step that decodes", first->decode, b);
+}
+
+/* ---- JSON ---- */
+static void json_rows(cd_json_writer *w, const char *key, const cd_serving_rows *r) {
+    cd_json_write_key(w, key), cd_json_write_open(w, '{');
+    cd_json_write_member_real(w, "total_s", r->total_s), cd_json_write_member_real(w, "host_s", r->host_s), cd_json_write_member_real(w, "sigma", r->sigma);
+    cd_json_write_key(w, "operators"), cd_json_write_open(w, '[');
+    for (size_t i = 0; i < r->n; i++) {
+        const cd_serving_row *v = &r->v[i];
+        const cd_str how = cd_enum_names_at(CD_LLM_OP_HOWS, (int)v->how);
+        cd_json_write_open(w, '{');
+        cd_json_write_member_str(w, "name", v->name), cd_json_write_member_str(w, "kind", cd_llm_op_kind_name((cd_llm_op_kind)v->r.kind));
+        cd_json_write_member_str(w, "dtype", cd_llm_op_type_name((cd_llm_op_type)v->r.type));
+        for (size_t k = 0; k < cd_llm_op_n_size((cd_llm_op_kind)v->r.kind); k++)
+            cd_json_write_member_real(w, cd_llm_op_param_name(cd_llm_op_size_param((cd_llm_op_kind)v->r.kind, k)), v->r.size[k]);
+        cd_json_write_member_real(w, "runs", v->count), cd_json_write_member_real(w, "total_s", v->total_s);
+        cd_json_write_member_real(w, "share", v->hidden ? 0 : v->total_s / r->total_s), cd_json_write_member_strn(w, "how", how.p, how.n);
+        cd_json_write_close(w, '}');
+    }
+    cd_json_write_close(w, ']'), cd_json_write_close(w, '}');
+}
+
+static void json_config(cd_json_writer *w, const cd_serving_config *c) {
+    if (c->id) cd_json_write_member_str(w, "id", c->id);
+    cd_json_write_member_str(w, "gpu", c->gpu), cd_json_write_member_str(w, "stack", c->stack);
+    const struct {
+        const char *key;
+        double v;
+    } f[] = {{"tp", c->worker.tp}, {"pp", c->worker.pp}, {"dp", c->worker.dp}, {"ep", c->worker.ep}, {"workers", c->worker.count}, {"decode_workers", c->decode.count},
+             {"isl", c->isl}, {"osl", c->osl}, {"concurrency", c->concurrency}, {"rate", c->rate}};
+    for (size_t i = 0; i < sizeof f / sizeof *f; i++) cd_json_write_member_real(w, f[i].key, f[i].v);
+}
+
+static void json_answer(cd_json_writer *w, const cd_serving_answer *a) {
+    const struct {
+        const char *key;
+        double v;
+    } f[] = {{"ttft_s", a->r.ttft_s}, {"ttft_low_s", a->ttft_low_s}, {"ttft_high_s", a->ttft_high_s}, {"ttft_median_s", a->r.ttft_median_s}, {"ttft_p99_s", a->r.ttft_p99_s},
+             {"tpot_s", a->r.tpot_s}, {"tpot_low_s", a->tpot_low_s}, {"tpot_high_s", a->tpot_high_s}, {"tpot_p99_s", a->r.tpot_p99_s}, {"request_s", a->r.request_s},
+             {"level", a->level}, {"tokens_s", a->r.tokens_s}, {"tokens_s_gpu", a->per_gpu}, {"tokens_s_user", a->per_user}, {"gpus", a->gpus}, {"running", a->r.running},
+             {"waiting", a->r.waiting}, {"put_back", a->r.put_back}, {"weights_bytes", a->memory.weights}, {"cache_bytes_token", a->memory.token},
+             {"cache_tokens", a->memory.tokens}, {"activation_bytes", a->memory.activations}, {"reserve_bytes", a->memory.reserve}, {"limit_bytes", a->memory.limit}};
+    for (size_t i = 0; i < sizeof f / sizeof *f; i++) cd_json_write_member_real(w, f[i].key, f[i].v);
+}
+
+static void json_measured(cd_json_writer *w, const cd_serving_said *v) {
+    if (v->c->ttft_s > 0) cd_json_write_member_real(w, "measured_ttft_s", v->c->ttft_s);
+    if (v->c->tpot_s > 0) cd_json_write_member_real(w, "measured_tpot_s", v->c->tpot_s);
+}
+
+void cd_serving_json(const cd_serving_said *v, size_t n, bool rows, cd_buf *b) {
+    cd_json_writer w = {.out = b};
+    cd_json_write_open(&w, '{');
+    cd_json_write_member_str(&w, "model_type", v->m->name), cd_json_write_member_real(&w, "parameters", cd_serving_model_parameters(v->m));
+    cd_json_write_key(&w, "answers"), cd_json_write_open(&w, '[');
+    for (size_t i = 0; i < n; i++) {
+        cd_json_write_open(&w, '{');
+        json_config(&w, v[i].c);
+        if (v[i].a) json_answer(&w, v[i].a);
+        json_measured(&w, &v[i]);
+        if (!v[i].a) {
+            char text[1024];
+            cd_json_write_member_str(&w, "refused", cdmpp_err_format(v[i].why, text, sizeof text));
+        } else if (rows && v[i].prompt && v[i].decode) {
+            json_rows(&w, "prompt_step", v[i].prompt);
+            json_rows(&w, "decode_step", v[i].decode);
+        }
+        cd_json_write_close(&w, '}');
+    }
+    cd_json_write_close(&w, ']'), cd_json_write_close(&w, '}');
+}
+
+/* ---- errors ---- */
+typedef struct {
+    double *e, sum, inside, known;
+    size_t n;
+} errors;
+
+static void add(errors *x, double got, double low, double high, double want) {
+    if (!(want > 0)) return;
+    x->e[x->n++] = fabs(got / want - 1);
+    x->sum += fabs(got / want - 1);
+    if (isnan(low)) return;
+    x->known++;
+    x->inside += low <= want && want <= high;
+}
+
+static void put_errors(errors *x, const char *what, cd_buf *b) {
+    if (!x->n) return;
+    cd_sort_doubles(x->e, x->n);
+    cd_buf_putf(b, "| %s | %zu | %.1f | %.1f | %.1f |", what, x->n, 100 * x->sum / (double)x->n, 100 * cd_sort_median(x->e, x->n), 100 * x->e[x->n * 9 / 10]);
+    if (x->known > 0) cd_buf_putf(b, " %.1f |\n", 100 * x->inside / x->known);
+    else cd_buf_puts(b, " - |\n");
+}
+
+cdmpp_status cd_serving_errors(const cd_serving_said *v, size_t n, cd_buf *b, cdmpp_err *err) {
+    errors t = {.e = cd_mem_zalloc(n + 1, sizeof(double))}, p = {.e = cd_mem_zalloc(n + 1, sizeof(double))};
+    for (size_t i = 0; t.e && p.e && i < n; i++) {
+        if (!v[i].a) continue;
+        add(&t, v[i].a->r.ttft_s, v[i].a->ttft_low_s, v[i].a->ttft_high_s, v[i].c->ttft_s);
+        add(&p, v[i].a->r.tpot_s, v[i].a->tpot_low_s, v[i].a->tpot_high_s, v[i].c->tpot_s);
+    }
+    const bool oom = !t.e || !p.e;
+    if (!oom && t.n + p.n) {
+        cd_buf_puts(b, "| of measured runs | n | MAPE % | median % | 90 % of runs % | in interval % |\n| --- | --: | --: | --: | --: | --: |\n");
+        put_errors(&t, "TTFT", b);
+        put_errors(&p, "TPOT", b);
+    }
+    cd_mem_free(t.e);
+    cd_mem_free(p.e);
+    return oom ? CD_FAIL(err, ENOMEM, "%zu errors", n) : CDMPP_OK;
+}

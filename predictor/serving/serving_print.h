@@ -1,0 +1,20 @@
+/* serving_print -- answers as text and JSON. Included by serving.h. */
+#ifndef CD_SERVING_PRINT_H
+#define CD_SERVING_PRINT_H
+
+/* What answers were given with: `stack` of the tables that spoke. */
+typedef struct cd_serving_said {
+    const cd_serving_model *m;
+    const cd_serving_config *c;
+    const cd_serving_answer *a; /* NULL: it was refused, by why */
+    const cd_serving_rows *prompt, *decode;
+    const cdmpp_err *why;
+} cd_serving_said;
+
+/* Of one model and several loads: a line each, then memory, then the operators of the two steps of the first that was answered. */
+void cd_serving_text(const cd_serving_said *v, size_t n, cd_buf *b);
+/* {"model":{..},"answers":[{..}]} */
+void cd_serving_json(const cd_serving_said *v, size_t n, bool rows, cd_buf *b);
+/* Errors of those that were measured: mean, median, 90 % of them, in interval; by `id` up to its first colon. */
+cdmpp_status cd_serving_errors(const cd_serving_said *v, size_t n, cd_buf *b, cdmpp_err *err);
+#endif

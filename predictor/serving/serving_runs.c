@@ -1,0 +1,83 @@
+/* Configurations, and what was measured of them, from a CSV table. */
+#include <math.h>
+#include <string.h>
+#include <strings.h>
+
+#include "predictor/serving/serving.h"
+
+typedef enum { NUMBER, TEXT, TYPE, PROMPTS } form;
+#define AT(member) offsetof(cd_serving_config, member)
+static const struct {
+    const char *name;
+    form form;
+    size_t at;
+    double lo, hi;
+} column[] = {{"id", TEXT, AT(id), 0, 0}, {"gpu", TEXT, AT(gpu), 0, 0}, {"stack", TEXT, AT(stack), 0, 0},
+              {"tp", NUMBER, AT(worker.tp), 1, 1024}, {"pp", NUMBER, AT(worker.pp), 1, 1024}, {"dp", NUMBER, AT(worker.dp), 1, 1024}, {"ep", NUMBER, AT(worker.ep), 1, 1024},
+              {"workers", NUMBER, AT(worker.count), 1, 1e6}, {"max_sequences", NUMBER, AT(worker.batch), 1, 1e6},
+              {"decode_tp", NUMBER, AT(decode.tp), 1, 1024}, {"decode_pp", NUMBER, AT(decode.pp), 1, 1024}, {"decode_dp", NUMBER, AT(decode.dp), 1, 1024},
+              {"decode_ep", NUMBER, AT(decode.ep), 1, 1024}, {"decode_workers", NUMBER, AT(decode.count), 0, 1e6}, {"decode_max_sequences", NUMBER, AT(decode.batch), 1, 1e6},
+              {"isl", NUMBER, AT(isl), 1, 1e7}, {"osl", NUMBER, AT(osl), 1, 1e7}, {"spread", NUMBER, AT(spread), 0, 1}, {"concurrency", NUMBER, AT(concurrency), 1, 1e5},
+              {"rate", NUMBER, AT(rate), 1e-6, 1e6}, {"requests", NUMBER, AT(requests), 1, 1e6}, {"dtype", TYPE, AT(linear), 0, 0}, {"experts_dtype", TYPE, AT(expert), 0, 0},
+              {"kv_dtype", TYPE, AT(kv), 0, 0}, {"prompts", PROMPTS, AT(prompts), 0, 0}, {"max_tokens", NUMBER, AT(tokens), 1, 1e9},
+              {"node_gpus", NUMBER, AT(node), 1, 1024}, {"node_gbs", NUMBER, AT(node_gb_s), 1e-3, 1e5}, {"memory_share", NUMBER, AT(memory_share), 0.01, 1}, {"ttft_s", NUMBER, AT(ttft_s), 0, 1e9}, {"tpot_s", NUMBER, AT(tpot_s), 0, 1e9}};
+enum { N_COLUMN = sizeof column / sizeof *column };
+
+int cd_serving_type(const char *name) {
+    for (int k = 0; k < CD_LLM_OP_N_TYPE; k++)
+        if (!strcasecmp(name, cd_llm_op_type_name((cd_llm_op_type)k))) return k;
+    return -1;
+}
+
+static bool same_name(const char *a, const char *b) {
+    for (; *a && *b; a++, b++)
+        if ((*a == '-' ? '_' : *a) != *b) return false;
+    return !*a && !*b;
+}
+
+static size_t find(const char *name) {
+    size_t k = 0;
+    while (k < N_COLUMN && !same_name(name, column[k].name)) k++;
+    return k;
+}
+
+static cdmpp_status cell(const cd_csv_table *t, size_t row, size_t col, size_t k, cd_serving_config *c, cdmpp_err *err) {
+    const char *text = t->cell[row][col];
+    char *to = (char *)c + column[k].at;
+    double v;
+    int w = 0;
+    if (!text[0]) return CDMPP_OK;
+    switch (column[k].form) {
+    case TEXT: memcpy(to, &text, sizeof text); return CDMPP_OK;
+    case NUMBER:
+        CD_TRY(cd_csv_table_number(t, row, col, &v, err));
+        if (!(v >= column[k].lo && v <= column[k].hi)) return CD_FAIL(err, ERANGE, "expected %g to %g, found %g", column[k].lo, column[k].hi, v);
+        memcpy(to, &v, sizeof v);
+        return CDMPP_OK;
+    case TYPE: w = cd_serving_type(text); break;
+    case PROMPTS: w = cd_enum_names_find(CD_SERVING_PROMPTS, (cd_str){text, strlen(text)}); break;
+    }
+    if (w < 0) return CD_FAIL(err, ESCHEMA, column[k].form == TYPE ? "expected a number type, found '%.40s'" : "expected " CD_SERVING_PROMPTS ", found '%.40s'", text);
+    memcpy(to, &w, sizeof w);
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_serving_runs_read(const char *path, const cd_serving_config *usual, cd_serving_runs *out, cdmpp_err *err) {
+    *out = (cd_serving_runs){0};
+    CD_TRY(cd_csv_table_read(&out->t, path, err));
+    if (!(out->v = CD_NEWN(&out->t.arena, cd_serving_config, out->t.n_row))) return CD_FAIL(err, ENOMEM, "%zu runs", out->t.n_row);
+    for (size_t k = 0; k < out->t.n_col; k++)
+        if (find(out->t.name[k]) == N_COLUMN) return cd_err_at(err, cd_err_key(err, CD_FAIL(err, ESCHEMA, "unknown column"), out->t.name[k]), path, 1);
+    for (size_t i = 0; i < out->t.n_row; i++) {
+        out->v[i] = *usual;
+        for (size_t k = 0; k < out->t.n_col; k++)
+            CD_TRY(cd_err_at(err, cd_err_key(err, cell(&out->t, i, k, find(out->t.name[k]), &out->v[i], err), out->t.name[k]), path, out->t.line[i]));
+    }
+    out->n = out->t.n_row;
+    return CDMPP_OK;
+}
+
+void cd_serving_runs_free(cd_serving_runs *r) {
+    cd_csv_table_free(&r->t);
+    *r = (cd_serving_runs){0};
+}

@@ -1,0 +1,278 @@
+/* A scheduler of one engine, step by step; steps of decoding in which nothing changes are taken at once.
+ *
+ *   request ──> front end, one at a time ──> queue ──> prompt in one or more steps ──> first token ──> a token a step ──> end ──> next request
+ *
+ * (1) `turn` counts steps in which sequences decode; a sequence that joined at turn d with n tokens to go ends at turn d + n;
+ * (2) the running sequences are a heap by their last turn;
+ * (3) `held` is the sum of the lengths of the running sequences' caches, of which all grow by one in a turn. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "predictor/serving/serving.h"
+
+enum { MAX_REQUESTS = 2000000, STEADY = 8, LEAST = 64 };
+
+typedef struct {
+    double sent, ready, first, end; /* seconds; of the queue, of its tokens */
+    uint32_t isl, osl, made;        /* made: tokens before it was put back */
+    uint64_t joined, last, seen;    /* turns; steps before it was ready */
+} request;
+
+typedef struct {
+    cd_serving_engine *e;
+    const cd_serving_load *load;
+    const cd_serving_limits *limit;
+    request *r;
+    uint32_t *wait, *heap;          /* (n) requests in the queue, a ring; running ones */
+    size_t n, sent, done, head, n_wait, n_seen, n_run; /* n_seen: the first ones of the queue that are ready */
+    uint64_t turn;
+    double now, front, held, part;  /* front: when the front end is free; part: tokens of the queue's first prompt that are computed */
+    double run_time, wait_time, put_back, request_s;
+    uint64_t steps;
+} sim;
+
+/* What a step takes of the queue. */
+typedef struct {
+    cd_serving_step s;
+    uint32_t whole; /* prompts that end in it: the first ones of the queue */
+    double tokens;  /* of these */
+} taken;
+
+/* ---- running sequences ---- */
+static bool before(const sim *s, uint32_t a, uint32_t b) { return s->r[a].last < s->r[b].last || (s->r[a].last == s->r[b].last && a < b); }
+
+static void sift(sim *s, size_t i) {
+    for (;;) {
+        size_t k = 2 * i + 1;
+        if (k >= s->n_run) return;
+        if (k + 1 < s->n_run && before(s, s->heap[k + 1], s->heap[k])) k++;
+        if (!before(s, s->heap[k], s->heap[i])) return;
+        const uint32_t v = s->heap[i];
+        s->heap[i] = s->heap[k], s->heap[k] = v;
+        i = k;
+    }
+}
+
+static void join(sim *s, uint32_t id) {
+    size_t i = s->n_run++;
+    s->heap[i] = id;
+    for (; i && before(s, s->heap[i], s->heap[(i - 1) / 2]); i = (i - 1) / 2) {
+        const uint32_t v = s->heap[i];
+        s->heap[i] = s->heap[(i - 1) / 2], s->heap[(i - 1) / 2] = v;
+    }
+}
+
+static uint32_t take_out(sim *s, size_t i) {
+    const uint32_t id = s->heap[i];
+    s->heap[i] = s->heap[--s->n_run];
+    sift(s, i);
+    for (; i < s->n_run && i && before(s, s->heap[i], s->heap[(i - 1) / 2]); i = (i - 1) / 2) {
+        const uint32_t v = s->heap[i];
+        s->heap[i] = s->heap[(i - 1) / 2], s->heap[(i - 1) / 2] = v;
+    }
+    return id;
+}
+
+static double length_of(const sim *s, uint32_t id) { return s->r[id].isl + s->r[id].made + 1.0 + (double)(s->turn - s->r[id].joined); }
+
+/* ---- requests ---- */
+static uint32_t length(const sim *s, double mean, uint64_t i) {
+    const double v = mean * (1 + s->load->spread * (2 * cd_rng_unit(s->load->seed, i) - 1));
+    return v < 1 ? 1 : (uint32_t)lround(v);
+}
+
+static void send(sim *s, double at) {
+    if (s->sent == s->n) return;
+    const uint32_t id = (uint32_t)s->sent++;
+    s->front = fmax(s->front, at) + s->request_s;
+    s->r[id] = (request){.sent = at, .ready = s->front, .isl = length(s, s->load->isl, 2 * (uint64_t)id), .osl = length(s, s->load->osl, 2 * (uint64_t)id + 1)};
+    s->wait[(s->head + s->n_wait++) % s->n] = id;
+}
+
+static void send_first(sim *s) {
+    double at = 0;
+    for (size_t i = 0; s->load->concurrency > 0 && i < (size_t)s->load->concurrency; i++) send(s, 0);
+    for (size_t i = 0; !(s->load->concurrency > 0) && i < s->n; i++) {
+        at -= log(1 - cd_rng_unit(s->load->seed + 1, i)) / s->load->rate;
+        send(s, at);
+    }
+}
+
+static void end(sim *s, uint32_t id) {
+    s->r[id].end = s->now;
+    s->done++;
+    if (s->load->concurrency > 0) send(s, s->now + s->load->think_s);
+}
+
+/* ---- a step ---- */
+static double need(const sim *s, size_t k) {
+    return (double)s->r[s->wait[(s->head + k) % s->n]].isl + s->r[s->wait[(s->head + k) % s->n]].made;
+}
+
+static request *waiting(const sim *s, size_t k) { return &s->r[s->wait[(s->head + k) % s->n]]; }
+
+static void see(sim *s) {
+    for (; s->n_seen < s->n_wait && waiting(s, s->n_seen)->ready <= s->now; s->n_seen++) waiting(s, s->n_seen)->seen = s->steps;
+}
+
+/* Steps are put together ahead of their time, so a request is in none of the next ones; an engine that has nothing to do waits for nothing. */
+static bool is_ready(const sim *s, size_t k) { return k < s->n_seen && (!s->n_run || s->steps >= waiting(s, k)->seen + (uint64_t)s->limit->ahead); }
+
+/* Is there room in the cache for `more` beside what is held, and for a turn of all; of a sequence alone always, as the layout was checked. */
+static bool fits(const sim *s, double held, double more, double to_come, size_t others) {
+    return !others || held + more + (s->limit->reserved ? to_come : (double)others + 1) <= s->limit->cache_tokens;
+}
+
+static double reserved(const sim *s) {
+    return s->limit->reserved ? (double)s->n_run * (s->load->isl + s->load->osl) : s->held;
+}
+
+static taken take(const sim *s) {
+    const bool apart = s->limit->prompts == CD_SERVING_APART;
+    taken t = {{0}, 0, 0};
+    double room = s->limit->tokens - (apart ? 0 : (double)s->n_run), held = reserved(s);
+    for (size_t k = 0; is_ready(s, k) && s->n_run + k < (size_t)s->limit->sequences; k++) {
+        const double all = need(s, k), left = s->load->tokens_alone ? 0 : all - (k ? 0 : s->part);
+        if (!fits(s, held, all, s->load->osl, s->n_run + k)) break;
+        if (left > room && s->limit->prompts == CD_SERVING_WHOLE) break;
+        if (left > room) { /* a part */
+            if (room >= 1 && !(t.s.part > 0)) t.s.part = room, t.s.part_past = k ? 0 : s->part;
+            break;
+        }
+        if (!k && s->part > 0) t.s.part = left, t.s.part_past = s->part;
+        else t.s.prompts++, t.tokens += left;
+        t.whole++;
+        room -= left, held += all + (s->limit->reserved ? s->load->osl : 0);
+    }
+    if (t.s.prompts > 0) t.s.isl = round(t.tokens / t.s.prompts); /* of prompts of several lengths the mean */
+    return t;
+}
+
+/* The prompts of the step are computed: whole ones have their first token. */
+static void prompts_done(sim *s, const taken *t) {
+    for (uint32_t k = 0; k < t->whole; k++) {
+        const uint32_t id = s->wait[s->head];
+        request *r = &s->r[id];
+        s->head = (s->head + 1) % s->n;
+        s->n_wait--, s->n_seen--;
+        if (!r->made) r->first = s->now;
+        const uint32_t left = s->load->prompts_alone ? 0 : r->osl - 1 - r->made;
+        r->joined = s->turn, r->last = s->turn + left;
+        if (!left) end(s, id);
+        else join(s, id), s->held += r->isl + r->made + 1.0;
+    }
+    s->part = t->s.part > 0 && (double)t->whole <= t->s.prompts ? t->s.part + t->s.part_past : 0; /* else the part was the last of its prompt */
+}
+
+static void turns_done(sim *s, uint64_t turns) {
+    s->turn += turns;
+    s->held += (double)turns * (double)s->n_run;
+    while (s->n_run && s->r[s->heap[0]].last <= s->turn) {
+        const uint32_t id = take_out(s, 0);
+        s->held -= length_of(s, id);
+        end(s, id);
+    }
+}
+
+/* The newest sequence gives its cache back and waits in front of all. */
+static void put_back(sim *s) {
+    size_t newest = 0;
+    for (size_t i = 1; i < s->n_run; i++)
+        if (s->r[s->heap[i]].joined > s->r[s->heap[newest]].joined || (s->r[s->heap[i]].joined == s->r[s->heap[newest]].joined && s->heap[i] > s->heap[newest])) newest = i;
+    const uint32_t id = take_out(s, newest);
+    s->held -= length_of(s, id);
+    s->r[id].made += (uint32_t)(s->turn - s->r[id].joined);
+    s->head = (s->head + s->n - 1) % s->n;
+    s->wait[s->head] = id;
+    s->r[id].seen = 0;
+    s->n_wait++, s->n_seen++;
+    s->part = 0;
+    s->put_back++;
+}
+
+/* How many steps of decoding in a row: until a sequence ends, the cache is full, or a request comes. */
+static uint64_t turns_of(const sim *s, double each) {
+    double n = (double)(s->r[s->heap[0]].last - s->turn);
+    if (!s->limit->reserved) n = fmin(n, fmax(1, floor((s->limit->cache_tokens - s->held) / (double)s->n_run)));
+    if (s->n_seen && !is_ready(s, 0)) n = fmin(n, (double)(waiting(s, 0)->seen + (uint64_t)s->limit->ahead - s->steps));
+    if (s->n_seen < s->n_wait) n = fmin(n, fmax(1, ceil((waiting(s, s->n_seen)->ready - s->now) / each)));
+    return (uint64_t)fmax(1, n);
+}
+
+static cdmpp_status step(sim *s, cdmpp_err *err) {
+    while (!s->limit->reserved && s->n_run > 1 && s->held + (double)s->n_run > s->limit->cache_tokens) put_back(s);
+    see(s);
+    taken t = take(s);
+    const bool prompts = t.whole || t.s.part > 0, apart = s->limit->prompts == CD_SERVING_APART && prompts;
+    double each;
+    uint64_t turns = 1;
+    if (!prompts && !s->n_run) {
+        if (is_ready(s, 0)) return cd_err_key(err, CD_FAIL(err, ERANGE, "a step takes at most %g tokens and no part of a prompt; the prompt has %g", s->limit->tokens, need(s, 0)), "isl");
+        s->now = waiting(s, 0)->ready;
+        return CDMPP_OK;
+    }
+    t.s.decodes = apart ? 0 : (double)s->n_run;
+    t.s.context = s->n_run ? s->held / (double)s->n_run : 0;
+    CD_TRY(cd_serving_step_s(s->e, &t.s, &each, err));
+    if (!prompts && (turns = turns_of(s, each)) > 1) {
+        t.s.context += ((double)turns - 1) / 2;
+        CD_TRY(cd_serving_step_s(s->e, &t.s, &each, err));
+    }
+    const double taken_s = each * (double)turns;
+    s->now += taken_s;
+    s->run_time += taken_s * (double)s->n_run;
+    s->wait_time += taken_s * (double)s->n_wait;
+    s->steps += turns;
+    const uint64_t decoded = apart ? 0 : turns;
+    if (s->n_run && decoded) turns_done(s, decoded);
+    if (prompts) prompts_done(s, &t);
+    return CDMPP_OK;
+}
+
+/* ---- figures ---- */
+static cdmpp_status figures(const sim *s, cd_serving_result *out, cdmpp_err *err) {
+    double *a = cd_mem_zalloc(s->n, sizeof *a), *b = cd_mem_zalloc(s->n, sizeof *b), tokens = 0;
+    size_t n = 0;
+    *out = (cd_serving_result){.steps = (size_t)s->steps, .put_back = s->put_back};
+    for (size_t i = 0; a && b && i < s->n; i++) {
+        const request *r = &s->r[i];
+        a[i] = r->first - r->sent;
+        out->ttft_s += a[i] / (double)s->n;
+        out->request_s += (r->end - r->sent) / (double)s->n;
+        tokens += s->load->prompts_alone ? 1 : r->osl;
+        if (r->osl > 1 && !s->load->prompts_alone) b[n++] = (r->end - r->first) / (r->osl - 1);
+    }
+    if (a && b) {
+        cd_sort_doubles(a, s->n);
+        cd_sort_doubles(b, n);
+        for (size_t i = 0; i < n; i++) out->tpot_s += b[i] / (double)n;
+        out->ttft_median_s = cd_sort_median(a, s->n);
+        out->ttft_p99_s = a[(s->n * 99) / 100];
+        out->tpot_p99_s = n ? b[(n * 99) / 100] : 0;
+        out->tokens_s = tokens / s->now;
+        out->running = s->run_time / s->now, out->waiting = s->wait_time / s->now;
+    }
+    const cdmpp_status st = a && b ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu requests", s->n);
+    cd_mem_free(a);
+    cd_mem_free(b);
+    return st;
+}
+
+cdmpp_status cd_serving_simulate(cd_serving_engine *e, const cd_serving_load *load, const cd_serving_limits *limit, double request_s, cd_serving_result *out,
+                                 cdmpp_err *err) {
+    const double steady = fmax(LEAST, STEADY * load->concurrency), want = load->requests > 0 ? load->requests : steady;
+    sim s = {.e = e, .load = load, .limit = limit, .n = (size_t)fmax(want, load->concurrency), .request_s = request_s};
+    if (s.n > MAX_REQUESTS) return cd_err_key(err, CD_FAIL(err, ERANGE, "expected at most %d, found %zu", MAX_REQUESTS, s.n), "requests");
+    s.r = cd_mem_zalloc(s.n, sizeof *s.r);
+    s.wait = cd_mem_zalloc(s.n, sizeof *s.wait);
+    s.heap = cd_mem_zalloc(s.n, sizeof *s.heap);
+    cdmpp_status st = s.r && s.wait && s.heap ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu requests", s.n);
+    if (!st) send_first(&s);
+    while (!st && s.done < s.n) st = step(&s, err);
+    if (!st) st = figures(&s, out, err);
+    cd_mem_free(s.r);
+    cd_mem_free(s.wait);
+    cd_mem_free(s.heap);
+    return st;
+}

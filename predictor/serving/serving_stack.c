@@ -1,0 +1,128 @@
+/* configs/serving.yaml: what is known of a serving library beside its operators. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/io/io.h"
+#include "predictor/serving/serving.h"
+
+enum { MOST = 256 };
+#define AT(member) offsetof(cd_serving_stack, member)
+static const cd_conf_key key[] = {
+    {"stack", CD_CONF_TEXT, AT(name), "\"\"", "", "name of the library, without its version"},
+    {"tables", CD_CONF_TEXT, AT(tables), "\"\"", "", "library whose tables stand for it; empty: its own"},
+    {"since", CD_CONF_TEXT, AT(since), "\"\"", "", "the first version that the entry is of; empty: any"},
+    {"overlap", CD_CONF_BOOL, AT(overlap), "false", "", "the host prepares a step while the GPU computes: the longer of both counts"},
+    {"prompts", CD_CONF_ENUM, AT(prompts), "chunked", CD_SERVING_PROMPTS, "what a step takes of prompts: whole ones, also a part, or steps of their own"},
+    {"cache", CD_CONF_ENUM, AT(cache), "grown", CD_SERVING_CACHES, "cache of a sequence: reserved to its end, or grown"},
+    {"fp8_attention", CD_CONF_BOOL, AT(fp8_attention), "false", "", "with fp8 products attention and its cache are in fp8, too"},
+    {"tokens", CD_CONF_INT, AT(tokens), "8192", "1..1e9", "tokens of a step at most"},
+    {"sequences", CD_CONF_INT, AT(sequences), "1024", "1..1e9", "sequences of a step at most"},
+    {"ahead", CD_CONF_INT, AT(ahead), "0", "0..100", "steps that are put together before a request that has just come may be in one"},
+    {"memory_share", CD_CONF_REAL, AT(memory_share), "0.9", "(0..1", "part of the GPU's memory that the engine fills"},
+    {"reserve_gb", CD_CONF_REAL, AT(reserve_gb), "4", "0..1e6", "GB of context, graphs and buffers of collectives"},
+    {"step_s", CD_CONF_REAL, AT(step_s), "0", "0..10", "seconds of the host in each step"},
+    {"sequence_s", CD_CONF_REAL, AT(sequence_s), "0", "0..10", "for each sequence of a step"},
+    {"layer_s", CD_CONF_REAL, AT(layer_s), "0", "0..1", "in which the host hands out a layer of a step with prompts; the GPU waits where it is faster"},
+    {"lift", CD_CONF_REAL, AT(lift), "1", "0.5..3", "times that a step with prompts takes over its operators alone"},
+    {"request_s", CD_CONF_REAL, AT(request_s), "0", "0..100", "from the request to the queue"},
+    {"between_s", CD_CONF_REAL, AT(between_s), "3e-6", "0..1", "of a small kernel that is in no table, beside its bytes"},
+    {"spread_tpot", CD_CONF_REAL, AT(spread_tpot), "0", "0..10", "standard deviation of ln(measured TPOT / predicted)"},
+    {"spread_ttft", CD_CONF_REAL, AT(spread_ttft), "0", "0..10", "the same of TTFT"},
+    {"source", CD_CONF_TEXT, AT(source), "\"\"", "", "where these numbers come from"},
+};
+
+static cdmpp_status read_entry(const char *path, const cd_yaml *map, cd_diag *diag, cd_serving_stacks *s, cdmpp_err *err) {
+    const cd_conf c = {key, sizeof key / sizeof *key, &s->v[s->n], &s->arena, diag};
+    char found[96];
+    if (map->kind != CD_YAML_MAP) {
+        cd_diag_add(diag, err, CDMPP_ESCHEMA, path, map, false, "", "expected the keys of a stack, found %s", cd_yaml_found(map, found, sizeof found));
+        return CDMPP_OK;
+    }
+    CD_TRY(cd_conf_defaults(&c, err));
+    const cdmpp_status st = cd_conf_map(&c, path, map, err);
+    if (st == CDMPP_ENOMEM) return st;
+    if (!st && !s->v[s->n].name[0]) cd_diag_add(diag, err, CDMPP_ESCHEMA, path, map, false, "stack", "expected the name of the library, found nothing");
+    s->n++;
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_serving_stacks_read(const char *path, const char *text, size_t n, cd_diag *diag, cd_serving_stacks *out, cdmpp_err *err) {
+    const cd_yaml *root = NULL;
+    const size_t before = diag->n;
+    cdmpp_err first = {0};
+    char found[96];
+    *out = (cd_serving_stacks){0};
+    cdmpp_status st = cd_yaml_parse(&out->arena, path, text, n, &root, diag, &first);
+    if (!st && (!root || root->kind != CD_YAML_SEQ || root->n > MOST)) {
+        if (root) cd_diag_add(diag, &first, CDMPP_ESCHEMA, path, root, false, "", "expected a list of at most %d stacks, found %s", MOST, cd_yaml_found(root, found, sizeof found));
+        else st = cd_err_at(&first, CD_FAIL(&first, ESCHEMA, "expected a list of stacks, found nothing"), path, 0);
+    } else if (!st) {
+        out->v = CD_NEWN(&out->arena, cd_serving_stack, (size_t)root->n + 1);
+        st = out->v ? CDMPP_OK : CD_FAIL(&first, ENOMEM, "%u stacks", root->n);
+        for (const cd_yaml *v = root->child; !st && v; v = v->next) st = read_entry(path, v, diag, out, &first);
+    }
+    if (!st && diag->n > before) st = first.code ? first.code : CDMPP_ESCHEMA;
+    if (st && err) *err = first;
+    if (st) cd_serving_stacks_free(out);
+    return st;
+}
+
+static const char *usual(cd_arena *a) {
+    static const char here[] = "configs/" CD_SERVING_FILE;
+    const char *named = getenv("CDMPP_SERVING");
+    if (named && *named) return named;
+    return !access(here, R_OK) ? here : cd_data_path_find(a, here);
+}
+
+cdmpp_status cd_serving_stacks_load(const char *path, cd_diag *diag, cd_serving_stacks *out, cdmpp_err *err) {
+    cd_arena a = {0};
+    char *text = NULL;
+    size_t n;
+    if (!path) path = usual(&a);
+    cdmpp_status st = CDMPP_OK;
+    if (path) st = cd_file_read(path, CD_YAML_MAX_BYTES + 1, &text, &n, err);
+    else st = CD_FAIL(err, EIO, "there is no configs/" CD_SERVING_FILE " here, and none is installed");
+    if (!st) st = cd_serving_stacks_read(path, text, n, diag, out, err);
+    cd_mem_free(text);
+    cd_arena_free(&a);
+    return st;
+}
+
+void cd_serving_stacks_free(cd_serving_stacks *s) {
+    cd_arena_free(&s->arena);
+    *s = (cd_serving_stacks){0};
+}
+
+/* "0.14" before "0.18.0": numbers between dots; what is behind them ("rc3") does not count. */
+static int by_version(const char *a, const char *b) {
+    while (*a || *b) {
+        char *ea, *eb;
+        const unsigned long x = strtoul(a, &ea, 10), y = strtoul(b, &eb, 10);
+        if (x != y) return x < y ? -1 : 1;
+        if (ea == a && eb == b) return 0;
+        a = ea + (*ea == '.'), b = eb + (*eb == '.');
+    }
+    return 0;
+}
+
+static const cd_serving_stack *entry_of(const cd_serving_stacks *s, const char *stack) {
+    const size_t n = strcspn(stack, "-");
+    const char *version = stack[n] ? stack + n + 1 : NULL;
+    const cd_serving_stack *best = NULL;
+    for (size_t i = 0; i < s->n; i++) {
+        const cd_serving_stack *k = &s->v[i];
+        if (strlen(k->name) != n || strncmp(k->name, stack, n) != 0 || (version && by_version(k->since, version) > 0)) continue;
+        if (!best || by_version(k->since, best->since) > 0) best = k;
+    }
+    return best;
+}
+
+cdmpp_status cd_serving_stack_find(const cd_serving_stacks *s, const char *stack, const cd_serving_stack **out, cdmpp_err *err) {
+    cd_buf b = {0};
+    if ((*out = entry_of(s, stack))) return CDMPP_OK;
+    for (size_t i = 0; i < s->n; i++) cd_buf_putf(&b, "%s%s%s%s", i ? ", " : "", s->v[i].name, s->v[i].since[0] ? " since " : "", s->v[i].since);
+    const cdmpp_status st = b.oom ? CD_FAIL(err, ENOMEM, "names") : CD_FAIL(err, ESCHEMA, "expected %s, each also with its version; found '%.60s'", b.p ? b.p : "", stack);
+    cd_buf_free(&b);
+    return cd_err_key(err, st, "stack");
+}

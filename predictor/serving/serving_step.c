@@ -1,0 +1,181 @@
+/* Seconds of a step from its operators. What does not depend on attention is kept by the number of tokens. */
+#include <math.h>
+#include <string.h>
+
+#include "predictor/serving/serving.h"
+
+#define LENGTHS 8.0 /* lengths of caches are asked at so many points in each doubling, and lie on lines between */
+
+/* Sums that were asked before, by what they are of. */
+typedef struct {
+    double a, b;
+    int what; /* 0: free, 1: everything but attention, 2: of a decode step, 3: prompts, 4: decode */
+    double s;
+} sum;
+
+struct cd_serving_engine {
+    const cd_serving_model *m;
+    cd_serving_layout l;
+    const cd_serving_stack *stack;
+    cd_serving_cost *c;
+    sum *v;
+    size_t n, n_slot;
+};
+
+cdmpp_status cd_serving_engine_new(const cd_serving_model *m, const cd_serving_layout *l, const cd_serving_stack *s, cd_serving_cost *c, cd_serving_engine **out,
+                                   cdmpp_err *err) {
+    cd_serving_engine *e = cd_mem_zalloc(1, sizeof *e);
+    if (!e) return CD_FAIL(err, ENOMEM, "engine");
+    *e = (cd_serving_engine){.m = m, .l = *l, .stack = s, .c = c, .n_slot = 1024};
+    if (!(e->v = cd_mem_zalloc(e->n_slot, sizeof *e->v))) {
+        cd_mem_free(e);
+        return CD_FAIL(err, ENOMEM, "engine");
+    }
+    *out = e;
+    return CDMPP_OK;
+}
+
+void cd_serving_engine_free(cd_serving_engine *e) {
+    if (!e) return;
+    cd_mem_free(e->v);
+    cd_mem_free(e);
+}
+
+/* ---- sums ---- */
+static bool equal(double a, double b) { return !(a < b) && !(a > b); }
+
+static size_t place(const cd_serving_engine *e, int what, double a, double b) {
+    size_t i = (size_t)cd_rng_mix(cd_rng_mix((uint64_t)a * 8 + (uint64_t)what) ^ (uint64_t)b) & (e->n_slot - 1);
+    while (e->v[i].what && !(e->v[i].what == what && equal(e->v[i].a, a) && equal(e->v[i].b, b))) i = (i + 1) & (e->n_slot - 1);
+    return i;
+}
+
+static cdmpp_status keep(cd_serving_engine *e, int what, double a, double b, double s, cdmpp_err *err) {
+    if (2 * (e->n + 1) > e->n_slot) {
+        sum *old = e->v, *wide = cd_mem_zalloc(e->n_slot * 2, sizeof *wide);
+        const size_t n = e->n_slot;
+        if (!wide) return CD_FAIL(err, ENOMEM, "%zu sums", n);
+        e->v = wide, e->n_slot = 2 * n;
+        for (size_t i = 0; i < n; i++)
+            if (old[i].what) e->v[place(e, old[i].what, old[i].a, old[i].b)] = old[i];
+        cd_mem_free(old);
+    }
+    e->v[place(e, what, a, b)] = (sum){a, b, what, s};
+    e->n++;
+    return CDMPP_OK;
+}
+
+static cdmpp_status total(cd_serving_engine *e, const cd_serving_ops *o, double *out, cdmpp_err *err) {
+    double s[3] = {0};
+    for (size_t i = 0; i < o->n; i++) {
+        cd_serving_time t;
+        CD_TRY(cd_err_key(err, cd_serving_cost_of(e->c, &o->v[i], &t, err), o->v[i].name));
+        s[o->v[i].beside] += o->v[i].count * t.s;
+    }
+    *out = s[0] + fmax(s[1], s[2]);
+    return CDMPP_OK;
+}
+
+static cdmpp_status asked(cd_serving_engine *e, int what, double a, double b, double *out, cdmpp_err *err) {
+    const sum *known = &e->v[place(e, what, a, b)];
+    cd_serving_ops o;
+    if (known->what) return *out = known->s, CDMPP_OK;
+    if (what < 3) cd_serving_ops_rest(e->m, &e->l, a, b, what == 2, &o);
+    else if (what == 3) cd_serving_ops_prompt(e->m, &e->l, a, b, &o);
+    else cd_serving_ops_decode(e->m, &e->l, a, b, &o);
+    CD_TRY(total(e, &o, out, err));
+    return keep(e, what, a, b, *out, err);
+}
+
+/* A long attention behind `past` tokens is the triangle of all less that of the past. */
+static cdmpp_status prompts_s(cd_serving_engine *e, double batch, double n, double past, double *out, cdmpp_err *err) {
+    double all, less, alone;
+    *out = 0;
+    if (!(batch > 0) || !(n > 0)) return CDMPP_OK;
+    CD_TRY(asked(e, 3, batch, n, &alone, err));
+    *out = alone;
+    if (!(past > 0)) return CDMPP_OK;
+    CD_TRY(asked(e, 3, batch, n + past, &all, err));
+    CD_TRY(asked(e, 3, batch, past, &less, err));
+    *out = fmax(all - less, alone);
+    return CDMPP_OK;
+}
+
+static double length_at(double k) { return floor(exp2(k / LENGTHS)); }
+
+static cdmpp_status decode_s(cd_serving_engine *e, double batch, double context, double *out, cdmpp_err *err) {
+    const double k = floor(LENGTHS * log2(fmax(context, 1))), lo = length_at(k);
+    double a, b, hi = length_at(k + 1), step = k + 1;
+    while (hi <= lo) hi = length_at(++step);
+    CD_TRY(asked(e, 4, batch, lo, &a, err));
+    CD_TRY(asked(e, 4, batch, hi, &b, err));
+    *out = a + (b - a) * fmax(0, fmin(1, (context - lo) / (hi - lo)));
+    return CDMPP_OK;
+}
+
+/* A step that decodes is one graph. One with prompts is handed out kernel by kernel, while the GPU computes. */
+static double with_host(const cd_serving_engine *e, const cd_serving_step *s, bool decode, double gpu_s) {
+    const cd_serving_stack *k = e->stack;
+    const double host = k->step_s + k->sequence_s * (s->decodes + s->prompts + (s->part > 0)), gpu = decode ? gpu_s : fmax(k->lift * gpu_s, k->layer_s * e->m->layers);
+    return k->overlap ? fmax(host, gpu) : host + gpu;
+}
+
+static double tokens_of(const cd_serving_step *s) { return s->prompts * s->isl + s->part + s->decodes; }
+
+cdmpp_status cd_serving_step_s(cd_serving_engine *e, const cd_serving_step *s, double *out, cdmpp_err *err) {
+    const double tokens = tokens_of(s), rows = fmax(1, s->decodes + s->prompts);
+    const bool decode = !(tokens > s->decodes);
+    double rest, prompts, part, last = 0;
+    if (!(tokens > 0)) return *out = 0, CDMPP_OK;
+    CD_TRY(asked(e, decode ? 2 : 1, tokens, rows, &rest, err));
+    CD_TRY(prompts_s(e, s->prompts, s->isl, s->past, &prompts, err));
+    CD_TRY(prompts_s(e, 1, s->part, s->part_past, &part, err));
+    if (s->decodes > 0) CD_TRY(decode_s(e, s->decodes, s->context, &last, err));
+    *out = with_host(e, s, decode, rest + prompts + part + last);
+    return CDMPP_OK;
+}
+
+/* ---- a table ---- */
+static cdmpp_status add_rows(cd_serving_engine *e, const cd_serving_ops *o, cd_serving_rows *out, cdmpp_err *err) {
+    double s[3] = {0};
+    const size_t first = out->n;
+    for (size_t i = 0; i < o->n; i++) {
+        const cd_serving_op *v = &o->v[i];
+        cd_serving_time t;
+        CD_TRY(cd_err_key(err, cd_serving_cost_of(e->c, v, &t, err), v->name));
+        out->v[out->n++] = (cd_serving_row){v->name, v->r, v->count, v->count * t.s, t.sigma, t.how, t.known, false};
+        s[v->beside] += v->count * t.s;
+    }
+    for (size_t i = 0; i < o->n; i++) out->v[first + i].hidden = o->v[i].beside && s[o->v[i].beside] < s[3 - o->v[i].beside];
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_serving_step_rows(cd_serving_engine *e, const cd_serving_step *s, double shared, cd_serving_rows *out, cdmpp_err *err) {
+    const double tokens = tokens_of(s), rows = fmax(1, s->decodes + s->prompts);
+    cd_serving_ops o;
+    double all = 0, square = 0;
+    *out = (cd_serving_rows){0};
+    cd_serving_ops_rest(e->m, &e->l, tokens, rows, !(tokens > s->decodes), &o);
+    CD_TRY(add_rows(e, &o, out, err));
+    if (s->prompts > 0) {
+        cd_serving_ops_prompt(e->m, &e->l, s->prompts, s->isl, &o);
+        CD_TRY(add_rows(e, &o, out, err));
+    }
+    if (s->decodes > 0) {
+        cd_serving_ops_decode(e->m, &e->l, s->decodes, floor(s->context), &o);
+        CD_TRY(add_rows(e, &o, out, err));
+    }
+    for (size_t i = 0; i < out->n; i++) {
+        const cd_serving_row *r = &out->v[i];
+        if (r->hidden) continue;
+        out->total_s += r->total_s;
+        out->how_s[r->how] += r->total_s;
+        all += r->total_s * r->sigma;
+        square += r->total_s * r->sigma * r->total_s * r->sigma;
+    }
+    const double gpu_s = out->total_s;
+    out->total_s = with_host(e, s, !(tokens > s->decodes), gpu_s);
+    out->host_s = out->total_s - gpu_s;
+    out->sigma = sqrt(shared * all * all + (1 - shared) * square) / out->total_s;
+    return CDMPP_OK;
+}

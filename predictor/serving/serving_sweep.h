@@ -1,0 +1,48 @@
+/* serving_sweep -- many configurations against targets: which of them are the best of their kind. Included by serving.h.
+ *
+ *   lists of gpus, tp, pp, dp, ep, concurrency ──> all combinations ──> divides? fits? ──> simulated ──> targets met? ──> front
+ *
+ * (1) a configuration is on the front where no other that meets the targets has both more tokens/s/GPU and more tokens/s/user;
+ * (2) configurations that do not divide or fit are counted by what stands in the way, and left out. */
+#ifndef CD_SERVING_SWEEP_H
+#define CD_SERVING_SWEEP_H
+
+/* Numbers of each list as text, "1,2,4"; NULL: the value of the configuration alone. */
+typedef struct cd_serving_lists {
+    const char *gpu, *tp, *pp, *dp, *ep, *concurrency;
+} cd_serving_lists;
+
+/* All combinations. Texts and the list live in the arena. Errors: EUSAGE: not a list (key: the option), more than 1e6 of them; ENOMEM. */
+cdmpp_status cd_serving_combine(cd_arena *a, const cd_serving_config *usual, const cd_serving_lists *l, CD_KEEP cd_serving_config **out, size_t *n, cdmpp_err *err);
+
+typedef struct cd_serving_point {
+    const cd_serving_config *c;
+    double ttft_s, tpot_s, tokens_s, per_gpu, per_user, gpus, price; /* price: of a million generated tokens; NaN: none was given */
+    bool met, front;
+} cd_serving_point;
+
+typedef struct cd_serving_reason {
+    char text[96];  /* key of the error: memory, tp ... */
+    size_t n;
+} cd_serving_reason;
+enum { CD_SERVING_REASONS = 32 };
+
+typedef struct cd_serving_sweep {
+    cd_serving_point *v;            /* (n) that could be simulated, in order */
+    size_t n, tried, n_met, n_front;
+    cd_serving_reason reason[CD_SERVING_REASONS];
+    size_t n_reason;
+    double ttft_s, tpot_s;          /* targets; 0: none */
+} cd_serving_sweep;
+
+/* Prices: price of an hour of a GPU by name, NULL: none. Errors: those that are not of one configuration: ENOMEM, EINTERRUPTED (*stop), an unknown GPU or stack; ENODATA:
+ * none could be simulated (names the reasons). Free after an error, too. */
+typedef double cd_serving_price(void *ctx, const char *gpu);
+cdmpp_status cd_serving_sweep_run(cd_serving_session *s, const cd_serving_config *c, size_t n, double ttft_s, double tpot_s, cd_serving_price *price, void *ctx,
+                                  const volatile sig_atomic_t *stop, cd_serving_sweep *out, cdmpp_err *err);
+void cd_serving_sweep_free(cd_serving_sweep *s);
+/* The front, best throughput first; all that could be simulated with `all`. A page with a picture, and the picture alone. */
+void cd_serving_sweep_text(const cd_serving_sweep *s, cd_buf *b);
+void cd_serving_sweep_json(const cd_serving_sweep *s, bool all, cd_buf *b);
+cdmpp_status cd_serving_sweep_picture(const cd_serving_sweep *s, const char *path, cdmpp_err *err);
+#endif

@@ -1,0 +1,118 @@
+/* A sweep as text, JSON and a picture. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/draw/draw.h"
+#include "predictor/serving/serving.h"
+
+static void put_point(const cd_serving_point *p, cd_buf *b) {
+    const cd_serving_config *c = p->c;
+    cd_buf_putf(b, "| %s | %g | %g | %g | %g | %g | %g | ", c->gpu, p->gpus, c->worker.tp, c->worker.pp, c->worker.dp, c->worker.ep, c->concurrency);
+    cd_units_put_seconds(b, p->ttft_s);
+    cd_buf_puts(b, " | ");
+    cd_units_put_seconds(b, p->tpot_s);
+    cd_buf_putf(b, " | %.4g | %.4g |", p->per_gpu, p->per_user);
+    if (isnan(p->price)) cd_buf_puts(b, " - |\n");
+    else cd_buf_putf(b, " %.3g |\n", p->price);
+}
+
+static int by_user(const void *a, const void *b) {
+    const double x = (*(const cd_serving_point *const *)a)->per_user, y = (*(const cd_serving_point *const *)b)->per_user;
+    return (x > y) - (x < y);
+}
+
+/* The front by speed for a user, slowest first; NULL: out of memory. */
+static const cd_serving_point **front_of(const cd_serving_sweep *s) {
+    const cd_serving_point **v = cd_mem_zalloc(s->n_front + 1, sizeof *v);
+    size_t n = 0;
+    for (size_t i = 0; v && i < s->n; i++)
+        if (s->v[i].front) v[n++] = &s->v[i];
+    if (v) qsort(v, n, sizeof(cd_serving_point *), by_user);
+    return v;
+}
+
+void cd_serving_sweep_text(const cd_serving_sweep *s, cd_buf *b) {
+    const cd_serving_point **v = front_of(s);
+    if (!v) b->oom = true;
+    cd_buf_putf(b, "%zu configurations, %zu of them can be, %zu meet the targets, %zu are on the front\n", s->tried, s->n, s->n_met, s->n_front);
+    for (size_t i = 0; i < s->n_reason; i++) cd_buf_putf(b, "%zu left out: %s\n", s->reason[i].n, s->reason[i].text);
+    cd_buf_puts(b, "\n| GPU | GPUs | tp | pp | dp | ep | in flight | TTFT | TPOT | tokens/s/GPU | tokens/s/user | price of 1e6 tokens |\n"
+                   "| --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |\n");
+    for (size_t i = 0; v && i < s->n_front; i++) put_point(v[i], b);
+    cd_mem_free(v);
+}
+
+void cd_serving_sweep_json(const cd_serving_sweep *s, bool all, cd_buf *b) {
+    cd_json_writer w = {.out = b};
+    cd_json_write_open(&w, '{');
+    cd_json_write_member_int(&w, "tried", (int64_t)s->tried), cd_json_write_member_int(&w, "met", (int64_t)s->n_met);
+    cd_json_write_key(&w, "left_out"), cd_json_write_open(&w, '{');
+    for (size_t i = 0; i < s->n_reason; i++) cd_json_write_member_int(&w, s->reason[i].text, (int64_t)s->reason[i].n);
+    cd_json_write_close(&w, '}');
+    cd_json_write_key(&w, "configurations"), cd_json_write_open(&w, '[');
+    for (size_t i = 0; i < s->n; i++) {
+        const cd_serving_point *p = &s->v[i];
+        const cd_serving_worker *k = &p->c->worker;
+        if (!all && !p->front) continue;
+        cd_json_write_open(&w, '{');
+        cd_json_write_member_str(&w, "gpu", p->c->gpu);
+        const struct {
+            const char *key;
+            double v;
+        } f[] = {{"gpus", p->gpus}, {"tp", k->tp}, {"pp", k->pp}, {"dp", k->dp}, {"ep", k->ep}, {"concurrency", p->c->concurrency}, {"ttft_s", p->ttft_s}, {"tpot_s", p->tpot_s},
+                 {"tokens_s", p->tokens_s}, {"tokens_s_gpu", p->per_gpu}, {"tokens_s_user", p->per_user}, {"price_million_tokens", p->price}};
+        for (size_t j = 0; j < sizeof f / sizeof *f; j++) cd_json_write_member_real(&w, f[j].key, f[j].v);
+        cd_json_write_member_bool(&w, "met", p->met), cd_json_write_member_bool(&w, "front", p->front);
+        cd_json_write_close(&w, '}');
+    }
+    cd_json_write_close(&w, ']'), cd_json_write_close(&w, '}');
+}
+
+/* ---- the picture ---- */
+static void name_number(double v, char *buf, size_t n) { snprintf(buf, n, "%g", v); }
+
+static void dots(cd_chart *c, const cd_serving_sweep *s, double *x, double *y, bool met, size_t line, const char *text) {
+    size_t n = 0;
+    for (size_t i = 0; i < s->n; i++)
+        if (s->v[i].met == met && !s->v[i].front) x[n] = s->v[i].per_user, y[n++] = s->v[i].per_gpu;
+    if (!n) return;
+    cd_plot_dots(&c->p, x, y, n, cd_chart_colour(line));
+    cd_chart_legend(c, line, text);
+}
+
+static void span(const cd_serving_sweep *s, cd_axis *x, cd_axis *y) {
+    *x = *y = (cd_axis){INFINITY, 0, true};
+    for (size_t i = 0; i < s->n; i++) {
+        const cd_serving_point *p = &s->v[i];
+        if (!(p->per_user > 0) || !(p->per_gpu > 0)) continue;
+        x->lo = fmin(x->lo, p->per_user / 1.1), x->hi = fmax(x->hi, p->per_user * 1.1);
+        y->lo = fmin(y->lo, p->per_gpu / 1.1), y->hi = fmax(y->hi, p->per_gpu * 1.1);
+    }
+    if (!(x->hi > x->lo)) *x = *y = (cd_axis){1, 10, true};
+}
+
+cdmpp_status cd_serving_sweep_picture(const cd_serving_sweep *s, const char *path, cdmpp_err *err) {
+    cd_chart c = {0};
+    double *x = cd_mem_zalloc(s->n + 1, sizeof *x), *y = cd_mem_zalloc(s->n + 1, sizeof *y);
+    const cd_serving_point **v = front_of(s);
+    cdmpp_status st = CDMPP_OK;
+    if (!x || !y || !v) {
+        st = CD_FAIL(err, ENOMEM, "picture");
+    } else {
+        span(s, &c.p.x, &c.p.y);
+        cd_chart_begin(&c, "Throughput of a GPU against speed for a user", "tokens/s/user", "tokens/s/GPU", name_number, name_number);
+        dots(&c, s, x, y, false, 2, "misses a target");
+        dots(&c, s, x, y, true, 1, "meets the targets");
+        for (size_t i = 0; i < s->n_front; i++) x[i] = v[i]->per_user, y[i] = v[i]->per_gpu;
+        cd_plot_line(&c.p, x, y, s->n_front, cd_chart_colour(0));
+        cd_plot_dots(&c.p, x, y, s->n_front, cd_chart_colour(0));
+        cd_chart_legend(&c, 0, "the front");
+        st = cd_chart_write(&c, path, err);
+    }
+    cd_mem_free(x);
+    cd_mem_free(y);
+    cd_mem_free(v);
+    return st;
+}

@@ -1,0 +1,96 @@
+/* serving_model: config.json of each family; what is missing or contradicts is named. */
+#include "predictor/serving/serving.h"
+#include "check.h"
+#include "fault.h"
+
+#define LLAMA "\"num_hidden_layers\":2,\"hidden_size\":64,\"num_attention_heads\":4,\"vocab_size\":256,\"intermediate_size\":128"
+#define LATENT                                                                                                                                                       \
+    "\"num_hidden_layers\":4,\"hidden_size\":64,\"num_attention_heads\":4,\"vocab_size\":256,\"intermediate_size\":128,\"n_routed_experts\":8,"                      \
+    "\"num_experts_per_tok\":2,\"moe_intermediate_size\":32,\"n_shared_experts\":1,\"first_k_dense_replace\":1,\"q_lora_rank\":24,\"qk_nope_head_dim\":128,"         \
+    "\"qk_rope_head_dim\":64,\"v_head_dim\":128"
+
+static cd_serving_model m;
+static cdmpp_err err;
+
+static cdmpp_status reads(const char *text) {
+    memset(&err, 0, sizeof err);
+    return cd_serving_model_read("c.json", text, strlen(text), &m, &err);
+}
+
+static void refuses(const char *text, cdmpp_status st, const char *key) {
+    assert_int_equal(reads(text), st);
+    assert_string_equal(err.key, key);
+    assert_string_equal(err.path, "c.json");
+}
+
+TEST(dense) {
+    assert_ok(reads("{\"model_type\":\"llama\"," LLAMA "}"));
+    assert_true(m.kv_heads >= 4 && m.kv_heads <= 4 && m.head_dim >= 16 && m.head_dim <= 16 && !m.latent && !m.qk_norm && !m.tied);
+    assert_int_equal(m.linear, CD_LLM_OP_T_BF16);
+    /* 2 layers of 4 * 64 * 64 + 3 * 64 * 128, two tables of 256 * 64 */
+    assert_close(cd_serving_model_parameters(&m), 2 * (4 * 64 * 64 + 3 * 64 * 128) + 2 * 256 * 64, 0, 0);
+    assert_ok(reads("{\"model_type\":\"qwen3\",\"num_key_value_heads\":2,\"head_dim\":32,\"tie_word_embeddings\":true,\"sliding_window\":128," LLAMA "}"));
+    assert_true(m.qk_norm && m.tied && m.window <= 0);
+    assert_close(cd_serving_model_parameters(&m), 2 * (64 * 32 * 2 * (4 + 2) + 3 * 64 * 128) + 256 * 64, 0, 0);
+    assert_ok(reads("{\"text_config\":{\"model_type\":\"mistral\",\"sliding_window\":128," LLAMA "}}"));
+    assert_close(m.window_layers, 2, 0, 0);
+}
+
+TEST(windows) {
+    assert_ok(reads("{\"model_type\":\"llama\",\"sliding_window\":128,\"layer_types\":[\"full_attention\",\"sliding_attention\"]," LLAMA "}"));
+    assert_close(m.window_layers, 1, 0, 0);
+    assert_ok(reads("{\"model_type\":\"qwen2\",\"sliding_window\":128,\"use_sliding_window\":true,\"max_window_layers\":1," LLAMA "}"));
+    assert_close(m.window_layers, 1, 0, 0);
+    refuses("{\"model_type\":\"llama\",\"sliding_window\":128,\"layer_types\":[\"full_attention\"]," LLAMA "}", CDMPP_ERANGE, "layer_types");
+    refuses("{\"model_type\":\"llama\",\"layer_types\":[\"full_attention\",\"linear_attention\"]," LLAMA "}", CDMPP_EUNSUPPORTED, "layer_types[1]");
+    refuses("{\"model_type\":\"llama\",\"layer_types\":[\"full_attention\",\"sliding_attention\"]," LLAMA "}", CDMPP_ESCHEMA, "sliding_window");
+}
+
+TEST(experts) {
+    assert_ok(reads("{\"model_type\":\"deepseek_v3\",\"kv_lora_rank\":512," LATENT "}"));
+    assert_true(m.latent);
+    assert_close(m.dense_layers, 1, 0, 0);
+    assert_close(m.shared_ffn, 32, 0, 0);
+    assert_close(m.skew, 1.01, 0, 0);
+    const double attention = 64 * (24 + 512 + 64) + 24 * 4 * 192 + 512 * 4 * 256 + 4 * 128 * 64;
+    assert_close(cd_serving_model_parameters(&m), 4 * attention + 3 * 64 * 128 + 3 * (3 * 64 * (8 * 32 + 32) + 64 * 8) + 2 * 256 * 64, 0, 0);
+    refuses("{\"model_type\":\"deepseek_v3\",\"kv_lora_rank\":256," LATENT "}", CDMPP_EUNSUPPORTED, "kv_lora_rank");
+    refuses("{\"model_type\":\"mixtral\",\"num_local_experts\":2,\"num_experts_per_tok\":3," LLAMA "}", CDMPP_ERANGE, "num_experts_per_tok");
+    refuses("{\"model_type\":\"mixtral\"," LLAMA "}", CDMPP_ESCHEMA, "num_local_experts");
+    assert_ok(reads("{\"model_type\":\"qwen3_moe\",\"num_experts\":8,\"num_experts_per_tok\":2,\"moe_intermediate_size\":32,\"mlp_only_layers\":[0]," LLAMA "}"));
+    assert_close(m.dense_layers, 1, 0, 0);
+}
+
+TEST(types) {
+    assert_ok(reads("{\"model_type\":\"llama\",\"quantization_config\":{\"quant_method\":\"fp8\",\"weight_block_size\":[128,128]}," LLAMA "}"));
+    assert_int_equal(m.linear, CD_LLM_OP_T_FP8_BLOCK);
+    assert_ok(reads("{\"model_type\":\"mixtral\",\"num_local_experts\":4,\"num_experts_per_tok\":1,\"quantization_config\":{\"quant_method\":\"mxfp4\"}," LLAMA "}"));
+    assert_int_equal(m.linear, CD_LLM_OP_T_BF16);
+    assert_int_equal(m.expert, CD_LLM_OP_T_W4A16_MXFP4);
+    assert_ok(reads("{\"model_type\":\"llama\",\"quantization_config\":{\"quant_method\":\"awq\",\"bits\":4}," LLAMA "}"));
+    assert_int_equal(m.linear, CD_LLM_OP_T_INT4_WO);
+    assert_ok(reads("{\"model_type\":\"llama\",\"quantization_config\":{\"quant_method\":\"gptq\",\"bits\":8}," LLAMA "}"));
+    assert_int_equal(m.linear, CD_LLM_OP_T_INT8_WO);
+    refuses("{\"model_type\":\"llama\",\"quantization_config\":{\"quant_method\":\"gptq\",\"bits\":3}," LLAMA "}", CDMPP_EUNSUPPORTED, "quantization_config.bits");
+    refuses("{\"model_type\":\"llama\",\"quantization_config\":{\"quant_method\":\"mxfp4\"}," LLAMA "}", CDMPP_EUNSUPPORTED, "quantization_config.quant_method");
+    refuses("{\"model_type\":\"llama\",\"torch_dtype\":\"float64\"," LLAMA "}", CDMPP_EUNSUPPORTED, "torch_dtype");
+}
+
+TEST(wrong) {
+    refuses("{\"model_type\":\"mamba\"}", CDMPP_EUNSUPPORTED, "model_type");
+    refuses("{}", CDMPP_ESCHEMA, "model_type");
+    refuses("[]", CDMPP_ESCHEMA, "");
+    refuses("{\"model_type\":\"llama\",\"hidden_size\":64}", CDMPP_ESCHEMA, "num_hidden_layers");
+    refuses("{\"model_type\":\"llama\",\"num_key_value_heads\":3," LLAMA "}", CDMPP_ERANGE, "num_key_value_heads");
+    refuses("{\"model_type\":\"llama\",\"num_hidden_layers\":2,\"hidden_size\":66,\"num_attention_heads\":4,\"vocab_size\":256,\"intermediate_size\":128}", CDMPP_ERANGE, "head_dim");
+    refuses("{\"model_type\":\"llama\",\"num_hidden_layers\":1.5,\"hidden_size\":64}", CDMPP_ERANGE, "num_hidden_layers");
+    assert_int_equal(reads("{"), CDMPP_EPARSE);
+    assert_int_equal(cd_serving_model_load("/no/such/file.json", &m, &err), CDMPP_EIO);
+}
+
+TEST(refused) {
+    static const char text[] = "{\"model_type\":\"llama\"," LLAMA "}";
+    FAULT_SWEEP(f, 0) f.st = cd_serving_model_read("c.json", text, sizeof text - 1, &m, &f.err);
+}
+
+TESTS(NULL, NULL, dense, windows, experts, types, wrong, refused)

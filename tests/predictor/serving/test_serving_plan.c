@@ -1,0 +1,261 @@
+/* Layouts that do not divide or fit, constants of stacks, one configuration, a sweep, tables of runs, what is printed. */
+#include "fault.h"
+#include "made_serving.h"
+#include "tmp.h"
+
+#define STACKS "- {stack: vllm, tokens: 64, sequences: 8, memory_share: 0.9, reserve_gb: 1, spread_tpot: 0.1, spread_ttft: 0.2, between_s: 0}\n- {stack: sglang, tables: vllm, tokens: 64, prompts: apart}\n"
+static tmp_dir dir;
+static char path[256];
+static cdmpp_err err;
+
+static int up(void **state) {
+    cd_buf b = {0};
+    (void)state;
+    dir = tmp_make();
+    made_rows(&b);
+    snprintf(path, sizeof path, "%s", tmp_put(&dir, "t.csv", b.p, b.n));
+    cd_buf_free(&b);
+    return 0;
+}
+
+static int down(void **state) {
+    (void)state;
+    tmp_remove(&dir);
+    return 0;
+}
+
+static void layout(const made_serving *s, double tp, double pp, double dp, double ep, cdmpp_status st, const char *key) {
+    cd_serving_layout l = {.tp = tp, .pp = pp, .dp = dp, .moe_ep = ep};
+    memset(&err, 0, sizeof err);
+    assert_int_equal(cd_serving_layout_check(&s->m, &l, &err), st);
+    assert_string_equal(err.key, key);
+}
+
+TEST(layouts) {
+    made_serving s;
+    made_serving_open(&s, path, 1);
+    layout(&s, 4, 2, 1, 1, CDMPP_OK, "");
+    layout(&s, 3, 1, 1, 1, CDMPP_ERANGE, "tp");
+    layout(&s, 1, 3, 1, 1, CDMPP_ERANGE, "pp");
+    layout(&s, 2, 1, 1, 2, CDMPP_ERANGE, "ep");
+    s.m.experts = 8, s.m.topk = 2, s.m.expert_ffn = 32;
+    layout(&s, 2, 1, 2, 4, CDMPP_OK, "");
+    layout(&s, 2, 1, 2, 3, CDMPP_ERANGE, "ep");
+    layout(&s, 2, 1, 1, 4, CDMPP_ERANGE, "ep");
+    s.m.expert_ffn = 33;
+    layout(&s, 2, 1, 1, 1, CDMPP_ERANGE, "tp x dp / ep");
+    made_serving_close(&s);
+}
+
+TEST(memory) {
+    made_serving s;
+    cd_serving_memory m;
+    made_serving_open(&s, path, 1);
+    s.k.memory_share = 1, s.k.reserve_gb = 1;
+    assert_ok(cd_serving_memory_of(&s.m, &s.l, &s.k, s.d, 64, 32, &m, &err));
+    assert_close(m.weights, 2 * (2 * (64 * 16 * (2 * 4 + 2 * 2) + 3 * 64 * 128) + 2 * 256 * 64), 1e-12, 0);
+    assert_close(m.token, 2 * 2 * 2 * 16 * 2, 0, 0); /* 2 layers, keys and values of 2 heads of 16 in 2 bytes */
+    assert_close(m.activations, 2 * 64 * (4 * 64 + 3 * 128), 0, 0);
+    assert_close(m.tokens, floor((80e9 - 1e9 - m.weights - m.activations) / m.token), 0, 0);
+    s.m.window = 8, s.m.window_layers = 1; /* of 32 tokens one layer keeps 8 */
+    assert_ok(cd_serving_memory_of(&s.m, &s.l, &s.k, s.d, 64, 32, &m, &err));
+    assert_close(m.token, 1.25 * 2 * 2 * 16 * 2, 1e-12, 0);
+    s.m.window_layers = 0;
+    s.k.memory_share = 0.0125; /* a GB: no room beside the reserve */
+    assert_status(cd_serving_memory_of(&s.m, &s.l, &s.k, s.d, 64, 32, &m, &err), CDMPP_ERANGE);
+    assert_string_equal(err.key, "memory");
+    assert_non_null(strstr(err.msg, "reserve 1.00 GB"));
+    made_serving_close(&s);
+}
+
+TEST(stacks) {
+    cd_diag diag = {0};
+    cd_serving_stacks s;
+    const cd_serving_stack *k;
+    assert_ok(cd_serving_stacks_load("configs/serving.yaml", &diag, &s, &err));
+    assert_true(s.n >= 3);
+    assert_ok(cd_serving_stack_find(&s, "trtllm-1.0.0rc3", &k, &err));
+    assert_string_equal(k->name, "trtllm");
+    assert_status(cd_serving_stack_find(&s, "vllmx", &k, &err), CDMPP_ESCHEMA);
+    cd_serving_stacks_free(&s);
+    static const char three[] = "- {stack: a, tokens: 1}\n- {stack: a, since: \"0.14\", tokens: 2}\n- {stack: a, since: \"0.9\", tokens: 3}\n";
+    assert_ok(cd_serving_stacks_read("s.yaml", three, sizeof three - 1, &diag, &s, &err));
+    static const struct {
+        const char *stack;
+        int64_t tokens;
+    } of[] = {{"a", 2}, {"a-0.18.0", 2}, {"a-0.14", 2}, {"a-0.14.0", 2}, {"a-0.12.0", 3}, {"a-0.8.1.post3", 1}, {"a-1.0.0rc3", 2}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        assert_ok(cd_serving_stack_find(&s, of[i].stack, &k, &err));
+        assert_int_equal(k->tokens, of[i].tokens);
+    }
+    cd_serving_stacks_free(&s);
+    static const char *const bad[] = {"", "a: 1", "- 1", "- {tokens: 5}", "- {stack: a, tokens: -1}", "- {stack: a, toks: 1}", "- {stack: a, prompts: some}"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_true(cd_serving_stacks_read("s.yaml", bad[i], strlen(bad[i]), &diag, &s, &err) != CDMPP_OK);
+    cd_diag_free(&diag);
+    FAULT_SWEEP(f, 0) {
+        cd_diag d = {0};
+        f.st = cd_serving_stacks_read("s.yaml", STACKS, sizeof STACKS - 1, &d, &s, &f.err);
+        if (!f.st) cd_serving_stacks_free(&s);
+        cd_diag_free(&d);
+    }
+}
+
+typedef struct {
+    made_serving made;
+    cd_serving_stacks stacks;
+    cd_serving_session s;
+} fixture;
+
+static void open_session(fixture *f) {
+    cd_diag diag = {0};
+    made_serving_open(&f->made, path, 1);
+    assert_ok(cd_serving_stacks_read("s.yaml", STACKS, sizeof STACKS - 1, &diag, &f->stacks, &err));
+    cd_diag_free(&diag);
+    f->s = (cd_serving_session){.m = &f->made.m, .ops = &f->made.none, .devices = f->made.devices, .tables = f->made.t, .stacks = &f->stacks, .level = 0.9, .shared = 0.3};
+}
+
+static void close_session(fixture *f) {
+    cd_serving_session_end(&f->s);
+    cd_serving_stacks_free(&f->stacks);
+    made_serving_close(&f->made);
+}
+
+static cd_serving_config small(void) {
+    cd_serving_config c = cd_serving_config_defaults();
+    c.gpu = "h100", c.stack = "vllm-1", c.isl = 16, c.osl = 8, c.concurrency = 2, c.requests = 8;
+    return c;
+}
+
+TEST(answers) {
+    fixture f;
+    cd_serving_config c = small();
+    cd_serving_answer a, b;
+    static cd_serving_rows p, d;
+    open_session(&f);
+    assert_ok(cd_serving_answer_of(&f.s, &c, &a, &p, &d, &err));
+    /* all operators were measured, so the interval is that of the stack alone: 1.645 deviations */
+    assert_close(a.tpot_high_s / a.r.tpot_s, exp(1.6449 * 0.1), 1e-3, 0);
+    assert_close(a.ttft_low_s / a.r.ttft_s, exp(-1.6449 * 0.2), 1e-3, 0);
+    assert_close(a.gpus, 1, 0, 0);
+    assert_close(a.per_user * a.r.tpot_s, 1, 1e-12, 0);
+    c.worker.dp = 2, c.concurrency = 4, c.requests = 16; /* two copies, each with half of the load */
+    assert_ok(cd_serving_answer_of(&f.s, &c, &b, NULL, NULL, &err));
+    assert_close(b.r.tpot_s, a.r.tpot_s, 1e-12, 0);
+    assert_close(b.r.tokens_s, 2 * a.r.tokens_s, 1e-12, 0);
+    assert_true(isnan(b.tpot_low_s));
+    c = small(), c.stack = "sglang-1";
+    assert_ok(cd_serving_answer_of(&f.s, &c, &b, &p, &d, &err));
+    assert_true(isnan(b.tpot_low_s)); /* nobody knows the spread of this stack */
+    c = small(), c.decode.count = 1; /* prompts elsewhere: no step is longer because of them */
+    assert_ok(cd_serving_answer_of(&f.s, &c, &b, NULL, NULL, &err));
+    assert_true(b.r.tpot_s < a.r.tpot_s && b.gpus > 1.5);
+    c = small(), c.gpu = "h9000";
+    assert_status(cd_serving_answer_of(&f.s, &c, &b, NULL, NULL, &err), CDMPP_ESCHEMA);
+    assert_string_equal(err.key, "gpu");
+    c = small(), c.stack = "other", memset(&err, 0, sizeof err);
+    assert_status(cd_serving_answer_of(&f.s, &c, &b, NULL, NULL, &err), CDMPP_ESCHEMA);
+    assert_string_equal(err.key, "stack");
+    close_session(&f);
+}
+
+TEST(sweeps) {
+    fixture f;
+    cd_arena a = {0};
+    cd_serving_config usual = small(), *v;
+    cd_serving_sweep s;
+    size_t n;
+    cd_buf b = {0};
+    const cd_serving_lists l = {.tp = "1,2,3", .concurrency = "1,2,4"}, bad = {.tp = "1,x"}, half = {.tp = "1.5"}, many = {.tp = "1,2", .gpu = ","};
+    open_session(&f);
+    assert_ok(cd_serving_combine(&a, &usual, &l, &v, &n, &err));
+    assert_int_equal(n, 9);
+    assert_ok(cd_serving_sweep_run(&f.s, v, n, 0, 0, NULL, NULL, NULL, &s, &err));
+    assert_int_equal(s.n, 6);
+    assert_int_equal(s.n_reason, 1);
+    assert_string_equal(s.reason[0].text, "tp");
+    for (size_t i = 0; i < s.n; i++) { /* the rule of the front, point by point */
+        bool beaten = false;
+        for (size_t k = 0; k < s.n; k++) beaten |= s.v[k].per_gpu > s.v[i].per_gpu && s.v[k].per_user > s.v[i].per_user;
+        assert_int_equal(s.v[i].front, !beaten);
+    }
+    cd_serving_sweep_text(&s, &b);
+    assert_non_null(strstr(b.p, "9 configurations, 6 of them can be, 6 meet the targets"));
+    cd_buf_clear(&b);
+    cd_serving_sweep_json(&s, true, &b);
+    assert_non_null(strstr(b.p, "\"left_out\":{\"tp\":3}"));
+    const char *svg = tmp_path(&dir, "a.svg");
+    assert_ok(cd_serving_sweep_picture(&s, svg, &err));
+    cd_serving_sweep_free(&s);
+    assert_ok(cd_serving_sweep_run(&f.s, v, n, 1e-9, 0, NULL, NULL, NULL, &s, &err));
+    assert_int_equal(s.n_met + s.n_front, 0);
+    cd_serving_sweep_free(&s);
+    assert_status(cd_serving_sweep_run(&f.s, v + 6, 3, 0, 0, NULL, NULL, NULL, &s, &err), CDMPP_ENODATA);
+    cd_serving_sweep_free(&s);
+    assert_status(cd_serving_combine(&a, &usual, &bad, &v, &n, &err), CDMPP_EUSAGE);
+    assert_status(cd_serving_combine(&a, &usual, &half, &v, &n, &err), CDMPP_EUSAGE);
+    assert_status(cd_serving_combine(&a, &usual, &many, &v, &n, &err), CDMPP_EUSAGE);
+    cd_buf_free(&b);
+    cd_arena_free(&a);
+    close_session(&f);
+}
+
+TEST(runs) {
+    static const char text[] = "id,gpu,stack,tp,isl,osl,concurrency,kv-dtype,ttft_s,tpot_s\na,h100,vllm-1,1,16,8,2,bfloat16,1,1\nb,h100,vllm-1,2,16,8,2,,,\n";
+    const char *file = tmp_put(&dir, "r.csv", text, sizeof text - 1);
+    const cd_serving_config usual = small();
+    cd_serving_runs r;
+    assert_ok(cd_serving_runs_read(file, &usual, &r, &err));
+    assert_int_equal(r.n, 2);
+    assert_int_equal(r.v[0].kv, CD_LLM_OP_T_BF16);
+    assert_int_equal(r.v[1].kv, -1);
+    assert_close(r.v[1].worker.tp, 2, 0, 0);
+    cd_serving_runs_free(&r);
+    static const char *const bad[] = {"what\n1\n", "tp\n0\n", "tp\nx\n", "dtype\nfp7\n", "prompts\nsome\n"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        file = tmp_put(&dir, "bad.csv", bad[i], strlen(bad[i]));
+        assert_true(cd_serving_runs_read(file, &usual, &r, &err) != CDMPP_OK);
+        cd_serving_runs_free(&r);
+    }
+}
+
+TEST(printed) {
+    fixture f;
+    const cd_serving_config c = small();
+    cd_serving_config measured = c;
+    cd_serving_answer a;
+    static cd_serving_rows p, d;
+    cd_buf b = {0};
+    open_session(&f);
+    assert_ok(cd_serving_answer_of(&f.s, &c, &a, &p, &d, &err));
+    measured.tpot_s = a.r.tpot_s / 2, measured.ttft_s = a.r.ttft_s;
+    cdmpp_err why = {.code = CDMPP_ERANGE, .key = "tp", .msg = "no"};
+    const cd_serving_said v[] = {{&f.made.m, &measured, &a, &p, &d, NULL}, {&f.made.m, &c, NULL, NULL, NULL, &why}};
+    cd_serving_text(v, 2, &b);
+    assert_non_null(strstr(b.p, "| attention_decode |"));
+    assert_non_null(strstr(b.p, "tp: no"));
+    cd_buf_clear(&b);
+    cd_serving_json(v, 2, true, &b);
+    assert_non_null(strstr(b.p, "\"refused\":"));
+    assert_non_null(strstr(b.p, "\"decode_step\":{\"total_s\":"));
+    cd_buf_clear(&b);
+    assert_ok(cd_serving_errors(v, 2, &b, &err));
+    assert_non_null(strstr(b.p, "| TTFT | 1 | 0.0 | 0.0 | 0.0 | 100.0 |"));
+    assert_non_null(strstr(b.p, "| TPOT | 1 | 100.0 | 100.0 | 100.0 | 0.0 |"));
+    cd_buf_free(&b);
+    FAULT_SWEEP(g, 3) {
+        cd_serving_session s = f.s;
+        cd_serving_sweep w = {0};
+        cd_buf text = {0};
+        s.known = NULL, s.made = NULL;
+        s.n_known = s.cap_known = s.n_made = s.cap_made = 0;
+        g.st = cd_serving_sweep_run(&s, &c, 1, 0, 0, NULL, NULL, NULL, &w, &g.err);
+        if (!g.st) cd_serving_sweep_text(&w, &text);
+        if (!g.st && text.oom) g.st = CDMPP_ENOMEM;
+        cd_buf_free(&text);
+        cd_serving_sweep_free(&w);
+        cd_serving_session_end(&s);
+    }
+    close_session(&f);
+}
+
+TESTS(up, down, layouts, memory, stacks, answers, sweeps, runs, printed)
