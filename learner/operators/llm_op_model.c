@@ -1,5 +1,6 @@
 /* Answers of a model of operators of language models: measured, interpolated, predicted. */
 #include "learner/operators/llm_op_model.h"
+#include "learner/operators/llm_op_few.h"
 
 #include <math.h>
 #include <string.h>
@@ -14,6 +15,7 @@ struct cd_llm_op_asker {
     cd_llm_op_codes *stack;  /* (n names) maker and stack are used */
     float *kernel;           /* (n names) */
     float *expect;           /* (t->n) ln of what set seen expects, computed when first asked; 0: not yet */
+    cd_llm_op_few **few;     /* (t->n_known, CD_LLM_OP_N_FAMILY) of devices that were not trained on; NULL: none */
 };
 
 void cd_llm_op_model_free(cd_llm_op_model *m) {
@@ -56,16 +58,66 @@ void cd_llm_op_asker_free(cd_llm_op_asker *a) {
     if (!a) return;
     cd_mem_free(a->stack);
     cd_mem_free(a->kernel);
+    for (size_t i = 0; a->few && i < a->t->n_known * CD_LLM_OP_N_FAMILY; i++) cd_llm_op_few_free(a->few[i]);
+    cd_mem_free(a->few);
     cd_mem_free(a->expect);
     cd_mem_free(a);
+}
+
+static cd_llm_op_codes codes_of(const cd_llm_op_asker *a, const cd_llm_op_record *r) {
+    if (r->stack >= a->n_name || r->kernel >= a->n_name)
+        return cd_llm_op_model_codes(a->m, r->stack < a->names->n ? a->names->text[r->stack] : "", r->kernel < a->names->n ? a->names->text[r->kernel] : "");
+    return (cd_llm_op_codes){a->stack[r->stack].maker, a->stack[r->stack].stack, a->kernel[r->kernel]};
+}
+
+/* ---- a few measured rows of a device that was not trained on ---- */
+/* A row of it, and by how much the answer misses it. False: the device cannot have run it. */
+static bool few_row(const cd_llm_op_asker *a, const cd_llm_op_part *p, size_t i, cd_llm_op_few_row *row, double *residual) {
+    const cd_llm_op_record *r = &a->t->r[i];
+    const cd_llm_op_codes c = codes_of(a, r);
+    float x[CD_LLM_OP_N_FEATURE], y;
+    cd_llm_op_estimate e;
+    if (cd_llm_op_feature(r, a->t->known[a->t->device[i]], &c, x, &e, NULL)) return false;
+    if (cd_xgb_predict(p->gbt, x, 1, cd_llm_op_feature_width(CD_LLM_OP_SET_UNSEEN), &y, NULL)) return false;
+    *row = cd_llm_op_few_row_of(r, c.maker, &e);
+    *residual = log(r->latency_s / e.base_s) - p->bias - (double)y;
+    return true;
+}
+
+/* Of more rows than serve, as many that stand evenly in the table. */
+static cdmpp_status few_of(cd_llm_op_asker *a, size_t device, cd_llm_op_family f, cdmpp_err *err) {
+    const cd_llm_op_part *p = &a->m->part[f][CD_LLM_OP_SET_UNSEEN];
+    const cd_llm_op_table *t = a->t;
+    cd_llm_op_few_row row[CD_LLM_OP_FEW_MOST];
+    double residual[CD_LLM_OP_FEW_MOST];
+    size_t all = 0, n = 0, at = 0;
+    if (!p->gbt || cd_llm_op_model_seen(a->m, f, t->known[device])) return CDMPP_OK;
+    for (size_t i = 0; i < t->n; i++) all += t->device[i] == device && cd_llm_op_family_of((cd_llm_op_kind)t->r[i].kind) == f;
+    const size_t want = all < CD_LLM_OP_FEW_MOST ? all : CD_LLM_OP_FEW_MOST;
+    for (size_t i = 0; i < t->n && n < want; i++) {
+        if (t->device[i] != device || cd_llm_op_family_of((cd_llm_op_kind)t->r[i].kind) != f) continue;
+        if (at * want / all != (at + 1) * want / all) n += few_row(a, p, i, &row[n], &residual[n]);
+        at++;
+    }
+    return n ? cd_llm_op_few_new(row, residual, n, &a->few[device * CD_LLM_OP_N_FAMILY + f], err) : CDMPP_OK;
+}
+
+static void correct(const cd_llm_op_few *few, const cd_llm_op_record *r, const cd_llm_op_codes *c, const cd_llm_op_estimate *e, cd_llm_op_answer *out) {
+    const cd_llm_op_few_row row = cd_llm_op_few_row_of(r, c->maker, e);
+    const double factor = exp(cd_llm_op_few_ask(few, &row));
+    out->latency_s *= factor;
+    out->low_s *= factor;
+    out->high_s *= factor;
+    out->few = (uint32_t)cd_llm_op_few_count(few);
 }
 
 cdmpp_status cd_llm_op_asker_new(const cd_llm_op_model *m, const cd_llm_op_table *t, const cd_dict *names, cd_llm_op_asker **out, cdmpp_err *err) {
     cd_llm_op_asker *a = cd_mem_zalloc(1, sizeof *a);
     if (!a) return CD_FAIL(err, ENOMEM, "asker");
     *a = (cd_llm_op_asker){m, t, names, names->n, cd_mem_zalloc(names->n + 1, sizeof *a->stack), cd_mem_zalloc(names->n + 1, sizeof *a->kernel),
-                           t ? cd_mem_zalloc(t->n + 1, sizeof *a->expect) : NULL};
-    if (!a->stack || !a->kernel || (t && !a->expect)) {
+                           t ? cd_mem_zalloc(t->n + 1, sizeof *a->expect) : NULL,
+                           t ? cd_mem_zalloc(t->n_known * CD_LLM_OP_N_FAMILY + 1, sizeof *a->few) : NULL};
+    if (!a->stack || !a->kernel || (t && (!a->expect || !a->few))) {
         cd_llm_op_asker_free(a);
         return CD_FAIL(err, ENOMEM, "%zu names", names->n);
     }
@@ -73,14 +125,14 @@ cdmpp_status cd_llm_op_asker_new(const cd_llm_op_model *m, const cd_llm_op_table
         a->stack[i] = cd_llm_op_model_codes(m, names->text[i], names->text[i]);
         a->kernel[i] = a->stack[i].kernel;
     }
+    for (size_t i = 0; t && i < t->n_known * CD_LLM_OP_N_FAMILY; i++) {
+        const cdmpp_status st = few_of(a, i / CD_LLM_OP_N_FAMILY, (cd_llm_op_family)(i % CD_LLM_OP_N_FAMILY), err);
+        if (!st) continue;
+        cd_llm_op_asker_free(a);
+        return st;
+    }
     *out = a;
     return CDMPP_OK;
-}
-
-static cd_llm_op_codes codes_of(const cd_llm_op_asker *a, const cd_llm_op_record *r) {
-    if (r->stack >= a->n_name || r->kernel >= a->n_name)
-        return cd_llm_op_model_codes(a->m, r->stack < a->names->n ? a->names->text[r->stack] : "", r->kernel < a->names->n ? a->names->text[r->kernel] : "");
-    return (cd_llm_op_codes){a->stack[r->stack].maker, a->stack[r->stack].stack, a->kernel[r->kernel]};
 }
 
 static unsigned news_of(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, const cd_llm_op_codes *c) {
@@ -157,7 +209,9 @@ static cdmpp_status predicted(const cd_llm_op_asker *a, const cd_llm_op_record *
     cd_llm_op_estimate e;
     double own, said = 0;
     CD_TRY(expect_of(a, r, d, x, &e, &own, err));
-    const cd_llm_op_sides near = device < 0 ? CD_LLM_OP_NO_SIDE : cd_llm_op_feature_near(&q, r, (uint32_t)device, own, x, &said);
+    const cd_llm_op_few *few = device < 0 ? NULL : a->few[(size_t)device * CD_LLM_OP_N_FAMILY + f];
+    cd_llm_op_sides near = device < 0 ? CD_LLM_OP_NO_SIDE : cd_llm_op_feature_near(&q, r, (uint32_t)device, own, x, &said);
+    if (few && near == CD_LLM_OP_ONE_SIDE && cd_llm_op_few_count(few) < CD_LLM_OP_FEW_MOST) near = CD_LLM_OP_NO_SIDE; /* one row says less than all together */
     cd_llm_op_set s = near ? CD_LLM_OP_SET_NEAR : cd_llm_op_model_seen(a->m, f, d) ? CD_LLM_OP_SET_SEEN : CD_LLM_OP_SET_UNSEEN;
     const cd_llm_op_part *p = part_of(a, f, &s);
     const cd_llm_op_codes c = codes_of(a, r);
@@ -166,7 +220,9 @@ static cdmpp_status predicted(const cd_llm_op_asker *a, const cd_llm_op_record *
     if (s == CD_LLM_OP_SET_NEAR && near == CD_LLM_OP_TWO_SIDES) out->how = CD_LLM_OP_INTERPOLATED;
     if (near == CD_LLM_OP_TWO_SIDES) out->line_s = exp(said);
     if (s == CD_LLM_OP_SET_NEAR) out->news &= ~(unsigned)CD_LLM_OP_NEW_DEVICE;
-    return apply(p, s, x, s == CD_LLM_OP_SET_NEAR ? said : log(e.base_s), level, out, err);
+    CD_TRY(apply(p, s, x, s == CD_LLM_OP_SET_NEAR ? said : log(e.base_s), level, out, err));
+    if (s == CD_LLM_OP_SET_UNSEEN && few) correct(few, r, &c, &e, out);
+    return CDMPP_OK;
 }
 
 cdmpp_status cd_llm_op_ask(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, double level, cd_llm_op_answer *out, cdmpp_err *err) {

@@ -4,7 +4,7 @@
  *                  -> two measured rows are its neighbours      -> interpolated: trees of set near
  *                  -> one is, beyond the end of its curves      -> predicted: trees of set near
  *                  -> the device was trained on                 -> predicted: trees of set seen
- *                  -> else                                      -> predicted: trees of set unseen
+ *                  -> else                                      -> predicted: trees of set unseen, corrected by measured rows of the device (llm_op_few.h)
  *
  *   latency = x * exp(bias + score),  interval = latency * exp(-/+ times[level] * exp(spread_bias + score of the spread))
  *
@@ -81,6 +81,7 @@ typedef struct cd_llm_op_answer {
     double latency_s, low_s, high_s; /* low_s NaN: nobody knows the interval */
     double line_s;                /* what neighbours say on both sides, log-log interpolation; NaN: there are none, or the row was measured */
     double base_s, roof_s;        /* the analytic estimate and the lower bound */
+    uint32_t few;                 /* measured rows of the device that corrected the answer, where it was not trained on; else 0 */
 } cd_llm_op_answer;
 
 /* A model and what was measured, ready to answer. Immutable: any thread. */
