@@ -64,7 +64,13 @@ static cdmpp_status need(double x, const char *key, const char *device, cdmpp_er
     return x > 0 ? CDMPP_OK : cd_err_key(err, CD_FAIL(err, EMODEL, x < 0 ? "the description of %s has no such number" : "%s has no units for this type", device), key);
 }
 
-static double wide_of(const cd_device *d) { return d->bf16_tflops * 1e12 / (d->cores * d->clock_mhz * 1e6 * CORE_CLOCK); }
+/* Width of a multiprocessor's matrix units, in CORE_CLOCKs. GPUs without any count as half of a small one. */
+static double wide_of(const cd_device *d) {
+    return fmax(0.5, fmax(d->bf16_tflops, d->tensor_tflops) * 1e12 / (d->cores * d->clock_mhz * 1e6 * CORE_CLOCK));
+}
+
+/* Multiply-adds of a multiprocessor's vector units in a clock; as described, or from the peak. */
+static double lanes_of(const cd_device *d) { return d->lanes > 0 ? d->lanes : d->fp32_gflops * 1e3 / (2 * d->cores * d->clock_mhz); }
 
 /* Share of the sheet's peak that the board's power allows under full load. An operation takes energy by process, and less where a multiprocessor's matrix
  * units are larger; voltage rises with the clock. Four constants, from the largest products of A100, H100 and L40S that models are trained on. A power that
@@ -90,9 +96,10 @@ static cdmpp_status machine_of(const cd_device *d, cd_llm_op_type t, machine *m,
     CD_TRY(need(d->clock_mhz, "clock_mhz", d->name, err));
     CD_TRY(need(d->bandwidth_gb_s, "bandwidth_gb_s", d->name, err));
     CD_TRY(need(d->l2_kb, "l2_kb", d->name, err));
+    CD_TRY(need(lanes_of(d), "lanes", d->name, err));
     CD_TRY(need(half ? d->tensor_tflops : unit[u].ops, half ? "tensor_tflops" : unit[u].key, d->name, err));
     const double sheet = half ? d->tensor_tflops * 1e12 : unit[u].ops;
-    *m = (machine){d->cores, d->clock_mhz * 1e6, sheet, sheet * power_share(d, sheet), d->bandwidth_gb_s * 1e9, d->l2_kb * 1024, 0, d->lanes > 0 ? d->lanes : 128, wide_of(d)};
+    *m = (machine){d->cores, d->clock_mhz * 1e6, sheet, sheet * power_share(d, sheet), d->bandwidth_gb_s * 1e9, d->l2_kb * 1024, 0, lanes_of(d), wide_of(d)};
     m->l2_rate = m->sms * m->clock * L2_BYTES_CLOCK * m->wide / 2;
     return CDMPP_OK;
 }

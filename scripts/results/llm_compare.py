@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """What other methods say of the rows that scripts/results/llm_operators.sh asks for: a Markdown table of errors.
 
-    llm_compare.py DATA W      DATA/repeats.tsv.xz; W: what llm_operators.py divided and cdmpp-predict answered
+    llm_compare.py operators|gpus DATA W      DATA/repeats.tsv.xz; W: what llm_operators.py divided and cdmpp-predict answered
 
     roofline        operations over the peak or bytes over the bandwidth, whichever is longer: bound_s of the answers
     log-log line    between the two neighbours of the curve: line_s of the answers, where there are two
-    XGBoost         depth 8, 120 rounds of 0.12, at most 30,000 rows: log2 of sizes, operations, bytes and bound, type, library, numbers of the GPU -> ln time
+    XGBoost         depth 8, 120 rounds of 0.12, at most 12,000 rows: log2 of sizes, operations, bytes and bound, type, library, numbers of the GPU -> ln time
     XGBoost, ratio  the same -> ln(time / bound)
     wave scaling    as Habitat: the same row measured on one other GPU, times the ratios of bandwidth and of peak, by operations a byte. From H100, for H100 from
                     RTX PRO 6000; where that GPU has the row
@@ -24,7 +24,7 @@ SIZES["generation_attention"] = SIZES["context_attention"]
 BYTES = {"bfloat16": 2, "half": 2, "int4_wo": 0.5, "w4a16_mxfp4": 0.53, "w4a8_mxfp4_mxfp8": 0.53, "nvfp4": 0.5625}
 UNIT = {"fp8": "fp8_tflops", "fp8_block": "fp8_tflops", "w4a8_mxfp4_mxfp8": "fp8_tflops", "nvfp4": "fp4_tflops", "sq": "int8_tops", "int8": "int8_tops"}
 DTYPE = ["gemm_dtype", "attn_dtype", "moe_dtype", "allreduce_dtype"]
-MOST = 30000
+MOST = 12000
 
 def devices():
     out, name = {}, None
@@ -166,6 +166,8 @@ def noise(path):
 
 print("| part | operator | method | n | MAPE % | median % | 90 % of rows % |")
 print("| --- | --- | --- | --: | --: | --: | --: |")
-compare(sys.argv[2], "rows", "rows", "rows", lambda g: GPUS, None)
-compare(sys.argv[2], "new GPUs", "new", "new", lambda g: [o for o in GPUS if o != g], lambda g: "rtx_pro_6000_server" if g == "h100_sxm" else "h100_sxm")
-noise(sys.argv[1] + "/repeats.tsv.xz")
+if sys.argv[1] == "gpus":
+    compare(sys.argv[3], "new GPUs", "new", "new", lambda g: [o for o in GPUS if o != g], lambda g: "rtx_pro_6000_server" if g == "h100_sxm" else "h100_sxm")
+else:
+    compare(sys.argv[3], "rows", "rows", "rows", lambda g: GPUS, None)
+    noise(sys.argv[2] + "/repeats.tsv.xz")

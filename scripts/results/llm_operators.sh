@@ -1,9 +1,10 @@
 #!/bin/sh
-# Operators of language models on tables of four GPUs: rows, sites, a version and GPUs that a training has not seen; fp8 products of two more (called by run.sh).
+# Operators of language models on tables of four GPUs: rows, sites and a version that a training has not seen; fp8 products of two more GPUs (called by run.sh).
+# PART=gpus (scripts/results/llm_gpus.sh): GPUs that a training has not seen.
 #
-# One model of all GPUs' train rows answers the rows and the sites, with the train rows beside it as what was measured. Four models, each of three GPUs,
-# answer for the fourth from its description alone, and once more with 20 and with 50 rows of each of its tables measured. A model without the A100's vLLM
-# answers for it. scripts/results/llm_operators.py says how rows are divided; scripts/results/llm_compare.py is what other methods say of the same rows.
+# One model of all GPUs' train rows answers the rows and the sites, with the train rows beside it as what was measured. A model without the A100's vLLM
+# answers for it. Of PART gpus four models, each of three GPUs, answer for the fourth from its description alone, and once more with 20 and with 50 rows of
+# each of its tables measured. scripts/results/llm_operators.py says how rows are divided; scripts/results/llm_compare.py is what other methods say of the same rows.
 set -eu
 : "${W:?}" "${CDMPP_DATA:?}"
 root=$(pwd) D=$CDMPP_DATA/llm
@@ -36,47 +37,65 @@ ask() { # name, model, folder of a part, options...
     done >"$out.tmp"
     mv "$out.tmp" "$out"
 }
-for g in $gpus; do
-    # of the large tables the tenth that is `rows` suffices: at most 2,000 rows of a kind and GPU are drawn
-    others=
-    for o in $gpus; do
-        [ "$o" = "$g" ] || for t in $tables; do
-            case $t in custom_allreduce | nccl) part=train ;; *) part=rows ;; esac
-            others="$others $part/$o/$t.tsv"
+gpus_not_seen() {
+    for g in $gpus; do
+        # of the large tables the tenth that is `rows` suffices: at most 2,000 rows of a kind and GPU are drawn
+        others=
+        for o in $gpus; do
+            [ "$o" = "$g" ] || for t in $tables; do
+                case $t in custom_allreduce | nccl) part=train ;; *) part=rows ;; esac
+                others="$others $part/$o/$t.tsv"
+            done
         done
+        # shellcheck disable=SC2086 # words
+        train "without-$g" 2000 $others
+        ask "new-$g" "without-$g" "new/$g"
+        for k in 20 50; do ask "few$k-$g" "without-$g" "new/$g" --measured "$W/few$k/$g"; done
     done
-    # shellcheck disable=SC2086 # words
-    train "without-$g" 2000 $others
-    ask "new-$g" "without-$g" "new/$g"
-    for k in 20 50; do ask "few$k-$g" "without-$g" "new/$g" --measured "$W/few$k/$g"; done
-done
-train fp8 0 fp8train
-ask fp8 fp8 fp8rows --measured "$W/fp8train"
-train version 2000 other/a100_sxm train/h100_sxm train/l40s train/rtx_pro_6000_server
-ask version version version/a100_sxm
-train all "${MAX_ROWS:-12000}" train/a100_sxm train/h100_sxm train/l40s train/rtx_pro_6000_server
-for g in $gpus; do
-    ask "rows-$g" all "rows/$g" --measured "$W/train/$g"
-    ask "site-$g" all "site/$g" --measured "$W/train/$g"
-done
-{
+}
+rows_not_seen() {
+    train all "${MAX_ROWS:-12000}" train/a100_sxm train/h100_sxm train/l40s train/rtx_pro_6000_server
+    for g in $gpus; do
+        ask "rows-$g" all "rows/$g" --measured "$W/train/$g"
+        ask "site-$g" all "site/$g" --measured "$W/train/$g"
+    done
+    train fp8 0 fp8train
+    ask fp8 fp8 fp8rows --measured "$W/fp8train"
+    train version 2000 other/a100_sxm train/h100_sxm train/l40s train/rtx_pro_6000_server
+    ask version version version/a100_sxm
+}
+errors() {
     echo "| part | operator | n | MAPE % | median % | 90 % of rows % | in interval % | lower bound MAPE % | n between neighbours | MAPE there % | log-log line there % |"
     echo "| --- | --- | --: | --: | --: | --: | --: | --: | --: | --: | --: |"
-    $py sum "rows" "$W"/rows-*.jsonl
-    $py sum "sites" "$W"/site-*.jsonl
-    $py sum "version" "$W"/version.jsonl
-    $py sum "fp8 of H20 and H800" "$W"/fp8.jsonl
-    for g in $gpus; do $py sum "new GPU: $g" "$W/new-$g.jsonl"; done
-    $py sum "new GPUs: all four" "$W"/new-*.jsonl
-    for k in 20 50; do $py sum "new GPUs, $k rows of a table measured" "$W/few$k"-*.jsonl; done
-} >"$W/all.md"
-{
+    if [ "${PART:-rows}" = gpus ]; then
+        for g in $gpus; do $py sum "$g" "$W/new-$g.jsonl"; done
+        $py sum "all four" "$W"/new-*.jsonl
+        for k in 20 50; do $py sum "all four, $k rows of a table measured" "$W/few$k"-*.jsonl; done
+    else
+        $py sum "rows" "$W"/rows-*.jsonl
+        $py sum "sites" "$W"/site-*.jsonl
+        $py sum "version" "$W"/version.jsonl
+        $py sum "fp8 of H20 and H800" "$W"/fp8.jsonl
+    fi
+}
+decades() { # name, answers...
     echo "| part | operator | measured | n | MAPE % | median % | 90 % of rows % | lower bound MAPE % | log-log line MAPE % |"
     echo "| --- | --- | --- | --: | --: | --: | --: | --: | --: |"
-    $py decades "rows" "$W"/rows-*.jsonl
-    $py decades "new GPUs" "$W"/new-*.jsonl
-} >"$W/decades.md"
+    $py decades "$@"
+}
 # numpy and xgboost are Debian's; another python3 may stand before it
 for p in python3 /usr/bin/python3; do "$p" -c 'import numpy, xgboost' 2>/dev/null && break; done
-[ -s "$W/others.md" ] || { "$p" -B scripts/results/llm_compare.py "$D" "$W" >"$W/others.tmp" && mv "$W/others.tmp" "$W/others.md"; }
-python3 -B scripts/results/figures.py put llm-operators "table:main=$W/all.md" "table:decades=$W/decades.md" "table:others=$W/others.md"
+others() { [ -s "$W/others-$1.md" ] || { "$p" -B scripts/results/llm_compare.py "$1" "$D" "$W" >"$W/others.tmp" && mv "$W/others.tmp" "$W/others-$1.md"; }; }
+if [ "${PART:-rows}" = gpus ]; then
+    stage=llm-gpus
+    gpus_not_seen
+    others gpus
+    decades "new GPUs" "$W"/new-*.jsonl >"$W/decades.md"
+else
+    stage=llm-operators
+    rows_not_seen
+    others operators
+    decades "rows" "$W"/rows-*.jsonl >"$W/decades.md"
+fi
+errors >"$W/all.md"
+python3 -B scripts/results/figures.py put "$stage" "table:main=$W/all.md" "table:decades=$W/decades.md" "table:others=$W/others-${stage#llm-}.md"

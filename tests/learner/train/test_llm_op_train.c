@@ -149,6 +149,34 @@ TEST(levels) {
     cd_llm_op_asker_free(a);
 }
 
+/* Many at once are answered as one by one: measured, between, known and new devices, in any order. */
+TEST(many_at_once) {
+    enum { N = 150 };
+    fixture *f = *state;
+    cd_llm_op_asker *a;
+    cd_llm_op_record r[N];
+    const cd_device *d[N];
+    cd_llm_op_answer v[N], one;
+    cdmpp_err err = {0};
+    for (int i = 0; i < N; i++) {
+        r[i] = made_llm_gemm(i % 7 + 1, 256 << i % 3, 512, (uint16_t)(1 + i % 2));
+        d[i] = f->d[i % 4];
+    }
+    for (int table = 0; table < 2; table++) {
+        assert_ok(cd_llm_op_asker_new(f->l.model, table ? &f->t : NULL, &f->t.names, &a, &err));
+        assert_ok(cd_llm_op_ask_many(a, r, d, N, 0.9, v, &err));
+        for (int i = 0; i < N; i++) {
+            assert_ok(cd_llm_op_ask(a, &r[i], d[i], 0.9, &one, &err));
+            assert_true(one.latency_s == v[i].latency_s && one.how == v[i].how && one.news == v[i].news && one.base_s == v[i].base_s && one.roof_s == v[i].roof_s);
+            assert_true(isnan(one.low_s) ? isnan(v[i].low_s) : one.low_s == v[i].low_s && one.high_s == v[i].high_s);
+        }
+        r[N - 1].type = CD_LLM_OP_T_FP8, d[N - 1] = f->d[2]; /* fp8 on an A100 */
+        assert_status(cd_llm_op_ask_many(a, r, d, N, 0.9, v, &err), CDMPP_EMODEL);
+        r[N - 1] = r[0], d[N - 1] = d[0];
+        cd_llm_op_asker_free(a);
+    }
+}
+
 TEST(file) {
     fixture *f = *state;
     cd_llm_op_model *m = NULL;
@@ -220,4 +248,4 @@ TEST(refused) {
     cd_config_free(&c);
 }
 
-TESTS(up, down, three_kinds_of_answers, what_is_new, few_rows_of_a_new_device, levels, file, little_to_train_on, refused)
+TESTS(up, down, three_kinds_of_answers, what_is_new, few_rows_of_a_new_device, many_at_once, levels, file, little_to_train_on, refused)
