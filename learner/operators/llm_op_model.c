@@ -220,6 +220,13 @@ static cdmpp_status no_trees(const cd_llm_op_record *r, cdmpp_err *err) {
     return CD_FAIL(err, EMODEL, "the model was trained on no operator like %s", cd_llm_op_kind_name((cd_llm_op_kind)r->kind));
 }
 
+/* Two neighbours stand within two octaves of each other, one on each side. */
+static bool between(const float *x) {
+    bool found = false;
+    for (size_t i = 0; i < CD_LLM_OP_MAX_SIZE; i++) found |= x[CD_LLM_OP_X_gap_below0 + i] + x[CD_LLM_OP_X_gap_above0 + i] <= 2;
+    return found;
+}
+
 /* What neighbours say. *own: ln of what the trees of set seen expect; NaN: nobody needed it. */
 static cdmpp_status neighbours(const cd_llm_op_asker *a, const cd_llm_op_record *r, long device, const cd_llm_op_estimate *e, float *x, double *own, double *said,
                                cd_llm_op_sides *out, cdmpp_err *err) {
@@ -231,7 +238,7 @@ static cdmpp_status neighbours(const cd_llm_op_asker *a, const cd_llm_op_record 
     const cd_llm_op_few *few = a->few[(size_t)device * CD_LLM_OP_N_FAMILY + f];
     CD_TRY(expect_of(a, f, x, e, own, err));
     *out = cd_llm_op_feature_near(&q, r, (uint32_t)device, *own, x, said);
-    if (few && *out == CD_LLM_OP_ONE_SIDE && cd_llm_op_few_count(few) < CD_LLM_OP_FEW_MOST) *out = CD_LLM_OP_NO_SIDE; /* one row says less than all together */
+    if (few && cd_llm_op_few_count(few) < CD_LLM_OP_FEW_MOST && !between(x)) *out = CD_LLM_OP_NO_SIDE; /* a row from afar says less than all together */
     return CDMPP_OK;
 }
 
