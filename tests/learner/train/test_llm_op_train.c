@@ -123,7 +123,7 @@ TEST(few_rows_of_a_new_device) {
     assert_ok(cd_llm_op_ask(a, &asked, f->d[0], 0.9, &v, &err)); /* another device's answers stay */
     assert_true(v.few == 0);
     cd_llm_op_asker_free(a);
-    FAULT_SWEEP(s, 10) {
+    FAULT_SWEEP(s, 4) {
         a = NULL;
         s.st = cd_llm_op_asker_new(f->l.model, &t, &t.names, &a, &s.err);
         cd_llm_op_asker_free(a);
