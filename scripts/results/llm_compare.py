@@ -11,7 +11,7 @@
                     RTX PRO 6000; where that GPU has the row
     utilisation     as NeuSight: a share of the bound, 0 to 1, learned over operations a byte, rounds of multiprocessors and sizes
     noise floor     (largest - smallest) / smallest time of keys that were measured more than once"""
-import collections, json, lzma, re, sys
+import collections, functools, json, lzma, re, sys
 import numpy as np
 import xgboost
 
@@ -86,6 +86,11 @@ def rows(path, table, gpu):
         c = f.readline().rstrip("\n").split("\t")
         return [Row(table, dict(zip(c, l.rstrip("\n").split("\t"))), gpu) for l in f]
 
+@functools.lru_cache(1)
+def to_train(w, part, table, gpus):
+    """Drawn from all rows of these GPUs."""
+    return draw([r for o in gpus for r in rows(f"{w}/{part}/{o}/{table}.tsv", table, o)], MOST)
+
 def draw(v, most):
     return v if len(v) <= most else [v[i] for i in np.random.RandomState(1).permutation(len(v))[:most]]
 
@@ -140,7 +145,7 @@ def compare(w, part, folder, name, train_of, source_of):
                 continue
             test, said = [a[0] for a in asked], [a[1] for a in asked]
             methods = {"roofline": [a["bound_s"] for a in said], "log-log line": [a["line_s"] for a in said], "ours": [a["latency_s"] for a in said]}
-            methods.update(learned(draw([r for o in train_of(g) for r in rows(f"{w}/{train_part(folder, table)}/{o}/{table}.tsv", table, o)], MOST), test))
+            methods.update(learned(to_train(w, train_part(folder, table), table, tuple(train_of(g))), test))
             if source_of:
                 o = source_of(g)
                 methods["wave scaling"] = scaled(rows(f"{w}/train/{o}/{table}.tsv", table, o), test)
