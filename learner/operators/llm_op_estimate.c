@@ -6,13 +6,26 @@
 
 #define L2_BYTES_CLOCK 32.0 /* that a multiprocessor reads from the L2 cache in a clock: half of the width of its port, as micro-benchmarks reach */
 #define EXP_CLOCK 16.0      /* exponentials of a multiprocessor in a clock (CUDA C++ Programming Guide, arithmetic instructions) */
-#define FILL_S 0.7e-6       /* until the first operands of a tile are there: some latencies of memory */
+#define CORE_CLOCK 1024.0   /* operations in bf16 of a small multiprocessor's matrix units in a clock: laws of power count in these */
+/* Latencies are in clocks: small kernels of A100, H100 and L40S take as many clocks, not as much time (rows to train on; a product 5,800 each). */
+#define LAUNCH 4000.0       /* of a kernel, until its last block is done */
+#define FILL 1400.0         /* until the first operands of a tile are there: some latencies of memory */
+#define LAUNCH_PREFILL 15000.0
+#define LAUNCH_DECODE 12000.0
+#define LAUNCH_MOE 25000.0  /* of the kernels that sort tokens by experts, too */
+#define BLOCK 4000.0        /* of a block of prefill that overlaps with nothing: its start, the first load, the last store */
+#define BLOCK_GROUP 7000.0  /* of one of decode that serves several query heads, by matrix units */
+#define BLOCK_ALONE 3500.0  /* of one of decode for one head */
 #define COPIES 5.0          /* sets of weights that the tables' measurements go round (spec of the tables) */
+#define SOFTMAX 5.0         /* other operations of vector units for each exponential: maximum, scale, sum, conversion */
+#define ASYNC 3.0           /* matrix units as wide as that run beside the vector units (Hopper and later); narrower ones take turns with them */
 #define QUERIES 128.0       /* of a block of prefill attention */
+#define PCIE 64e9           /* bytes a second of a generation 5 slot */
 #define PIECE 256.0         /* tokens of the cache that one block of decode attention reads at least */
 
 typedef struct {
-    double sms, clock, peak, bandwidth, l2, l2_rate; /* operations and bytes a second, bytes */
+    double sms, clock, sheet, peak, bandwidth, l2, l2_rate, lanes; /* operations and bytes a second, bytes; peak: what power allows of the sheet's */
+    double wide;                                                  /* CORE_CLOCKs of a multiprocessor */
 } machine;
 
 static const cd_llm_op_family families[CD_LLM_OP_N_KIND] = {
@@ -51,6 +64,24 @@ static cdmpp_status need(double x, const char *key, const char *device, cdmpp_er
     return x > 0 ? CDMPP_OK : cd_err_key(err, CD_FAIL(err, EMODEL, x < 0 ? "the description of %s has no such number" : "%s has no units for this type", device), key);
 }
 
+/* Width of a multiprocessor's matrix units, in CORE_CLOCKs. GPUs without any count as half of a small one. */
+static double wide_of(const cd_device *d) {
+    return fmax(0.5, fmax(d->bf16_tflops, d->tensor_tflops) * 1e12 / (d->cores * d->clock_mhz * 1e6 * CORE_CLOCK));
+}
+
+/* Multiply-adds of a multiprocessor's vector units in a clock; as described, or from the peak. */
+static double lanes_of(const cd_device *d) { return d->lanes > 0 ? d->lanes : d->fp32_gflops * 1e3 / (2 * d->cores * d->clock_mhz); }
+
+/* Share of the sheet's peak that the board's power allows under full load. An operation takes energy by process, and less where a multiprocessor's matrix
+ * units are larger; voltage rises with the clock. Four constants, from the largest products of A100, H100 and L40S that models are trained on. A power that
+ * is not known limits nothing. */
+static double power_share(const cd_device *d, double peak) {
+    const double ghz = d->clock_mhz / 1e3, bf16 = d->bf16_tflops * 1e12;
+    if (!(d->tdp_w > 0) || !(d->process_nm > 0) || !(bf16 > 0)) return 1;
+    const double pj = 0.51 * pow(d->process_nm / 5, 1.86) * pow(wide_of(d), -0.26) * pow(ghz, 1.2);          /* of an operation in bf16 at the full clock */
+    return fmin(0.95, pow(0.8 * d->tdp_w / (pj * 1e-12 * bf16 * pow(peak / bf16, 0.8)), 1 / 2.2)); /* power goes with clock^2.2 */
+}
+
 static cdmpp_status machine_of(const cd_device *d, cd_llm_op_type t, machine *m, cdmpp_err *err) {
     const struct {
         const char *key;
@@ -65,9 +96,11 @@ static cdmpp_status machine_of(const cd_device *d, cd_llm_op_type t, machine *m,
     CD_TRY(need(d->clock_mhz, "clock_mhz", d->name, err));
     CD_TRY(need(d->bandwidth_gb_s, "bandwidth_gb_s", d->name, err));
     CD_TRY(need(d->l2_kb, "l2_kb", d->name, err));
+    CD_TRY(need(lanes_of(d), "lanes", d->name, err));
     CD_TRY(need(half ? d->tensor_tflops : unit[u].ops, half ? "tensor_tflops" : unit[u].key, d->name, err));
-    *m = (machine){d->cores, d->clock_mhz * 1e6, half ? d->tensor_tflops * 1e12 : unit[u].ops, d->bandwidth_gb_s * 1e9, d->l2_kb * 1024, 0};
-    m->l2_rate = m->sms * m->clock * L2_BYTES_CLOCK;
+    const double sheet = half ? d->tensor_tflops * 1e12 : unit[u].ops;
+    *m = (machine){d->cores, d->clock_mhz * 1e6, sheet, sheet * power_share(d, sheet), d->bandwidth_gb_s * 1e9, d->l2_kb * 1024, 0, lanes_of(d), wide_of(d)};
+    m->l2_rate = m->sms * m->clock * L2_BYTES_CLOCK * m->wide / 2;
     return CDMPP_OK;
 }
 
@@ -79,25 +112,28 @@ static double traffic(const machine *m, double again, double once, double copies
 }
 
 /* ---- products ---- */
+enum { N_SIDE = 5 };
+static const double side[N_SIDE] = {16, 32, 64, 128, 256};
+
 typedef struct {
     double m, n, k, groups, weight, input; /* bytes of an element */
+    double strips[N_SIDE];                 /* strips of so many rows, of all groups together */
 } product;
 
 static double cap(double x) { return x < 1 ? 1 : ceil(x); }
 
 /* Kernels take the tile and the split of k that run fastest: libraries choose from about these. */
 static double tiles(const machine *v, const product *p, cd_llm_op_estimate *e) {
-    static const double side[] = {16, 32, 64, 128, 256};
     const double rate = v->peak / v->sms, l2 = v->l2_rate / v->sms;
     double best = INFINITY;
-    for (size_t i = 0; i < 5; i++)
-        for (size_t j = 1; j < 5; j++) {
-            const double a = side[i], b = side[j], count = p->groups * cap(p->m / a) * cap(p->n / b);
+    for (size_t i = 0; i < N_SIDE; i++)
+        for (size_t j = 1; j < N_SIDE; j++) {
+            const double a = side[i], b = side[j], count = p->strips[i] * cap(p->n / b);
             if (a * b > 32768 || (i && side[i - 1] >= p->m) || (j > 1 && side[j - 1] >= p->n)) continue;
             const double each = fmax(2 * a * b * p->k / rate, (a * p->input + b * p->weight) * p->k / l2);
             for (double s = 1; s <= 32 && s * 128 <= fmax(p->k, 128); s *= 2) {
                 const double waves = cap(count * s / v->sms), sum = s > 1 ? 8 * p->groups * p->m * p->n * s / v->l2_rate : 0;
-                const double time = waves * each / s + FILL_S + sum;
+                const double time = waves * each / s + FILL / v->clock + sum;
                 if (time >= best) continue;
                 best = time;
                 e->waves = count * s / v->sms, e->tile_m = a, e->tile_n = b, e->split = s;
@@ -108,30 +144,79 @@ static double tiles(const machine *v, const product *p, cd_llm_op_estimate *e) {
 
 static void product_estimate(const cd_llm_op_record *r, const machine *v, cd_llm_op_estimate *e) {
     const cd_llm_op_type t = (cd_llm_op_type)r->type;
-    const product p = {r->size[0], r->size[1], r->size[2], r->size[3], cd_llm_op_type_weight_bytes(t), cd_llm_op_type_input_bytes(t)};
+    product p = {r->size[0], r->size[1], r->size[2], r->size[3], cd_llm_op_type_weight_bytes(t), cd_llm_op_type_input_bytes(t), {0}};
+    for (size_t i = 0; i < N_SIDE; i++) p.strips[i] = p.groups * cap(p.m / side[i]);
     const double weights = p.groups * p.n * p.k * p.weight, rest = p.groups * p.m * (p.k * p.input + 2 * p.n);
     e->flops = 2 * p.groups * p.m * p.n * p.k;
     e->bytes = weights + rest;
     e->each = p.m;
     e->groups = p.groups;
     e->tiles_s = tiles(v, &p, e);
-    e->base_s = 2e-6 + overlap(e->tiles_s, traffic(v, weights, rest, COPIES, e));
+    const double before = p.input < 2 ? LAUNCH / v->clock + p.groups * p.m * p.k * (2 + p.input) / v->bandwidth : 0; /* inputs are made narrow first */
+    e->base_s = LAUNCH / v->clock + before + overlap(e->tiles_s, traffic(v, weights, rest, COPIES, e));
 }
 
-/* Experts that some token takes, if each takes them alike; the most loaded GPU is the one that is measured. */
+/* Loads of the experts of a GPU: classes of `count` experts that `tokens` tokens take each. */
+enum { N_LOAD = 12 };
+typedef struct {
+    double tokens, count;
+} load;
+
+/* The k-th of n draws, largest first, of a density x^-skew from low to high. */
+static double power_law(double skew, double low, double high, double k, double n) {
+    const double u = 1 - (k + 0.5) / n, p = 1 - skew;
+    if (fabs(p) < 1e-6) return low * pow(high / low, u);
+    return pow((pow(high, p) - pow(low, p)) * u + pow(low, p), 1 / p);
+}
+
+/* The measured GPU has the most taken expert; the others of it are like those of all. 1, 1, 2, 4 ... experts are a class: loads differ most at the top. The
+ * bounds are those that the tables' loads are drawn between. */
+static size_t loads(const cd_llm_op_record *r, load v[N_LOAD]) {
+    const double tokens = r->size[0], taken = tokens * r->size[3], all = r->size[4], here = fmax(1, all / r->size[6]);
+    const double few = taken > all ? 1 : 0.01, many = taken > all ? 0.8 * tokens : 2;
+    double sum = 0, at = 0;
+    size_t n = 0;
+    if (!(r->skew > 0) || all < 2) {
+        const double active = fmin(here, fmax(1, taken / r->size[6]));
+        v[0] = (load){fmax(1, taken / r->size[6] / active), active};
+        return 1;
+    }
+    for (double count = 1; at < all && n < N_LOAD; at += count, count = at, n++) {
+        if (at + 2 * count > all || n + 1 == N_LOAD) count = all - at;
+        v[n] = (load){power_law(r->skew, few, many, at + (count - 1) / 2, all), count};
+        sum += v[n].tokens * count;
+    }
+    for (size_t i = 0; i < n; i++) v[i].tokens *= taken / sum;
+    for (size_t i = 0; i < n; i++) v[i].count = i ? v[i].count * (here - 1) / (all - 1) : 1;
+    return n;
+}
+
 static void moe_estimate(const cd_llm_op_record *r, const machine *v, cd_llm_op_estimate *e) {
     const cd_llm_op_type t = (cd_llm_op_type)r->type;
-    const double tokens = r->size[0], h = r->size[1], topk = r->size[3], all = r->size[4], tp = r->size[5], ep = r->size[6], f = cap(r->size[2] / tp);
-    const double here = fmax(1, all / ep), taken = tokens * topk / ep, active = fmax(1, here * (1 - pow(1 - topk / all, tokens)));
-    const double w = cd_llm_op_type_weight_bytes(t), x = cd_llm_op_type_input_bytes(t), weights = 3 * h * f * w * active;
-    const product up = {fmax(1, taken / active), 2 * f, h, active, w, x}, down = {up.m, h, f, active, w, x};
+    const double h = r->size[1], f = cap(r->size[2] / r->size[5]);
+    const double w = cd_llm_op_type_weight_bytes(t), x = cd_llm_op_type_input_bytes(t);
+    product up = {0, 2 * f, h, 0, w, x, {0}}, down = {0, h, f, 0, w, x, {0}};
+    load load_of[N_LOAD];
+    double taken = 0;
+    const size_t n = loads(r, load_of);
+    for (size_t k = 0; k < n; k++) {
+        const double active = load_of[k].count * fmin(1, load_of[k].tokens), m = fmax(1, load_of[k].tokens);
+        up.groups += active;
+        taken += active * m;
+        for (size_t i = 0; i < N_SIDE; i++) up.strips[i] += active * cap(m / side[i]);
+    }
+    up.groups = fmax(up.groups, 1);
+    up.m = down.m = fmax(1, taken / up.groups);
+    down.groups = up.groups;
+    memcpy(down.strips, up.strips, sizeof up.strips);
+    const double weights = 3 * h * f * w * up.groups;
     e->flops = 2 * taken * 3 * h * f;
     e->bytes = weights + taken * (2 * h * x + 3 * f * x);
     e->each = up.m;
-    e->groups = active;
+    e->groups = up.groups;
     e->tiles_s = tiles(v, &down, e);
     e->tiles_s += tiles(v, &up, e);
-    e->base_s = 1e-5 + overlap(e->tiles_s, traffic(v, weights, e->bytes - weights, 1, e));
+    e->base_s = LAUNCH_MOE / v->clock + overlap(e->tiles_s, traffic(v, weights, e->bytes - weights, 1, e));
 }
 
 /* ---- attention ---- */
@@ -143,37 +228,39 @@ static double pairs(double s, double past, double window) {
 }
 
 /* heads: query heads; kv: key and value heads; qk, v: lengths of a head in both products. */
-static void prefill(const machine *v, double s, double past, double b, double heads, double window, double qk, double vd, double kv_bytes, double io_bytes,
-                    cd_llm_op_estimate *e) {
+static void prefill(const machine *v, double s, double past, double b, double heads, double window, double qk, double vd, double kv_width, double kv_bytes,
+                    double io_bytes, cd_llm_op_estimate *e) {
     const double seen = window > 0 ? fmin(window + QUERIES, s + past) : s + past, blocks = b * heads * cap(s / QUERIES);
     const double see = pairs(s, past, window), tiled = see + fmin(s, QUERIES) * s / 2, rate = v->peak / v->sms;
     const double longest = QUERIES * seen * 2 * (qk + vd) / rate;
     e->flops = 2 * b * heads * see * (qk + vd);
     e->bytes = io_bytes + kv_bytes;
-    e->exp_s = b * heads * tiled / (v->sms * v->clock * EXP_CLOCK);
+    e->exp_s = b * heads * tiled * (1 / EXP_CLOCK + SOFTMAX / v->lanes) / (v->sms * v->clock);
     e->each = fmin(s, QUERIES);
     e->groups = blocks;
     e->waves = blocks / v->sms;
     e->tiles_s = fmax(2 * b * heads * tiled * (qk + vd) * QUERIES / fmin(fmax(s, 16), QUERIES) / v->peak, longest);
-    e->base_s = 8e-6 + overlap(overlap(e->tiles_s, e->exp_s), traffic(v, e->bytes, 0, 1, e));
+    const double port = blocks * seen * (qk + vd) * kv_width / v->l2_rate; /* each block reads the keys and values that it sees */
+    e->base_s = (LAUNCH_PREFILL + BLOCK * fmax(e->waves, 1)) / v->clock + overlap(v->wide > ASYNC ? overlap(e->tiles_s, e->exp_s) : e->tiles_s + e->exp_s, port) + traffic(v, e->bytes, 0, 1, e);
 }
 
 static void prefill_estimate(const cd_llm_op_record *r, const machine *v, cd_llm_op_estimate *e) {
     const double s = r->size[0], past = r->size[1], b = r->size[2], n = r->size[3], kv = r->size[4], d = r->size[5];
     const double w = cd_llm_op_type_weight_bytes((cd_llm_op_type)r->kv);
-    prefill(v, s, past, b, n, r->size[6], d, d, 2 * b * kv * (s + past) * d * w, 4 * b * n * s * d, e);
+    prefill(v, s, past, b, n, r->size[6], d, d, w, 2 * b * kv * (s + past) * d * w, 4 * b * n * s * d, e);
 }
 
 static void latent_prefill_estimate(const cd_llm_op_record *r, const machine *v, cd_llm_op_estimate *e) {
     const double s = r->size[0], past = r->size[1], b = r->size[2], n = r->size[3];
     const double w = cd_llm_op_type_weight_bytes((cd_llm_op_type)r->kv);
-    prefill(v, s, past, b, n, 0, 192, 128, b * (s + past) * 576 * w, b * n * s * (192 * 2 + 128 * 2) + 2 * b * n * (s + past) * 320, e);
+    prefill(v, s, past, b, n, 0, 192, 128, 2, b * (s + past) * 576 * w, b * n * s * (192 * 2 + 128 * 2) + 2 * b * n * (s + past) * 320, e);
 }
 
 /* A block reads a piece of one sequence's cache for all query heads of a key head; products have 16 rows at least. */
 static void decode(const machine *v, double b, double heads, double kv, double len, double qk, double vd, double cache_bytes, double io_bytes,
                    cd_llm_op_estimate *e) {
-    const double group = heads / kv, blocks = b * kv * cap(len / PIECE), rows = 16 * cap(group / 16);
+    const double pieces = fmax(1, fmin(cap(len / PIECE), 2 * v->sms / (b * kv))); /* a cache is split where there are too few sequences and heads */
+    const double group = heads / kv, blocks = b * kv * pieces, rows = 16 * cap(group / 16);
     e->flops = 2 * b * heads * len * (qk + vd);
     e->bytes = cache_bytes + io_bytes;
     e->each = len;
@@ -182,7 +269,7 @@ static void decode(const machine *v, double b, double heads, double kv, double l
     e->exp_s = b * kv * rows * len / (v->sms * v->clock * EXP_CLOCK);
     e->tiles_s = cap(e->waves) / fmax(e->waves, 1e-9) * 2 * b * kv * rows * len * (qk + vd) / v->peak;
     const double port = cache_bytes / blocks * cap(e->waves) / (v->l2_rate / v->sms); /* a multiprocessor reads no faster than its port */
-    e->base_s = 5e-6 + overlap(overlap(e->tiles_s, e->exp_s), fmax(traffic(v, e->bytes, 0, 1, e), port));
+    e->base_s = (LAUNCH_DECODE + (group > 1 ? BLOCK_GROUP : BLOCK_ALONE) * fmax(e->waves, pieces > 1 ? 2 : 1)) / v->clock + overlap(overlap(e->tiles_s, e->exp_s), fmax(traffic(v, e->bytes, 0, 1, e), port));
 }
 
 static void decode_estimate(const cd_llm_op_record *r, const machine *v, cd_llm_op_estimate *e) {
@@ -203,24 +290,28 @@ static void stream_estimate(const cd_llm_op_record *r, const machine *v, cd_llm_
     e->bytes = n * (2 + cd_llm_op_type_input_bytes((cd_llm_op_type)r->type));
     e->each = r->size[1];
     e->groups = r->size[0];
-    e->base_s = 2e-6 + traffic(v, e->bytes, 0, 1, e);
+    e->base_s = LAUNCH / v->clock + traffic(v, e->bytes, 0, 1, e);
 }
+
+/* What collectives reach of a GPU's link in one direction. GPUs without a link of their own (PCIe has 64 GB/s at most) share those of the host. */
+static double reached(double link, double gpus) { return link > PCIE ? 0.75 * link : (gpus > 2 ? 0.3 : 0.6) * link; }
 
 /* Steps wait for each other; bytes of a GPU's link in one direction. */
 static double steps(double n, double bytes, double link) { return 2e-6 + 2e-6 * n + bytes / link; }
 
 static cdmpp_status collective_estimate(const cd_llm_op_record *r, const cd_device *d, cd_llm_op_estimate *e, cdmpp_err *err) {
-    const double g = r->size[1], part = r->size[0] * (g - 1) / g, link = d->link_gb_s * 1e9;
+    const double g = r->size[1], part = r->size[0] * (g - 1) / g, sheet = d->link_gb_s * 1e9, link = reached(sheet, g);
     if (d->kind == CD_DEVICE_CPU) return cd_err_key(err, CD_FAIL(err, EMODEL, "%s is a CPU; operators of language models are of GPUs", d->name), "device");
     if (!(d->link_gb_s > 0)) return cd_err_key(err, CD_FAIL(err, EMODEL, d->link_gb_s < 0 ? "the description of %s has no such number" : "%s has no link", d->name), "link_gb_s");
     const bool both = r->kind == CD_LLM_OP_ALL_REDUCE;
     e->flops = both ? r->size[0] / 2 : 0;
     e->bytes = (both ? 2 : 1) * part;
-    e->memory_s = e->bytes / link;
+    e->memory_s = e->bytes / sheet;
     e->each = g;
     e->groups = r->size[0] / g;
-    e->base_s = fmin(steps(both ? 2 : 1, e->bytes, link), steps((both ? 2 : 1) * (g - 1), e->bytes, link)); /* all at once, and round a ring */
-    if (both) e->base_s = fmin(e->base_s, steps(1, (g - 1) * r->size[0], link));                            /* everybody reads everything */
+    const double once = sheet > PCIE ? 1 : 1.5 * (g - 1); /* through the host GPUs come one after the other */
+    e->base_s = fmin(steps((both ? 2 : 1) * once, e->bytes, link), steps((both ? 2 : 1) * (g - 1), e->bytes, link)); /* all at once, and round a ring */
+    if (both) e->base_s = fmin(e->base_s, steps(once, (g - 1) * r->size[0], link));                                /* everybody reads everything */
     return CDMPP_OK;
 }
 
@@ -235,7 +326,7 @@ cdmpp_status cd_llm_op_estimate_of(const cd_llm_op_record *r, const cd_device *d
     } else {
         CD_TRY(machine_of(d, f == CD_LLM_OP_STREAM ? CD_LLM_OP_T_F32 : (cd_llm_op_type)r->type, &m, err));
         of[f](r, &m, out);
-        out->compute_s = out->flops / m.peak;
+        out->compute_s = out->flops / m.sheet;
         out->memory_s = out->bytes / m.bandwidth;
     }
     out->roof_s = fmax(out->compute_s, out->memory_s);

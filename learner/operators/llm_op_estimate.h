@@ -1,14 +1,15 @@
 /* llm_op_estimate -- an analytic time of an operator of a language model on a GPU, from the GPU's description alone.
  *
- *   product     fixed + hypot4(memory, best over tiles a x b and splits of k of  waves * time of a tile on one multiprocessor)
+ *   product     fixed + overlap of (memory, best over tiles a x b and splits of k of  waves * time of a tile on one multiprocessor)
  *               time of a tile = max(operations / its share of the peak, operands / its share of the L2 cache's bandwidth) + filling the pipeline
- *   prefill     blocks of 128 queries of a head, longer for later queries; products, exponentials, memory
- *   decode      the cache read once, by as many blocks as sequences, key heads and pieces of the cache give
- *   experts     products of the experts that some token takes, each with its share of the tokens
+ *   prefill     blocks of 128 queries of a head, longer for later queries; products, exponentials, memory, and what each block costs by itself
+ *   decode      the cache read once, by as many blocks as sequences, key heads and pieces of the cache give, which cost by themselves
+ *   experts     products of the experts that some token takes, each with its share of the tokens, by the loads' distribution
  *   collective  the fastest of the algorithms: steps * latency + bytes over the link
  *   stream      bytes over the bandwidth
  *
- * The roofs are those of the data sheet. What kernels do not reach of them is left to the learner, as a factor. A tensor set that fits into the L2
+ * The bandwidth is that of the data sheet, the peak what the board's power allows of the sheet's; fixed times are in clocks. What kernels do not reach is left to
+ * the learner, as a factor. Constants come from rows of A100, H100 and L40S that models are trained on. A tensor set that fits into the L2
  * cache is read from there: tables are measured by repeating a call.
  *
  * (1) every number is finite, base_s > 0;

@@ -4,7 +4,7 @@
  *                  -> two measured rows are its neighbours      -> interpolated: trees of set near
  *                  -> one is, beyond the end of its curves      -> predicted: trees of set near
  *                  -> the device was trained on                 -> predicted: trees of set seen
- *                  -> else                                      -> predicted: trees of set unseen
+ *                  -> else                                      -> predicted: trees of set unseen, corrected by measured rows of the device (llm_op_few.h)
  *
  *   latency = x * exp(bias + score),  interval = latency * exp(-/+ times[level] * exp(spread_bias + score of the spread))
  *
@@ -81,6 +81,7 @@ typedef struct cd_llm_op_answer {
     double latency_s, low_s, high_s; /* low_s NaN: nobody knows the interval */
     double line_s;                /* what neighbours say on both sides, log-log interpolation; NaN: there are none, or the row was measured */
     double base_s, roof_s;        /* the analytic estimate and the lower bound */
+    uint32_t few;                 /* measured rows of the device that corrected the answer, where it was not trained on; else 0 */
 } cd_llm_op_answer;
 
 /* A model and what was measured, ready to answer. Immutable: any thread. */
@@ -92,6 +93,9 @@ void cd_llm_op_asker_free(CD_TAKE cd_llm_op_asker *a); /* NULL is fine */
 /* level: 0..1, both open. The record's numbers of names must be those of `measured->names` where there is a table. Errors: those of
  * cd_llm_op_estimate_of; EMODEL: the model was trained on no operator of its family. */
 cdmpp_status cd_llm_op_ask(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, double level, cd_llm_op_answer *out, cdmpp_err *err);
+/* The same answers for n records, each on its device: trees walk many rows at once where no measured row has a say. A record that cannot be answered ends it. */
+cdmpp_status cd_llm_op_ask_many(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *const *d, size_t n, double level, cd_llm_op_answer *out,
+                                cdmpp_err *err);
 /* "device+stack"; "" for none. */
 void cd_llm_op_news_text(unsigned news, char out[40]);
 #endif

@@ -110,20 +110,20 @@ static cdmpp_status fill(matrix *m, cd_llm_op_family f, cd_llm_op_set s, cdmpp_e
 }
 
 /* ---- trees ---- */
-/* Trees for a device that they never saw are few and flat: what they learn in detail is of the devices that they saw. Chosen by two of three
- * devices (A100, H100, L40S) for the third: depth 3, 4, 6, 8 and as many columns. */
 static cd_op_forest forest(matrix *m, const double *target) {
     return (cd_op_forest){.c = m->t->c, .name = m->name, .x = m->x, .target = target, .n = m->n, .width = m->width, .n_member = m->t->n_member,
                           .score = m->score, .grad = m->grad, .hess = m->hess, .ctx = m->t->ctx};
 }
 
+/* Trees for a device that they never saw are few and flat: what they learn in detail is of the devices that they saw. Chosen by three of the four devices
+ * for the fourth (for A100, H100 and L40S), on rows to train on: depth 4, 5, 6, as many columns, 60 or 100 rows in a leaf. */
 static cd_op_forest answer_forest(matrix *m) {
     const cd_config *c = m->t->c;
     const bool flat = m->set == CD_LLM_OP_SET_UNSEEN;
     cd_op_forest f = forest(m, m->target);
     f.rounds = (uint64_t)(flat ? (c->operators_rounds + 1) / 2 : c->operators_rounds);
-    f.depth = flat ? 4 : (int)c->operators_max_depth;
-    f.child = flat ? 100 : c->operators_min_child_weight;
+    f.depth = flat ? 5 : (int)c->operators_max_depth;
+    f.child = flat ? fmax(5, fmin(60, (double)m->n / 100)) : c->operators_min_child_weight;
     f.columns = flat ? 0.3 : c->operators_colsample;
     return f;
 }
@@ -175,6 +175,12 @@ static cdmpp_status held_out(matrix *m, cd_llm_op_set s, bool *any, cdmpp_err *e
     return CDMPP_OK;
 }
 
+static void lower(matrix *m, cd_llm_op_part *p) {
+    const double shift = cd_llm_op_shift(m->residual, m->fold, m->n);
+    p->bias += shift;
+    for (size_t i = 0; i < m->n; i++) m->residual[i] -= shift;
+}
+
 static cdmpp_status spread(matrix *m, cd_llm_op_set s, cd_llm_op_part *p, cdmpp_err *err) {
     for (size_t i = 0; i < m->n; i++) m->some_target[i] = log(fabs(m->residual[i]) + SPREAD_FLOOR);
     cd_op_forest j = forest(m, m->some_target);
@@ -222,6 +228,7 @@ static cdmpp_status train_set(const training *t, cd_llm_op_family f, cd_llm_op_s
     }
     if (!st && m.n && (intervals || seen)) st = held_out(&m, s, &any, err);
     if (!st && m.n && seen) st = expect_all(&m, f, any, err);
+    if (!st && any && s == CD_LLM_OP_SET_UNSEEN) lower(&m, p);
     if (!st && any && intervals) st = spread(&m, s, p, err);
     cd_arena_free(&m.arena);
     return st;

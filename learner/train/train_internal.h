@@ -202,6 +202,11 @@ uint64_t cd_llm_op_number(const cd_config *c, const cd_llm_op_table *t, size_t i
 /* use[i] = 1 for at most operators.max_rows rows of each kind and device. Errors: ENOMEM. */
 cdmpp_status cd_llm_op_draw(const cd_config *c, const cd_llm_op_table *t, uint8_t *use, cdmpp_err *err);
 
+/* ---- llm_op_shift.c ---- */
+/* What to add to ln of answers for devices that were not trained on. residual (n): ln of the time over the answer, of devices left out in turn (fold). The
+ * shift that makes the mean relative error least, halved: those trainings saw a device less. 0 or below. */
+double cd_llm_op_shift(const double *residual, const uint8_t *fold, size_t n);
+
 /* ---- library_op_calibrate.c ---- */
 /* Intervals of `m` from rows, sizes and devices that were held out of models of their own; `use`: the rows that m is trained on. Nothing
  * where operators.calibration_rows is 0. out: coverage of the level 0.9, each part by intervals fitted without it. Errors: those of

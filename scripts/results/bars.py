@@ -220,6 +220,22 @@ def neusight(b):
             x = f.figure("serving", name)
             b.add("serving", what, "85 to 95 %", bar=[(abs(x["value"] - 90), 5)], text="%.1f %%" % x["value"], n=x["n"], test_set="llm-serving", again="`serving`")
 
+    for r in f.rows("llm-operators"):
+        of = {"rows": 4, "sites": 8, "fp8 of H20 and H800": 2}.get(r["part"])
+        if of:
+            b.add("llm-rows", "%s: %s" % (r["part"], r["operator"]), "%d %%" % of, r["MAPE %"], of, form="%.1f", unit="%", n=r["n"], test_set="llm-operators", again="`llm_operators`")
+    for r in f.rows("llm-operators"):
+        if r["part"] == "rows":
+            v = r["in interval %"]
+            b.add("llm-rows", "rows: %s, 90 %% intervals" % r["operator"], "87 to 93 %", bar=[(abs(v - 90), 3)], text="%.1f %%" % v, n=r["n"], test_set="llm-operators", again="`llm_operators`")
+    new = {r["operator"]: r for r in f.rows("llm-gpus") if r["part"] == "all four"}
+    for kind, of, what in (("gemm", 15, "products"), ("attention_prefill", 15, "prefill"), ("attention_decode", 18, "decode"), ("moe", 20, "experts"),
+                           ("all_reduce", 20, "all-reduce")):
+        r = new[kind]
+        b.add("llm", "%s on a GPU never seen, each of four in turn" % what, "%d %%" % of, r["MAPE %"], of, form="%.1f", unit="%", n=r["n"], test_set="llm-gpus", again="`llm_gpus`")
+        v = r["in interval %"]
+        b.add("llm", "the same: 90 % intervals".replace("the same", what), "85 to 95 %", bar=[(abs(v - 90), 5)], text="%.1f %%" % v, n=r["n"], test_set="llm-gpus",
+            again="`llm_gpus`")
     for name, what in (("closed-pairs", "closed forms, programs of K80, V100 and MI50, mean of the six directions"),
                        ("probed-pairs", "the same by bandwidths that one operator reaches"),
                        ("model-pairs", "the model with the measured time, the same")):

@@ -113,4 +113,49 @@ TEST(what_cannot_run) {
     assert_status(cd_llm_op_estimate_of(&c, &d, &e, NULL), CDMPP_EMODEL);
 }
 
-TESTS(NULL, NULL, near_the_bound, grows_with_its_axis, operations, what_cannot_run)
+/* A board of little power computes slower, and only where it computes; a power that is not known limits nothing, and none lifts a time above the sheet's. */
+TEST(power) {
+    const cd_llm_op_record large = record(CD_LLM_OP_GEMM, sizes[CD_LLM_OP_GEMM]);
+    const double thin[CD_LLM_OP_MAX_SIZE] = {1, 8192, 8192, 1};
+    const cd_llm_op_record read = record(CD_LLM_OP_GEMM, thin);
+    cd_device unknown = gpu(), strong = gpu(), weak = gpu();
+    strong.tdp_w = 2000, strong.process_nm = 5;
+    weak.tdp_w = 100, weak.process_nm = 5;
+    assert_true(base(&large, &weak) > 1.3 * base(&large, &strong));
+    assert_true(base(&large, &strong) >= base(&large, &unknown));
+    assert_close(base(&read, &weak), base(&read, &strong), 0.1, 0);
+    weak.process_nm = 3;
+    const double newer = base(&large, &weak);
+    weak.process_nm = 7;
+    assert_true(base(&large, &weak) > newer);
+}
+
+/* Loads that follow a power law take longer than balanced ones where tiles count, and touch fewer experts where weights count. */
+TEST(loads_of_experts) {
+    const cd_device d = gpu();
+    const double many[CD_LLM_OP_MAX_SIZE] = {16384, 2048, 1024, 4, 64, 1, 8}, few[CD_LLM_OP_MAX_SIZE] = {16, 4096, 2048, 8, 256, 1, 1};
+    cd_llm_op_record r = record(CD_LLM_OP_MOE, many);
+    const double balanced = base(&r, &d);
+    r.skew = 1.2;
+    assert_true(base(&r, &d) > 1.2 * balanced);
+    r = record(CD_LLM_OP_MOE, few);
+    const double all = base(&r, &d);
+    for (double skew = 0.5; skew < 3; skew += 0.25) { /* 1 is a form of its own */
+        r.skew = skew;
+        assert_true(base(&r, &d) <= all * 1.001);
+    }
+}
+
+/* GPUs whose matrix units know no bfloat16, and those that have none, are estimated in the types that they have. */
+TEST(old_gpus) {
+    cd_device d = gpu();
+    cd_llm_op_record r = record(CD_LLM_OP_GEMM, sizes[CD_LLM_OP_GEMM]);
+    d.bf16_tflops = 0, d.tdp_w = 300, d.process_nm = 12;
+    r.type = r.kv = CD_LLM_OP_T_F16;
+    const double tensor = base(&r, &d);
+    r.type = r.kv = CD_LLM_OP_T_F32;
+    d.tensor_tflops = 0;
+    assert_true(base(&r, &d) > tensor);
+}
+
+TESTS(NULL, NULL, near_the_bound, grows_with_its_axis, operations, what_cannot_run, power, loads_of_experts, old_gpus)

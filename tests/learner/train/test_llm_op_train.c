@@ -98,6 +98,39 @@ TEST(what_is_new) {
     cd_llm_op_asker_free(a);
 }
 
+/* A new GPU runs everything at 1.5 times the time: a few measured rows say so, of its other rows too; its interval moves with the answer. */
+TEST(few_rows_of_a_new_device) {
+    fixture *f = *state;
+    cd_llm_op_table t = {0};
+    cd_llm_op_asker *a;
+    cd_llm_op_answer v;
+    cdmpp_err err = {0};
+    uint32_t k;
+    const cd_llm_op_record asked = made_llm_gemm(16, 1024, 1024, 1);
+    const double alone = ask(f, f->l.model, false, &asked, f->d[3]).latency_s;
+    for (size_t i = 0; i < f->t.names.n; i++) assert_ok(cd_dict_add(&t.names, (cd_str){f->t.names.text[i], strlen(f->t.names.text[i])}, &k, &err));
+    for (int i = 0; i < 20; i++) {
+        cd_llm_op_record r = made_llm_gemm(3 << i % 5, 300 << i % 4, 700, 1);
+        r.latency_s = 1.5 * ask(f, f->l.model, false, &r, f->d[3]).latency_s;
+        assert_ok(cd_llm_op_table_put(&t, &r, f->d[3], &err));
+    }
+    assert_ok(cd_llm_op_table_index(&t, &err));
+    assert_ok(cd_llm_op_asker_new(f->l.model, &t, &t.names, &a, &err));
+    assert_ok(cd_llm_op_ask(a, &asked, f->d[3], 0.9, &v, &err));
+    assert_true(v.how == CD_LLM_OP_PREDICTED && v.news == CD_LLM_OP_NEW_DEVICE && v.few == 20);
+    assert_close(v.latency_s, 1.5 * alone, 0.1, 0);
+    assert_true(v.low_s < v.latency_s && v.latency_s < v.high_s);
+    assert_ok(cd_llm_op_ask(a, &asked, f->d[0], 0.9, &v, &err)); /* another device's answers stay */
+    assert_true(v.few == 0);
+    cd_llm_op_asker_free(a);
+    FAULT_SWEEP(s, 4) {
+        a = NULL;
+        s.st = cd_llm_op_asker_new(f->l.model, &t, &t.names, &a, &s.err);
+        cd_llm_op_asker_free(a);
+    }
+    cd_llm_op_table_free(&t);
+}
+
 /* A wider level never gives a narrower interval. */
 TEST(levels) {
     fixture *f = *state;
@@ -114,6 +147,34 @@ TEST(levels) {
     }
     assert_true(before > 1);
     cd_llm_op_asker_free(a);
+}
+
+/* Many at once are answered as one by one: measured, between, known and new devices, in any order. */
+TEST(many_at_once) {
+    enum { N = 150 };
+    fixture *f = *state;
+    cd_llm_op_asker *a;
+    cd_llm_op_record r[N];
+    const cd_device *d[N];
+    cd_llm_op_answer v[N], one;
+    cdmpp_err err = {0};
+    for (int i = 0; i < N; i++) {
+        r[i] = made_llm_gemm(i % 7 + 1, 256 << i % 3, 512, (uint16_t)(1 + i % 2));
+        d[i] = f->d[i % 4];
+    }
+    for (int table = 0; table < 2; table++) {
+        assert_ok(cd_llm_op_asker_new(f->l.model, table ? &f->t : NULL, &f->t.names, &a, &err));
+        assert_ok(cd_llm_op_ask_many(a, r, d, N, 0.9, v, &err));
+        for (int i = 0; i < N; i++) {
+            assert_ok(cd_llm_op_ask(a, &r[i], d[i], 0.9, &one, &err));
+            assert_true(one.latency_s == v[i].latency_s && one.how == v[i].how && one.news == v[i].news && one.base_s == v[i].base_s && one.roof_s == v[i].roof_s);
+            assert_true(isnan(one.low_s) ? isnan(v[i].low_s) : one.low_s == v[i].low_s && one.high_s == v[i].high_s);
+        }
+        r[N - 1].type = CD_LLM_OP_T_FP8, d[N - 1] = f->d[2]; /* fp8 on an A100 */
+        assert_status(cd_llm_op_ask_many(a, r, d, N, 0.9, v, &err), CDMPP_EMODEL);
+        r[N - 1] = r[0], d[N - 1] = d[0];
+        cd_llm_op_asker_free(a);
+    }
 }
 
 TEST(file) {
@@ -187,4 +248,4 @@ TEST(refused) {
     cd_config_free(&c);
 }
 
-TESTS(up, down, three_kinds_of_answers, what_is_new, levels, file, little_to_train_on, refused)
+TESTS(up, down, three_kinds_of_answers, what_is_new, few_rows_of_a_new_device, many_at_once, levels, file, little_to_train_on, refused)
