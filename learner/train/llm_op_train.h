@@ -10,7 +10,7 @@
 #ifndef CD_LLM_OP_TRAIN_H
 #define CD_LLM_OP_TRAIN_H
 #include "learner/config/config.h"
-#include "learner/operators/operators.h"
+#include "learner/llm_op/llm_op.h"
 
 typedef struct cd_llm_op_train_result {
     cd_llm_op_model *model; /* owned */

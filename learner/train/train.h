@@ -5,6 +5,7 @@
 #ifndef CD_LEARNER_TRAIN_DOOR_H
 #define CD_LEARNER_TRAIN_DOOR_H
 #include "base/cli/cli.h"
+#include "learner/llm_op/llm_op.h"
 #include "learner/operators/operators.h"
 #include "learner/train/llm_op_train.h"
 #include "learner/report/report.h"

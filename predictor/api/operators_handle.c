@@ -1,6 +1,7 @@
 /* cdmpp_operators: a model of operators of language models, with what was measured, behind the calls of cdmpp.h. */
 #include <math.h>
 
+#include "learner/llm_op/llm_op.h"
 #include "learner/operators/operators.h"
 #include "predictor/api/api_internal.h"
 

@@ -12,7 +12,7 @@
 #define CD_LLM_OP_REQUESTS_H
 #include <signal.h>
 
-#include "learner/operators/operators.h"
+#include "learner/llm_op/llm_op.h"
 
 enum { CD_LLM_OP_REQUESTS_MOST = 65536 }; /* operators of one request */
 

@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <stdio.h>
 
+#include "learner/llm_op/llm_op.h"
 #include "learner/operators/operators.h"
 #include "predictor/serve/llm_op_requests.h"
 

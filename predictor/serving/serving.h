@@ -18,7 +18,7 @@
 #include <signal.h>
 
 #include "base/io/io.h"
-#include "learner/operators/operators.h"
+#include "learner/llm_op/llm_op.h"
 
 /* ---- the model: serving_model.c ---- */
 enum { CD_SERVING_NAME = 64, CD_SERVING_MAX_LAYER = 1024 };

@@ -10,7 +10,7 @@
 #include <time.h>
 
 #include "base/io/io.h"
-#include "learner/operators/operators.h"
+#include "learner/llm_op/llm_op.h"
 
 enum { ROUNDS = 5 };
 

@@ -2,7 +2,7 @@
  * a file whose lengths and checksum are right. XGBoost's reader is never reached: there
  * are no weights in the second. */
 #include "base/io/io.h"
-#include "learner/operators/operators.h"
+#include "learner/llm_op/llm_op.h"
 
 static void load(const void *p, size_t n) {
     cd_llm_op_model *m = NULL;

@@ -3,7 +3,7 @@
 #define MADE_LLM_OPS_H
 #include "check.h"
 
-#include "learner/operators/operators.h"
+#include "learner/llm_op/llm_op.h"
 
 enum { MADE_LLM_STEPS = 9 };
 

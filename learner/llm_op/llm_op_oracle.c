@@ -1,5 +1,5 @@
 /* Questions about operators of language models, from their names and values to answers. */
-#include "learner/operators/llm_op_oracle.h"
+#include "learner/llm_op/llm_op_oracle.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* Features of operators of language models: sizes, parts of the analytic estimate, and how they fill tiles and rounds. */
-#include "learner/operators/llm_op_feature.h"
+#include "learner/llm_op/llm_op_feature.h"
 
 #include <math.h>
 
@@ -9,7 +9,7 @@ static const struct {
     set of;
 } cols[CD_LLM_OP_N_FEATURE] = {
 #define X(name, set, meaning) {#name, set},
-#include "learner/operators/llm_op_feature_cols.def"
+#include "learner/llm_op/llm_op_feature_cols.def"
 };
 
 const char *cd_llm_op_feature_name(size_t i) { return cols[i].name; }

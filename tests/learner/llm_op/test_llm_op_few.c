@@ -1,5 +1,5 @@
 /* llm_op_few: rows tell about rows like them, less about others, and never more than they say. */
-#include "learner/operators/llm_op_few.h"
+#include "learner/llm_op/llm_op_few.h"
 #include "check.h"
 #include "fault.h"
 

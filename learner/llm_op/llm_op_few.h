@@ -8,7 +8,7 @@
  * Immutable after cd_llm_op_few_new: any thread. */
 #ifndef CD_LLM_OP_FEW_H
 #define CD_LLM_OP_FEW_H
-#include "learner/operators/llm_op_estimate.h"
+#include "learner/llm_op/llm_op_estimate.h"
 
 enum { CD_LLM_OP_FEW_PLACE = 4, CD_LLM_OP_FEW_MOST = 256 };
 

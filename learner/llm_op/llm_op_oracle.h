@@ -5,7 +5,7 @@
  * Immutable after opening: any thread. */
 #ifndef CD_LLM_OP_ORACLE_H
 #define CD_LLM_OP_ORACLE_H
-#include "learner/operators/llm_op_model.h"
+#include "learner/llm_op/llm_op_model.h"
 
 typedef struct cd_llm_op_oracle {
     cd_llm_op_model *m;

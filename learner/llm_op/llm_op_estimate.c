@@ -1,5 +1,5 @@
 /* Analytic times of operators of language models: tiles and waves over multiprocessors, roofs of matrix units, memory and link. */
-#include "learner/operators/llm_op_estimate.h"
+#include "learner/llm_op/llm_op_estimate.h"
 
 #include <math.h>
 #include <string.h>

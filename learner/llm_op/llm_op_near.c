@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "learner/operators/llm_op_internal.h"
+#include "learner/llm_op/llm_op_internal.h"
 
 /* qsort() takes no context: each key carries its table. */
 typedef struct {

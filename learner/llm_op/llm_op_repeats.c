@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "learner/inputs/inputs.h"
-#include "learner/operators/llm_op_internal.h"
+#include "learner/llm_op/llm_op_internal.h"
 
 enum { OWN = 5, LEAST = 20 }; /* times of a row that tell its own spread; repeated rows that tell a kind's */
 

@@ -1,7 +1,7 @@
 /* What measured neighbours say of an operator: interpolation along each size, and how curves beside bend. */
 #include <math.h>
 
-#include "learner/operators/llm_op_feature.h"
+#include "learner/llm_op/llm_op_feature.h"
 
 enum { MOST_ALIKE = 12 };
 

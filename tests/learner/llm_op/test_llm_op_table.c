@@ -1,5 +1,5 @@
 /* llm_op_table: what becomes of each line; neighbours along each size; curves beside. */
-#include "learner/operators/operators.h"
+#include "learner/llm_op/llm_op.h"
 #include "check.h"
 #include "fault.h"
 #include "made_llm_ops.h"

@@ -1,5 +1,5 @@
 /* Tables of measured operators of language models in memory: read, joined with the devices, repetitions averaged. */
-#include "learner/operators/llm_op_table.h"
+#include "learner/llm_op/llm_op_table.h"
 
 #include <math.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/io/io.h"
-#include "learner/operators/llm_op_model.h"
+#include "learner/llm_op/llm_op_model.h"
 
 enum { MAX_DEVICE = 4096 };
 

@@ -23,7 +23,7 @@
  * Immutable after loading: any thread. */
 #ifndef CD_LLM_OP_MODEL_H
 #define CD_LLM_OP_MODEL_H
-#include "learner/operators/llm_op_feature.h"
+#include "learner/llm_op/llm_op_feature.h"
 #include "learner/trees/trees.h"
 
 enum { CD_LLM_OP_LEVELS = 5 };

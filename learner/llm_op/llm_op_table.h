@@ -11,7 +11,7 @@
  * After cd_llm_op_table_index immutable: any thread. */
 #ifndef CD_LLM_OP_TABLE_H
 #define CD_LLM_OP_TABLE_H
-#include "learner/operators/op_rows.h"
+#include "learner/operators/operators.h"
 
 typedef enum {
     CD_LLM_OP_DROP_BAD,      /* lines that are no record, or of an unknown device */

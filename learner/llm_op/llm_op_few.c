@@ -1,5 +1,5 @@
 /* What a few measured rows tell about the others: Gaussian processes over the residuals of a model. */
-#include "learner/operators/llm_op_few.h"
+#include "learner/llm_op/llm_op_few.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Answers of a model of operators of language models: measured, interpolated, predicted. */
-#include "learner/operators/llm_op_model.h"
-#include "learner/operators/llm_op_few.h"
+#include "learner/llm_op/llm_op_model.h"
+#include "learner/llm_op/llm_op_few.h"
 
 #include <math.h>
 #include <string.h>

@@ -12,15 +12,15 @@
  * No state, any thread. */
 #ifndef CD_LLM_OP_FEATURE_H
 #define CD_LLM_OP_FEATURE_H
-#include "learner/operators/llm_op_estimate.h"
-#include "learner/operators/llm_op_table.h"
+#include "learner/llm_op/llm_op_estimate.h"
+#include "learner/llm_op/llm_op_table.h"
 
 typedef enum { CD_LLM_OP_SET_UNSEEN, CD_LLM_OP_SET_SEEN, CD_LLM_OP_SET_NEAR, CD_LLM_OP_N_SET } cd_llm_op_set;
 #define CD_LLM_OP_SET_NAMES "unseen|seen|near"
 
 enum {
 #define X(name, set, meaning) CD_LLM_OP_X_##name,
-#include "learner/operators/llm_op_feature_cols.def"
+#include "learner/llm_op/llm_op_feature_cols.def"
     CD_LLM_OP_N_FEATURE
 };
 #define CD_LLM_OP_FEATURE_VERSION 1 /* raise it when a value changes under the same name */

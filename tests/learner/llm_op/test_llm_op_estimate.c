@@ -1,5 +1,5 @@
 /* llm_op_estimate: laws that hold whatever the constants are; GPUs that cannot run an operator. */
-#include "learner/operators/operators.h"
+#include "learner/llm_op/llm_op.h"
 #include "check.h"
 
 #include <math.h>
