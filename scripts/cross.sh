@@ -11,6 +11,7 @@
 set -eu
 [ $# -ge 2 ] || { sed -n '2,12s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 compiler=$1 folder=$2
+ls "$folder"/*.c >/dev/null 2>&1 || { echo "cross.sh: $folder: no folder with programs (NAME.c)" >&2; exit 2; }
 shift 2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cli/cli.h"
 #include "base/io/io.h"
@@ -44,6 +45,15 @@ const char *cd_default_model_path(cd_arena *a) {
     return v && is_of_here(v, a) ? CD_DEFAULT_MODEL_HERE : cd_default_model_plain(a);
 }
 
+/* It is there, and nobody can read in it for which machine it is. */
+static bool is_damaged(const char *path) {
+    cd_arena a = {0};
+    const cd_json *v;
+    cd_here_look(path, &a, &v);
+    cd_arena_free(&a);
+    return !v && !access(path, F_OK);
+}
+
 const char *cd_default_model_what(const char *path, char out[CD_DEFAULT_MODEL_SAID]) {
     cd_arena a = {0};
     const cd_json *v, *other = NULL;
@@ -53,6 +63,8 @@ const char *cd_default_model_what(const char *path, char out[CD_DEFAULT_MODEL_SA
     if (v && !cd_json_need_count(v, "programs", &n, NULL))
         (void)snprintf(out, CD_DEFAULT_MODEL_SAID, "corrected by %llu programs measured on %s", (unsigned long long)n, is_of_here(v, &a) ? "this machine" : text_of(v, "cpu", &a));
     else if (other) (void)snprintf(out, CD_DEFAULT_MODEL_SAID, "the default one; " CD_DEFAULT_MODEL_HERE " is of another processor (%.120s) and is not used", text_of(other, "cpu", &a));
+    else if (!v && !getenv("CDMPP_DEFAULT_MODEL") && is_damaged(CD_DEFAULT_MODEL_HERE))
+        (void)snprintf(out, CD_DEFAULT_MODEL_SAID, "the default one; " CD_DEFAULT_MODEL_HERE " is damaged, or no model that calibrate wrote, and is not used");
     else (void)snprintf(out, CD_DEFAULT_MODEL_SAID, "the default one");
     cd_arena_free(&a);
     return out;

@@ -81,6 +81,16 @@ TEST(that_of_another_one_is_not_used_and_this_is_said) {
     (void)unlink(CD_DEFAULT_MODEL_HERE);
 }
 
+TEST(one_that_is_damaged_is_told) {
+    cdmpp_err err = {0};
+    char what[CD_DEFAULT_MODEL_SAID];
+    assert_ok(cd_file_write(CD_DEFAULT_MODEL_HERE, "{}", 2, &err));
+    assert_false(is_here());
+    assert_non_null(strstr(cd_default_model_what("m.cdmpp", what), "here.cdmpp is damaged"));
+    (void)unlink(CD_DEFAULT_MODEL_HERE);
+    assert_string_equal(cd_default_model_what("m.cdmpp", what), "the default one");
+}
+
 /* The machine is a device of the model, whichever other one is most like the processor. */
 TEST(it_is_a_device_of_its_model) {
     cdmpp_err err = {0};
@@ -121,4 +131,4 @@ TEST(without_memory_no_model_is_made_up) {
     (void)unlink(CD_DEFAULT_MODEL_HERE);
 }
 
-TESTS(setup, teardown, that_of_this_processor, that_of_another_one_is_not_used_and_this_is_said, it_is_a_device_of_its_model, without_memory_no_model_is_made_up)
+TESTS(setup, teardown, that_of_this_processor, that_of_another_one_is_not_used_and_this_is_said, one_that_is_damaged_is_told, it_is_a_device_of_its_model, without_memory_no_model_is_made_up)

@@ -100,6 +100,9 @@ TEST(test_both) {
         assert_ok(cd_partition_compute(&p, &err));
         if (how == CD_PARTITION_STAGES_PARALLEL) without = p.plain.stages_s;
         const bool beside = how == CD_PARTITION_STAGES_PARALLEL || how == CD_PARTITION_STAGES_BOTH;
+        double alone = 0;
+        for (uint32_t i = 0; i < p.plain.net->n_op; i++) alone += p.plain.solo_s[i];
+        assert_close(p.plain.alone_s, alone, 1e-12, 0); /* one after the other waits for nobody, however wide stages are */
         assert_close(p.plain.stages_s, beside ? without : p.plain.alone_s, 1e-12, 0);
         assert_true(!p.merged.has || (p.merged.n_set && p.merged.in.stages_s < p.plain.stages_s));
         assert_true(how >= CD_PARTITION_STAGES_MERGE || !p.merged.has);
