@@ -21,6 +21,9 @@ static cdmpp_status check_digest(cd_model *m, const cd_json *model, cdmpp_err *e
     if (kind && kind->kind == CD_JSON_STR && cd_str_is(kind->u.s, "operators"))
         return CD_FAIL(err, EMODEL, "a model of library operators: cdmpp-predict --operators and cdmpp-replay --graph read it; programs need a model "
                                   "that cdmpp-train makes from measure records");
+    if (kind && kind->kind == CD_JSON_STR && cd_str_is(kind->u.s, "llm-operators"))
+        return CD_FAIL(err, EMODEL, "a model of operators of language models: cdmpp-predict --operators and cdmpp-replay --llm read it; programs need a model "
+                                  "that cdmpp-train makes from measure records");
     CD_TRY(cd_json_need(model, "input_version", &v, err));
     CD_TRY(cd_json_int(v, 0, INT32_MAX, &version, err));
     m->rows_as_given = version == 1;

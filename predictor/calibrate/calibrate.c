@@ -256,6 +256,8 @@ static cdmpp_status finish(run *r, cdmpp_err *err) {
     cd_calibrate_told t = {.result = &r->result, .measured = &r->measured, .costs = &r->costs, .device = r->device, .name = r->machine.name, .cpu = r->machine.says, .model = o->model, .log = o->n_given ? o->given[0] : o->records, .given = o->n_given > 0,
                            .out = o->out, .limit_s = o->limit_s, .most = o->most};
     cdmpp_status st = refuse(r, err);
+    if (r->result.after.mean_log > r->result.before.mean_log)
+        cd_log_put(o->log, CD_LOG_WARNING, "the %zu programs that were held out are answered no better: more time measures more (--seconds)", r->result.after.n);
     if (!st) st = write_model(r, &t, err);
     if (st) t.out = NULL;
     t.seconds = now(r) - r->begin;

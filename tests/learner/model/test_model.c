@@ -161,6 +161,8 @@ TEST(refuses_with_a_reason) {
     assert_status(patched("\"feature_digest\":\"", "\"feature_digest\":\"#", &err), CDMPP_EMODEL);
     assert_non_null(strstr(err.msg, "the model was trained on #"));
     assert_status(patched("\"input_version\":1", "\"input_version\":9", &err), CDMPP_EMODEL);
+    assert_status(patched("\"input_version\":1", "\"kind\":\"llm-operators\"", &err), CDMPP_EMODEL);
+    assert_non_null(strstr(err.msg, "cdmpp-replay --llm"));
     assert_status(patched("\"form\":\"rows\"", "\"form\":\"cows\"", &err), CDMPP_ESCHEMA);
     assert_string_equal(err.key, "model.parts[0].form");
     static const char *const range[][2] = {{"[-17.61", "[-717.1"}, {"[-17.61", "[9999.1"}, {",2.1359", ",-18.59"}, {",2.1359", ",722.59"}};
