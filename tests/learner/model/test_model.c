@@ -161,7 +161,7 @@ TEST(refuses_with_a_reason) {
     assert_status(patched("\"feature_digest\":\"", "\"feature_digest\":\"#", &err), CDMPP_EMODEL);
     assert_non_null(strstr(err.msg, "the model was trained on #"));
     assert_status(patched("\"input_version\":1", "\"input_version\":9", &err), CDMPP_EMODEL);
-    assert_status(patched("\"input_version\":1,\"feature_digest\":\"", "\"kind\":\"llm-operators\",\"something\":\"", &err), CDMPP_EMODEL);
+    assert_status(patched("\"kind\":\"xgboost\",\"input_version\":1,", "\"kind\":\"llm-operators\",\"integer\":1,", &err), CDMPP_EMODEL);
     assert_non_null(strstr(err.msg, "cdmpp-replay --llm"));
     assert_status(patched("\"form\":\"rows\"", "\"form\":\"cows\"", &err), CDMPP_ESCHEMA);
     assert_string_equal(err.key, "model.parts[0].form");
