@@ -45,6 +45,8 @@ static cdmpp_status read_header(cd_op_lines *l, const cd_op_columns *c, char *li
         const int is = cd_op_columns_find(c, f[i]);
         l->of[i] = is < 0 ? c->n_column : is;
         if (is >= 0) l->has[is] = true;
+        for (size_t k = 0; k < i; k++)
+            if (is >= 0 && !strcasecmp(f[k], f[i])) return CD_FAIL(err, ESCHEMA, "column %s is there twice", f[i]);
     }
     return CDMPP_OK;
 }

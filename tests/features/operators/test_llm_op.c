@@ -306,4 +306,21 @@ TEST(refused) {
     tmp_remove(&dir);
 }
 
-TESTS(NULL, NULL, our_columns, columns_of_others, experts, bad_lines, hdf5, named_values, manual, refused)
+/* Which of two would count is a guess. Two names of one column are no error: tables of others have both. */
+TEST(a_column_twice) {
+    static const char *const head[] = {"op,m,n,M,k", "op\tm\tn\tn\tk", "op,m,n,k,latency_s,latency_ms"};
+    tmp_dir dir = tmp_make();
+    for (size_t k = 0; k < sizeof head / sizeof *head; k++) {
+        cd_dict names = {0};
+        cd_op_reader *r = NULL;
+        cdmpp_err err = {0};
+        const char *path = tmp_put(&dir, "t.csv", head[k], strlen(head[k]));
+        assert_status(cd_llm_op_reader_open(path, &names, &r, &err), k < 2 ? CDMPP_ESCHEMA : CDMPP_OK);
+        assert_true(k == 2 || strstr(err.msg, k ? "column n is there twice" : "column M is there twice"));
+        cd_op_reader_close(r);
+        cd_dict_free(&names);
+    }
+    tmp_remove(&dir);
+}
+
+TESTS(NULL, NULL, a_column_twice, our_columns, columns_of_others, experts, bad_lines, hdf5, named_values, manual, refused)
