@@ -54,6 +54,12 @@ static cdmpp_status maybe(const cd_json *o, const char *key, double *out, cdmpp_
     return whole(*out, key, err);
 }
 
+/* With text_config some fields stand in it and some beside it; null is no answer. */
+static const cd_json *with(const cd_json *o, const cd_json *root, const char *key) {
+    const cd_json *v = cd_json_get(o, key);
+    return v && v->kind != CD_JSON_NULL ? o : root;
+}
+
 static bool is_true(const cd_json *o, const char *key) {
     const cd_json *v = cd_json_get(o, key);
     return v && v->kind == CD_JSON_BOOL && v->u.i;
@@ -173,14 +179,16 @@ static cdmpp_status quantised(const cd_json *q, cd_serving_model *m, cdmpp_err *
                       "quant_method");
 }
 
-static cdmpp_status read_types(const cd_json *o, cd_serving_model *m, cdmpp_err *err) {
-    const cd_json *q = cd_json_get(o, "quantization_config");
-    const char *key = cd_json_get(o, "dtype") ? "dtype" : "torch_dtype";
-    const cd_json *t = cd_json_get(o, key);
+static cdmpp_status read_types(const cd_json *o, const cd_json *root, cd_serving_model *m, cdmpp_err *err) {
+    const cd_json *q = cd_json_get(with(o, root, "quantization_config"), "quantization_config"), *of[] = {o, o, root, root};
+    static const char *const key[] = {"dtype", "torch_dtype", "dtype", "torch_dtype"};
+    size_t k = 0;
     m->linear = m->expert = CD_LLM_OP_T_BF16;
-    if (t && t->kind != CD_JSON_NULL && !is_word(o, key, "bfloat16")) {
-        if (is_word(o, key, "float16")) m->linear = m->expert = CD_LLM_OP_T_F16;
-        else return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "expected bfloat16 or float16"), key);
+    while (k < 3 && (!cd_json_get(of[k], key[k]) || cd_json_get(of[k], key[k])->kind == CD_JSON_NULL)) k++;
+    const cd_json *t = cd_json_get(of[k], key[k]);
+    if (t && t->kind != CD_JSON_NULL && !is_word(of[k], key[k], "bfloat16")) {
+        if (is_word(of[k], key[k], "float16")) m->linear = m->expert = CD_LLM_OP_T_F16;
+        else return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "expected bfloat16 or float16"), key[k]);
     }
     return q && q->kind == CD_JSON_OBJ ? cd_err_key(err, quantised(q, m, err), "quantization_config") : CDMPP_OK;
 }
@@ -199,11 +207,11 @@ static cdmpp_status read_fields(const cd_json *root, cd_serving_model *m, cdmpp_
     CD_TRY(need(o, "vocab_size", &m->vocab, err));
     if (m->layers > CD_SERVING_MAX_LAYER) return cd_err_key(err, CD_FAIL(err, ERANGE, "expected at most %d, found %g", CD_SERVING_MAX_LAYER, m->layers), "num_hidden_layers");
     m->qk_norm = f->qk_norm;
-    m->tied = is_true(o, "tie_word_embeddings");
+    m->tied = is_true(with(o, root, "tie_word_embeddings"), "tie_word_embeddings");
     CD_TRY(f->latent ? read_latent(o, m, err) : read_attention(o, m, err));
     CD_TRY(f->experts ? read_experts(o, f, m, err) : need(o, "intermediate_size", &m->ffn, err));
     if (!f->latent) CD_TRY(read_window(o, f, m, err));
-    return read_types(o, m, err);
+    return read_types(o, root, m, err);
 }
 
 cdmpp_status cd_serving_model_read(const char *path, const char *text, size_t n, cd_serving_model *out, cdmpp_err *err) {

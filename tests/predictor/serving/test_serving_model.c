@@ -76,6 +76,19 @@ TEST(types) {
     refuses("{\"model_type\":\"llama\",\"torch_dtype\":\"float64\"," LLAMA "}", CDMPP_EUNSUPPORTED, "torch_dtype");
 }
 
+/* What text_config does not say stands beside it; what it says counts. */
+TEST(fields_of_the_root) {
+    assert_ok(reads("{\"text_config\":{\"model_type\":\"llama\",\"quantization_config\":null," LLAMA "},\"torch_dtype\":\"float16\",\"tie_word_embeddings\":true}"));
+    assert_int_equal(m.linear, CD_LLM_OP_T_F16);
+    assert_true(m.tied);
+    assert_ok(reads("{\"text_config\":{\"model_type\":\"llama\"," LLAMA "},\"quantization_config\":{\"quant_method\":\"fp8\"}}"));
+    assert_int_equal(m.linear, CD_LLM_OP_T_FP8);
+    assert_ok(reads("{\"text_config\":{\"model_type\":\"llama\",\"torch_dtype\":\"float16\",\"tie_word_embeddings\":false," LLAMA "},\"dtype\":\"bfloat16\",\"tie_word_embeddings\":true}"));
+    assert_int_equal(m.linear, CD_LLM_OP_T_F16);
+    assert_true(!m.tied);
+    refuses("{\"text_config\":{\"model_type\":\"llama\"," LLAMA "},\"dtype\":\"float64\"}", CDMPP_EUNSUPPORTED, "dtype");
+}
+
 TEST(wrong) {
     refuses("{\"model_type\":\"mamba\"}", CDMPP_EUNSUPPORTED, "model_type");
     refuses("{}", CDMPP_ESCHEMA, "model_type");
@@ -93,4 +106,4 @@ TEST(refused) {
     FAULT_SWEEP(f, 0) f.st = cd_serving_model_read("c.json", text, sizeof text - 1, &m, &f.err);
 }
 
-TESTS(NULL, NULL, dense, windows, experts, types, wrong, refused)
+TESTS(NULL, NULL, dense, windows, experts, types, fields_of_the_root, wrong, refused)
