@@ -110,23 +110,48 @@ static cdmpp_status read_latent(const cd_json *o, cd_serving_model *m, cdmpp_err
     return maybe(o, "q_lora_rank", &m->q_rank, err);
 }
 
-static cdmpp_status read_experts(const cd_json *o, const family *f, cd_serving_model *m, cdmpp_err *err) {
-    const char *dense = f->latent ? "first_k_dense_replace" : NULL;
+/* mlp_only_layers: sets on[i] of those layers that it names. */
+static cdmpp_status read_only_dense(const cd_json *o, double layers, bool *on, cdmpp_err *err) {
     const cd_json *only = cd_json_get(o, "mlp_only_layers");
-    double step = 1;
+    size_t i = 0;
+    if (!only || only->kind == CD_JSON_NULL) return CDMPP_OK;
+    if (only->kind != CD_JSON_ARR) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected a list of layers"), "mlp_only_layers");
+    for (const cd_json *v = only->u.child; v; v = v->next, i++) {
+        double k = 0;
+        cdmpp_status st = cd_json_real(v, &k, err);
+        if (!st && !(k >= 0 && k < layers && floor(k) >= k)) st = CD_FAIL(err, ERANGE, "expected a layer of the %g of num_hidden_layers, from 0, found %g", layers, k);
+        if (st) return cd_err_key(err, cd_err_index(err, st, i), "mlp_only_layers");
+        on[(size_t)k] = true;
+    }
+    return CDMPP_OK;
+}
+
+/* A layer has experts where none of the fields makes it dense: as Hugging Face has it, one by one. */
+static cdmpp_status read_dense_layers(const cd_json *o, bool latent, cd_serving_model *m, cdmpp_err *err) {
+    bool dense[CD_SERVING_MAX_LAYER] = {false};
+    const char *each = latent ? "moe_layer_freq" : "decoder_sparse_step";
+    double first = 0, step = 1;
+    if (latent) {
+        CD_TRY(cd_json_need_real(o, "first_k_dense_replace", 0, MOST, &first, err));
+        CD_TRY(whole(first, "first_k_dense_replace", err));
+        if (first > m->layers) return cd_err_key(err, CD_FAIL(err, ERANGE, "expected at most the %g of num_hidden_layers, found %g", m->layers, first), "first_k_dense_replace");
+    } else {
+        CD_TRY(read_only_dense(o, m->layers, dense, err));
+    }
+    CD_TRY(maybe(o, each, &step, err));
+    if (step < 1) return cd_err_key(err, CD_FAIL(err, ERANGE, "expected 1 or more"), each);
+    for (size_t i = 0; (double)i < m->layers; i++) m->dense_layers += (double)i < first || dense[i] || fmod((double)(latent ? i : i + 1), step) > 0;
+    return CDMPP_OK;
+}
+
+static cdmpp_status read_experts(const cd_json *o, const family *f, cd_serving_model *m, cdmpp_err *err) {
     CD_TRY(need(o, f->experts, &m->experts, err));
     CD_TRY(need(o, "num_experts_per_tok", &m->topk, err));
     CD_TRY(need(o, f->expert_ffn, &m->expert_ffn, err));
     if (m->topk > m->experts) return cd_err_key(err, CD_FAIL(err, ERANGE, "expected at most the %g of %s, found %g", m->experts, f->experts, m->topk), "num_experts_per_tok");
     if (f->shared) CD_TRY(maybe(o, f->shared, &m->shared_ffn, err));
     if (f->shared_count) m->shared_ffn *= m->expert_ffn;
-    CD_TRY(maybe(o, "decoder_sparse_step", &step, err));
-    if (step < 1) return cd_err_key(err, CD_FAIL(err, ERANGE, "expected 1 or more"), "decoder_sparse_step");
-    m->dense_layers = m->layers - floor(m->layers / step);
-    if (only && only->kind == CD_JSON_ARR) m->dense_layers += only->n;
-    if (dense) CD_TRY(need(o, dense, &m->dense_layers, err));
-    if (m->dense_layers > m->layers)
-        return cd_err_key(err, CD_FAIL(err, ERANGE, "expected at most the %g of num_hidden_layers, found %g", m->layers, m->dense_layers), dense ? dense : "mlp_only_layers");
+    CD_TRY(read_dense_layers(o, f->latent, m, err));
     m->skew = f->skew;
     if (m->dense_layers > 0) CD_TRY(need(o, "intermediate_size", &m->ffn, err));
     return CDMPP_OK;
