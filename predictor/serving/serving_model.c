@@ -196,8 +196,8 @@ static cdmpp_status quantised(const cd_json *q, cd_serving_model *m, cdmpp_err *
     if (cd_str_is(how, "mxfp4") && experts) return m->expert = CD_LLM_OP_T_W4A16_MXFP4, CDMPP_OK;
     if (cd_str_is(how, "awq") || cd_str_is(how, "gptq")) {
         CD_TRY(maybe(q, "bits", &bits, err));
-        if (bits > 7 || bits < 4) return cd_err_key(err, bits > 7 && bits < 9 ? (m->linear = m->expert = CD_LLM_OP_T_INT8_WO, CDMPP_OK) : CD_FAIL(err, EUNSUPPORTED, "expected 4 or 8, found %g", bits), "bits");
-        m->linear = m->expert = CD_LLM_OP_T_INT4_WO;
+        if (fabs(bits - 4) > 0 && fabs(bits - 8) > 0) return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "expected 4 or 8, found %g: say the type with --dtype", bits), "bits");
+        m->linear = m->expert = bits > 4 ? CD_LLM_OP_T_INT8_WO : CD_LLM_OP_T_INT4_WO;
         return CDMPP_OK;
     }
     return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "expected fp8, mxfp4 (of experts), awq or gptq; found '%.*s': say the type with --dtype", (int)(how.n < 40 ? how.n : 40), how.p),
@@ -213,7 +213,7 @@ static cdmpp_status read_types(const cd_json *o, const cd_json *root, cd_serving
     const cd_json *t = cd_json_get(of[k], key[k]);
     if (t && t->kind != CD_JSON_NULL && !is_word(of[k], key[k], "bfloat16")) {
         if (is_word(of[k], key[k], "float16")) m->linear = m->expert = CD_LLM_OP_T_F16;
-        else return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "expected bfloat16 or float16"), key[k]);
+        else return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "expected bfloat16 or float16: say the type with --dtype"), key[k]);
     }
     return q && q->kind == CD_JSON_OBJ ? cd_err_key(err, quantised(q, m, err), "quantization_config") : CDMPP_OK;
 }
@@ -236,7 +236,16 @@ static cdmpp_status read_fields(const cd_json *root, cd_serving_model *m, cdmpp_
     CD_TRY(f->latent ? read_latent(o, m, err) : read_attention(o, m, err));
     CD_TRY(f->experts ? read_experts(o, f, m, err) : need(o, "intermediate_size", &m->ffn, err));
     if (!f->latent) CD_TRY(read_window(o, f, m, err));
-    return read_types(o, root, m, err);
+    const cdmpp_status st = read_types(o, root, m, &m->untyped);
+    if (st == CDMPP_EUNSUPPORTED) return CDMPP_OK; /* whoever says the type need not know it from here */
+    if (st && err) *err = m->untyped;
+    return st;
+}
+
+cdmpp_status cd_serving_model_typed(const cd_serving_model *m, int linear, cdmpp_err *err) {
+    if (linear >= 0 || !m->untyped.code) return CDMPP_OK;
+    if (err) *err = m->untyped;
+    return m->untyped.code;
 }
 
 cdmpp_status cd_serving_model_read(const char *path, const char *text, size_t n, cd_serving_model *out, cdmpp_err *err) {
@@ -246,6 +255,7 @@ cdmpp_status cd_serving_model_read(const char *path, const char *text, size_t n,
     cdmpp_status st = cd_json_parse(&a, text, n, &root, err);
     if (!st) st = read_fields(root, out, err);
     cd_arena_free(&a);
+    (void)cd_err_at(&out->untyped, out->untyped.code, path, 0);
     return cd_err_at(err, st, path, 0);
 }
 

@@ -90,6 +90,7 @@ static cdmpp_status open_files(const cd_replay_llm *o, cd_command_run *r, work *
     cd_diag diag = {0};
     size_t bad = 0;
     CD_TRY(cd_serving_model_load(o->model, &w->m, err));
+    for (size_t i = 0; i < w->n; i++) CD_TRY(cd_serving_model_typed(&w->m, w->c[i].linear, err));
     cdmpp_status st = cd_serving_stacks_load(o->serving, &diag, &w->stacks, err);
     if (diag.n) cd_log_lines(&r->log, CD_LOG_ERROR, diag.text.p);
     if (st && diag.n) cd_command_reported(st, err);

@@ -23,6 +23,15 @@ static void refuses(const char *text, cdmpp_status st, const char *key) {
     assert_string_equal(err.path, "c.json");
 }
 
+/* It is read, but only who says the type may use it. */
+static void untyped(const char *text, const char *key) {
+    assert_ok(reads(text));
+    assert_int_equal(cd_serving_model_typed(&m, CD_LLM_OP_T_FP8, &err), CDMPP_OK);
+    assert_int_equal(cd_serving_model_typed(&m, -1, &err), CDMPP_EUNSUPPORTED);
+    assert_string_equal(err.key, key);
+    assert_string_equal(err.path, "c.json");
+}
+
 TEST(dense) {
     assert_ok(reads("{\"model_type\":\"llama\"," LLAMA "}"));
     assert_true(m.kv_heads >= 4 && m.kv_heads <= 4 && m.head_dim >= 16 && m.head_dim <= 16 && !m.latent && !m.qk_norm && !m.tied);
@@ -96,9 +105,15 @@ TEST(types) {
     assert_int_equal(m.linear, CD_LLM_OP_T_INT4_WO);
     assert_ok(reads("{\"model_type\":\"llama\",\"quantization_config\":{\"quant_method\":\"gptq\",\"bits\":8}," LLAMA "}"));
     assert_int_equal(m.linear, CD_LLM_OP_T_INT8_WO);
-    refuses("{\"model_type\":\"llama\",\"quantization_config\":{\"quant_method\":\"gptq\",\"bits\":3}," LLAMA "}", CDMPP_EUNSUPPORTED, "quantization_config.bits");
-    refuses("{\"model_type\":\"llama\",\"quantization_config\":{\"quant_method\":\"mxfp4\"}," LLAMA "}", CDMPP_EUNSUPPORTED, "quantization_config.quant_method");
-    refuses("{\"model_type\":\"llama\",\"torch_dtype\":\"float64\"," LLAMA "}", CDMPP_EUNSUPPORTED, "torch_dtype");
+    assert_ok(cd_serving_model_typed(&m, -1, &err));
+    for (int bits = 2; bits < 10; bits++) {
+        char text[512];
+        snprintf(text, sizeof text, "{\"model_type\":\"llama\",\"quantization_config\":{\"quant_method\":\"gptq\",\"bits\":%d}," LLAMA "}", bits);
+        if (bits != 4 && bits != 8) untyped(text, "quantization_config.bits");
+    }
+    untyped("{\"model_type\":\"llama\",\"quantization_config\":{\"quant_method\":\"mxfp4\"}," LLAMA "}", "quantization_config.quant_method");
+    untyped("{\"model_type\":\"llama\",\"torch_dtype\":\"float64\"," LLAMA "}", "torch_dtype");
+    refuses("{\"model_type\":\"llama\",\"quantization_config\":{\"bits\":4}," LLAMA "}", CDMPP_ESCHEMA, "quantization_config.quant_method");
 }
 
 /* What text_config does not say stands beside it; what it says counts. */
@@ -111,7 +126,7 @@ TEST(fields_of_the_root) {
     assert_ok(reads("{\"text_config\":{\"model_type\":\"llama\",\"torch_dtype\":\"float16\",\"tie_word_embeddings\":false," LLAMA "},\"dtype\":\"bfloat16\",\"tie_word_embeddings\":true}"));
     assert_int_equal(m.linear, CD_LLM_OP_T_F16);
     assert_true(!m.tied);
-    refuses("{\"text_config\":{\"model_type\":\"llama\"," LLAMA "},\"dtype\":\"float64\"}", CDMPP_EUNSUPPORTED, "dtype");
+    untyped("{\"text_config\":{\"model_type\":\"llama\"," LLAMA "},\"dtype\":\"float64\"}", "dtype");
 }
 
 TEST(wrong) {
