@@ -5,7 +5,7 @@
 
 #include "predictor/serving/serving.h"
 
-typedef enum { NUMBER, TEXT, TYPE, PROMPTS } form;
+typedef enum { WHOLE, NUMBER, TEXT, TYPE, PROMPTS } form;
 #define AT(member) offsetof(cd_serving_config, member)
 static const struct {
     const char *name;
@@ -13,14 +13,14 @@ static const struct {
     size_t at;
     double lo, hi;
 } column[] = {{"id", TEXT, AT(id), 0, 0}, {"gpu", TEXT, AT(gpu), 0, 0}, {"stack", TEXT, AT(stack), 0, 0},
-              {"tp", NUMBER, AT(worker.tp), 1, 1024}, {"pp", NUMBER, AT(worker.pp), 1, 1024}, {"dp", NUMBER, AT(worker.dp), 1, 1024}, {"ep", NUMBER, AT(worker.ep), 1, 1024},
-              {"workers", NUMBER, AT(worker.count), 1, 1e6}, {"max_sequences", NUMBER, AT(worker.batch), 1, 1e6},
-              {"decode_tp", NUMBER, AT(decode.tp), 1, 1024}, {"decode_pp", NUMBER, AT(decode.pp), 1, 1024}, {"decode_dp", NUMBER, AT(decode.dp), 1, 1024},
-              {"decode_ep", NUMBER, AT(decode.ep), 1, 1024}, {"decode_workers", NUMBER, AT(decode.count), 0, 1e6}, {"decode_max_sequences", NUMBER, AT(decode.batch), 1, 1e6},
-              {"isl", NUMBER, AT(isl), 1, 1e7}, {"osl", NUMBER, AT(osl), 1, 1e7}, {"spread", NUMBER, AT(spread), 0, 1}, {"concurrency", NUMBER, AT(concurrency), 1, 1e5},
-              {"rate", NUMBER, AT(rate), 1e-6, 1e6}, {"requests", NUMBER, AT(requests), 1, 1e6}, {"dtype", TYPE, AT(linear), 0, 0}, {"experts_dtype", TYPE, AT(expert), 0, 0},
-              {"kv_dtype", TYPE, AT(kv), 0, 0}, {"prompts", PROMPTS, AT(prompts), 0, 0}, {"max_tokens", NUMBER, AT(tokens), 1, 1e9},
-              {"node_gpus", NUMBER, AT(node), 1, 1024}, {"node_gbs", NUMBER, AT(node_gb_s), 1e-3, 1e5}, {"memory_share", NUMBER, AT(memory_share), 0.01, 1}, {"ttft_s", NUMBER, AT(ttft_s), 0, 1e9}, {"tpot_s", NUMBER, AT(tpot_s), 0, 1e9}};
+              {"tp", WHOLE, AT(worker.tp), 1, 1024}, {"pp", WHOLE, AT(worker.pp), 1, 1024}, {"dp", WHOLE, AT(worker.dp), 1, 1024}, {"ep", WHOLE, AT(worker.ep), 1, 1024},
+              {"workers", WHOLE, AT(worker.count), 1, 1e6}, {"max_sequences", WHOLE, AT(worker.batch), 1, 1e6},
+              {"decode_tp", WHOLE, AT(decode.tp), 1, 1024}, {"decode_pp", WHOLE, AT(decode.pp), 1, 1024}, {"decode_dp", WHOLE, AT(decode.dp), 1, 1024},
+              {"decode_ep", WHOLE, AT(decode.ep), 1, 1024}, {"decode_workers", WHOLE, AT(decode.count), 0, 1e6}, {"decode_max_sequences", WHOLE, AT(decode.batch), 1, 1e6},
+              {"isl", WHOLE, AT(isl), 1, 1e7}, {"osl", WHOLE, AT(osl), 1, 1e7}, {"spread", NUMBER, AT(spread), 0, 1}, {"concurrency", WHOLE, AT(concurrency), 1, 1e5},
+              {"rate", NUMBER, AT(rate), 1e-6, 1e6}, {"requests", WHOLE, AT(requests), 1, 1e6}, {"dtype", TYPE, AT(linear), 0, 0}, {"experts_dtype", TYPE, AT(expert), 0, 0},
+              {"kv_dtype", TYPE, AT(kv), 0, 0}, {"prompts", PROMPTS, AT(prompts), 0, 0}, {"max_tokens", WHOLE, AT(tokens), 1, 1e9},
+              {"node_gpus", WHOLE, AT(node), 1, 1024}, {"node_gbs", NUMBER, AT(node_gb_s), 1e-3, 1e5}, {"memory_share", NUMBER, AT(memory_share), 0.01, 1}, {"ttft_s", NUMBER, AT(ttft_s), 0, 1e9}, {"tpot_s", NUMBER, AT(tpot_s), 0, 1e9}};
 enum { N_COLUMN = sizeof column / sizeof *column };
 
 int cd_serving_type(const char *name) {
@@ -49,9 +49,11 @@ static cdmpp_status cell(const cd_csv_table *t, size_t row, size_t col, size_t k
     if (!text[0]) return CDMPP_OK;
     switch (column[k].form) {
     case TEXT: memcpy(to, &text, sizeof text); return CDMPP_OK;
+    case WHOLE:
     case NUMBER:
         CD_TRY(cd_csv_table_number(t, row, col, &v, err));
         if (!(v >= column[k].lo && v <= column[k].hi)) return CD_FAIL(err, ERANGE, "expected %g to %g, found %g", column[k].lo, column[k].hi, v);
+        if (column[k].form == WHOLE && floor(v) < v) return CD_FAIL(err, ERANGE, "expected a whole number, found %g", v);
         memcpy(to, &v, sizeof v);
         return CDMPP_OK;
     case TYPE: w = cd_serving_type(text); break;

@@ -27,17 +27,30 @@ static cdmpp_status type_of(const char *option, const char *name, int *out, cdmp
     return CD_FAIL(err, EUSAGE, "--%s: expected a number type of docs/reference/llm-operators.md, found \"%.40s\"", option, name);
 }
 
+typedef struct {
+    const char *name, *text;
+    double lo, hi, *to;
+} value;
+
+static cdmpp_status whole(const value *f, size_t n, cdmpp_err *err) {
+    for (size_t i = 0; i < n; i++) {
+        CD_TRY(cd_option_number(f[i].name, f[i].text, f[i].lo, f[i].hi, f[i].to, err));
+        if (f[i].text && floor(*f[i].to) < *f[i].to) return CD_FAIL(err, EUSAGE, "--%s: expected a whole number, found '%.60s'", f[i].name, f[i].text);
+    }
+    return CDMPP_OK;
+}
+
 static cdmpp_status config_of(const cd_replay_llm *o, cd_serving_config *c, cdmpp_err *err) {
+    const value n[] = {{"isl", o->isl, 1, 1e7, &c->isl}, {"osl", o->osl, 1, 1e7, &c->osl}, {"requests", o->requests, 1, 1e6, &c->requests},
+                       {"max-tokens", o->tokens, 1, 1e9, &c->tokens}, {"max-sequences", o->sequences, 1, 1e6, &c->worker.batch}, {"node-gpus", o->node, 1, 1024, &c->node},
+                       {"workers", o->workers, 1, 1e6, &c->worker.count}, {"decode-workers", o->decode_workers, 1, 1e6, &c->decode.count},
+                       {"decode-tp", o->decode_tp, 1, 1024, &c->decode.tp}, {"decode-pp", o->decode_pp, 1, 1024, &c->decode.pp},
+                       {"decode-dp", o->decode_dp, 1, 1024, &c->decode.dp}, {"decode-ep", o->decode_ep, 1, 1024, &c->decode.ep},
+                       {"decode-max-sequences", o->decode_sequences, 1, 1e6, &c->decode.batch}},
+                f[] = {{"rate", o->rate, 1e-6, 1e6, &c->rate}, {"length-spread", o->spread, 0, 1, &c->spread}, {"memory-share", o->share, 0.01, 1, &c->memory_share},
+                       {"node-gbs", o->node_gbs, 1e-3, 1e5, &c->node_gb_s}};
     *c = cd_serving_config_defaults();
-    const struct {
-        const char *name, *text;
-        double lo, hi, *to;
-    } f[] = {{"isl", o->isl, 1, 1e7, &c->isl}, {"osl", o->osl, 1, 1e7, &c->osl}, {"rate", o->rate, 1e-6, 1e6, &c->rate}, {"length-spread", o->spread, 0, 1, &c->spread},
-             {"requests", o->requests, 1, 1e6, &c->requests}, {"max-tokens", o->tokens, 1, 1e9, &c->tokens}, {"max-sequences", o->sequences, 1, 1e6, &c->worker.batch},
-             {"memory-share", o->share, 0.01, 1, &c->memory_share}, {"node-gpus", o->node, 1, 1024, &c->node}, {"node-gbs", o->node_gbs, 1e-3, 1e5, &c->node_gb_s}, {"workers", o->workers, 1, 1e6, &c->worker.count},
-             {"decode-workers", o->decode_workers, 1, 1e6, &c->decode.count}, {"decode-tp", o->decode_tp, 1, 1024, &c->decode.tp}, {"decode-pp", o->decode_pp, 1, 1024, &c->decode.pp},
-             {"decode-dp", o->decode_dp, 1, 1024, &c->decode.dp}, {"decode-ep", o->decode_ep, 1, 1024, &c->decode.ep},
-             {"decode-max-sequences", o->decode_sequences, 1, 1e6, &c->decode.batch}};
+    CD_TRY(whole(n, sizeof n / sizeof *n, err));
     for (size_t i = 0; i < sizeof f / sizeof *f; i++) CD_TRY(cd_option_number(f[i].name, f[i].text, f[i].lo, f[i].hi, f[i].to, err));
     if (o->rate) c->concurrency = 0;
     c->prompts = o->prompts;

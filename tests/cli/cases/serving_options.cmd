@@ -13,3 +13,8 @@ MODEL=quantised.json ask --gpu h100
 echo "unknown types: $?"
 MODEL=quantised.json ask --gpu h100 --dtype fp8 >out.txt
 echo "known types: $?"
+for bad in '--isl 100.5' '--osl 3.5' '--workers 1.5' '--decode-tp 1.5'; do
+    # shellcheck disable=SC2086 # options
+    ask --gpu h100 $bad
+    echo "fraction: $?"
+done
