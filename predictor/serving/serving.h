@@ -86,8 +86,11 @@ typedef struct cd_serving_stacks {
 cdmpp_status cd_serving_stacks_read(const char *path, const char *text, size_t n, cd_diag *diag, cd_serving_stacks *out, cdmpp_err *err);
 cdmpp_status cd_serving_stacks_load(const char *path, cd_diag *diag, cd_serving_stacks *out, cdmpp_err *err);
 void cd_serving_stacks_free(cd_serving_stacks *s);
-/* Of "vllm-0.12.0" the entry with the last `since` that is no later; of "vllm" the last one. Errors: ESCHEMA, names those that there are. */
+/* Of "vllm-0.12.0" the entry with the last `since` that is no later; of "vllm" the last one. Errors: ESCHEMA: a version that is no number; no such stack, names those
+ * that there are. */
 cdmpp_status cd_serving_stack_find(const cd_serving_stacks *s, const char *stack, CD_KEEP const cd_serving_stack **out, cdmpp_err *err);
+/* As tables have it: "vllm-v0.20.0" is "vllm-0.20.0". Errors: ENOMEM. */
+cdmpp_status cd_serving_stack_name(cd_arena *a, const char *stack, CD_KEEP const char **out, cdmpp_err *err);
 
 /* ---- how a model is laid out: serving_layout.c ---- */
 typedef struct cd_serving_layout {

@@ -41,14 +41,17 @@ static size_t find(const char *name) {
     return k;
 }
 
-static cdmpp_status cell(const cd_csv_table *t, size_t row, size_t col, size_t k, cd_serving_config *c, cdmpp_err *err) {
+static cdmpp_status cell(cd_csv_table *t, size_t row, size_t col, size_t k, cd_serving_config *c, cdmpp_err *err) {
     const char *text = t->cell[row][col];
     char *to = (char *)c + column[k].at;
     double v;
     int w = 0;
     if (!text[0]) return CDMPP_OK;
     switch (column[k].form) {
-    case TEXT: memcpy(to, &text, sizeof text); return CDMPP_OK;
+    case TEXT:
+        if (column[k].at == AT(stack)) CD_TRY(cd_serving_stack_name(&t->arena, text, &text, err));
+        memcpy(to, &text, sizeof text);
+        return CDMPP_OK;
     case WHOLE:
     case NUMBER:
         CD_TRY(cd_csv_table_number(t, row, col, &v, err));

@@ -215,6 +215,7 @@ static cdmpp_status run(const cd_replay_llm *o, cd_command_run *r, work *w, cdmp
     const cd_serving_lists l = lists_of(o);
     size_t asked, fresh;
     CD_TRY(config_of(o, &usual, err));
+    CD_TRY(cd_serving_stack_name(&w->arena, usual.stack, &usual.stack, err));
     if (o->runs) {
         usual.gpu = l.gpu ? l.gpu : "";
         CD_TRY(cd_serving_runs_read(o->runs, &usual, &w->runs, err));

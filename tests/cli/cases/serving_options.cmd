@@ -18,3 +18,6 @@ for bad in '--isl 100.5' '--osl 3.5' '--workers 1.5' '--decode-tp 1.5'; do
     ask --gpu h100 $bad
     echo "fraction: $?"
 done
+ask --gpu h100 --stack vllm-nightly
+echo "no version: $?"
+ask --gpu h100 --stack vllm-v0.24.0 --json | show stack

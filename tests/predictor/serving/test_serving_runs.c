@@ -1,4 +1,4 @@
-/* serving_runs: what a table of runs may say, and what it may not. */
+/* serving_runs, serving_stack: what a table of runs may say, and what it may not; versions. */
 #include "predictor/serving/serving.h"
 #include "check.h"
 #include "fault.h"
@@ -37,8 +37,33 @@ TEST(whole_numbers) {
     cd_serving_runs_free(&r);
 }
 
+TEST(versions) {
+    static const char text[] = "- {stack: a, tokens: 1}\n- {stack: a, since: \"0.14\", tokens: 2}\n";
+    static const char *const bad[] = {"a-nightly", "a-", "a-v", "a-version1", "a-vv1"};
+    cd_diag diag = {0};
+    cd_serving_stacks s;
+    const cd_serving_stack *k;
+    assert_ok(cd_serving_stacks_read("s.yaml", text, sizeof text - 1, &diag, &s, &err));
+    assert_ok(cd_serving_stack_find(&s, "a-v0.20.0", &k, &err));
+    assert_int_equal(k->tokens, 2);
+    assert_ok(cd_serving_stack_find(&s, "a-v0.2", &k, &err));
+    assert_int_equal(k->tokens, 1);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        memset(&err, 0, sizeof err);
+        assert_int_equal(cd_serving_stack_find(&s, bad[i], &k, &err), CDMPP_ESCHEMA);
+        assert_string_equal(err.key, "stack");
+    }
+    cd_serving_stacks_free(&s);
+    assert_ok(reads("stack\nvllm-v0.20.0\nvllm\nvllm-0.9\nvllm-vx\n"));
+    assert_string_equal(r.v[0].stack, "vllm-0.20.0");
+    assert_string_equal(r.v[1].stack, "vllm");
+    assert_string_equal(r.v[2].stack, "vllm-0.9");
+    assert_string_equal(r.v[3].stack, "vllm-vx");
+    cd_serving_runs_free(&r);
+}
+
 TEST(any_allocation_may_fail) {
-    static const char text[] = "gpu,tp,isl\nh100,1,16\nh200,2,32\n";
+    static const char text[] = "gpu,stack,tp,isl\nh100,vllm-v1,1,16\nh200,vllm,2,32\n";
     const cd_serving_config usual = cd_serving_config_defaults();
     const char *file = tmp_put(&dir, "f.csv", text, sizeof text - 1);
     FAULT_SWEEP(f, 0) {
@@ -57,4 +82,4 @@ static int tear_down(void **state) {
     tmp_remove(&dir);
     return 0;
 }
-TESTS(set_up, tear_down, whole_numbers, any_allocation_may_fail)
+TESTS(set_up, tear_down, whole_numbers, versions, any_allocation_may_fail)
