@@ -14,7 +14,7 @@ static const struct {
     double lo, hi;
 } column[] = {{"id", TEXT, AT(id), 0, 0}, {"gpu", TEXT, AT(gpu), 0, 0}, {"stack", TEXT, AT(stack), 0, 0},
               {"tp", WHOLE, AT(worker.tp), 1, 1024}, {"pp", WHOLE, AT(worker.pp), 1, 1024}, {"dp", WHOLE, AT(worker.dp), 1, 1024}, {"ep", WHOLE, AT(worker.ep), 1, 1024},
-              {"workers", WHOLE, AT(worker.count), 1, 1e6}, {"max_sequences", WHOLE, AT(worker.batch), 1, 1e6},
+              {"engines", WHOLE, AT(worker.count), 1, 1e6}, {"workers", WHOLE, AT(worker.count), 1, 1e6}, /* as --json has it */ {"max_sequences", WHOLE, AT(worker.batch), 1, 1e6},
               {"decode_tp", WHOLE, AT(decode.tp), 1, 1024}, {"decode_pp", WHOLE, AT(decode.pp), 1, 1024}, {"decode_dp", WHOLE, AT(decode.dp), 1, 1024},
               {"decode_ep", WHOLE, AT(decode.ep), 1, 1024}, {"decode_workers", WHOLE, AT(decode.count), 0, 1e6}, {"decode_max_sequences", WHOLE, AT(decode.batch), 1, 1e6},
               {"isl", WHOLE, AT(isl), 1, 1e7}, {"osl", WHOLE, AT(osl), 1, 1e7}, {"spread", NUMBER, AT(spread), 0, 1}, {"concurrency", WHOLE, AT(concurrency), 1, 1e5},
@@ -73,6 +73,10 @@ cdmpp_status cd_serving_runs_read(const char *path, const cd_serving_config *usu
     if (!(out->v = CD_NEWN(&out->t.arena, cd_serving_config, out->t.n_row))) return CD_FAIL(err, ENOMEM, "%zu runs", out->t.n_row);
     for (size_t k = 0; k < out->t.n_col; k++)
         if (find(out->t.name[k]) == N_COLUMN) return cd_err_at(err, cd_err_key(err, CD_FAIL(err, ESCHEMA, "unknown column"), out->t.name[k]), path, 1);
+    for (size_t k = 0; k < out->t.n_col; k++)
+        for (size_t i = 0; i < k; i++)
+            if (column[find(out->t.name[k])].at == column[find(out->t.name[i])].at)
+                return cd_err_at(err, cd_err_key(err, CD_FAIL(err, ESCHEMA, "the column '%.40s' says the same", out->t.name[i]), out->t.name[k]), path, 1);
     for (size_t i = 0; i < out->t.n_row; i++) {
         out->v[i] = *usual;
         for (size_t k = 0; k < out->t.n_col; k++)

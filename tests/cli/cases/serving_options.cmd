@@ -13,7 +13,7 @@ MODEL=quantised.json ask --gpu h100
 echo "unknown types: $?"
 MODEL=quantised.json ask --gpu h100 --dtype fp8 >out.txt
 echo "known types: $?"
-for bad in '--isl 100.5' '--osl 3.5' '--workers 1.5' '--decode-tp 1.5'; do
+for bad in '--isl 100.5' '--osl 3.5' '--engines 1.5' '--decode-tp 1.5'; do
     # shellcheck disable=SC2086 # options
     ask --gpu h100 $bad
     echo "fraction: $?"
@@ -21,3 +21,4 @@ done
 ask --gpu h100 --stack vllm-nightly
 echo "no version: $?"
 ask --gpu h100 --stack vllm-v0.24.0 --json | show stack
+ask --gpu h100 --engines 8 --concurrency 16 --json | show 'workers\|gpus'

@@ -22,7 +22,7 @@ static void refuses(const char *text, cdmpp_status st, const char *key) {
 }
 
 TEST(whole_numbers) {
-    static const char *const of[] = {"tp", "pp", "dp", "ep", "workers", "max_sequences", "decode_tp", "decode_pp", "decode_dp", "decode_ep", "decode_workers", "decode_max_sequences",
+    static const char *const of[] = {"tp", "pp", "dp", "ep", "engines", "workers", "max_sequences", "decode_tp", "decode_pp", "decode_dp", "decode_ep", "decode_workers", "decode_max_sequences",
                                      "isl", "osl", "concurrency", "requests", "max_tokens", "node_gpus"};
     char text[64];
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
@@ -34,6 +34,14 @@ TEST(whole_numbers) {
     }
     assert_ok(reads("rate,spread,memory_share,node_gbs,ttft_s,tpot_s\n1.5,0.5,0.5,1.5,1.5,1.5\n"));
     assert_close(r.v[0].rate, 1.5, 0, 0);
+    cd_serving_runs_free(&r);
+}
+
+TEST(columns_that_say_the_same) {
+    refuses("engines,workers\n2,2\n", CDMPP_ESCHEMA, "workers");
+    refuses("kv_dtype,kv-dtype\nfp8,fp8\n", CDMPP_ESCHEMA, "kv-dtype");
+    assert_ok(reads("engines\n3\n"));
+    assert_close(r.v[0].worker.count, 3, 0, 0);
     cd_serving_runs_free(&r);
 }
 
@@ -82,4 +90,4 @@ static int tear_down(void **state) {
     tmp_remove(&dir);
     return 0;
 }
-TESTS(set_up, tear_down, whole_numbers, versions, any_allocation_may_fail)
+TESTS(set_up, tear_down, whole_numbers, columns_that_say_the_same, versions, any_allocation_may_fail)
