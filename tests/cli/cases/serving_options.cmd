@@ -22,3 +22,10 @@ ask --gpu h100 --stack vllm-nightly
 echo "no version: $?"
 ask --gpu h100 --stack vllm-v0.24.0 --json | show stack
 ask --gpu h100 --engines 8 --concurrency 16 --json | show 'workers\|gpus'
+for bad in '--batch 7' '--trials 9' '--network resnet50' '--workers 2' '--list-networks' '--csv'; do
+    # shellcheck disable=SC2086 # options
+    ask --gpu h100 $bad
+    echo "not read: $?"
+done
+cdmpp-replay --network resnet50 --tp 2
+echo "no --llm: $?"
