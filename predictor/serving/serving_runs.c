@@ -67,6 +67,13 @@ static cdmpp_status cell(cd_csv_table *t, size_t row, size_t col, size_t k, cd_s
     return CDMPP_OK;
 }
 
+/* The load that a row names is in place of the usual one. */
+static cdmpp_status load_of(cd_serving_config *c, const cd_serving_config *usual, cdmpp_err *err) {
+    if (c->rate > 0 && c->concurrency > 0) return cd_err_key(err, CD_FAIL(err, ERANGE, "rate and concurrency are two loads"), "rate");
+    if (!(c->rate > 0) && !(c->concurrency > 0)) c->rate = usual->rate, c->concurrency = usual->concurrency;
+    return CDMPP_OK;
+}
+
 cdmpp_status cd_serving_runs_read(const char *path, const cd_serving_config *usual, cd_serving_runs *out, cdmpp_err *err) {
     *out = (cd_serving_runs){0};
     CD_TRY(cd_csv_table_read(&out->t, path, err));
@@ -79,8 +86,10 @@ cdmpp_status cd_serving_runs_read(const char *path, const cd_serving_config *usu
                 return cd_err_at(err, cd_err_key(err, CD_FAIL(err, ESCHEMA, "the column '%.40s' says the same", out->t.name[i]), out->t.name[k]), path, 1);
     for (size_t i = 0; i < out->t.n_row; i++) {
         out->v[i] = *usual;
+        out->v[i].rate = out->v[i].concurrency = 0;
         for (size_t k = 0; k < out->t.n_col; k++)
             CD_TRY(cd_err_at(err, cd_err_key(err, cell(&out->t, i, k, find(out->t.name[k]), &out->v[i], err), out->t.name[k]), path, out->t.line[i]));
+        CD_TRY(cd_err_at(err, load_of(&out->v[i], usual, err), path, out->t.line[i]));
     }
     out->n = out->t.n_row;
     return CDMPP_OK;

@@ -210,19 +210,28 @@ static cd_serving_lists lists_of(const cd_replay_llm *o) {
     return l;
 }
 
+/* Lists of one value are what rows leave empty; a longer one would have no place. */
+static cdmpp_status read_runs(const cd_replay_llm *o, const cd_serving_config *usual, work *w, cdmpp_err *err) {
+    cd_serving_lists l = o->list;
+    cd_serving_config one;
+    if (!l.gpu) l.gpu = "none"; /* rows have it */
+    CD_TRY(cd_serving_combine(&w->arena, usual, &l, &w->c, &w->n, err));
+    if (w->n != 1) return CD_FAIL(err, EUSAGE, "--runs: expected one value of each of --gpu, --tp, --pp, --dp, --ep and --concurrency, found %zu combinations", w->n);
+    one = w->c[0];
+    if (!o->list.gpu) one.gpu = "";
+    CD_TRY(cd_serving_runs_read(o->runs, &one, &w->runs, err));
+    w->c = w->runs.v, w->n = w->runs.n;
+    return CDMPP_OK;
+}
+
 static cdmpp_status run(const cd_replay_llm *o, cd_command_run *r, work *w, cdmpp_err *err) {
     cd_serving_config usual;
     const cd_serving_lists l = lists_of(o);
     size_t asked, fresh;
     CD_TRY(config_of(o, &usual, err));
     CD_TRY(cd_serving_stack_name(&w->arena, usual.stack, &usual.stack, err));
-    if (o->runs) {
-        usual.gpu = l.gpu ? l.gpu : "";
-        CD_TRY(cd_serving_runs_read(o->runs, &usual, &w->runs, err));
-        w->c = w->runs.v, w->n = w->runs.n;
-    } else {
-        CD_TRY(cd_serving_combine(&w->arena, &usual, &l, &w->c, &w->n, err));
-    }
+    if (o->runs) CD_TRY(read_runs(o, &usual, w, err));
+    else CD_TRY(cd_serving_combine(&w->arena, &usual, &l, &w->c, &w->n, err));
     CD_TRY(open_files(o, r, w, err));
     CD_TRY(o->sweep ? sweep(o, r, w, err) : answer_all(o, r, w, err));
     cd_serving_session_counts(&w->s, &asked, &fresh);

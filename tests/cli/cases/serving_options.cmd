@@ -29,3 +29,7 @@ for bad in '--batch 7' '--trials 9' '--network resnet50' '--workers 2' '--list-n
 done
 cdmpp-replay --network resnet50 --tp 2
 echo "no --llm: $?"
+printf 'id,gpu,tp,rate\na,h100,,2\nb,h100,1,\n' >runs.csv
+ask --runs runs.csv --tp 2 --concurrency 4 --json | show 'tp\|rate\|concurrency'
+ask --runs runs.csv --tp 1,2
+echo "lists: $?"

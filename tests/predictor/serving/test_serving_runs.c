@@ -45,6 +45,17 @@ TEST(columns_that_say_the_same) {
     cd_serving_runs_free(&r);
 }
 
+TEST(loads) {
+    assert_ok(reads("rate,concurrency\n2,\n,3\n,\n"));
+    assert_close(r.v[0].rate, 2, 0, 0);
+    assert_close(r.v[0].concurrency, 0, 0, 0);
+    assert_close(r.v[1].rate, 0, 0, 0);
+    assert_close(r.v[1].concurrency, 3, 0, 0);
+    assert_close(r.v[2].concurrency, 1, 0, 0);
+    cd_serving_runs_free(&r);
+    refuses("rate,concurrency\n2,3\n", CDMPP_ERANGE, "rate");
+}
+
 TEST(versions) {
     static const char text[] = "- {stack: a, tokens: 1}\n- {stack: a, since: \"0.14\", tokens: 2}\n";
     static const char *const bad[] = {"a-nightly", "a-", "a-v", "a-version1", "a-vv1"};
@@ -90,4 +101,4 @@ static int tear_down(void **state) {
     tmp_remove(&dir);
     return 0;
 }
-TESTS(set_up, tear_down, whole_numbers, columns_that_say_the_same, versions, any_allocation_may_fail)
+TESTS(set_up, tear_down, whole_numbers, columns_that_say_the_same, loads, versions, any_allocation_may_fail)
