@@ -177,8 +177,17 @@ static cdmpp_status read_prices(const char *path, cd_csv_table *t, cdmpp_err *er
     CD_TRY(cd_csv_table_read(t, path, err));
     CD_TRY(cd_csv_table_need(t, "device", &col, err));
     CD_TRY(cd_csv_table_need(t, "price_per_hour", &col, err));
-    for (size_t i = 0; i < t->n_row; i++) CD_TRY(cd_csv_table_number(t, i, col, &v, err));
+    for (size_t i = 0; i < t->n_row; i++) {
+        CD_TRY(cd_csv_table_number(t, i, col, &v, err));
+        if (!(v >= 0)) return cd_err_at(err, cd_err_key(err, CD_FAIL(err, ERANGE, "expected 0 or more, found %g", v), "price_per_hour"), path, t->line[i]);
+    }
     return CDMPP_OK;
+}
+
+/* Configurations of one GPU follow each other and have one text. */
+static void warn_no_price(const char *path, cd_csv_table *t, const work *w, cd_log *log) {
+    for (size_t i = 0; i < w->n; i++)
+        if ((!i || w->c[i].gpu != w->c[i - 1].gpu) && isnan(price_of(t, w->c[i].gpu))) cd_log_put(log, CD_LOG_WARNING, "%s has no price of %s", path, w->c[i].gpu);
 }
 
 static cdmpp_status sweep(const cd_replay_llm *o, cd_command_run *r, work *w, cdmpp_err *err) {
@@ -189,6 +198,7 @@ static cdmpp_status sweep(const cd_replay_llm *o, cd_command_run *r, work *w, cd
     CD_TRY(cd_option_number("ttft", o->ttft, 1e-3, 1e9, &ttft, err));
     CD_TRY(cd_option_number("tpot", o->tpot, 1e-3, 1e9, &tpot, err));
     cdmpp_status st = o->prices ? read_prices(o->prices, &prices, err) : CDMPP_OK;
+    if (!st && o->prices) warn_no_price(o->prices, &prices, w, &r->log);
     if (!st) st = cd_serving_sweep_run(&w->s, w->c, w->n, ttft * 1e-3, tpot * 1e-3, o->prices ? price_of : NULL, &prices, r->stop, &s, err);
     if (!st && o->picture) st = cd_serving_sweep_picture(&s, o->picture, err);
     if (!st) {

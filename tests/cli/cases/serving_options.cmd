@@ -33,3 +33,9 @@ printf 'id,gpu,tp,rate\na,h100,,2\nb,h100,1,\n' >runs.csv
 ask --runs runs.csv --tp 2 --concurrency 4 --json | show 'tp\|rate\|concurrency'
 ask --runs runs.csv --tp 1,2
 echo "lists: $?"
+printf 'device,price_per_hour\nH100,-1\n' >prices.csv
+ask --gpu h100 --sweep --tp 1 --concurrency 1 --prices prices.csv
+echo "below 0: $?"
+printf 'device,price_per_hour\nA100,1\n' >prices.csv
+ask --gpu h100 --sweep --tp 1,2 --concurrency 1,2 --prices prices.csv >out.txt
+echo "no price: $?"
