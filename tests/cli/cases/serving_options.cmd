@@ -39,3 +39,8 @@ echo "below 0: $?"
 printf 'device,price_per_hour\nA100,1\n' >prices.csv
 ask --gpu h100 --sweep --tp 1,2 --concurrency 1,2 --prices prices.csv >out.txt
 echo "no price: $?"
+ask --gpu h100 --sweep --tp 1,3 --concurrency 1 >out.txt
+echo "sweep: $?"
+ask --gpu h100 --tp 1,3 --concurrency 1 >out.txt
+echo "answers: $?"
+cdmpp-replay --help | tr -s ' \n' ' ' | grep -c 'refused some configurations, but not with --sweep'
