@@ -129,7 +129,7 @@ typedef struct cd_command {
 } cd_command;
 
 /* Fill `to` and `said` (zeroed by the caller) from argv[1..]. With --help, --usage or --version
- * nothing is checked any more. Errors: EUSAGE, ENOMEM. Free `said` after an error too. */
+ * nothing is checked any more. Errors: EUSAGE (also: two rows of the table have one name), ENOMEM. Free `said` after an error too. */
 cdmpp_status cd_option_read(const cd_command *c, int argc, char **argv, void *to, cd_cli_args *said, cdmpp_err *err);
 void cd_cli_args_free(cd_cli_args *said);
 /* Whether files that are written (CD_OPTION_OUTPUT) are none of those that other options and operands name; links count. Errors: EUSAGE. */

@@ -172,10 +172,21 @@ static cdmpp_status read_cluster(reader *r, const char *word) {
     return CDMPP_OK;
 }
 
+/* Of two rows of one name the first would take every value, and the other none. */
+static cdmpp_status check_names(const cd_command *c, cdmpp_err *err) {
+    const cd_option *a, *b;
+    for (size_t i = 0; (a = cd_option_row(c, i, NULL)); i++)
+        for (size_t k = 0; k < i && (b = cd_option_row(c, k, NULL)); k++)
+            if (!strcmp(a->name, b->name) || (a->letter && a->letter == b->letter))
+                return CD_FAIL(err, EUSAGE, "rows --%s and --%s of the table of %s have one name or letter: a mistake in the program", b->name, a->name, c->name);
+    return CDMPP_OK;
+}
+
 /* --help and --usage stop the reading: whatever is wrong later in the line, the user gets help. */
 cdmpp_status cd_option_read(const cd_command *c, int argc, char **argv, void *to, cd_cli_args *said, cdmpp_err *err) {
     reader r = {c, argv, argc, 1, to, said, err};
     bool only_operands = false;
+    CD_TRY(check_names(c, err));
     while (r.at < argc) {
         const char *word = argv[r.at++];
         cdmpp_status st;

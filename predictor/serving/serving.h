@@ -33,12 +33,15 @@ typedef struct cd_serving_model {
     bool latent, qk_norm, tied;
     double q_rank, kv_rank, nope, rope, v_dim;        /* of latent attention; q_rank 0: queries are not compressed */
     cd_llm_op_type linear, expert;                    /* types of the checkpoint */
+    cdmpp_err untyped;                                /* why these are not known; code 0: they are */
 } cd_serving_model;
 
-/* path is for messages. Errors: EPARSE; ESCHEMA ERANGE: a field that is missing, or contradicts another (key: the field); EUNSUPPORTED: an architecture or a kind of
- * quantisation that is not known; ENOMEM. */
+/* path is for messages. Errors: EPARSE; ESCHEMA ERANGE: a field that is missing, or contradicts another (key: the field); EUNSUPPORTED: an architecture that is not
+ * known; ENOMEM. A kind of quantisation that is not known is no error yet: cd_serving_model_typed. */
 cdmpp_status cd_serving_model_read(const char *path, const char *text, size_t n, cd_serving_model *out, cdmpp_err *err);
 cdmpp_status cd_serving_model_load(const char *path, cd_serving_model *out, cdmpp_err *err);
+/* Whether types are known, where products are of type `linear`; -1: of the checkpoint's. Errors: EUNSUPPORTED (key: the field that says the checkpoint's). */
+cdmpp_status cd_serving_model_typed(const cd_serving_model *m, int linear, cdmpp_err *err);
 /* Weights of all GPUs: parameters, for people. */
 double cd_serving_model_parameters(const cd_serving_model *m);
 /* "llama, mistral, ..." */
@@ -83,8 +86,11 @@ typedef struct cd_serving_stacks {
 cdmpp_status cd_serving_stacks_read(const char *path, const char *text, size_t n, cd_diag *diag, cd_serving_stacks *out, cdmpp_err *err);
 cdmpp_status cd_serving_stacks_load(const char *path, cd_diag *diag, cd_serving_stacks *out, cdmpp_err *err);
 void cd_serving_stacks_free(cd_serving_stacks *s);
-/* Of "vllm-0.12.0" the entry with the last `since` that is no later; of "vllm" the last one. Errors: ESCHEMA, names those that there are. */
+/* Of "vllm-0.12.0" the entry with the last `since` that is no later; of "vllm" the last one. Errors: ESCHEMA: a version that is no number; no such stack, names those
+ * that there are. */
 cdmpp_status cd_serving_stack_find(const cd_serving_stacks *s, const char *stack, CD_KEEP const cd_serving_stack **out, cdmpp_err *err);
+/* As tables have it: "vllm-v0.20.0" is "vllm-0.20.0". Errors: ENOMEM. */
+cdmpp_status cd_serving_stack_name(cd_arena *a, const char *stack, CD_KEEP const char **out, cdmpp_err *err);
 
 /* ---- how a model is laid out: serving_layout.c ---- */
 typedef struct cd_serving_layout {

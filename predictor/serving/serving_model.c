@@ -54,6 +54,12 @@ static cdmpp_status maybe(const cd_json *o, const char *key, double *out, cdmpp_
     return whole(*out, key, err);
 }
 
+/* With text_config some fields stand in it and some beside it; null is no answer. */
+static const cd_json *with(const cd_json *o, const cd_json *root, const char *key) {
+    const cd_json *v = cd_json_get(o, key);
+    return v && v->kind != CD_JSON_NULL ? o : root;
+}
+
 static bool is_true(const cd_json *o, const char *key) {
     const cd_json *v = cd_json_get(o, key);
     return v && v->kind == CD_JSON_BOOL && v->u.i;
@@ -104,23 +110,48 @@ static cdmpp_status read_latent(const cd_json *o, cd_serving_model *m, cdmpp_err
     return maybe(o, "q_lora_rank", &m->q_rank, err);
 }
 
-static cdmpp_status read_experts(const cd_json *o, const family *f, cd_serving_model *m, cdmpp_err *err) {
-    const char *dense = f->latent ? "first_k_dense_replace" : NULL;
+/* mlp_only_layers: sets on[i] of those layers that it names. */
+static cdmpp_status read_only_dense(const cd_json *o, double layers, bool *on, cdmpp_err *err) {
     const cd_json *only = cd_json_get(o, "mlp_only_layers");
-    double step = 1;
+    size_t i = 0;
+    if (!only || only->kind == CD_JSON_NULL) return CDMPP_OK;
+    if (only->kind != CD_JSON_ARR) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected a list of layers"), "mlp_only_layers");
+    for (const cd_json *v = only->u.child; v; v = v->next, i++) {
+        double k = 0;
+        cdmpp_status st = cd_json_real(v, &k, err);
+        if (!st && !(k >= 0 && k < layers && floor(k) >= k)) st = CD_FAIL(err, ERANGE, "expected a layer of the %g of num_hidden_layers, from 0, found %g", layers, k);
+        if (st) return cd_err_key(err, cd_err_index(err, st, i), "mlp_only_layers");
+        on[(size_t)k] = true;
+    }
+    return CDMPP_OK;
+}
+
+/* A layer has experts where none of the fields makes it dense: as Hugging Face has it, one by one. */
+static cdmpp_status read_dense_layers(const cd_json *o, bool latent, cd_serving_model *m, cdmpp_err *err) {
+    bool dense[CD_SERVING_MAX_LAYER] = {false};
+    const char *each = latent ? "moe_layer_freq" : "decoder_sparse_step";
+    double first = 0, step = 1;
+    if (latent) {
+        CD_TRY(cd_json_need_real(o, "first_k_dense_replace", 0, MOST, &first, err));
+        CD_TRY(whole(first, "first_k_dense_replace", err));
+        if (first > m->layers) return cd_err_key(err, CD_FAIL(err, ERANGE, "expected at most the %g of num_hidden_layers, found %g", m->layers, first), "first_k_dense_replace");
+    } else {
+        CD_TRY(read_only_dense(o, m->layers, dense, err));
+    }
+    CD_TRY(maybe(o, each, &step, err));
+    if (step < 1) return cd_err_key(err, CD_FAIL(err, ERANGE, "expected 1 or more"), each);
+    for (size_t i = 0; (double)i < m->layers; i++) m->dense_layers += (double)i < first || dense[i] || fmod((double)(latent ? i : i + 1), step) > 0;
+    return CDMPP_OK;
+}
+
+static cdmpp_status read_experts(const cd_json *o, const family *f, cd_serving_model *m, cdmpp_err *err) {
     CD_TRY(need(o, f->experts, &m->experts, err));
     CD_TRY(need(o, "num_experts_per_tok", &m->topk, err));
     CD_TRY(need(o, f->expert_ffn, &m->expert_ffn, err));
     if (m->topk > m->experts) return cd_err_key(err, CD_FAIL(err, ERANGE, "expected at most the %g of %s, found %g", m->experts, f->experts, m->topk), "num_experts_per_tok");
     if (f->shared) CD_TRY(maybe(o, f->shared, &m->shared_ffn, err));
     if (f->shared_count) m->shared_ffn *= m->expert_ffn;
-    CD_TRY(maybe(o, "decoder_sparse_step", &step, err));
-    if (step < 1) return cd_err_key(err, CD_FAIL(err, ERANGE, "expected 1 or more"), "decoder_sparse_step");
-    m->dense_layers = m->layers - floor(m->layers / step);
-    if (only && only->kind == CD_JSON_ARR) m->dense_layers += only->n;
-    if (dense) CD_TRY(need(o, dense, &m->dense_layers, err));
-    if (m->dense_layers > m->layers)
-        return cd_err_key(err, CD_FAIL(err, ERANGE, "expected at most the %g of num_hidden_layers, found %g", m->layers, m->dense_layers), dense ? dense : "mlp_only_layers");
+    CD_TRY(read_dense_layers(o, f->latent, m, err));
     m->skew = f->skew;
     if (m->dense_layers > 0) CD_TRY(need(o, "intermediate_size", &m->ffn, err));
     return CDMPP_OK;
@@ -165,22 +196,24 @@ static cdmpp_status quantised(const cd_json *q, cd_serving_model *m, cdmpp_err *
     if (cd_str_is(how, "mxfp4") && experts) return m->expert = CD_LLM_OP_T_W4A16_MXFP4, CDMPP_OK;
     if (cd_str_is(how, "awq") || cd_str_is(how, "gptq")) {
         CD_TRY(maybe(q, "bits", &bits, err));
-        if (bits > 7 || bits < 4) return cd_err_key(err, bits > 7 && bits < 9 ? (m->linear = m->expert = CD_LLM_OP_T_INT8_WO, CDMPP_OK) : CD_FAIL(err, EUNSUPPORTED, "expected 4 or 8, found %g", bits), "bits");
-        m->linear = m->expert = CD_LLM_OP_T_INT4_WO;
+        if (fabs(bits - 4) > 0 && fabs(bits - 8) > 0) return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "expected 4 or 8, found %g: say the type with --dtype", bits), "bits");
+        m->linear = m->expert = bits > 4 ? CD_LLM_OP_T_INT8_WO : CD_LLM_OP_T_INT4_WO;
         return CDMPP_OK;
     }
     return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "expected fp8, mxfp4 (of experts), awq or gptq; found '%.*s': say the type with --dtype", (int)(how.n < 40 ? how.n : 40), how.p),
                       "quant_method");
 }
 
-static cdmpp_status read_types(const cd_json *o, cd_serving_model *m, cdmpp_err *err) {
-    const cd_json *q = cd_json_get(o, "quantization_config");
-    const char *key = cd_json_get(o, "dtype") ? "dtype" : "torch_dtype";
-    const cd_json *t = cd_json_get(o, key);
+static cdmpp_status read_types(const cd_json *o, const cd_json *root, cd_serving_model *m, cdmpp_err *err) {
+    const cd_json *q = cd_json_get(with(o, root, "quantization_config"), "quantization_config"), *of[] = {o, o, root, root};
+    static const char *const key[] = {"dtype", "torch_dtype", "dtype", "torch_dtype"};
+    size_t k = 0;
     m->linear = m->expert = CD_LLM_OP_T_BF16;
-    if (t && t->kind != CD_JSON_NULL && !is_word(o, key, "bfloat16")) {
-        if (is_word(o, key, "float16")) m->linear = m->expert = CD_LLM_OP_T_F16;
-        else return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "expected bfloat16 or float16"), key);
+    while (k < 3 && (!cd_json_get(of[k], key[k]) || cd_json_get(of[k], key[k])->kind == CD_JSON_NULL)) k++;
+    const cd_json *t = cd_json_get(of[k], key[k]);
+    if (t && t->kind != CD_JSON_NULL && !is_word(of[k], key[k], "bfloat16")) {
+        if (is_word(of[k], key[k], "float16")) m->linear = m->expert = CD_LLM_OP_T_F16;
+        else return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "expected bfloat16 or float16: say the type with --dtype"), key[k]);
     }
     return q && q->kind == CD_JSON_OBJ ? cd_err_key(err, quantised(q, m, err), "quantization_config") : CDMPP_OK;
 }
@@ -199,11 +232,20 @@ static cdmpp_status read_fields(const cd_json *root, cd_serving_model *m, cdmpp_
     CD_TRY(need(o, "vocab_size", &m->vocab, err));
     if (m->layers > CD_SERVING_MAX_LAYER) return cd_err_key(err, CD_FAIL(err, ERANGE, "expected at most %d, found %g", CD_SERVING_MAX_LAYER, m->layers), "num_hidden_layers");
     m->qk_norm = f->qk_norm;
-    m->tied = is_true(o, "tie_word_embeddings");
+    m->tied = is_true(with(o, root, "tie_word_embeddings"), "tie_word_embeddings");
     CD_TRY(f->latent ? read_latent(o, m, err) : read_attention(o, m, err));
     CD_TRY(f->experts ? read_experts(o, f, m, err) : need(o, "intermediate_size", &m->ffn, err));
     if (!f->latent) CD_TRY(read_window(o, f, m, err));
-    return read_types(o, m, err);
+    const cdmpp_status st = read_types(o, root, m, &m->untyped);
+    if (st == CDMPP_EUNSUPPORTED) return CDMPP_OK; /* whoever says the type need not know it from here */
+    if (st && err) *err = m->untyped;
+    return st;
+}
+
+cdmpp_status cd_serving_model_typed(const cd_serving_model *m, int linear, cdmpp_err *err) {
+    if (linear >= 0 || !m->untyped.code) return CDMPP_OK;
+    if (err) *err = m->untyped;
+    return m->untyped.code;
 }
 
 cdmpp_status cd_serving_model_read(const char *path, const char *text, size_t n, cd_serving_model *out, cdmpp_err *err) {
@@ -213,6 +255,7 @@ cdmpp_status cd_serving_model_read(const char *path, const char *text, size_t n,
     cdmpp_status st = cd_json_parse(&a, text, n, &root, err);
     if (!st) st = read_fields(root, out, err);
     cd_arena_free(&a);
+    (void)cd_err_at(&out->untyped, out->untyped.code, path, 0);
     return cd_err_at(err, st, path, 0);
 }
 

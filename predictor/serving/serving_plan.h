@@ -55,7 +55,7 @@ void cd_serving_session_end(cd_serving_session *s);
  * Errors: ESCHEMA (no such GPU, no such stack), those of layout, memory, operators and simulation. */
 cdmpp_status cd_serving_answer_of(cd_serving_session *s, const cd_serving_config *c, cd_serving_answer *out, cd_serving_rows *prompt, cd_serving_rows *decode, cdmpp_err *err);
 /* Many configurations, from a CSV table: columns are called as the options of cdmpp-replay --llm (id, gpu, stack, tp, pp, dp, ep, isl, osl, concurrency, rate,
- * requests, spread, dtype, experts-dtype, kv-dtype, prompts, max-tokens, max-sequences, workers, decode-workers, decode-tp ... decode-ep, decode-max-sequences), with _
+ * requests, spread, dtype, experts-dtype, kv-dtype, prompts, max-tokens, max-sequences, engines (or workers), decode-workers, decode-tp ... decode-ep, decode-max-sequences), with _
  * or -, and ttft_s, tpot_s where they were measured. What a row leaves empty is that of `usual`. Texts live in the table. */
 typedef struct cd_serving_runs {
     cd_csv_table t;

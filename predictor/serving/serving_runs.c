@@ -5,7 +5,7 @@
 
 #include "predictor/serving/serving.h"
 
-typedef enum { NUMBER, TEXT, TYPE, PROMPTS } form;
+typedef enum { WHOLE, NUMBER, TEXT, TYPE, PROMPTS } form;
 #define AT(member) offsetof(cd_serving_config, member)
 static const struct {
     const char *name;
@@ -13,14 +13,14 @@ static const struct {
     size_t at;
     double lo, hi;
 } column[] = {{"id", TEXT, AT(id), 0, 0}, {"gpu", TEXT, AT(gpu), 0, 0}, {"stack", TEXT, AT(stack), 0, 0},
-              {"tp", NUMBER, AT(worker.tp), 1, 1024}, {"pp", NUMBER, AT(worker.pp), 1, 1024}, {"dp", NUMBER, AT(worker.dp), 1, 1024}, {"ep", NUMBER, AT(worker.ep), 1, 1024},
-              {"workers", NUMBER, AT(worker.count), 1, 1e6}, {"max_sequences", NUMBER, AT(worker.batch), 1, 1e6},
-              {"decode_tp", NUMBER, AT(decode.tp), 1, 1024}, {"decode_pp", NUMBER, AT(decode.pp), 1, 1024}, {"decode_dp", NUMBER, AT(decode.dp), 1, 1024},
-              {"decode_ep", NUMBER, AT(decode.ep), 1, 1024}, {"decode_workers", NUMBER, AT(decode.count), 0, 1e6}, {"decode_max_sequences", NUMBER, AT(decode.batch), 1, 1e6},
-              {"isl", NUMBER, AT(isl), 1, 1e7}, {"osl", NUMBER, AT(osl), 1, 1e7}, {"spread", NUMBER, AT(spread), 0, 1}, {"concurrency", NUMBER, AT(concurrency), 1, 1e5},
-              {"rate", NUMBER, AT(rate), 1e-6, 1e6}, {"requests", NUMBER, AT(requests), 1, 1e6}, {"dtype", TYPE, AT(linear), 0, 0}, {"experts_dtype", TYPE, AT(expert), 0, 0},
-              {"kv_dtype", TYPE, AT(kv), 0, 0}, {"prompts", PROMPTS, AT(prompts), 0, 0}, {"max_tokens", NUMBER, AT(tokens), 1, 1e9},
-              {"node_gpus", NUMBER, AT(node), 1, 1024}, {"node_gbs", NUMBER, AT(node_gb_s), 1e-3, 1e5}, {"memory_share", NUMBER, AT(memory_share), 0.01, 1}, {"ttft_s", NUMBER, AT(ttft_s), 0, 1e9}, {"tpot_s", NUMBER, AT(tpot_s), 0, 1e9}};
+              {"tp", WHOLE, AT(worker.tp), 1, 1024}, {"pp", WHOLE, AT(worker.pp), 1, 1024}, {"dp", WHOLE, AT(worker.dp), 1, 1024}, {"ep", WHOLE, AT(worker.ep), 1, 1024},
+              {"engines", WHOLE, AT(worker.count), 1, 1e6}, {"workers", WHOLE, AT(worker.count), 1, 1e6}, /* as --json has it */ {"max_sequences", WHOLE, AT(worker.batch), 1, 1e6},
+              {"decode_tp", WHOLE, AT(decode.tp), 1, 1024}, {"decode_pp", WHOLE, AT(decode.pp), 1, 1024}, {"decode_dp", WHOLE, AT(decode.dp), 1, 1024},
+              {"decode_ep", WHOLE, AT(decode.ep), 1, 1024}, {"decode_workers", WHOLE, AT(decode.count), 0, 1e6}, {"decode_max_sequences", WHOLE, AT(decode.batch), 1, 1e6},
+              {"isl", WHOLE, AT(isl), 1, 1e7}, {"osl", WHOLE, AT(osl), 1, 1e7}, {"spread", NUMBER, AT(spread), 0, 1}, {"concurrency", WHOLE, AT(concurrency), 1, 1e5},
+              {"rate", NUMBER, AT(rate), 1e-6, 1e6}, {"requests", WHOLE, AT(requests), 1, 1e6}, {"dtype", TYPE, AT(linear), 0, 0}, {"experts_dtype", TYPE, AT(expert), 0, 0},
+              {"kv_dtype", TYPE, AT(kv), 0, 0}, {"prompts", PROMPTS, AT(prompts), 0, 0}, {"max_tokens", WHOLE, AT(tokens), 1, 1e9},
+              {"node_gpus", WHOLE, AT(node), 1, 1024}, {"node_gbs", NUMBER, AT(node_gb_s), 1e-3, 1e5}, {"memory_share", NUMBER, AT(memory_share), 0.01, 1}, {"ttft_s", NUMBER, AT(ttft_s), 0, 1e9}, {"tpot_s", NUMBER, AT(tpot_s), 0, 1e9}};
 enum { N_COLUMN = sizeof column / sizeof *column };
 
 int cd_serving_type(const char *name) {
@@ -41,17 +41,22 @@ static size_t find(const char *name) {
     return k;
 }
 
-static cdmpp_status cell(const cd_csv_table *t, size_t row, size_t col, size_t k, cd_serving_config *c, cdmpp_err *err) {
+static cdmpp_status cell(cd_csv_table *t, size_t row, size_t col, size_t k, cd_serving_config *c, cdmpp_err *err) {
     const char *text = t->cell[row][col];
     char *to = (char *)c + column[k].at;
     double v;
     int w = 0;
     if (!text[0]) return CDMPP_OK;
     switch (column[k].form) {
-    case TEXT: memcpy(to, &text, sizeof text); return CDMPP_OK;
+    case TEXT:
+        if (column[k].at == AT(stack)) CD_TRY(cd_serving_stack_name(&t->arena, text, &text, err));
+        memcpy(to, &text, sizeof text);
+        return CDMPP_OK;
+    case WHOLE:
     case NUMBER:
         CD_TRY(cd_csv_table_number(t, row, col, &v, err));
         if (!(v >= column[k].lo && v <= column[k].hi)) return CD_FAIL(err, ERANGE, "expected %g to %g, found %g", column[k].lo, column[k].hi, v);
+        if (column[k].form == WHOLE && floor(v) < v) return CD_FAIL(err, ERANGE, "expected a whole number, found %g", v);
         memcpy(to, &v, sizeof v);
         return CDMPP_OK;
     case TYPE: w = cd_serving_type(text); break;
@@ -62,16 +67,29 @@ static cdmpp_status cell(const cd_csv_table *t, size_t row, size_t col, size_t k
     return CDMPP_OK;
 }
 
+/* The load that a row names is in place of the usual one. */
+static cdmpp_status load_of(cd_serving_config *c, const cd_serving_config *usual, cdmpp_err *err) {
+    if (c->rate > 0 && c->concurrency > 0) return cd_err_key(err, CD_FAIL(err, ERANGE, "rate and concurrency are two loads"), "rate");
+    if (!(c->rate > 0) && !(c->concurrency > 0)) c->rate = usual->rate, c->concurrency = usual->concurrency;
+    return CDMPP_OK;
+}
+
 cdmpp_status cd_serving_runs_read(const char *path, const cd_serving_config *usual, cd_serving_runs *out, cdmpp_err *err) {
     *out = (cd_serving_runs){0};
     CD_TRY(cd_csv_table_read(&out->t, path, err));
     if (!(out->v = CD_NEWN(&out->t.arena, cd_serving_config, out->t.n_row))) return CD_FAIL(err, ENOMEM, "%zu runs", out->t.n_row);
     for (size_t k = 0; k < out->t.n_col; k++)
         if (find(out->t.name[k]) == N_COLUMN) return cd_err_at(err, cd_err_key(err, CD_FAIL(err, ESCHEMA, "unknown column"), out->t.name[k]), path, 1);
+    for (size_t k = 0; k < out->t.n_col; k++)
+        for (size_t i = 0; i < k; i++)
+            if (column[find(out->t.name[k])].at == column[find(out->t.name[i])].at)
+                return cd_err_at(err, cd_err_key(err, CD_FAIL(err, ESCHEMA, "the column '%.40s' says the same", out->t.name[i]), out->t.name[k]), path, 1);
     for (size_t i = 0; i < out->t.n_row; i++) {
         out->v[i] = *usual;
+        out->v[i].rate = out->v[i].concurrency = 0;
         for (size_t k = 0; k < out->t.n_col; k++)
             CD_TRY(cd_err_at(err, cd_err_key(err, cell(&out->t, i, k, find(out->t.name[k]), &out->v[i], err), out->t.name[k]), path, out->t.line[i]));
+        CD_TRY(cd_err_at(err, load_of(&out->v[i], usual, err), path, out->t.line[i]));
     }
     out->n = out->t.n_row;
     return CDMPP_OK;

@@ -1,4 +1,5 @@
 /* configs/serving.yaml: what is known of a serving library beside its operators. */
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -106,9 +107,16 @@ static int by_version(const char *a, const char *b) {
     return 0;
 }
 
+/* Behind the name of the library; NULL: there is none. "v0.20.0" is "0.20.0". */
+static const char *version_of(const char *stack) {
+    const char *v = strchr(stack, '-');
+    if (!v) return NULL;
+    return v + 1 + (v[1] == 'v' && isdigit((unsigned char)v[2]));
+}
+
 static const cd_serving_stack *entry_of(const cd_serving_stacks *s, const char *stack) {
     const size_t n = strcspn(stack, "-");
-    const char *version = stack[n] ? stack + n + 1 : NULL;
+    const char *version = version_of(stack);
     const cd_serving_stack *best = NULL;
     for (size_t i = 0; i < s->n; i++) {
         const cd_serving_stack *k = &s->v[i];
@@ -119,10 +127,22 @@ static const cd_serving_stack *entry_of(const cd_serving_stacks *s, const char *
 }
 
 cdmpp_status cd_serving_stack_find(const cd_serving_stacks *s, const char *stack, const cd_serving_stack **out, cdmpp_err *err) {
+    const char *version = version_of(stack);
     cd_buf b = {0};
+    if (version && !isdigit((unsigned char)version[0])) /* it would be taken for older than all */
+        return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected a version of numbers, as vllm-0.24.0, or none; found '%.60s'", stack), "stack");
     if ((*out = entry_of(s, stack))) return CDMPP_OK;
     for (size_t i = 0; i < s->n; i++) cd_buf_putf(&b, "%s%s%s%s", i ? ", " : "", s->v[i].name, s->v[i].since[0] ? " since " : "", s->v[i].since);
     const cdmpp_status st = b.oom ? CD_FAIL(err, ENOMEM, "names") : CD_FAIL(err, ESCHEMA, "expected %s, each also with its version; found '%.60s'", b.p ? b.p : "", stack);
     cd_buf_free(&b);
     return cd_err_key(err, st, "stack");
+}
+
+cdmpp_status cd_serving_stack_name(cd_arena *a, const char *stack, const char **out, cdmpp_err *err) {
+    const char *version = version_of(stack);
+    char *copy = cd_arena_text(a, stack);
+    if (!copy) return CD_FAIL(err, ENOMEM, "name of a stack");
+    if (version) memmove(copy + strcspn(stack, "-") + 1, version, strlen(version) + 1);
+    *out = copy;
+    return CDMPP_OK;
 }

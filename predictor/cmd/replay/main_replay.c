@@ -104,7 +104,8 @@ static const cd_command self = {
     "Gives every operator of a network a time, from a cost model and a schedule that is fixed before, and simulates the queues of the "
     "device: latency with an interval, critical path, peak memory. Devices need not be here.\n\n"
     "An operator without an estimate is named, and the network gets no total unless --allow-missing. Where some networks "
-    "have none, the others are reported and the exit status is 3. It is also 3 where lines of schedule databases or logs could not be used, and where --run could not run a network or an operator of it.",
+    "have none, the others are reported and the exit status is 3. It is also 3 where lines of schedule databases or logs could not be used, and where --run could not run a network or an operator of it; "
+    "and where --llm refused some configurations, but not with --sweep, which counts them.",
     table, sizeof table / sizeof *table, group, NULL, example, NULL, see, NULL, check};
 
 /* ---- options ---- */
@@ -196,8 +197,20 @@ static cdmpp_status check_vm(const options *o, const cd_cli_args *said, cdmpp_er
     return check_layout(o, err);
 }
 
+/* Options of networks say nothing about --llm, and those of its group nothing about networks. */
+static cdmpp_status check_llm_reads(bool llm, const cd_cli_args *said, cdmpp_err *err) {
+    static const char *const its[] = {"cost-model", "devices", "measured", "prices", "level", "shared", "verbose", NULL};
+    for (size_t k = 0; said->given && k < sizeof table / sizeof *table; k++) {
+        bool reads = !said->given[k] || (table[k].group == LLM) == llm;
+        for (size_t i = 0; llm && its[i]; i++) reads |= !strcmp(table[k].name, its[i]);
+        if (!reads) return llm ? CD_FAIL(err, EUSAGE, "--llm does not read --%s", table[k].name) : CD_FAIL(err, EUSAGE, "--%s goes with --llm", table[k].name);
+    }
+    return CDMPP_OK;
+}
+
 /* With --llm the flag --measured has a folder behind it, which is the only operand. */
 static cdmpp_status check_llm(options *o, const cd_cli_args *said, cdmpp_err *err) {
+    CD_TRY(check_llm_reads(true, said, err));
     if (said->operand.n > (size_t)o->measured) return cd_network_load_unexpected(said->operand.v[o->measured], err);
     if (o->measured && !said->operand.n) return CD_FAIL(err, EUSAGE, "--measured: with --llm expected a folder of measured operators");
     if (o->ask.cost_model.n > 1) return CD_FAIL(err, EUSAGE, "--llm takes one --cost-model");
@@ -212,6 +225,7 @@ static cdmpp_status check_llm(options *o, const cd_cli_args *said, cdmpp_err *er
 static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
     options *o = to;
     if (o->llm.model) return check_llm(o, said, err);
+    CD_TRY(check_llm_reads(false, said, err));
     if (said->operand.n) return cd_network_load_unexpected(said->operand.v[0], err);
     if (o->list_networks || o->list_devices) return CDMPP_OK;
     if (o->quantize) return check_quantize(o, said, err);

@@ -27,17 +27,30 @@ static cdmpp_status type_of(const char *option, const char *name, int *out, cdmp
     return CD_FAIL(err, EUSAGE, "--%s: expected a number type of docs/reference/llm-operators.md, found \"%.40s\"", option, name);
 }
 
+typedef struct {
+    const char *name, *text;
+    double lo, hi, *to;
+} value;
+
+static cdmpp_status whole(const value *f, size_t n, cdmpp_err *err) {
+    for (size_t i = 0; i < n; i++) {
+        CD_TRY(cd_option_number(f[i].name, f[i].text, f[i].lo, f[i].hi, f[i].to, err));
+        if (f[i].text && floor(*f[i].to) < *f[i].to) return CD_FAIL(err, EUSAGE, "--%s: expected a whole number, found '%.60s'", f[i].name, f[i].text);
+    }
+    return CDMPP_OK;
+}
+
 static cdmpp_status config_of(const cd_replay_llm *o, cd_serving_config *c, cdmpp_err *err) {
+    const value n[] = {{"isl", o->isl, 1, 1e7, &c->isl}, {"osl", o->osl, 1, 1e7, &c->osl}, {"requests", o->requests, 1, 1e6, &c->requests},
+                       {"max-tokens", o->tokens, 1, 1e9, &c->tokens}, {"max-sequences", o->sequences, 1, 1e6, &c->worker.batch}, {"node-gpus", o->node, 1, 1024, &c->node},
+                       {"engines", o->engines, 1, 1e6, &c->worker.count}, {"decode-workers", o->decode_workers, 1, 1e6, &c->decode.count},
+                       {"decode-tp", o->decode_tp, 1, 1024, &c->decode.tp}, {"decode-pp", o->decode_pp, 1, 1024, &c->decode.pp},
+                       {"decode-dp", o->decode_dp, 1, 1024, &c->decode.dp}, {"decode-ep", o->decode_ep, 1, 1024, &c->decode.ep},
+                       {"decode-max-sequences", o->decode_sequences, 1, 1e6, &c->decode.batch}},
+                f[] = {{"rate", o->rate, 1e-6, 1e6, &c->rate}, {"length-spread", o->spread, 0, 1, &c->spread}, {"memory-share", o->share, 0.01, 1, &c->memory_share},
+                       {"node-gbs", o->node_gbs, 1e-3, 1e5, &c->node_gb_s}};
     *c = cd_serving_config_defaults();
-    const struct {
-        const char *name, *text;
-        double lo, hi, *to;
-    } f[] = {{"isl", o->isl, 1, 1e7, &c->isl}, {"osl", o->osl, 1, 1e7, &c->osl}, {"rate", o->rate, 1e-6, 1e6, &c->rate}, {"length-spread", o->spread, 0, 1, &c->spread},
-             {"requests", o->requests, 1, 1e6, &c->requests}, {"max-tokens", o->tokens, 1, 1e9, &c->tokens}, {"max-sequences", o->sequences, 1, 1e6, &c->worker.batch},
-             {"memory-share", o->share, 0.01, 1, &c->memory_share}, {"node-gpus", o->node, 1, 1024, &c->node}, {"node-gbs", o->node_gbs, 1e-3, 1e5, &c->node_gb_s}, {"workers", o->workers, 1, 1e6, &c->worker.count},
-             {"decode-workers", o->decode_workers, 1, 1e6, &c->decode.count}, {"decode-tp", o->decode_tp, 1, 1024, &c->decode.tp}, {"decode-pp", o->decode_pp, 1, 1024, &c->decode.pp},
-             {"decode-dp", o->decode_dp, 1, 1024, &c->decode.dp}, {"decode-ep", o->decode_ep, 1, 1024, &c->decode.ep},
-             {"decode-max-sequences", o->decode_sequences, 1, 1e6, &c->decode.batch}};
+    CD_TRY(whole(n, sizeof n / sizeof *n, err));
     for (size_t i = 0; i < sizeof f / sizeof *f; i++) CD_TRY(cd_option_number(f[i].name, f[i].text, f[i].lo, f[i].hi, f[i].to, err));
     if (o->rate) c->concurrency = 0;
     c->prompts = o->prompts;
@@ -90,6 +103,7 @@ static cdmpp_status open_files(const cd_replay_llm *o, cd_command_run *r, work *
     cd_diag diag = {0};
     size_t bad = 0;
     CD_TRY(cd_serving_model_load(o->model, &w->m, err));
+    for (size_t i = 0; i < w->n; i++) CD_TRY(cd_serving_model_typed(&w->m, w->c[i].linear, err));
     cdmpp_status st = cd_serving_stacks_load(o->serving, &diag, &w->stacks, err);
     if (diag.n) cd_log_lines(&r->log, CD_LOG_ERROR, diag.text.p);
     if (st && diag.n) cd_command_reported(st, err);
@@ -163,8 +177,17 @@ static cdmpp_status read_prices(const char *path, cd_csv_table *t, cdmpp_err *er
     CD_TRY(cd_csv_table_read(t, path, err));
     CD_TRY(cd_csv_table_need(t, "device", &col, err));
     CD_TRY(cd_csv_table_need(t, "price_per_hour", &col, err));
-    for (size_t i = 0; i < t->n_row; i++) CD_TRY(cd_csv_table_number(t, i, col, &v, err));
+    for (size_t i = 0; i < t->n_row; i++) {
+        CD_TRY(cd_csv_table_number(t, i, col, &v, err));
+        if (!(v >= 0)) return cd_err_at(err, cd_err_key(err, CD_FAIL(err, ERANGE, "expected 0 or more, found %g", v), "price_per_hour"), path, t->line[i]);
+    }
     return CDMPP_OK;
+}
+
+/* Configurations of one GPU follow each other and have one text. */
+static void warn_no_price(const char *path, cd_csv_table *t, const work *w, cd_log *log) {
+    for (size_t i = 0; i < w->n; i++)
+        if ((!i || w->c[i].gpu != w->c[i - 1].gpu) && isnan(price_of(t, w->c[i].gpu))) cd_log_put(log, CD_LOG_WARNING, "%s has no price of %s", path, w->c[i].gpu);
 }
 
 static cdmpp_status sweep(const cd_replay_llm *o, cd_command_run *r, work *w, cdmpp_err *err) {
@@ -175,6 +198,7 @@ static cdmpp_status sweep(const cd_replay_llm *o, cd_command_run *r, work *w, cd
     CD_TRY(cd_option_number("ttft", o->ttft, 1e-3, 1e9, &ttft, err));
     CD_TRY(cd_option_number("tpot", o->tpot, 1e-3, 1e9, &tpot, err));
     cdmpp_status st = o->prices ? read_prices(o->prices, &prices, err) : CDMPP_OK;
+    if (!st && o->prices) warn_no_price(o->prices, &prices, w, &r->log);
     if (!st) st = cd_serving_sweep_run(&w->s, w->c, w->n, ttft * 1e-3, tpot * 1e-3, o->prices ? price_of : NULL, &prices, r->stop, &s, err);
     if (!st && o->picture) st = cd_serving_sweep_picture(&s, o->picture, err);
     if (!st) {
@@ -196,18 +220,28 @@ static cd_serving_lists lists_of(const cd_replay_llm *o) {
     return l;
 }
 
+/* Lists of one value are what rows leave empty; a longer one would have no place. */
+static cdmpp_status read_runs(const cd_replay_llm *o, const cd_serving_config *usual, work *w, cdmpp_err *err) {
+    cd_serving_lists l = o->list;
+    cd_serving_config one;
+    if (!l.gpu) l.gpu = "none"; /* rows have it */
+    CD_TRY(cd_serving_combine(&w->arena, usual, &l, &w->c, &w->n, err));
+    if (w->n != 1) return CD_FAIL(err, EUSAGE, "--runs: expected one value of each of --gpu, --tp, --pp, --dp, --ep and --concurrency, found %zu combinations", w->n);
+    one = w->c[0];
+    if (!o->list.gpu) one.gpu = "";
+    CD_TRY(cd_serving_runs_read(o->runs, &one, &w->runs, err));
+    w->c = w->runs.v, w->n = w->runs.n;
+    return CDMPP_OK;
+}
+
 static cdmpp_status run(const cd_replay_llm *o, cd_command_run *r, work *w, cdmpp_err *err) {
     cd_serving_config usual;
     const cd_serving_lists l = lists_of(o);
     size_t asked, fresh;
     CD_TRY(config_of(o, &usual, err));
-    if (o->runs) {
-        usual.gpu = l.gpu ? l.gpu : "";
-        CD_TRY(cd_serving_runs_read(o->runs, &usual, &w->runs, err));
-        w->c = w->runs.v, w->n = w->runs.n;
-    } else {
-        CD_TRY(cd_serving_combine(&w->arena, &usual, &l, &w->c, &w->n, err));
-    }
+    CD_TRY(cd_serving_stack_name(&w->arena, usual.stack, &usual.stack, err));
+    if (o->runs) CD_TRY(read_runs(o, &usual, w, err));
+    else CD_TRY(cd_serving_combine(&w->arena, &usual, &l, &w->c, &w->n, err));
     CD_TRY(open_files(o, r, w, err));
     CD_TRY(o->sweep ? sweep(o, r, w, err) : answer_all(o, r, w, err));
     cd_serving_session_counts(&w->s, &asked, &fresh);

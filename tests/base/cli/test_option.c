@@ -419,6 +419,20 @@ TEST(zsh_reads_it) {
     }
 }
 
+/* Every command reads its table so: one with such a row can do nothing. */
+TEST(names_are_of_one_row) {
+    static const cd_option name[] = {{"jobs", 0, "N", CD_OPTION_INT, AT(jobs), "1..8", 0, "A"}, {"out", 0, "F", CD_OPTION_FILE, AT(out), NULL, 0, "B"}, {"jobs", 0, "N", CD_OPTION_TEXT, AT(dir), NULL, 0, "C"}},
+                           letter[] = {{"jobs", 'x', "N", CD_OPTION_INT, AT(jobs), "1..8", 0, "A"}, {"out", 'x', "F", CD_OPTION_FILE, AT(out), NULL, 0, "B"}},
+                           common[] = {{"json", 0, NULL, CD_OPTION_FLAG, AT(strict), NULL, 0, "A"}};
+    const cd_command bad[] = {{.name = "x", .row = name, .n_row = 3}, {.name = "x", .row = letter, .n_row = 2}, {.name = "x", .row = common, .n_row = 1}};
+    static char *line[] = {"x", "--help"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        result r = {0};
+        assert_int_equal(cd_option_read(&bad[i], 2, line, &r.o, &r.said, &r.err), CDMPP_EUSAGE);
+        cd_cli_args_free(&r.said);
+    }
+}
+
 TEST(exits_are_all_told) {
     size_t n;
     const cd_cli_exit_row *e = cd_cli_exit_rows(&n);
@@ -432,4 +446,4 @@ TEST(exits_are_all_told) {
 }
 
 TESTS(NULL, NULL, spellings, operands_and_lists, what_was_given, any_allocation_may_fail, common_rows, mistakes, outputs_are_no_inputs, older_names_are_read_and_not_shown, help_has_all_and_fits, help_is_laid_out,
-      man_has_all_and_is_roff, bash_completes, zsh_reads_it, exits_are_all_told)
+      man_has_all_and_is_roff, bash_completes, zsh_reads_it, names_are_of_one_row, exits_are_all_told)

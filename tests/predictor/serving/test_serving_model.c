@@ -23,6 +23,15 @@ static void refuses(const char *text, cdmpp_status st, const char *key) {
     assert_string_equal(err.path, "c.json");
 }
 
+/* It is read, but only who says the type may use it. */
+static void untyped(const char *text, const char *key) {
+    assert_ok(reads(text));
+    assert_int_equal(cd_serving_model_typed(&m, CD_LLM_OP_T_FP8, &err), CDMPP_OK);
+    assert_int_equal(cd_serving_model_typed(&m, -1, &err), CDMPP_EUNSUPPORTED);
+    assert_string_equal(err.key, key);
+    assert_string_equal(err.path, "c.json");
+}
+
 TEST(dense) {
     assert_ok(reads("{\"model_type\":\"llama\"," LLAMA "}"));
     assert_true(m.kv_heads >= 4 && m.kv_heads <= 4 && m.head_dim >= 16 && m.head_dim <= 16 && !m.latent && !m.qk_norm && !m.tied);
@@ -61,6 +70,31 @@ TEST(experts) {
     assert_close(m.dense_layers, 1, 0, 0);
 }
 
+#define QWEN "{\"model_type\":\"qwen3_moe\",\"num_hidden_layers\":4,\"hidden_size\":64,\"num_attention_heads\":4,\"vocab_size\":256,\"intermediate_size\":128,\"num_experts\":8,"  \
+             "\"num_experts_per_tok\":2,\"moe_intermediate_size\":32,"
+#define DEEP "{\"model_type\":\"deepseek_v3\",\"num_hidden_layers\":4,\"hidden_size\":64,\"num_attention_heads\":4,\"vocab_size\":256,\"intermediate_size\":128,"                  \
+             "\"n_routed_experts\":8,\"num_experts_per_tok\":2,\"moe_intermediate_size\":32,\"kv_lora_rank\":512,\"qk_nope_head_dim\":128,\"qk_rope_head_dim\":64,\"v_head_dim\":128,"
+
+/* A layer that two fields make dense counts once. */
+TEST(dense_layers) {
+    static const struct {
+        const char *text;
+        double dense;
+    } of[] = {{QWEN "\"decoder_sparse_step\":2}", 2}, {QWEN "\"decoder_sparse_step\":2,\"mlp_only_layers\":[0,2]}", 2}, {QWEN "\"decoder_sparse_step\":2,\"mlp_only_layers\":[1,0,1]}", 3},
+              {QWEN "\"mlp_only_layers\":[]}", 0}, {DEEP "\"first_k_dense_replace\":0}", 0}, {DEEP "\"first_k_dense_replace\":4}", 4},
+              {DEEP "\"first_k_dense_replace\":1,\"moe_layer_freq\":1}", 1}, {DEEP "\"first_k_dense_replace\":1,\"moe_layer_freq\":2}", 3}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        check_status(reads(of[i].text), CDMPP_OK, &err, of[i].text, __FILE__, __LINE__);
+        assert_close(m.dense_layers, of[i].dense, 0, 0);
+    }
+    refuses(QWEN "\"mlp_only_layers\":[0,4]}", CDMPP_ERANGE, "mlp_only_layers[1]");
+    refuses(QWEN "\"mlp_only_layers\":[0.5]}", CDMPP_ERANGE, "mlp_only_layers[0]");
+    refuses(QWEN "\"mlp_only_layers\":2}", CDMPP_ESCHEMA, "mlp_only_layers");
+    refuses(QWEN "\"decoder_sparse_step\":0}", CDMPP_ERANGE, "decoder_sparse_step");
+    refuses(DEEP "\"first_k_dense_replace\":5}", CDMPP_ERANGE, "first_k_dense_replace");
+    refuses(DEEP "\"first_k_dense_replace\":0,\"moe_layer_freq\":0}", CDMPP_ERANGE, "moe_layer_freq");
+}
+
 TEST(types) {
     assert_ok(reads("{\"model_type\":\"llama\",\"quantization_config\":{\"quant_method\":\"fp8\",\"weight_block_size\":[128,128]}," LLAMA "}"));
     assert_int_equal(m.linear, CD_LLM_OP_T_FP8_BLOCK);
@@ -71,9 +105,28 @@ TEST(types) {
     assert_int_equal(m.linear, CD_LLM_OP_T_INT4_WO);
     assert_ok(reads("{\"model_type\":\"llama\",\"quantization_config\":{\"quant_method\":\"gptq\",\"bits\":8}," LLAMA "}"));
     assert_int_equal(m.linear, CD_LLM_OP_T_INT8_WO);
-    refuses("{\"model_type\":\"llama\",\"quantization_config\":{\"quant_method\":\"gptq\",\"bits\":3}," LLAMA "}", CDMPP_EUNSUPPORTED, "quantization_config.bits");
-    refuses("{\"model_type\":\"llama\",\"quantization_config\":{\"quant_method\":\"mxfp4\"}," LLAMA "}", CDMPP_EUNSUPPORTED, "quantization_config.quant_method");
-    refuses("{\"model_type\":\"llama\",\"torch_dtype\":\"float64\"," LLAMA "}", CDMPP_EUNSUPPORTED, "torch_dtype");
+    assert_ok(cd_serving_model_typed(&m, -1, &err));
+    for (int bits = 2; bits < 10; bits++) {
+        char text[512];
+        snprintf(text, sizeof text, "{\"model_type\":\"llama\",\"quantization_config\":{\"quant_method\":\"gptq\",\"bits\":%d}," LLAMA "}", bits);
+        if (bits != 4 && bits != 8) untyped(text, "quantization_config.bits");
+    }
+    untyped("{\"model_type\":\"llama\",\"quantization_config\":{\"quant_method\":\"mxfp4\"}," LLAMA "}", "quantization_config.quant_method");
+    untyped("{\"model_type\":\"llama\",\"torch_dtype\":\"float64\"," LLAMA "}", "torch_dtype");
+    refuses("{\"model_type\":\"llama\",\"quantization_config\":{\"bits\":4}," LLAMA "}", CDMPP_ESCHEMA, "quantization_config.quant_method");
+}
+
+/* What text_config does not say stands beside it; what it says counts. */
+TEST(fields_of_the_root) {
+    assert_ok(reads("{\"text_config\":{\"model_type\":\"llama\",\"quantization_config\":null," LLAMA "},\"torch_dtype\":\"float16\",\"tie_word_embeddings\":true}"));
+    assert_int_equal(m.linear, CD_LLM_OP_T_F16);
+    assert_true(m.tied);
+    assert_ok(reads("{\"text_config\":{\"model_type\":\"llama\"," LLAMA "},\"quantization_config\":{\"quant_method\":\"fp8\"}}"));
+    assert_int_equal(m.linear, CD_LLM_OP_T_FP8);
+    assert_ok(reads("{\"text_config\":{\"model_type\":\"llama\",\"torch_dtype\":\"float16\",\"tie_word_embeddings\":false," LLAMA "},\"dtype\":\"bfloat16\",\"tie_word_embeddings\":true}"));
+    assert_int_equal(m.linear, CD_LLM_OP_T_F16);
+    assert_true(!m.tied);
+    untyped("{\"text_config\":{\"model_type\":\"llama\"," LLAMA "},\"dtype\":\"float64\"}", "dtype");
 }
 
 TEST(wrong) {
@@ -93,4 +146,4 @@ TEST(refused) {
     FAULT_SWEEP(f, 0) f.st = cd_serving_model_read("c.json", text, sizeof text - 1, &m, &f.err);
 }
 
-TESTS(NULL, NULL, dense, windows, experts, types, wrong, refused)
+TESTS(NULL, NULL, dense, windows, experts, dense_layers, types, fields_of_the_root, wrong, refused)

@@ -1,0 +1,46 @@
+# Options, columns and files of --llm: what is asked is answered, and what cannot be is refused; nothing is dropped without a word.
+. "$T/lib.sh"
+export CDMPP_SERVING="$PWD/serving.yaml"
+S=$ROOT/examples/serving
+cat >serving.yaml <<YAML
+- {stack: vllm, tokens: 2048, sequences: 64, memory_share: 0.9, reserve_gb: 3, between_s: 2e-6, step_s: 1e-4, spread_tpot: 0.1, spread_ttft: 0.2}
+YAML
+cdmpp-train "$S/operators.yaml" --quiet --set data.files="[$S/operators.csv]" --set operators.rounds=5 --set device.file="$ROOT/configs/devices.yaml" --out ops.cdmpp >/dev/null
+ask() { cdmpp-replay --llm "${MODEL:-$S/config.json}" --cost-model ops.cdmpp --devices "$ROOT/configs/devices.yaml" --measured "$S/operators.csv" "$@"; }
+show() { grep -o "\"\($1\)\":[^,}]*" | sort | uniq -c | sed 's/^ *//'; }
+sed 's/"torch_dtype"/"quantization_config": {"quant_method": "compressed-tensors"}, "torch_dtype"/' "$S/config.json" >quantised.json
+MODEL=quantised.json ask --gpu h100
+echo "unknown types: $?"
+MODEL=quantised.json ask --gpu h100 --dtype fp8 >out.txt
+echo "known types: $?"
+for bad in '--isl 100.5' '--osl 3.5' '--engines 1.5' '--decode-tp 1.5'; do
+    # shellcheck disable=SC2086 # options
+    ask --gpu h100 $bad
+    echo "fraction: $?"
+done
+ask --gpu h100 --stack vllm-nightly
+echo "no version: $?"
+ask --gpu h100 --stack vllm-v0.24.0 --json | show stack
+ask --gpu h100 --engines 8 --concurrency 16 --json | show 'workers\|gpus'
+for bad in '--batch 7' '--trials 9' '--network resnet50' '--workers 2' '--list-networks' '--csv'; do
+    # shellcheck disable=SC2086 # options
+    ask --gpu h100 $bad
+    echo "not read: $?"
+done
+cdmpp-replay --network resnet50 --tp 2
+echo "no --llm: $?"
+printf 'id,gpu,tp,rate\na,h100,,2\nb,h100,1,\n' >runs.csv
+ask --runs runs.csv --tp 2 --concurrency 4 --json | show 'tp\|rate\|concurrency'
+ask --runs runs.csv --tp 1,2
+echo "lists: $?"
+printf 'device,price_per_hour\nH100,-1\n' >prices.csv
+ask --gpu h100 --sweep --tp 1 --concurrency 1 --prices prices.csv
+echo "below 0: $?"
+printf 'device,price_per_hour\nA100,1\n' >prices.csv
+ask --gpu h100 --sweep --tp 1,2 --concurrency 1,2 --prices prices.csv >out.txt
+echo "no price: $?"
+ask --gpu h100 --sweep --tp 1,3 --concurrency 1 >out.txt
+echo "sweep: $?"
+ask --gpu h100 --tp 1,3 --concurrency 1 >out.txt
+echo "answers: $?"
+cdmpp-replay --help | tr -s ' \n' ' ' | grep -c 'refused some configurations, but not with --sweep'

@@ -1,0 +1,104 @@
+/* serving_runs, serving_stack: what a table of runs may say, and what it may not; versions. */
+#include "predictor/serving/serving.h"
+#include "check.h"
+#include "fault.h"
+#include "tmp.h"
+
+static tmp_dir dir;
+static cd_serving_runs r;
+static cdmpp_err err;
+
+static cdmpp_status reads(const char *text) {
+    const cd_serving_config usual = cd_serving_config_defaults();
+    const char *file = tmp_put(&dir, "r.csv", text, strlen(text));
+    memset(&err, 0, sizeof err);
+    return cd_serving_runs_read(file, &usual, &r, &err);
+}
+
+static void refuses(const char *text, cdmpp_status st, const char *key) {
+    assert_int_equal(reads(text), st);
+    assert_string_equal(err.key, key);
+    cd_serving_runs_free(&r);
+}
+
+TEST(whole_numbers) {
+    static const char *const of[] = {"tp", "pp", "dp", "ep", "engines", "workers", "max_sequences", "decode_tp", "decode_pp", "decode_dp", "decode_ep", "decode_workers", "decode_max_sequences",
+                                     "isl", "osl", "concurrency", "requests", "max_tokens", "node_gpus"};
+    char text[64];
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        snprintf(text, sizeof text, "%s\n1.5\n", of[i]);
+        refuses(text, CDMPP_ERANGE, of[i]);
+        snprintf(text, sizeof text, "%s\n2.0\n", of[i]);
+        assert_ok(reads(text));
+        cd_serving_runs_free(&r);
+    }
+    assert_ok(reads("rate,spread,memory_share,node_gbs,ttft_s,tpot_s\n1.5,0.5,0.5,1.5,1.5,1.5\n"));
+    assert_close(r.v[0].rate, 1.5, 0, 0);
+    cd_serving_runs_free(&r);
+}
+
+TEST(columns_that_say_the_same) {
+    refuses("engines,workers\n2,2\n", CDMPP_ESCHEMA, "workers");
+    refuses("kv_dtype,kv-dtype\nfp8,fp8\n", CDMPP_ESCHEMA, "kv-dtype");
+    assert_ok(reads("engines\n3\n"));
+    assert_close(r.v[0].worker.count, 3, 0, 0);
+    cd_serving_runs_free(&r);
+}
+
+TEST(loads) {
+    assert_ok(reads("rate,concurrency\n2,\n,3\n,\n"));
+    assert_close(r.v[0].rate, 2, 0, 0);
+    assert_close(r.v[0].concurrency, 0, 0, 0);
+    assert_close(r.v[1].rate, 0, 0, 0);
+    assert_close(r.v[1].concurrency, 3, 0, 0);
+    assert_close(r.v[2].concurrency, 1, 0, 0);
+    cd_serving_runs_free(&r);
+    refuses("rate,concurrency\n2,3\n", CDMPP_ERANGE, "rate");
+}
+
+TEST(versions) {
+    static const char text[] = "- {stack: a, tokens: 1}\n- {stack: a, since: \"0.14\", tokens: 2}\n";
+    static const char *const bad[] = {"a-nightly", "a-", "a-v", "a-version1", "a-vv1"};
+    cd_diag diag = {0};
+    cd_serving_stacks s;
+    const cd_serving_stack *k;
+    assert_ok(cd_serving_stacks_read("s.yaml", text, sizeof text - 1, &diag, &s, &err));
+    assert_ok(cd_serving_stack_find(&s, "a-v0.20.0", &k, &err));
+    assert_int_equal(k->tokens, 2);
+    assert_ok(cd_serving_stack_find(&s, "a-v0.2", &k, &err));
+    assert_int_equal(k->tokens, 1);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        memset(&err, 0, sizeof err);
+        assert_int_equal(cd_serving_stack_find(&s, bad[i], &k, &err), CDMPP_ESCHEMA);
+        assert_string_equal(err.key, "stack");
+    }
+    cd_serving_stacks_free(&s);
+    assert_ok(reads("stack\nvllm-v0.20.0\nvllm\nvllm-0.9\nvllm-vx\n"));
+    assert_string_equal(r.v[0].stack, "vllm-0.20.0");
+    assert_string_equal(r.v[1].stack, "vllm");
+    assert_string_equal(r.v[2].stack, "vllm-0.9");
+    assert_string_equal(r.v[3].stack, "vllm-vx");
+    cd_serving_runs_free(&r);
+}
+
+TEST(any_allocation_may_fail) {
+    static const char text[] = "gpu,stack,tp,isl\nh100,vllm-v1,1,16\nh200,vllm,2,32\n";
+    const cd_serving_config usual = cd_serving_config_defaults();
+    const char *file = tmp_put(&dir, "f.csv", text, sizeof text - 1);
+    FAULT_SWEEP(f, 0) {
+        f.st = cd_serving_runs_read(file, &usual, &r, &f.err);
+        cd_serving_runs_free(&r);
+    }
+}
+
+static int set_up(void **state) {
+    (void)state;
+    dir = tmp_make();
+    return 0;
+}
+static int tear_down(void **state) {
+    (void)state;
+    tmp_remove(&dir);
+    return 0;
+}
+TESTS(set_up, tear_down, whole_numbers, columns_that_say_the_same, loads, versions, any_allocation_may_fail)
