@@ -57,7 +57,7 @@ static cdmpp_status put_row(void *to, const cd_op_any *r, const cd_device *v, cd
     return CDMPP_OK;
 }
 
-static const cd_op_kind_of_table kind = {sizeof(cd_llm_op_record), "device", true, key, same, open_table, next, put_row, put_bad};
+static const cd_op_kind_of_table kind = {sizeof(cd_llm_op_record), "device", key, same, open_table, next, put_row, put_bad};
 
 /* ---- the door ---- */
 long cd_llm_op_table_find(const cd_llm_op_table *t, const cd_llm_op_record *r, uint32_t device) { return cd_op_rows_find(&t->rows, &kind, r, device); }

@@ -87,7 +87,7 @@ static void put_bad(void *to, bool no_time) {
 }
 
 static cdmpp_status put_row(void *to, const cd_op_any *r, const cd_device *v, cdmpp_err *err);
-static const cd_op_kind_of_table kind = {sizeof(cd_library_op_record), "Device", false, key, same, open_table, next, put_row, put_bad};
+static const cd_op_kind_of_table kind = {sizeof(cd_library_op_record), "Device", key, same, open_table, next, put_row, put_bad};
 
 /* Every row is counted exactly once: used, or dropped for one reason. */
 static cdmpp_status put_row(void *to, const cd_op_any *any, const cd_device *v, cdmpp_err *err) {

@@ -129,7 +129,7 @@ static cdmpp_status file(const cd_op_loading *l, const char *path, bool alone, c
     cd_op_reader *in = NULL;
     cdmpp_err why = {0};
     cdmpp_status st = l->kind->open(path, l->to, &in, &why);
-    if (st == CDMPP_ESCHEMA && !alone && l->kind->others_told) { /* tables of other operators stand in the same folder */
+    if (st == CDMPP_ESCHEMA && !alone) { /* other files, and tables of other operators, stand in the same folder */
         l->rows->n_line++;
         tell(l, &why, false);
         return CDMPP_OK;

@@ -40,7 +40,6 @@ typedef union cd_op_any {
 typedef struct cd_op_kind_of_table {
     size_t bytes;               /* of a record */
     const char *device_column;
-    bool others_told;           /* a table of a folder that cannot be opened is a bad line, not an error */
     uint64_t (*key)(const void *r, uint32_t device);
     bool (*same)(const void *a, const void *b);
     cdmpp_status (*open)(const char *path, void *to, cd_op_reader **in, cdmpp_err *err);
@@ -58,8 +57,8 @@ typedef struct cd_op_loading {
     void *ctx;
 } cd_op_loading;
 
-/* Everything that `path` holds: a table, or a folder of *.tsv, *.csv, also packed. Errors: EIO, ESCHEMA (a folder without tables), those of opening a
- * table, ENOMEM. */
+/* Everything that `path` holds: a table, or a folder of *.tsv, *.csv, *.h5, also packed. A file of the folder that has not the columns of such a table is a bad line.
+ * Errors: EIO, ESCHEMA (a folder without tables), those of opening a table, ENOMEM. */
 cdmpp_status cd_op_rows_load(const cd_op_loading *l, const char *path, cdmpp_err *err);
 /* Is an error of reading that of one line, behind which reading goes on? */
 bool cd_op_line_is_bad(cdmpp_status st);

@@ -48,7 +48,8 @@ const char *cd_dynamic_only_points(const cd_dynamic *d);
 
 /* The point that serves a size. Errors: ERANGE (outside of the points), EUNSUPPORTED (1, 2). */
 cdmpp_status cd_dynamic_choose(const cd_dynamic *d, int64_t size, size_t *point, cdmpp_err *err);
-/* Inputs and results in the graph's order: how many, and one at a size: a tensor's shape, row-major. */
+/* Inputs and results in the graph's order: how many, and one at a size: a tensor's shape, row-major; no elements where it is not known,
+ * of a size that cd_dynamic_choose refuses. */
 uint32_t cd_dynamic_inputs(const cd_dynamic *d);
 uint32_t cd_dynamic_results(const cd_dynamic *d);
 void cd_dynamic_input_shape(const cd_dynamic *d, uint32_t k, int64_t size, cd_graph_shape *shape, cd_dtype *dtype);

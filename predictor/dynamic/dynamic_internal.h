@@ -13,11 +13,13 @@ typedef struct cd_dynamic_net {
     cd_network_live *live;
 } cd_dynamic_net;
 
-/* An input or result over the size: dimension i is base[i] + per[i] x size. */
+/* An input or result over the size: dimension i is base[i] + per[i] x size; or it is no such line, and only the points' shapes are known. */
 typedef struct cd_dynamic_value {
     const char *name;
     cd_dtype dtype;
-    uint32_t rank;
+    uint32_t rank, k;
+    bool result;
+    const cd_dynamic *points;   /* NULL: a line */
     int64_t base[CD_GRAPH_MAX_RANK], per[CD_GRAPH_MAX_RANK];
 } cd_dynamic_value;
 
@@ -38,6 +40,7 @@ cdmpp_status cd_dynamic_net_open(cd_dynamic *d, int64_t size, cd_dynamic_net *n,
 void cd_dynamic_net_close(cd_dynamic_net *n);
 /* Values of the points as functions of the size; *why: that one is none. Errors: EUNSUPPORTED (points of different inputs or results), ENOMEM. */
 cdmpp_status cd_dynamic_values(cd_dynamic *d, cdmpp_err *err);
+/* No elements where the shape is not known. */
 void cd_dynamic_shape(const cd_dynamic_value *v, int64_t size, cd_graph_shape *out);
 int64_t cd_dynamic_shape_bytes(const cd_graph_shape *s, cd_dtype t);
 /* The box `box` at the origin of arrays of shape `from` and `to`. */

@@ -36,13 +36,15 @@ cdmpp_status cd_dynamic_net_open(cd_dynamic *d, int64_t size, cd_dynamic_net *n,
 
 int64_t cd_dynamic_shape_bytes(const cd_graph_shape *s, cd_dtype t) { return cd_graph_shape_elements(s) * (int64_t)cd_expr_dtype_bytes(t); }
 
-void cd_dynamic_shape(const cd_dynamic_value *v, int64_t size, cd_graph_shape *out) {
-    out->rank = v->rank;
-    for (uint32_t i = 0; i < v->rank; i++) out->dim[i] = v->base[i] + v->per[i] * size;
-}
-
 static const cd_graph_tensor *value_of(const cd_dynamic_net *n, bool result, uint32_t k) {
     return result ? &n->graph->tensor[n->graph->output[k]] : cd_network_live_input_tensor(n->live, k);
+}
+
+void cd_dynamic_shape(const cd_dynamic_value *v, int64_t size, cd_graph_shape *out) {
+    *out = (cd_graph_shape){.rank = v->rank};
+    for (uint32_t i = 0; !v->points && i < v->rank; i++) out->dim[i] = v->base[i] + v->per[i] * size;
+    for (size_t p = 0; v->points && p < v->points->n; p++)
+        if (v->points->net[p].size == size) *out = value_of(&v->points->net[p], v->result, v->k)->shape;
 }
 
 static bool is_at(const cd_dynamic_value *v, int64_t size, const cd_graph_shape *s) {
@@ -56,7 +58,7 @@ static cdmpp_status take_value(cd_dynamic *d, bool result, uint32_t k, cd_dynami
     const cd_dynamic_net *a = &d->net[0], *b = &d->net[d->n - 1];
     const cd_graph_tensor *x = value_of(a, result, k), *y = value_of(b, result, k);
     bool linear = true;
-    *v = (cd_dynamic_value){.name = x->name, .dtype = x->dtype, .rank = x->shape.rank};
+    *v = (cd_dynamic_value){.name = x->name, .dtype = x->dtype, .rank = x->shape.rank, .k = k, .result = result};
     if (x->dtype != y->dtype || x->shape.rank != y->shape.rank)
         return CD_FAIL(err, EUNSUPPORTED, "%.80s is another kind of tensor at another size", x->name);
     for (uint32_t i = 0; i < v->rank; i++) {
@@ -64,7 +66,9 @@ static cdmpp_status take_value(cd_dynamic *d, bool result, uint32_t k, cd_dynami
         v->base[i] = x->shape.dim[i] - v->per[i] * a->size;
     }
     for (size_t p = 0; p < d->n; p++) linear &= is_at(v, d->net[p].size, &value_of(&d->net[p], result, k)->shape);
-    if (linear || d->only_points) return CDMPP_OK;
+    if (linear) return CDMPP_OK;
+    v->points = d;
+    if (d->only_points) return CDMPP_OK;
     char text[160];
     (void)snprintf(text, sizeof text, "a dimension of %.80s is no multiple of the size plus a number", x->name);
     d->only_points = cd_arena_text(&d->arena, text);

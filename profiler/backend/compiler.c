@@ -236,8 +236,7 @@ static int large_first(const void *a, const void *b) {
     return size_of(x) != size_of(y) ? (size_of(x) < size_of(y) ? 1 : -1) : strcmp(x->key, y->key);
 }
 
-/* Units of at most CD_COMPILER_UNIT programs and UNIT_TEXT bytes, the longest texts first and long ones alone: compile time grows
- * faster than the text, and a long unit that starts last would keep the others waiting. */
+/* At most CD_COMPILER_UNIT programs and UNIT_TEXT bytes, long texts first and alone: compile time grows faster than the text, and others would wait for a long last unit. */
 static void cut(batch *b) {
     const size_t jobs = b->jobs < 1 ? 1 : (size_t)b->jobs;
     size_t per = (b->n + jobs - 1) / jobs, text = 0, total = 0;
@@ -261,11 +260,10 @@ static void cut(batch *b) {
     }
 }
 
-/* A line directive before each program makes the compiler's messages name the program's own lines. */
 static void fill_text(const batch *b, unit *u) {
     cd_buf_puts(&u->text, cd_codegen_prelude(CD_DIALECT_C));
     for (size_t i = u->beg; i < u->end; i++) {
-        cd_buf_putf(&u->text, "\n# 1 \"%.16s\"\n", b->list[i].key); /* messages tell the program's own line */
+        cd_buf_putf(&u->text, "\n# 1 \"%.16s\"\n", b->list[i].key); /* a line directive: messages of the compiler tell the program's own line */
         cd_buf_put(&u->text, b->list[i].p->code->text.p, b->list[i].p->code->text.n);
     }
 }
@@ -306,8 +304,7 @@ static void blame(cd_build *p, const cd_subprocess *j) {
     const bool late = j->end == CD_SPAWN_TIMED_OUT;
     first_error(j, line, sizeof line);
     p->error_no = late ? 6 : 2;
-    if (late) p->status = CD_FAIL(&p->err, EBACKEND, "compiler: %s", cd_subprocess_say(j, say, sizeof say));
-    else p->status = CD_FAIL(&p->err, EBACKEND, "compiler: %s: %s", cd_subprocess_say(j, say, sizeof say), line);
+    p->status = CD_FAIL(&p->err, EBACKEND, "compiler: %s%s%s", cd_subprocess_say(j, say, sizeof say), late ? "" : ": ", late ? "" : line);
 }
 
 static cdmpp_status enter(batch *b, const unit *u, cdmpp_err *err) {
@@ -376,8 +373,7 @@ static cdmpp_status share(batch *b, const program *all, size_t n, cdmpp_err *err
     return CDMPP_OK;
 }
 
-/* Rounds: the units of one round that failed are the halves of the next. Both arrays of units have room for all programs one by
- * one. */
+/* Rounds: the units of one round that failed are the halves of the next. Both arrays of units have room for all programs one by one. */
 cdmpp_status cd_compiler_build(cd_compiler *c, cd_build *p, size_t n, int jobs, cdmpp_err *err) {
     program *all = cd_mem_zalloc(n + 1, 2 * sizeof *all);
     unit *units = cd_mem_zalloc(n + 1, 2 * sizeof *units), *next = units ? units + n + 1 : NULL;

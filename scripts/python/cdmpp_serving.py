@@ -38,6 +38,8 @@ class Shape(NamedTuple):
     topk: int = 0
     expert_inter: int = 0
     shared_inter: int = 0
+    window_layers: int = 0  # that see `window` tokens only
+    skew: float = None  # of the load of experts, a power law; None: not said
 
     @classmethod
     def from_config(cls, config):
@@ -51,15 +53,51 @@ class Shape(NamedTuple):
         latent = get("kv_lora_rank")
         if latent is not None and (latent, get("qk_rope_head_dim"), get("qk_nope_head_dim"), get("v_head_dim")) != _LATENT:
             raise ValueError("latent attention of ranks and heads other than %s: no operator is like it" % (_LATENT,))
+        window, window_layers = _window(get, layers) if latent is None else (0, 0)
+        dense = _dense_layers(get, layers, latent) if experts else layers
         expert_inter = (get("moe_intermediate_size") or get("intermediate_size")) if experts else 0
         shared = get("n_shared_experts") or 0
         return cls(layers, hidden, heads, get("num_key_value_heads") or heads, get("head_dim") or hidden // heads, _need(get, "vocab_size"),
-                   inter=_need(get, "intermediate_size") if not experts or get("moe_intermediate_size") else 0,
+                   inter=_need(get, "intermediate_size") if dense else 0,
                    gated=_gated(get("hidden_act", "activation_function") or "silu", get("model_type") or ""),
-                   window=get("sliding_window") or 0 if get("use_sliding_window") is not False else 0,
-                   latent_q=None if latent is None else get("q_lora_rank") or 0, dense_layers=layers if not experts else get("first_k_dense_replace") or 0,
+                   window=window, window_layers=window_layers, latent_q=None if latent is None else get("q_lora_rank") or 0, dense_layers=dense,
                    experts=experts, topk=_need(get, "num_experts_per_tok") if experts else 0, expert_inter=expert_inter,
-                   shared_inter=get("shared_expert_intermediate_size") or shared * expert_inter)
+                   shared_inter=get("shared_expert_intermediate_size") or shared * expert_inter,
+                   skew=(1.01 if get("model_type") in ("deepseek_v3", "kimi_k2") else 1.2) if experts else None)
+
+
+def _window(get, layers):
+    """The window, and how many layers have it: layer_types says, or from max_window_layers on, or all. As predictor/serving/serving_model.c."""
+    window, types, said = get("sliding_window") or 0, get("layer_types"), (get("model_type") or "").startswith(("qwen2", "qwen3"))
+    if isinstance(types, (list, tuple)):
+        n = sum(t == "sliding_attention" for t in types)
+        if len(types) != layers or n + sum(t == "full_attention" for t in types) != layers:
+            raise ValueError("layer_types: expected full_attention or sliding_attention for each of %d layers" % layers)
+        if n and not window:
+            raise ValueError("layer_types has layers with a window, and there is no sliding_window")
+        return window if n else 0, n
+    if not window or (get("use_sliding_window") is not True if said else get("use_sliding_window") is False):
+        return 0, 0
+    n = max(0, layers - (get("max_window_layers") or 0)) if said else layers
+    return window if n else 0, n
+
+
+def _dense_layers(get, layers, latent):
+    """Of a model with experts."""
+    step = get("decoder_sparse_step") or 1
+    if get("decoder_sparse_step") == 0 or step < 1:
+        raise ValueError("decoder_sparse_step: expected 1 or more")
+    first = get("first_k_dense_replace") if latent is None else _need(get, "first_k_dense_replace")
+    dense = layers - layers // step + len(get("mlp_only_layers") or ()) if first is None else first
+    if not 0 <= dense <= layers:
+        raise ValueError("%d layers without experts, of %d" % (dense, layers))
+    return dense
+
+
+def _share(what, n, over):
+    if n % over:
+        raise ValueError("%d GPUs do not divide %s %d" % (over, what, n))
+    return n // over
 
 
 def _gated(act, model_type):
@@ -95,6 +133,9 @@ class Steps:
                 raise ValueError("%d GPUs do not divide %d %s" % (over, n, name))
         if tp % ep:
             raise ValueError("%d GPUs of experts do not divide the %d of a layer" % (ep, tp))
+        _share("the width of products", shape.inter if shape.dense_layers else 0, tp)
+        _share("the width of the shared expert", shape.shared_inter, tp)
+        _share("the width of experts", shape.expert_inter, tp // ep)
         self.operators, self.shape, self.tp, self.ep, self.values = operators, shape, tp, ep, values
         self._known = {}  # questions come again in every step: a step asks for what is new alone
 
@@ -103,12 +144,12 @@ class Steps:
         return times, dict(op="gemm", m=m, n=max(1, n // self.tp) if more.pop("split_n", False) else n,
                            k=max(1, k // self.tp) if more.pop("split_k", False) else k, **more)
 
-    def attention(self, prefill, decode):
+    def attention(self, prefill, decode, window=0):
         """The attention alone, of one layer."""
         s, heads = self.shape, self.shape.heads // self.tp
         latent = s.latent_q is not None
         more = {"num_heads": heads} if latent else {"num_heads": heads, "num_key_value_heads": max(1, s.kv_heads // self.tp), "head_dim": s.head_dim,
-                                                   "window_size": s.window}
+                                                   "window_size": window}
         kinds = ("latent_prefill", "latent_decode") if latent else ("attention_prefill", "attention_decode")
         for (new, past), n in sorted(Counter(prefill).items()):
             yield 1, dict(op=kinds[0], isl=new, past=past, batch_size=n, **more)
@@ -149,7 +190,7 @@ class Steps:
         if s.experts and sparse:
             yield self._gemm(m, s.experts, s.hidden, sparse)
             yield sparse, dict(op="moe", num_tokens=m, hidden_size=s.hidden, inter_size=s.expert_inter, topk=s.topk, num_experts=s.experts,
-                               moe_tp_size=self.tp // self.ep, moe_ep_size=self.ep)
+                               moe_tp_size=self.tp // self.ep, moe_ep_size=self.ep, **({"distribution": "power_law_%g" % s.skew} if s.skew else {}))
             if s.shared_inter:
                 yield from self._plain(m, s.shared_inter, sparse)
 
@@ -162,11 +203,14 @@ class Steps:
     def questions(self, prefill=(), decode=()):
         """(times, question) of one step."""
         m, s = sum(new for new, _ in prefill) + len(decode), self.shape
-        layer = [self.norm(m), self.norm(m), *self.before_attention(m, len(decode)), *self.attention(prefill, decode), *self.after_attention(m)]
+        layer = [self.norm(m), self.norm(m), *self.before_attention(m, len(decode)), *self.after_attention(m)]
         if self.tp > 1:
             layer += [self.all_reduce(m)] * 2
         last = len(prefill) + len(decode)
-        return [(n * s.layers, q) for n, q in layer] + list(self.mlp(m)) + [self.norm(last), self._gemm(last, s.vocab, s.hidden, split_n=True)]
+        layers = [(n * s.layers, q) for n, q in layer]
+        for count, window in ((s.layers - s.window_layers, 0), (s.window_layers, s.window)):
+            layers += [(n * count, q) for n, q in self.attention(prefill, decode, window) if count]
+        return layers + list(self.mlp(m)) + [self.norm(last), self._gemm(last, s.vocab, s.hidden, split_n=True)]
 
     # ---- seconds ----
     def ask(self, questions):

@@ -89,7 +89,7 @@ class TestSteps(unittest.TestCase):
         steps = serving.Steps(ask, serving.Shape.from_config(config), tp=8, ep=4)
         self.assertAlmostEqual(steps.seconds((), [1000] * 4), 1e-3 * (61 * (2 + 3 + 2 + 1 + 1 + 2) + 3 * 3 + 58 * 5 + 2))
         self.assertIn(dict(op="latent_decode", past=1000, batch_size=4, num_heads=16), ask.asked)
-        self.assertIn(dict(op="moe", num_tokens=4, hidden_size=7168, inter_size=2048, topk=8, num_experts=256, moe_tp_size=2, moe_ep_size=4), ask.asked)
+        self.assertIn(dict(op="moe", num_tokens=4, hidden_size=7168, inter_size=2048, topk=8, num_experts=256, moe_tp_size=2, moe_ep_size=4, distribution="power_law_1.2"), ask.asked)
         self.assertIn(dict(op="gemm", m=4, n=512, k=128, batches=16), ask.asked)
         for wrong in (dict(config, kv_lora_rank=256), dict(LLAMA, hidden_act="xielu"), {k: v for k, v in LLAMA.items() if k != "vocab_size"}):
             with self.assertRaises(ValueError):
@@ -97,6 +97,30 @@ class TestSteps(unittest.TestCase):
         for tp, ep in ((3, 1), (8, 3)):
             with self.assertRaises(ValueError):
                 serving.Steps(ask, serving.Shape.from_config(config), tp=tp, ep=ep)
+
+    def test_as_in_c(self):
+        """Windows, dense layers and loads of experts as in predictor/serving/serving_model.c."""
+        def shape(**more):
+            return serving.Shape.from_config(dict(LLAMA, **more))
+        oss = dict(model_type="gpt_oss", num_hidden_layers=36, num_local_experts=128, num_experts_per_tok=4, sliding_window=128, layer_types=["sliding_attention", "full_attention"] * 18)
+        ask = Millisecond()
+        steps = serving.Steps(ask, shape(**oss))
+        self.assertEqual((steps.shape.window, steps.shape.window_layers, steps.shape.dense_layers, steps.shape.skew), (128, 18, 0, 1.2))
+        self.assertEqual(sorted((n, q["window_size"]) for n, q in steps.questions((), [500]) if q["op"] == "attention_decode"), [(18, 0), (18, 128)])
+        for more, want in ((dict(), (0, 0)), (dict(use_sliding_window=True), (4096, 32)), (dict(use_sliding_window=True, max_window_layers=28), (4096, 4)), (dict(model_type="mistral"), (4096, 32))):
+            got = shape(**{"model_type": "qwen2", "sliding_window": 4096, **more})
+            self.assertEqual((got.window, got.window_layers), want)
+        moe = dict(model_type="qwen3_moe", num_experts=128, num_experts_per_tok=8, moe_intermediate_size=768)
+        for more, want in ((dict(), 0), (dict(decoder_sparse_step=2, mlp_only_layers=[0]), 17), (dict(mlp_only_layers=[0, 1]), 2)):
+            self.assertEqual(shape(**moe, **more).dense_layers, want)
+        self.assertEqual(shape(**dict(moe, model_type="deepseek_v3")).skew, 1.01)
+        for wrong in (dict(oss, layer_types=["full_attention"]), dict(oss, layer_types=["chunked"] * 36), dict(oss, sliding_window=None), dict(moe, decoder_sparse_step=0),
+                      dict(moe, mlp_only_layers=list(range(33)))):
+            with self.assertRaises(ValueError):
+                shape(**wrong)
+        for wrong in (dict(intermediate_size=1001), dict(moe, moe_intermediate_size=1001), dict(moe, shared_expert_intermediate_size=1001)):
+            with self.assertRaises(ValueError):
+                serving.Steps(ask, shape(**wrong), tp=8)
 
 
 class TestParquet(unittest.TestCase):

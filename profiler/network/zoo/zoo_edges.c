@@ -4,7 +4,7 @@
  *   b c 0.5     ├─ with a loop at each  ─────> Gather of a bucket's rows (vertices, edges, features) x weights, summed over the edges
  *   # words    ─┘  vertex
  *
- * Kipf's weights: w / sqrt(degree of one x degree of the other), degrees with the loop. Edges that a vertex has fewer than its bucket have weight 0 and read the vertex
+ * Kipf's weights: w / sqrt(degree of one x degree of the other), degrees with the loop. A loop in the file has its own weight, others 1. Edges that a vertex has fewer than its bucket have weight 0 and read the vertex
  * itself, so at most half of what is read is for nothing. */
 #include <math.h>
 #include <stdlib.h>
@@ -14,6 +14,7 @@
 #include "profiler/network/zoo/zoo_internal.h"
 
 enum { MOST_EDGES = 1 << 20, MOST_BYTES = 1 << 28 };
+#define MOST_WEIGHT 1e30 /* a float32, and the sum of all is one, too */
 
 void cd_zoo_edges_free(cd_zoo_edges *e) {
     cd_arena_free(&e->arena);
@@ -51,7 +52,7 @@ static cdmpp_status weight_of(cd_str s, double *out, cdmpp_err *err) {
     text[s.n] = '\0';
     *out = strtod(text, &end);
     if (*end || !isfinite(*out) || !(*out > 0)) return CD_FAIL(err, EPARSE, "expected a weight above 0 behind two vertices, found '%s'", text);
-    return CDMPP_OK;
+    return *out <= MOST_WEIGHT ? CDMPP_OK : CD_FAIL(err, ERANGE, "expected a weight of at most %g, found '%s'", MOST_WEIGHT, text);
 }
 
 /* One line; *n grows by one where it is an edge. */
@@ -99,20 +100,21 @@ static int by_ends(const void *a, const void *b) {
     return (x->from > y->from) - (x->from < y->from);
 }
 
-/* Both ways, once each: of two lines of one edge the lesser weight stands. With loops, and weights by degrees. */
+/* Both ways, once each: of two lines of one edge the lesser weight stands. With loops, of weight 1 where no line gives one, and weights by degrees. */
 static cdmpp_status connect(pair *edge, uint32_t n, cd_zoo_edges *e, cdmpp_err *err) {
     uint32_t m = 0;
     for (uint32_t k = 0; k < n; k++) {
         edge[n + k] = (pair){edge[k].to, edge[k].from, edge[k].weight};
-        if (edge[k].from == edge[k].to) edge[k].weight = edge[n + k].weight = 1;
     }
-    for (uint32_t v = 0; v < e->n_vertex; v++) edge[2 * n + v] = (pair){v, v, 1};
+    for (uint32_t v = 0; v < e->n_vertex; v++) edge[2 * n + v] = (pair){v, v, INFINITY};
     const size_t all = (size_t)2 * n + e->n_vertex;
     qsort(edge, all, sizeof *edge, by_ends);
     for (size_t k = 0; k < all; k++) {
         if (!m || by_ends(&edge[m - 1], &edge[k])) edge[m++] = edge[k];
         else edge[m - 1].weight = fmin(edge[m - 1].weight, edge[k].weight);
     }
+    for (uint32_t k = 0; k < m; k++)
+        if (isinf(edge[k].weight)) edge[k].weight = 1; /* no line gives this loop */
     double *degree = CD_NEWN(&e->arena, double, (size_t)e->n_vertex + 1);
     e->first = CD_NEWN(&e->arena, uint32_t, (size_t)e->n_vertex + 1);
     e->from = CD_NEWN(&e->arena, uint32_t, (size_t)m + 1);
@@ -122,7 +124,7 @@ static cdmpp_status connect(pair *edge, uint32_t n, cd_zoo_edges *e, cdmpp_err *
     for (uint32_t v = 0; v < e->n_vertex; v++) e->first[v + 1] += e->first[v];
     for (uint32_t k = 0; k < m; k++) {
         e->from[k] = edge[k].from;
-        e->weight[k] = edge[k].weight / sqrt(degree[edge[k].to] * degree[edge[k].from]);
+        e->weight[k] = edge[k].weight / (sqrt(degree[edge[k].to]) * sqrt(degree[edge[k].from]));
     }
     e->n = m;
     return CDMPP_OK;

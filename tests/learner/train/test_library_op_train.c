@@ -1,5 +1,6 @@
 /* oplearner: learns made-up laws, carries them to devices and sizes it never saw,
  * gives the same file for any number of threads; opdata and the model file on the way. */
+#include <hdf5.h>
 #include "learner/train/train.h"
 #include "check.h"
 #include "fault.h"
@@ -85,6 +86,17 @@ static void rows_are_told_apart(void **state) {
     assert_true(d.drop[CD_LIBRARY_OP_DROP_BAD] == 2 && d.drop[CD_LIBRARY_OP_DROP_QUESTION] == 1 && d.drop[CD_LIBRARY_OP_DROP_REPEATED] == 1);
     assert_close(d.r[0].latency_s, 1e-3, 1e-12, 0);
     cd_library_op_data_free(&d);
+    tmp_dir mixed = tmp_make(); /* files of others beside the table are told, and skipped */
+    char h5[512];
+    (void)tmp_put(&mixed, "a.csv", text, sizeof text - 1);
+    (void)tmp_put(&mixed, "notes.tsv", "a\tb\n1\t2\n", 8);
+    (void)snprintf(h5, sizeof h5, "%s/features.h5", mixed.path);
+    const hid_t other = H5Fcreate(h5, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    assert_true(other >= 0 && H5Fclose(other) >= 0);
+    d = load(f, mixed.path, &(cd_library_op_filter){{0}, {0}});
+    assert_true(d.n == 4 && d.drop[CD_LIBRARY_OP_DROP_BAD] == 4 && d.n_line == 10);
+    cd_library_op_data_free(&d);
+    tmp_remove(&mixed);
     d = load(f, dir.path, &(cd_library_op_filter){{2, wanted}, {2, out}}); /* the folder */
     assert_true(d.n == 1 && d.drop[CD_LIBRARY_OP_DROP_DEVICE] == 1 && d.drop[CD_LIBRARY_OP_DROP_EXCLUDED] == 2);
     assert_true(d.excluded[0] == 1 && d.excluded[1] == 1);

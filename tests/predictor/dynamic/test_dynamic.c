@@ -173,13 +173,28 @@ TEST(test_results_that_are_no_line) {
     cd_onnx_writer_attr_ints(&f, "strides", (int64_t[]){2}, 1);
     cd_onnx_writer_output(&f, "y", CD_ONNX_WRITER_NODE(&f, "MaxPool", x), CD_ONNX_F32, (int64_t[]){1, 1, -1}, 3);
     const cd_dynamic_options o = options(end(&f, "half"), "n_row=1..8:3");
+    static cd_dynamic_result r;
+    static const int64_t point[] = {1, 3, 8}, want[] = {1, 2, 4};
+    const float in[8] = {0, 1, 2, 3, 4, 5, 6, 7};
     cd_dynamic *d;
+    cd_graph_shape s;
+    cd_dtype type;
     size_t k;
     assert_ok(cd_dynamic_open(&o, &d, &err));
     assert_non_null(cd_dynamic_only_points(d));
     assert_non_null(strstr(cd_dynamic_only_points(d), "is no multiple of the size plus a number"));
     assert_status(cd_dynamic_choose(d, 2, &k, &err), CDMPP_EUNSUPPORTED);
-    assert_ok(cd_dynamic_choose(d, 3, &k, &err));
+    cd_dynamic_result_shape(d, 0, 2, &s, &type);
+    assert_int_equal(cd_graph_shape_elements(&s), 0);
+    for (size_t i = 0; i < 3; i++) {
+        float out[5] = {77, 77, 77, 77, 77};
+        cd_dynamic_result_shape(d, 0, point[i], &s, &type);
+        assert_true(s.rank == 3 && s.dim[2] == want[i]);
+        assert_ok(cd_dynamic_call(d, point[i], (const void *[]){in}, (void *[]){out}, NULL, &err));
+        for (int64_t j = 0; j < 5; j++) assert_float_equal(out[j], j < want[i] ? (float)(2 * j) : 77, 0);
+    }
+    assert_ok(cd_dynamic_measure(d, point, 3, &r, &err)); /* room for results is as large as what is written */
+    assert_true(r.n == 3 && !r.row[2].st && r.row[2].call_s > 0);
     cd_dynamic_close(d);
 }
 

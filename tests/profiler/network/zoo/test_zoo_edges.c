@@ -33,12 +33,21 @@ TEST(test_parse) {
     assert_ok(parse("10 9", &e)); /* names are words: no vertex 0 to 8 */
     assert_true(e.n_vertex == 2 && e.n == 4);
     cd_zoo_edges_free(&e);
+    assert_ok(parse("a b\na a 0.25", &e)); /* a loop of the file has its own weight: degrees 1.25 and 2 */
+    assert_true(fabs(e.weight[0] - 0.25 / 1.25) < 1e-12 && fabs(e.weight[1] - 1 / sqrt(1.25 * 2)) < 1e-12 && fabs(e.weight[3] - 1 / 2.0) < 1e-12);
+    cd_zoo_edges_free(&e);
+    assert_ok(parse("a a 3", &e)); /* larger than a loop that is not given */
+    assert_true(e.n == 1 && fabs(e.weight[0] - 1) < 1e-12);
+    cd_zoo_edges_free(&e);
+    assert_ok(parse("a b 1e30\nb c 1e30\nd d 1e-320", &e)); /* degrees far from 1: a has 1e30, b has 2e30 */
+    assert_true(fabs(e.weight[1] - sqrt(0.5)) < 1e-12 && fabs(e.weight[e.n - 1] - 1) < 1e-2);
+    cd_zoo_edges_free(&e);
 }
 
 TEST(test_refused) {
     static const struct { const char *text; cdmpp_status st; long line; } bad[] = {
         {"", CDMPP_ENODATA, 0}, {"# a b\n", CDMPP_ENODATA, 0}, {"a b\nc\n", CDMPP_EPARSE, 2}, {"a b 1 2\n", CDMPP_EPARSE, 1}, {"a b\n\na b x\n", CDMPP_EPARSE, 3}, {"a b 0\n", CDMPP_EPARSE, 1},
-        {"a b -1", CDMPP_EPARSE, 1}, {"a b inf", CDMPP_EPARSE, 1}, {"a b nan", CDMPP_EPARSE, 1}};
+        {"a b -1", CDMPP_EPARSE, 1}, {"a b inf", CDMPP_EPARSE, 1}, {"a b nan", CDMPP_EPARSE, 1}, {"a b 1e200\nb c 1e200", CDMPP_ERANGE, 1}, {"a b\na b 1e400", CDMPP_EPARSE, 2}};
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
         cd_zoo_edges e;
         assert_int_equal(parse(bad[k].text, &e), bad[k].st);
