@@ -194,6 +194,7 @@ typedef struct cd_serving_load {
     uint64_t seed;
     bool prompts_alone;         /* a sequence is done with its first token: a worker of prompts alone */
     bool tokens_alone;          /* prompts are there already: a worker that decodes alone */
+    const volatile sig_atomic_t *stop; /* above 0: the simulation ends; NULL: nothing stops it */
 } cd_serving_load;
 
 typedef struct cd_serving_limits {
@@ -212,7 +213,7 @@ typedef struct cd_serving_result {
     size_t steps;
 } cd_serving_result;
 
-/* One engine. request_s: of each request in the front end, which takes one at a time. Errors: those of step_s; ERANGE: a prompt that no step takes; ENOMEM. */
+/* One engine. request_s: of each request in the front end, which takes one at a time. Errors: those of step_s; ERANGE: a prompt that no step takes; EINTERRUPTED (*stop); ENOMEM. */
 cdmpp_status cd_serving_simulate(cd_serving_engine *e, const cd_serving_load *load, const cd_serving_limits *limit, double request_s, cd_serving_result *out,
                                  cdmpp_err *err);
 

@@ -110,10 +110,11 @@ static cdmpp_status engine_of(cd_serving_session *s, const worker *w, cd_serving
     return CDMPP_OK;
 }
 
-static cdmpp_status run_worker(cd_serving_session *s, const worker *w, const cd_serving_load *load, cd_serving_result *out, cdmpp_err *err) {
+static cdmpp_status run_worker(cd_serving_session *s, const worker *w, cd_serving_load load, cd_serving_result *out, cdmpp_err *err) {
     cd_serving_engine *e = NULL;
+    load.stop = s->stop;
     CD_TRY(engine_of(s, w, &e, err));
-    return cd_serving_simulate(e, load, &w->limit, w->k.k->request_s, out, err);
+    return cd_serving_simulate(e, &load, &w->limit, w->k.k->request_s, out, err);
 }
 
 /* ---- both forms ---- */
@@ -132,9 +133,9 @@ static cdmpp_status split(cd_serving_session *s, const cd_serving_config *c, con
         a.prompts_alone = true, a.think_s = away;
         b.tokens_alone = true;
         if (c->concurrency > 0) b.concurrency = fmax(1, ceil((c->concurrency - in_prompts) / nd));
-        CD_TRY(run_worker(s, d, &b, &last, err));
+        CD_TRY(run_worker(s, d, b, &last, err));
         a.think_s = last.request_s;
-        CD_TRY(run_worker(s, p, &a, &first, err));
+        CD_TRY(run_worker(s, p, a, &first, err));
         const double before = in_prompts;
         away = last.request_s;
         in_prompts = 0.5 * (in_prompts + fmin(c->concurrency - 1, c->concurrency * first.ttft_s / (first.ttft_s + away)));
@@ -154,7 +155,7 @@ static cdmpp_status split(cd_serving_session *s, const cd_serving_config *c, con
 static cdmpp_status together(cd_serving_session *s, const cd_serving_config *c, const worker *w, cd_serving_result *out, cdmpp_err *err) {
     const double n = c->worker.count * w->schedulers;
     const cd_serving_load load = load_of(c, n);
-    CD_TRY(run_worker(s, w, &load, out, err));
+    CD_TRY(run_worker(s, w, load, out, err));
     out->tokens_s *= n, out->running *= n, out->waiting *= n, out->put_back *= n;
     return CDMPP_OK;
 }

@@ -201,9 +201,10 @@ static uint64_t turns_of(const sim *s, double each) {
 }
 
 static cdmpp_status step(sim *s, cdmpp_err *err) {
-    while (!s->limit->reserved && s->n_run > 1 && s->held + (double)s->n_run > s->limit->cache_tokens) put_back(s);
+    bool full = false; /* a step that puts a sequence back takes no prompt: it would take the same one at once, and where prompts are apart nothing would ever decode */
+    for (; !s->limit->reserved && s->n_run > 1 && s->held + (double)s->n_run > s->limit->cache_tokens; full = true) put_back(s);
     see(s);
-    taken t = take(s);
+    taken t = full ? (taken){{0}, 0, 0} : take(s);
     const bool prompts = t.whole || t.s.part > 0, apart = s->limit->prompts == CD_SERVING_APART && prompts;
     double each;
     uint64_t turns = 1;
@@ -269,7 +270,10 @@ cdmpp_status cd_serving_simulate(cd_serving_engine *e, const cd_serving_load *lo
     s.heap = cd_mem_zalloc(s.n, sizeof *s.heap);
     cdmpp_status st = s.r && s.wait && s.heap ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu requests", s.n);
     if (!st) send_first(&s);
-    while (!st && s.done < s.n) st = step(&s, err);
+    while (!st && s.done < s.n) {
+        if (load->stop && *load->stop) st = CD_FAIL(err, EINTERRUPTED, "after %zu of %zu requests", s.done, s.n);
+        else st = step(&s, err);
+    }
     if (!st) st = figures(&s, out, err);
     cd_mem_free(s.r);
     cd_mem_free(s.wait);

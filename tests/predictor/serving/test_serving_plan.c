@@ -149,6 +149,10 @@ TEST(answers) {
     c = small(), c.decode.count = 1; /* prompts elsewhere: no step is longer because of them */
     assert_ok(cd_serving_answer_of(&f.s, &c, &b, NULL, NULL, &err));
     assert_true(b.r.tpot_s < a.r.tpot_s && b.gpus > 1.5);
+    volatile sig_atomic_t stop = 1;
+    f.s.stop = &stop;
+    assert_status(cd_serving_answer_of(&f.s, &c, &b, NULL, NULL, &err), CDMPP_EINTERRUPTED);
+    f.s.stop = NULL;
     c = small(), c.gpu = "h9000";
     assert_status(cd_serving_answer_of(&f.s, &c, &b, NULL, NULL, &err), CDMPP_ESCHEMA);
     assert_string_equal(err.key, "gpu");

@@ -243,6 +243,26 @@ TEST(put_back) {
     made_serving_close(&s);
 }
 
+/* The cache is one token too small for the next turn, so the sequence that was put back would fit again at once: prompts that are apart must not take it for ever. */
+TEST(put_back_apart) {
+    made_serving s;
+    cd_serving_engine *e;
+    cdmpp_err err = {0};
+    cd_serving_result r;
+    volatile sig_atomic_t stop = 0;
+    const cd_serving_load load = {.isl = 16, .osl = 16, .concurrency = 2, .requests = 2, .stop = &stop};
+    const cd_serving_limits limit = {.tokens = 64, .sequences = 8, .cache_tokens = 51, .prompts = CD_SERVING_APART};
+    made_serving_open(&s, path, 1);
+    assert_ok(cd_serving_engine_new(&s.m, &s.l, &s.k, s.c, &e, &err));
+    assert_ok(cd_serving_simulate(e, &load, &limit, 0, &r, &err));
+    assert_close(r.put_back, 1, 0, 0);
+    assert_int_equal(r.steps, 1 + 8 + 7 + 1 + 7);
+    stop = 1;
+    assert_status(cd_serving_simulate(e, &load, &limit, 0, &r, &err), CDMPP_EINTERRUPTED);
+    cd_serving_engine_free(e);
+    made_serving_close(&s);
+}
+
 /* Requests that come by themselves: rarely, each is alone. */
 TEST(arrivals) {
     made_serving s;
@@ -285,4 +305,4 @@ TEST(refused) {
     made_serving_close(&s);
 }
 
-TESTS(up, down, operators, windows_and_experts, steps, alone, together, cache, put_back, arrivals, refused)
+TESTS(up, down, operators, windows_and_experts, steps, alone, together, cache, put_back, put_back_apart, arrivals, refused)
