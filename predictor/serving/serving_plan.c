@@ -118,9 +118,35 @@ static cdmpp_status run_worker(cd_serving_session *s, const worker *w, cd_servin
 }
 
 /* ---- both forms ---- */
-static cd_serving_load load_of(const cd_serving_config *c, double schedulers) {
-    return (cd_serving_load){.isl = c->isl, .osl = c->osl, .spread = c->spread, .concurrency = c->concurrency > 0 ? fmax(1, ceil(c->concurrency / schedulers)) : 0,
-                             .rate = c->rate / schedulers, .requests = ceil(c->requests / schedulers), .seed = 1};
+/* Means of requests count by how many each kind of scheduler answers; a median or a percentile of all lies between those of the kinds, and is put there. */
+static void add_kind(cd_serving_result *sum, const cd_serving_result *r, double n, double *weight) {
+    double *const to[] = {&sum->ttft_s, &sum->ttft_median_s, &sum->ttft_p99_s, &sum->tpot_s, &sum->tpot_p99_s, &sum->request_s};
+    const double from[] = {r->ttft_s, r->ttft_median_s, r->ttft_p99_s, r->tpot_s, r->tpot_p99_s, r->request_s}, w = n * r->tokens_s, all = *weight + w;
+    for (size_t i = 0; i < sizeof to / sizeof *to; i++) *to[i] = *weight > 0 ? *to[i] + (from[i] - *to[i]) * (w / all) : from[i];
+    sum->tokens_s += w, sum->running += n * r->running, sum->waiting += n * r->waiting, sum->put_back += n * r->put_back, sum->steps += r->steps;
+    *weight = all;
+}
+
+/* Of n schedulers that share a load: the requests in flight are whole, so some may have one more than the others, or none. Sums of all. */
+static cdmpp_status run_all(cd_serving_session *s, const cd_serving_config *c, const worker *w, double n, cd_serving_load load, cd_serving_result *out, cdmpp_err *err) {
+    const double all = load.concurrency, few = floor(all / n), more = all - few * n, kind[][2] = {{more, few + 1}, {n - more, few}};
+    double weight = 0;
+    *out = (cd_serving_result){0};
+    for (size_t i = 0; i < 2; i++) {
+        cd_serving_result r;
+        const double count = all > 0 ? kind[i][0] : i ? 0 : n;
+        if (!(count > 0) || (all > 0 && !(kind[i][1] > 0))) continue;
+        load.concurrency = all > 0 ? kind[i][1] : 0;
+        load.rate = c->rate / n;
+        load.requests = ceil(c->requests * (all > 0 ? kind[i][1] / all : 1 / n));
+        CD_TRY(run_worker(s, w, load, &r, err));
+        add_kind(out, &r, count, &weight);
+    }
+    return CDMPP_OK;
+}
+
+static cd_serving_load load_of(const cd_serving_config *c) {
+    return (cd_serving_load){.isl = c->isl, .osl = c->osl, .spread = c->spread, .concurrency = ceil(c->concurrency), .seed = 1};
 }
 
 /* A request of a closed loop is either with the workers of prompts or with those that decode: the share of each follows from the times of both. */
@@ -129,13 +155,13 @@ static cdmpp_status split(cd_serving_session *s, const cd_serving_config *c, con
     double away = 0, in_prompts = 1;
     cd_serving_result first = {0}, last = {0};
     for (int i = 0; i < 6; i++) {
-        cd_serving_load a = load_of(c, np), b = load_of(c, nd);
+        cd_serving_load a = load_of(c), b = a;
         a.prompts_alone = true, a.think_s = away;
         b.tokens_alone = true;
-        if (c->concurrency > 0) b.concurrency = fmax(1, ceil((c->concurrency - in_prompts) / nd));
-        CD_TRY(run_worker(s, d, b, &last, err));
+        if (c->concurrency > 0) b.concurrency = fmax(1, ceil(c->concurrency - in_prompts));
+        CD_TRY(run_all(s, c, d, nd, b, &last, err));
         a.think_s = last.request_s;
-        CD_TRY(run_worker(s, p, a, &first, err));
+        CD_TRY(run_all(s, c, p, np, a, &first, err));
         const double before = in_prompts;
         away = last.request_s;
         in_prompts = 0.5 * (in_prompts + fmin(c->concurrency - 1, c->concurrency * first.ttft_s / (first.ttft_s + away)));
@@ -146,18 +172,14 @@ static cdmpp_status split(cd_serving_session *s, const cd_serving_config *c, con
     out->ttft_median_s = first.ttft_median_s + last.ttft_median_s;
     out->ttft_p99_s = first.ttft_p99_s + last.ttft_p99_s;
     out->request_s = first.request_s + last.request_s;
-    out->tokens_s = fmin(last.tokens_s * nd, first.tokens_s * np * c->osl);
-    out->running = last.running * nd, out->waiting = first.waiting * np + last.waiting * nd;
+    out->tokens_s = fmin(last.tokens_s, first.tokens_s * c->osl);
+    out->waiting += first.waiting;
     out->steps += first.steps;
     return CDMPP_OK;
 }
 
 static cdmpp_status together(cd_serving_session *s, const cd_serving_config *c, const worker *w, cd_serving_result *out, cdmpp_err *err) {
-    const double n = c->worker.count * w->schedulers;
-    const cd_serving_load load = load_of(c, n);
-    CD_TRY(run_worker(s, w, load, out, err));
-    out->tokens_s *= n, out->running *= n, out->waiting *= n, out->put_back *= n;
-    return CDMPP_OK;
+    return run_all(s, c, w, c->worker.count * w->schedulers, load_of(c), out, err);
 }
 
 /* ---- intervals ---- */

@@ -143,6 +143,18 @@ TEST(answers) {
     assert_close(b.r.tpot_s, a.r.tpot_s, 1e-12, 0);
     assert_close(b.r.tokens_s, 2 * a.r.tokens_s, 1e-12, 0);
     assert_true(isnan(b.tpot_low_s));
+    cd_serving_answer one;
+    c = small(), c.concurrency = 1, c.requests = 4;
+    assert_ok(cd_serving_answer_of(&f.s, &c, &one, NULL, NULL, &err));
+    c.worker.dp = 8; /* one request in flight: seven copies idle */
+    assert_ok(cd_serving_answer_of(&f.s, &c, &b, NULL, NULL, &err));
+    assert_close(b.r.tokens_s, one.r.tokens_s, 1e-12, 0);
+    assert_close(b.r.running, one.r.running, 1e-12, 0);
+    c.worker.dp = 2, c.concurrency = 3, c.requests = 12; /* one copy has two, the other one */
+    assert_ok(cd_serving_answer_of(&f.s, &c, &b, NULL, NULL, &err));
+    assert_close(b.r.tokens_s, a.r.tokens_s + one.r.tokens_s, 1e-12, 0);
+    const double part = a.r.tokens_s / b.r.tokens_s;
+    assert_close(b.r.tpot_s, part * a.r.tpot_s + (1 - part) * one.r.tpot_s, 1e-12, 0);
     c = small(), c.stack = "sglang-1";
     assert_ok(cd_serving_answer_of(&f.s, &c, &b, &p, &d, &err));
     assert_true(isnan(b.tpot_low_s)); /* nobody knows the spread of this stack */
