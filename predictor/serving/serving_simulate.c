@@ -191,6 +191,12 @@ static void put_back(sim *s) {
     s->put_back++;
 }
 
+/* Requests wait from when they are ready on; those that come later are in the ring, too. `taken_s`: of the step that has just ended. */
+static void count_waiting(sim *s, double taken_s) {
+    s->wait_time += taken_s * (double)s->n_seen;
+    for (size_t k = s->n_seen; k < s->n_wait && waiting(s, k)->ready < s->now; k++) s->wait_time += s->now - waiting(s, k)->ready;
+}
+
 /* How many steps of decoding in a row: until a sequence ends, the cache is full, or a request comes. */
 static uint64_t turns_of(const sim *s, double each) {
     double n = (double)(s->r[s->heap[0]].last - s->turn);
@@ -223,7 +229,7 @@ static cdmpp_status step(sim *s, cdmpp_err *err) {
     const double taken_s = each * (double)turns;
     s->now += taken_s;
     s->run_time += taken_s * (double)s->n_run;
-    s->wait_time += taken_s * (double)s->n_wait;
+    count_waiting(s, taken_s);
     s->steps += turns;
     const uint64_t decoded = apart ? 0 : turns;
     if (s->n_run && decoded) turns_done(s, decoded);

@@ -276,6 +276,10 @@ TEST(arrivals) {
     assert_ok(cd_serving_simulate(e, &load, &limit, 0, &r, &err));
     assert_close(r.ttft_median_s, rest_s(&s, 16, 1) + prompts_s(1, 16), 1e-6, 0);
     assert_true(r.tokens_s > 2 && r.tokens_s < 10);
+    assert_close(r.waiting, r.ttft_s * r.tokens_s / 5, 1e-6, 0); /* Little's law: a request waits until its first token */
+    const cd_serving_load thinks = {.isl = 16, .osl = 5, .concurrency = 2, .think_s = 1, .requests = 20};
+    assert_ok(cd_serving_simulate(e, &thinks, &limit, 0, &r, &err));
+    assert_true(r.waiting < 0.01);
     cd_serving_engine_free(e);
     made_serving_close(&s);
 }
