@@ -100,10 +100,10 @@ typedef struct cd_serving_memory {
     double weights, token, activations, reserve, limit; /* bytes of one GPU; token: of the cache for one token of one sequence */
     double tokens;                                      /* that the cache has room for */
 } cd_serving_memory;
-/* step_tokens: that one step computes at most. Errors: EMODEL: the GPU's memory is not described; ERANGE: weights and the rest leave no room for a sequence of `length`
- * (the message has the numbers). */
+/* step_tokens: that one step computes at most; length: of a sequence, the mean. Errors: EMODEL: the GPU's memory is not described; ERANGE: weights and the rest leave no room
+ * for a sequence of `longest` in each of the pp batches (the message has the numbers). */
 cdmpp_status cd_serving_memory_of(const cd_serving_model *m, const cd_serving_layout *l, const cd_serving_stack *s, const cd_device *d, double step_tokens, double length,
-                                  cd_serving_memory *out, cdmpp_err *err);
+                                  double longest, cd_serving_memory *out, cdmpp_err *err);
 
 /* ---- operators of a step: serving_ops.c ---- */
 typedef struct cd_serving_op {

@@ -87,8 +87,8 @@ static cdmpp_status make_worker(cd_serving_session *s, const cd_serving_config *
     out->layout = types_of(s->m, &k, c, w);
     out->schedulers = w->dp * w->pp;
     CD_TRY(cd_serving_layout_check(s->m, &out->layout, err));
-    const double tokens = c->tokens > 0 ? c->tokens : (double)k.tokens;
-    CD_TRY(cd_serving_memory_of(s->m, &out->layout, &k, out->k.d, tokens, c->isl + c->osl, &out->memory, err));
+    const double tokens = c->tokens > 0 ? c->tokens : (double)k.tokens, longest = round(c->isl * (1 + c->spread)) + round(c->osl * (1 + c->spread));
+    CD_TRY(cd_serving_memory_of(s->m, &out->layout, &k, out->k.d, tokens, c->isl + c->osl, longest, &out->memory, err));
     out->limit = (cd_serving_limits){.tokens = tokens, .sequences = w->batch > 0 ? w->batch : (double)k.sequences, .cache_tokens = floor(out->memory.tokens / w->pp),
                                      .prompts = (cd_serving_prompts)(c->prompts < 0 ? k.prompts : c->prompts), .reserved = k.cache == 0, .ahead = (double)k.ahead};
     return CDMPP_OK;

@@ -52,19 +52,26 @@ TEST(memory) {
     cd_serving_memory m;
     made_serving_open(&s, path, 1);
     s.k.memory_share = 1, s.k.reserve_gb = 1;
-    assert_ok(cd_serving_memory_of(&s.m, &s.l, &s.k, s.d, 64, 32, &m, &err));
+    assert_ok(cd_serving_memory_of(&s.m, &s.l, &s.k, s.d, 64, 32, 32, &m, &err));
     assert_close(m.weights, 2 * (2 * (64 * 16 * (2 * 4 + 2 * 2) + 3 * 64 * 128) + 2 * 256 * 64), 1e-12, 0);
     assert_close(m.token, 2 * 2 * 2 * 16 * 2, 0, 0); /* 2 layers, keys and values of 2 heads of 16 in 2 bytes */
     assert_close(m.activations, 2 * 64 * (4 * 64 + 3 * 128), 0, 0);
     assert_close(m.tokens, floor((80e9 - 1e9 - m.weights - m.activations) / m.token), 0, 0);
     s.m.window = 8, s.m.window_layers = 1; /* of 32 tokens one layer keeps 8 */
-    assert_ok(cd_serving_memory_of(&s.m, &s.l, &s.k, s.d, 64, 32, &m, &err));
+    assert_ok(cd_serving_memory_of(&s.m, &s.l, &s.k, s.d, 64, 32, 32, &m, &err));
     assert_close(m.token, 1.25 * 2 * 2 * 16 * 2, 1e-12, 0);
     s.m.window_layers = 0;
     s.k.memory_share = 0.0125; /* a GB: no room beside the reserve */
-    assert_status(cd_serving_memory_of(&s.m, &s.l, &s.k, s.d, 64, 32, &m, &err), CDMPP_ERANGE);
+    assert_status(cd_serving_memory_of(&s.m, &s.l, &s.k, s.d, 64, 32, 32, &m, &err), CDMPP_ERANGE);
     assert_string_equal(err.key, "memory");
     assert_non_null(strstr(err.msg, "reserve 1.00 GB"));
+    s.l.pp = 2; /* a layer in a stage: the token's part is half, and each batch has half of the room */
+    s.k.memory_share = 1, s.k.reserve_gb = 0;
+    assert_ok(cd_serving_memory_of(&s.m, &s.l, &s.k, s.d, 64, 32, 32, &m, &err));
+    s.k.memory_share = (m.weights + m.activations + 63 * m.token) / (s.d->mem_gb * 1e9) + 1e-12;
+    assert_ok(cd_serving_memory_of(&s.m, &s.l, &s.k, s.d, 64, 31, 31, &m, &err));
+    assert_status(cd_serving_memory_of(&s.m, &s.l, &s.k, s.d, 64, 31, 32, &m, &err), CDMPP_ERANGE);
+    assert_non_null(strstr(err.msg, "one sequence of each batch"));
     made_serving_close(&s);
 }
 
@@ -155,6 +162,11 @@ TEST(answers) {
     assert_close(b.r.tokens_s, a.r.tokens_s + one.r.tokens_s, 1e-12, 0);
     const double part = a.r.tokens_s / b.r.tokens_s;
     assert_close(b.r.tpot_s, part * a.r.tpot_s + (1 - part) * one.r.tpot_s, 1e-12, 0);
+    c = small(), c.memory_share = (a.memory.weights + a.memory.activations + a.memory.reserve + 24.5 * a.memory.token) / a.memory.limit * 0.9; /* room for 24 tokens */
+    assert_ok(cd_serving_answer_of(&f.s, &c, &b, NULL, NULL, &err));
+    c.spread = 0.5; /* one of 24 + 12 tokens may come */
+    assert_status(cd_serving_answer_of(&f.s, &c, &b, NULL, NULL, &err), CDMPP_ERANGE);
+    assert_string_equal(err.key, "memory");
     c = small(), c.stack = "sglang-1";
     assert_ok(cd_serving_answer_of(&f.s, &c, &b, &p, &d, &err));
     assert_true(isnan(b.tpot_low_s)); /* nobody knows the spread of this stack */
