@@ -206,8 +206,8 @@ typedef struct cd_serving_limits {
 } cd_serving_limits;
 
 typedef struct cd_serving_result {
-    double ttft_s, ttft_median_s, ttft_p99_s, tpot_s, tpot_p99_s, request_s; /* means where not told */
-    double tokens_s;            /* generated, of this engine */
+    double ttft_s, ttft_median_s, ttft_p99_s, tpot_s, tpot_p99_s, request_s; /* means where not told; tpot NaN: no request has a further token */
+    double tokens_s;            /* generated, of this engine; infinite: none of them took any time */
     double running, waiting;    /* sequences in steps, requests in the queue: means over time */
     double put_back;            /* sequences that lost their cache */
     size_t steps;

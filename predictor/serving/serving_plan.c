@@ -121,9 +121,9 @@ static cdmpp_status run_worker(cd_serving_session *s, const worker *w, cd_servin
 /* Means of requests count by how many each kind of scheduler answers; a median or a percentile of all lies between those of the kinds, and is put there. */
 static void add_kind(cd_serving_result *sum, const cd_serving_result *r, double n, double *weight) {
     double *const to[] = {&sum->ttft_s, &sum->ttft_median_s, &sum->ttft_p99_s, &sum->tpot_s, &sum->tpot_p99_s, &sum->request_s};
-    const double from[] = {r->ttft_s, r->ttft_median_s, r->ttft_p99_s, r->tpot_s, r->tpot_p99_s, r->request_s}, w = n * r->tokens_s, all = *weight + w;
+    const double from[] = {r->ttft_s, r->ttft_median_s, r->ttft_p99_s, r->tpot_s, r->tpot_p99_s, r->request_s}, w = isfinite(r->tokens_s) ? n * r->tokens_s : n, all = *weight + w;
     for (size_t i = 0; i < sizeof to / sizeof *to; i++) *to[i] = *weight > 0 ? *to[i] + (from[i] - *to[i]) * (w / all) : from[i];
-    sum->tokens_s += w, sum->running += n * r->running, sum->waiting += n * r->waiting, sum->put_back += n * r->put_back, sum->steps += r->steps;
+    sum->tokens_s += n * r->tokens_s, sum->running += n * r->running, sum->waiting += n * r->waiting, sum->put_back += n * r->put_back, sum->steps += r->steps;
     *weight = all;
 }
 

@@ -163,7 +163,7 @@ typedef struct {
 } errors;
 
 static void add(errors *x, double got, double low, double high, double want) {
-    if (!(want > 0)) return;
+    if (!(want > 0) || isnan(got)) return;
     x->e[x->n++] = fabs(got / want - 1);
     x->sum += fabs(got / want - 1);
     if (isnan(low)) return;

@@ -254,11 +254,12 @@ static cdmpp_status figures(const sim *s, cd_serving_result *out, cdmpp_err *err
         cd_sort_doubles(a, s->n);
         cd_sort_doubles(b, n);
         for (size_t i = 0; i < n; i++) out->tpot_s += b[i] / (double)n;
+        if (!n) out->tpot_s = (double)NAN;
         out->ttft_median_s = cd_sort_median(a, s->n);
         out->ttft_p99_s = a[(s->n * 99) / 100];
-        out->tpot_p99_s = n ? b[(n * 99) / 100] : 0;
-        out->tokens_s = tokens / s->now;
-        out->running = s->run_time / s->now, out->waiting = s->wait_time / s->now;
+        out->tpot_p99_s = n ? b[(n * 99) / 100] : (double)NAN;
+        out->tokens_s = s->now > 0 ? tokens / s->now : (double)INFINITY; /* a worker that decodes, and nothing to decode */
+        if (s->now > 0) out->running = s->run_time / s->now, out->waiting = s->wait_time / s->now;
     }
     const cdmpp_status st = a && b ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu requests", s->n);
     cd_mem_free(a);

@@ -227,6 +227,52 @@ TEST(sweeps) {
     close_session(&f);
 }
 
+/* One token a request: there is no time of a further one, and no speed for a user. */
+TEST(one_token) {
+    fixture f;
+    cd_arena a = {0};
+    cd_serving_config c = small(), *v;
+    cd_serving_answer one;
+    cd_serving_sweep s;
+    static cd_serving_rows p, d;
+    cd_buf b = {0};
+    size_t n;
+    open_session(&f);
+    c.osl = 1;
+    assert_ok(cd_serving_answer_of(&f.s, &c, &one, &p, &d, &err));
+    assert_true(isnan(one.r.tpot_s) && isnan(one.r.tpot_p99_s) && isnan(one.tpot_low_s) && isnan(one.per_user) && one.ttft_low_s > 0);
+    c.tpot_s = 1;
+    const cd_serving_said said = {&f.made.m, &c, &one, &p, &d, NULL};
+    cd_serving_text(&said, 1, &b);
+    assert_non_null(strstr(b.p, " | - | - | "));
+    assert_ok(cd_serving_errors(&said, 1, &b, &err));
+    assert_null(strstr(b.p, "nan"));
+    c.decode.count = 2, c.concurrency = 5; /* workers that decode have nothing to do */
+    assert_ok(cd_serving_answer_of(&f.s, &c, &one, NULL, NULL, &err));
+    assert_true(isfinite(one.r.tokens_s) && one.r.tokens_s > 0 && isfinite(one.r.ttft_s));
+    assert_true(isfinite(one.r.waiting) && isfinite(one.r.running) && isfinite(one.r.request_s));
+    c.decode.count = 0;
+    const cd_serving_lists l = {.tp = "1,2", .concurrency = "1,2,4"};
+    assert_ok(cd_serving_combine(&a, &c, &l, &v, &n, &err));
+    assert_ok(cd_serving_sweep_run(&f.s, v, n, 0, 1e-9, NULL, NULL, NULL, &s, &err));
+    assert_int_equal(s.n_met, 6);
+    assert_int_equal(s.n_front, 1);
+    for (size_t i = 0; i < s.n; i++) assert_true(!s.v[i].front || s.v[i].per_gpu >= s.v[(i + 1) % s.n].per_gpu);
+    cd_buf_clear(&b);
+    cd_serving_sweep_text(&s, &b);
+    assert_null(strstr(b.p, "nan"));
+    const char *svg = tmp_path(&dir, "one.svg");
+    char *data;
+    assert_ok(cd_serving_sweep_picture(&s, svg, &err));
+    assert_ok(cd_file_read(svg, 0, &data, &n, &err));
+    assert_null(strstr(data, "nan"));
+    cd_mem_free(data);
+    cd_serving_sweep_free(&s);
+    cd_buf_free(&b);
+    cd_arena_free(&a);
+    close_session(&f);
+}
+
 TEST(runs) {
     static const char text[] = "id,gpu,stack,tp,isl,osl,concurrency,kv-dtype,ttft_s,tpot_s\na,h100,vllm-1,1,16,8,2,bfloat16,1,1\nb,h100,vllm-1,2,16,8,2,,,\n";
     const char *file = tmp_put(&dir, "r.csv", text, sizeof text - 1);
@@ -286,4 +332,4 @@ TEST(printed) {
     close_session(&f);
 }
 
-TESTS(up, down, layouts, memory, stacks, answers, sweeps, runs, printed)
+TESTS(up, down, layouts, memory, stacks, answers, sweeps, one_token, runs, printed)
