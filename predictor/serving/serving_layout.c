@@ -8,14 +8,21 @@ static cdmpp_status divides(double what, double by, const char *field, const cha
     return cd_err_key(err, CD_FAIL(err, ERANGE, "expected a divisor of %s %g, found %g", field, what, by), key);
 }
 
+/* A group of GPUs with collectives over all of them. */
+static cdmpp_status nodes(const cd_serving_layout *l, double group, const char *key, cdmpp_err *err) {
+    if (!(l->node > 0) || group <= l->node || (!(fmod(group, l->node) > 0) && l->node_bytes_s > 0)) return CDMPP_OK;
+    return cd_err_key(err, CD_FAIL(err, ERANGE, "expected a multiple of the %g GPUs of a node, and the rate between nodes; found %s = %g", l->node, key, group), key);
+}
+
 cdmpp_status cd_serving_layout_check(const cd_serving_model *m, cd_serving_layout *l, cdmpp_err *err) {
     if (l->pp > m->layers) return cd_err_key(err, CD_FAIL(err, ERANGE, "expected at most num_hidden_layers %g, found %g", m->layers, l->pp), "pp");
     CD_TRY(divides(m->heads, l->tp, "num_attention_heads", "tp", err));
     if (!m->latent && fmod(l->tp, m->kv_heads) > 0) CD_TRY(divides(m->kv_heads, l->tp, "num_key_value_heads (or a multiple of it)", "tp", err));
     if (m->ffn > 0) CD_TRY(divides(m->ffn, l->tp, "intermediate_size", "tp", err));
-    const double group = l->tp * l->dp;
-    if (l->node > 0 && group > l->node && (fmod(group, l->node) > 0 || !(l->node_bytes_s > 0)))
-        return cd_err_key(err, CD_FAIL(err, ERANGE, "expected a multiple of the %g GPUs of a node, and the rate between nodes; found tp x dp = %g", l->node, group), "tp x dp");
+    CD_TRY(nodes(l, l->tp, "tp", err));
+    CD_TRY(nodes(l, l->tp * l->dp, "tp x dp", err));
+    if (l->node > 0 && l->tp * l->dp * l->pp > l->node && !(l->node_bytes_s > 0))
+        return cd_err_key(err, CD_FAIL(err, ERANGE, "expected the rate between nodes of %g GPUs, found tp x dp x pp = %g", l->node, l->tp * l->dp * l->pp), "tp x dp x pp");
     if (!(m->experts > 0)) {
         if (l->moe_ep > 1) return cd_err_key(err, CD_FAIL(err, ERANGE, "expected 1, as the model has no experts; found %g", l->moe_ep), "ep");
         l->moe_ep = 1, l->moe_tp = l->tp * l->dp;

@@ -38,6 +38,12 @@ TEST(layouts) {
     layout(&s, 3, 1, 1, 1, CDMPP_ERANGE, "tp");
     layout(&s, 1, 3, 1, 1, CDMPP_ERANGE, "pp");
     layout(&s, 2, 1, 1, 2, CDMPP_ERANGE, "ep");
+    cd_serving_layout l = {.tp = 4, .pp = 1, .dp = 3, .moe_ep = 1, .node = 3, .node_bytes_s = 1e9}; /* 12 GPUs are four nodes, but 4 GPUs are no whole nodes */
+    assert_status(cd_serving_layout_check(&s.m, &l, &err), CDMPP_ERANGE);
+    assert_string_equal(err.key, "tp");
+    l = (cd_serving_layout){.tp = 2, .pp = 2, .dp = 1, .moe_ep = 1, .node = 2};
+    assert_status(cd_serving_layout_check(&s.m, &l, &err), CDMPP_ERANGE);
+    assert_string_equal(err.key, "tp x dp x pp");
     s.m.experts = 8, s.m.topk = 2, s.m.expert_ffn = 32;
     layout(&s, 2, 1, 2, 4, CDMPP_OK, "");
     layout(&s, 2, 1, 2, 3, CDMPP_ERANGE, "ep");

@@ -61,7 +61,17 @@ TEST(operators) {
         reduces++;
     }
     assert_int_equal(reduces, 3);
-    s.l.node = 0;
+    s.l.node = 4, s.l.pp = 5, reduces = 0; /* two stages of two GPUs in a node: of four ways two lead to another node */
+    cd_serving_ops_rest(&s.m, &s.l, 8, 1, false, &o);
+    for (size_t i = 0; i < o.n; i++) {
+        if (strncmp(o.v[i].name, "hand_over", 9) != 0) continue;
+        const bool far = !strcmp(o.v[i].name, "hand_over_nodes");
+        assert_close(o.v[i].count, 2, 0, 0);
+        assert_close(o.v[i].rate, far ? 1e9 : 0, 0, 0);
+        reduces++;
+    }
+    assert_int_equal(reduces, 2);
+    s.l.node = 0, s.l.pp = 1;
     s.l.tp = 4; /* more GPUs than key heads: each has one */
     cd_serving_ops_rest(&s.m, &s.l, 8, 1, false, &o);
     for (size_t i = 0; i < o.n; i++)
