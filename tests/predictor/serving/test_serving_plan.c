@@ -313,6 +313,13 @@ TEST(printed) {
     cd_serving_text(v, 2, &b);
     assert_non_null(strstr(b.p, "| attention_decode |"));
     assert_non_null(strstr(b.p, "tp: no"));
+    assert_non_null(strstr(b.p, "parameters, vllm-1, prompts of 16 tokens, 8 generated\n"));
+    cd_serving_config other = c;
+    other.stack = "vllm", other.isl = 8;
+    const cd_serving_said unlike[] = {v[0], {&f.made.m, &other, NULL, NULL, NULL, &why}};
+    cd_buf_clear(&b);
+    cd_serving_text(unlike, 2, &b); /* what the rows do not have in common stands over none */
+    assert_non_null(strstr(b.p, "parameters, 8 generated\n"));
     cd_buf_clear(&b);
     cd_serving_json(v, 2, true, &b);
     assert_non_null(strstr(b.p, "\"refused\":"));
