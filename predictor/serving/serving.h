@@ -190,7 +190,7 @@ typedef struct cd_serving_load {
     double concurrency;         /* requests in flight all the time; 0: they arrive by themselves */
     double think_s;             /* from the end of a request to the next one */
     double rate;                /* arrivals a second (Poisson), without concurrency */
-    double requests;            /* that are simulated, all counted, as a load test does; 0: enough for a steady state */
+    double requests;            /* that are simulated, all counted, as a load test does; 0: 8 times those in flight on the average, from 64 on; with a rate up to 16384 */
     uint64_t seed;
     bool prompts_alone;         /* a sequence is done with its first token: a worker of prompts alone */
     bool tokens_alone;          /* prompts are there already: a worker that decodes alone */

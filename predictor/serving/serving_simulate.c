@@ -11,7 +11,7 @@
 
 #include "predictor/serving/serving.h"
 
-enum { MAX_REQUESTS = 2000000, STEADY = 8, LEAST = 64 };
+enum { MAX_REQUESTS = 2000000, STEADY = 8, LEAST = 64, MOST = 16384 };
 
 typedef struct {
     double sent, ready, first, end; /* seconds; of the queue, of its tokens */
@@ -267,10 +267,9 @@ static cdmpp_status figures(const sim *s, cd_serving_result *out, cdmpp_err *err
     return st;
 }
 
-cdmpp_status cd_serving_simulate(cd_serving_engine *e, const cd_serving_load *load, const cd_serving_limits *limit, double request_s, cd_serving_result *out,
-                                 cdmpp_err *err) {
-    const double steady = fmax(LEAST, STEADY * load->concurrency), want = load->requests > 0 ? load->requests : steady;
-    sim s = {.e = e, .load = load, .limit = limit, .n = (size_t)fmax(want, load->concurrency), .request_s = request_s};
+static cdmpp_status simulate(cd_serving_engine *e, const cd_serving_load *load, const cd_serving_limits *limit, double request_s, double requests, cd_serving_result *out,
+                             cdmpp_err *err) {
+    sim s = {.e = e, .load = load, .limit = limit, .n = (size_t)fmax(requests, load->concurrency), .request_s = request_s};
     if (s.n > MAX_REQUESTS) return cd_err_key(err, CD_FAIL(err, ERANGE, "expected at most %d, found %zu", MAX_REQUESTS, s.n), "requests");
     s.r = cd_mem_zalloc(s.n, sizeof *s.r);
     s.wait = cd_mem_zalloc(s.n, sizeof *s.wait);
@@ -286,4 +285,17 @@ cdmpp_status cd_serving_simulate(cd_serving_engine *e, const cd_serving_load *lo
     cd_mem_free(s.wait);
     cd_mem_free(s.heap);
     return st;
+}
+
+/* Of requests that come by themselves nobody knows before how many are in flight: the simulation grows until those are a small part (by Little's law). */
+cdmpp_status cd_serving_simulate(cd_serving_engine *e, const cd_serving_load *load, const cd_serving_limits *limit, double request_s, cd_serving_result *out,
+                                 cdmpp_err *err) {
+    double n = load->requests > 0 ? load->requests : fmax(LEAST, STEADY * load->concurrency), want = n;
+    do {
+        n = want;
+        CD_TRY(simulate(e, load, limit, request_s, n, out, err));
+        if (!(load->requests > 0) && !(load->concurrency > 0) && STEADY * load->rate * out->request_s > n)
+            want = fmin(MOST, fmax(2 * n, ceil(STEADY * load->rate * out->request_s)));
+    } while (want > n);
+    return CDMPP_OK;
 }

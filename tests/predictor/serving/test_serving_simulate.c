@@ -294,6 +294,30 @@ TEST(arrivals) {
     made_serving_close(&s);
 }
 
+/* Many in flight need many requests, few need few. */
+TEST(enough_requests) {
+    made_serving s;
+    cd_serving_engine *e;
+    cdmpp_err err = {0};
+    cd_serving_result r, few;
+    cd_serving_load load = {.isl = 16, .osl = 5, .rate = 1, .seed = 1};
+    const cd_serving_limits limit = {.tokens = 64, .sequences = 8, .cache_tokens = 1000, .prompts = CD_SERVING_CHUNKED};
+    made_serving_open(&s, path, 1);
+    assert_ok(cd_serving_engine_new(&s.m, &s.l, &s.k, s.c, &e, &err));
+    assert_ok(cd_serving_simulate(e, &load, &limit, 0, &r, &err));
+    load.requests = 64;
+    assert_ok(cd_serving_simulate(e, &load, &limit, 0, &few, &err));
+    assert_int_equal(r.steps, few.steps);
+    load.rate = 1e6, load.requests = 0; /* more than can be answered */
+    assert_ok(cd_serving_simulate(e, &load, &limit, 0, &r, &err));
+    load.requests = 16384;
+    assert_ok(cd_serving_simulate(e, &load, &limit, 0, &few, &err));
+    assert_int_equal(r.steps, few.steps);
+    assert_close(r.ttft_s, few.ttft_s, 0, 0);
+    cd_serving_engine_free(e);
+    made_serving_close(&s);
+}
+
 TEST(refused) {
     made_serving s;
     const cd_serving_load load = {.isl = 16, .osl = 16, .concurrency = 3, .requests = 9};
@@ -319,4 +343,4 @@ TEST(refused) {
     made_serving_close(&s);
 }
 
-TESTS(up, down, operators, windows_and_experts, steps, alone, together, cache, put_back, put_back_apart, arrivals, refused)
+TESTS(up, down, operators, windows_and_experts, steps, alone, together, cache, put_back, put_back_apart, arrivals, enough_requests, refused)
