@@ -106,10 +106,10 @@ typedef struct cd_serving_memory {
     double weights, token, activations, reserve, limit; /* bytes of one GPU; token: of the cache for one token of one sequence */
     double tokens;                                      /* that the cache has room for */
 } cd_serving_memory;
-/* step_tokens: that one step computes at most. Errors: EMODEL: the GPU's memory is not described; ERANGE: weights and the rest leave no room for a sequence of `length`
- * (the message has the numbers). */
+/* step_tokens: that one step computes at most; length: of a sequence, the mean. Errors: EMODEL: the GPU's memory is not described; ERANGE: weights and the rest leave no room
+ * for a sequence of `longest` in each of the pp batches (the message has the numbers). */
 cdmpp_status cd_serving_memory_of(const cd_serving_model *m, const cd_serving_layout *l, const cd_serving_stack *s, const cd_device *d, double step_tokens, double length,
-                                  cd_serving_memory *out, cdmpp_err *err);
+                                  double longest, cd_serving_memory *out, cdmpp_err *err);
 
 /* ---- operators of a step: serving_ops.c ---- */
 typedef struct cd_serving_op {
@@ -196,10 +196,11 @@ typedef struct cd_serving_load {
     double concurrency;         /* requests in flight all the time; 0: they arrive by themselves */
     double think_s;             /* from the end of a request to the next one */
     double rate;                /* arrivals a second (Poisson), without concurrency */
-    double requests;            /* that are simulated, all counted, as a load test does; 0: enough for a steady state */
+    double requests;            /* that are simulated, all counted, as a load test does; 0: 8 times those in flight on the average, from 64 on; with a rate up to 16384 */
     uint64_t seed;
     bool prompts_alone;         /* a sequence is done with its first token: a worker of prompts alone */
     bool tokens_alone;          /* prompts are there already: a worker that decodes alone */
+    const volatile sig_atomic_t *stop; /* above 0: the simulation ends; NULL: nothing stops it */
 } cd_serving_load;
 
 typedef struct cd_serving_limits {
@@ -211,14 +212,14 @@ typedef struct cd_serving_limits {
 } cd_serving_limits;
 
 typedef struct cd_serving_result {
-    double ttft_s, ttft_median_s, ttft_p99_s, tpot_s, tpot_p99_s, request_s; /* means where not told */
-    double tokens_s;            /* generated, of this engine */
+    double ttft_s, ttft_median_s, ttft_p99_s, tpot_s, tpot_p99_s, request_s; /* means where not told; tpot NaN: no request has a further token */
+    double tokens_s;            /* generated, of this engine; infinite: none of them took any time */
     double running, waiting;    /* sequences in steps, requests in the queue: means over time */
     double put_back;            /* sequences that lost their cache */
     size_t steps;
 } cd_serving_result;
 
-/* One engine. request_s: of each request in the front end, which takes one at a time. Errors: those of step_s; ERANGE: a prompt that no step takes; ENOMEM. */
+/* One engine. request_s: of each request in the front end, which takes one at a time. Errors: those of step_s; ERANGE: a prompt that no step takes; EINTERRUPTED (*stop); ENOMEM. */
 cdmpp_status cd_serving_simulate(cd_serving_engine *e, const cd_serving_load *load, const cd_serving_limits *limit, double request_s, cd_serving_result *out,
                                  cdmpp_err *err);
 

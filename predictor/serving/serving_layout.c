@@ -8,14 +8,21 @@ static cdmpp_status divides(double what, double by, const char *field, const cha
     return cd_err_key(err, CD_FAIL(err, ERANGE, "expected a divisor of %s %g, found %g", field, what, by), key);
 }
 
+/* A group of GPUs with collectives over all of them. */
+static cdmpp_status nodes(const cd_serving_layout *l, double group, const char *key, cdmpp_err *err) {
+    if (!(l->node > 0) || group <= l->node || (!(fmod(group, l->node) > 0) && l->node_bytes_s > 0)) return CDMPP_OK;
+    return cd_err_key(err, CD_FAIL(err, ERANGE, "expected a multiple of the %g GPUs of a node, and the rate between nodes; found %s = %g", l->node, key, group), key);
+}
+
 cdmpp_status cd_serving_layout_check(const cd_serving_model *m, cd_serving_layout *l, cdmpp_err *err) {
     if (l->pp > m->layers) return cd_err_key(err, CD_FAIL(err, ERANGE, "expected at most num_hidden_layers %g, found %g", m->layers, l->pp), "pp");
     CD_TRY(divides(m->heads, l->tp, "num_attention_heads", "tp", err));
     if (!m->latent && fmod(l->tp, m->kv_heads) > 0) CD_TRY(divides(m->kv_heads, l->tp, "num_key_value_heads (or a multiple of it)", "tp", err));
     if (m->ffn > 0) CD_TRY(divides(m->ffn, l->tp, "intermediate_size", "tp", err));
-    const double group = l->tp * l->dp;
-    if (l->node > 0 && group > l->node && (fmod(group, l->node) > 0 || !(l->node_bytes_s > 0)))
-        return cd_err_key(err, CD_FAIL(err, ERANGE, "expected a multiple of the %g GPUs of a node, and the rate between nodes; found tp x dp = %g", l->node, group), "tp x dp");
+    CD_TRY(nodes(l, l->tp, "tp", err));
+    CD_TRY(nodes(l, l->tp * l->dp, "tp x dp", err));
+    if (l->node > 0 && l->tp * l->dp * l->pp > l->node && !(l->node_bytes_s > 0))
+        return cd_err_key(err, CD_FAIL(err, ERANGE, "expected the rate between nodes of %g GPUs, found tp x dp x pp = %g", l->node, l->tp * l->dp * l->pp), "tp x dp x pp");
     if (!(m->experts > 0)) {
         if (l->moe_ep > 1) return cd_err_key(err, CD_FAIL(err, ERANGE, "expected 1, as the model has no experts; found %g", l->moe_ep), "ep");
         l->moe_ep = 1, l->moe_tp = l->tp * l->dp;
@@ -59,14 +66,15 @@ static double activation_bytes(const cd_serving_model *m, const cd_serving_layou
 }
 
 cdmpp_status cd_serving_memory_of(const cd_serving_model *m, const cd_serving_layout *l, const cd_serving_stack *s, const cd_device *d, double step_tokens, double length,
-                                  cd_serving_memory *out, cdmpp_err *err) {
+                                  double longest, cd_serving_memory *out, cdmpp_err *err) {
     if (!(d->mem_gb > 0)) return cd_err_key(err, CD_FAIL(err, EMODEL, "the description of %s has no such number", d->name), "mem_gb");
     *out = (cd_serving_memory){weight_bytes(m, l), token_bytes(m, l, length), activation_bytes(m, l, step_tokens), s->reserve_gb * 1e9, s->memory_share * d->mem_gb * 1e9, 0};
     const double room = out->limit - out->weights - out->activations - out->reserve;
     out->tokens = floor(fmax(room, 0) / out->token);
-    if (out->tokens >= length) return CDMPP_OK;
-    return cd_err_key(err, CD_FAIL(err, ERANGE, "weights %.2f GB + activations %.2f GB + reserve %.2f GB + cache of one sequence %.3f GB are %.2f GB; a GPU %s lends %.2f GB (%g of %g)",
-                                   out->weights * 1e-9, out->activations * 1e-9, out->reserve * 1e-9, out->token * length * 1e-9,
-                                   (out->weights + out->activations + out->reserve + out->token * length) * 1e-9, d->name, out->limit * 1e-9, s->memory_share, d->mem_gb),
+    if (floor(out->tokens / l->pp) >= longest) return CDMPP_OK;
+    const double least = out->token * longest * l->pp; /* of the batches on their way through the stages each has its part of the cache */
+    return cd_err_key(err, CD_FAIL(err, ERANGE, "weights %.2f GB + activations %.2f GB + reserve %.2f GB + cache of one sequence%s %.3f GB are %.2f GB; a GPU %s lends %.2f GB (%g of %g)",
+                                   out->weights * 1e-9, out->activations * 1e-9, out->reserve * 1e-9, l->pp > 1 ? " of each batch" : "", least * 1e-9,
+                                   (out->weights + out->activations + out->reserve + least) * 1e-9, d->name, out->limit * 1e-9, s->memory_share, d->mem_gb),
                       "memory");
 }

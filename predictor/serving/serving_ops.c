@@ -70,6 +70,16 @@ static void sparse(const cd_serving_model *m, const cd_serving_layout *l, double
     else collective(l, o, "all_reduce_experts", layers, CD_LLM_OP_ALL_REDUCE, t * m->hidden, l->tp);
 }
 
+/* From stage to stage: inside a node over the GPUs' own links, from the last stage of a node over the network. */
+static void hand_overs(const cd_serving_model *m, const cd_serving_layout *l, double t, cd_serving_ops *o) {
+    const double stages = l->node > 0 ? fmax(1, floor(l->node / (l->tp * l->dp))) : l->pp, between = ceil(l->pp / stages) - 1, count[] = {l->pp - 1 - between, between};
+    for (size_t i = 0; i < 2; i++) {
+        if (!(count[i] > 0)) continue;
+        small(o, i ? "hand_over_nodes" : "hand_over", count[i], t, 2 * m->hidden);
+        o->v[o->n - 1].link = true, o->v[o->n - 1].rate = i ? l->node_bytes_s : 0;
+    }
+}
+
 void cd_serving_ops_rest(const cd_serving_model *m, const cd_serving_layout *l, double t, double rows, bool decode, cd_serving_ops *o) {
     const double layers = m->layers, with_experts = m->experts > 0 ? layers - m->dense_layers : 0;
     o->n = 0;
@@ -82,9 +92,7 @@ void cd_serving_ops_rest(const cd_serving_model *m, const cd_serving_layout *l, 
     if (with_experts > 0) sparse(m, l, t, with_experts, decode, o);
     product(o, "vocabulary", 1, CD_LLM_OP_T_BF16, rows, ceil(m->vocab / l->tp), m->hidden);
     collective(l, o, "all_gather_scores", 1, CD_LLM_OP_ALL_GATHER, rows * m->vocab, l->tp);
-    if (l->pp < 2) return;
-    small(o, "hand_over", l->pp - 1, t, 2 * m->hidden);
-    o->v[o->n - 1].link = true;
+    hand_overs(m, l, t, o);
 }
 
 /* ---- attention ---- */

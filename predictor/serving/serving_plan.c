@@ -87,8 +87,8 @@ static cdmpp_status make_worker(cd_serving_session *s, const cd_serving_config *
     out->layout = types_of(s->m, &k, c, w);
     out->schedulers = w->dp * w->pp;
     CD_TRY(cd_serving_layout_check(s->m, &out->layout, err));
-    const double tokens = c->tokens > 0 ? c->tokens : (double)k.tokens;
-    CD_TRY(cd_serving_memory_of(s->m, &out->layout, &k, out->k.d, tokens, c->isl + c->osl, &out->memory, err));
+    const double tokens = c->tokens > 0 ? c->tokens : (double)k.tokens, longest = round(c->isl * (1 + c->spread)) + round(c->osl * (1 + c->spread));
+    CD_TRY(cd_serving_memory_of(s->m, &out->layout, &k, out->k.d, tokens, c->isl + c->osl, longest, &out->memory, err));
     out->limit = (cd_serving_limits){.tokens = tokens, .sequences = w->batch > 0 ? w->batch : (double)k.sequences, .cache_tokens = floor(out->memory.tokens / w->pp),
                                      .prompts = (cd_serving_prompts)(c->prompts < 0 ? k.prompts : c->prompts), .reserved = k.cache == 0, .ahead = (double)k.ahead};
     return CDMPP_OK;
@@ -110,16 +110,43 @@ static cdmpp_status engine_of(cd_serving_session *s, const worker *w, cd_serving
     return CDMPP_OK;
 }
 
-static cdmpp_status run_worker(cd_serving_session *s, const worker *w, const cd_serving_load *load, cd_serving_result *out, cdmpp_err *err) {
+static cdmpp_status run_worker(cd_serving_session *s, const worker *w, cd_serving_load load, cd_serving_result *out, cdmpp_err *err) {
     cd_serving_engine *e = NULL;
+    load.stop = s->stop;
     CD_TRY(engine_of(s, w, &e, err));
-    return cd_serving_simulate(e, load, &w->limit, w->k.k->request_s, out, err);
+    return cd_serving_simulate(e, &load, &w->limit, w->k.k->request_s, out, err);
 }
 
 /* ---- both forms ---- */
-static cd_serving_load load_of(const cd_serving_config *c, double schedulers) {
-    return (cd_serving_load){.isl = c->isl, .osl = c->osl, .spread = c->spread, .concurrency = c->concurrency > 0 ? fmax(1, ceil(c->concurrency / schedulers)) : 0,
-                             .rate = c->rate / schedulers, .requests = ceil(c->requests / schedulers), .seed = 1};
+/* Means of requests count by how many each kind of scheduler answers; a median or a percentile of all lies between those of the kinds, and is put there. */
+static void add_kind(cd_serving_result *sum, const cd_serving_result *r, double n, double *weight) {
+    double *const to[] = {&sum->ttft_s, &sum->ttft_median_s, &sum->ttft_p99_s, &sum->tpot_s, &sum->tpot_p99_s, &sum->request_s};
+    const double from[] = {r->ttft_s, r->ttft_median_s, r->ttft_p99_s, r->tpot_s, r->tpot_p99_s, r->request_s}, w = isfinite(r->tokens_s) ? n * r->tokens_s : n, all = *weight + w;
+    for (size_t i = 0; i < sizeof to / sizeof *to; i++) *to[i] = *weight > 0 ? *to[i] + (from[i] - *to[i]) * (w / all) : from[i];
+    sum->tokens_s += n * r->tokens_s, sum->running += n * r->running, sum->waiting += n * r->waiting, sum->put_back += n * r->put_back, sum->steps += r->steps;
+    *weight = all;
+}
+
+/* Of n schedulers that share a load: the requests in flight are whole, so some may have one more than the others, or none. Sums of all. */
+static cdmpp_status run_all(cd_serving_session *s, const cd_serving_config *c, const worker *w, double n, cd_serving_load load, cd_serving_result *out, cdmpp_err *err) {
+    const double all = load.concurrency, few = floor(all / n), more = all - few * n, kind[][2] = {{more, few + 1}, {n - more, few}};
+    double weight = 0;
+    *out = (cd_serving_result){0};
+    for (size_t i = 0; i < 2; i++) {
+        cd_serving_result r;
+        const double count = all > 0 ? kind[i][0] : i ? 0 : n;
+        if (!(count > 0) || (all > 0 && !(kind[i][1] > 0))) continue;
+        load.concurrency = all > 0 ? kind[i][1] : 0;
+        load.rate = c->rate / n;
+        load.requests = ceil(c->requests * (all > 0 ? kind[i][1] / all : 1 / n));
+        CD_TRY(run_worker(s, w, load, &r, err));
+        add_kind(out, &r, count, &weight);
+    }
+    return CDMPP_OK;
+}
+
+static cd_serving_load load_of(const cd_serving_config *c) {
+    return (cd_serving_load){.isl = c->isl, .osl = c->osl, .spread = c->spread, .concurrency = ceil(c->concurrency), .seed = 1};
 }
 
 /* A request of a closed loop is either with the workers of prompts or with those that decode: the share of each follows from the times of both. */
@@ -128,13 +155,13 @@ static cdmpp_status split(cd_serving_session *s, const cd_serving_config *c, con
     double away = 0, in_prompts = 1;
     cd_serving_result first = {0}, last = {0};
     for (int i = 0; i < 6; i++) {
-        cd_serving_load a = load_of(c, np), b = load_of(c, nd);
+        cd_serving_load a = load_of(c), b = a;
         a.prompts_alone = true, a.think_s = away;
         b.tokens_alone = true;
-        if (c->concurrency > 0) b.concurrency = fmax(1, ceil((c->concurrency - in_prompts) / nd));
-        CD_TRY(run_worker(s, d, &b, &last, err));
+        if (c->concurrency > 0) b.concurrency = fmax(1, ceil(c->concurrency - in_prompts));
+        CD_TRY(run_all(s, c, d, nd, b, &last, err));
         a.think_s = last.request_s;
-        CD_TRY(run_worker(s, p, &a, &first, err));
+        CD_TRY(run_all(s, c, p, np, a, &first, err));
         const double before = in_prompts;
         away = last.request_s;
         in_prompts = 0.5 * (in_prompts + fmin(c->concurrency - 1, c->concurrency * first.ttft_s / (first.ttft_s + away)));
@@ -145,18 +172,14 @@ static cdmpp_status split(cd_serving_session *s, const cd_serving_config *c, con
     out->ttft_median_s = first.ttft_median_s + last.ttft_median_s;
     out->ttft_p99_s = first.ttft_p99_s + last.ttft_p99_s;
     out->request_s = first.request_s + last.request_s;
-    out->tokens_s = fmin(last.tokens_s * nd, first.tokens_s * np * c->osl);
-    out->running = last.running * nd, out->waiting = first.waiting * np + last.waiting * nd;
+    out->tokens_s = fmin(last.tokens_s, first.tokens_s * c->osl);
+    out->waiting += first.waiting;
     out->steps += first.steps;
     return CDMPP_OK;
 }
 
 static cdmpp_status together(cd_serving_session *s, const cd_serving_config *c, const worker *w, cd_serving_result *out, cdmpp_err *err) {
-    const double n = c->worker.count * w->schedulers;
-    const cd_serving_load load = load_of(c, n);
-    CD_TRY(run_worker(s, w, &load, out, err));
-    out->tokens_s *= n, out->running *= n, out->waiting *= n, out->put_back *= n;
-    return CDMPP_OK;
+    return run_all(s, c, w, c->worker.count * w->schedulers, load_of(c), out, err);
 }
 
 /* ---- intervals ---- */

@@ -45,6 +45,7 @@ typedef struct cd_serving_session {
     cd_serving_tables *tables;
     const cd_serving_stacks *stacks;
     double level, shared;       /* of intervals; part of the variance that operators have in common */
+    const volatile sig_atomic_t *stop; /* simulations end when it is set; NULL: nothing stops them */
     struct cd_serving_known *known; /* costs by GPU and stack */
     struct cd_serving_made *made;   /* engines by layout: what one configuration asked, others need not ask again */
     size_t n_known, cap_known, n_made, cap_made;
@@ -52,7 +53,7 @@ typedef struct cd_serving_session {
 void cd_serving_session_end(cd_serving_session *s);
 
 /* Rows of the two steps of a table may be NULL: a step with one prompt, a step in which as many sequences decode as the simulation had on the average.
- * Errors: ESCHEMA (no such GPU, no such stack), those of layout, memory, operators and simulation. */
+ * Errors: ESCHEMA (no such GPU, no such stack), those of layout, memory, operators and simulation (EINTERRUPTED: *stop). */
 cdmpp_status cd_serving_answer_of(cd_serving_session *s, const cd_serving_config *c, cd_serving_answer *out, cd_serving_rows *prompt, cd_serving_rows *decode, cdmpp_err *err);
 /* Many configurations, from a CSV table: columns are called as the options of cdmpp-replay --llm (id, gpu, stack, tp, pp, dp, ep, isl, osl, concurrency, rate,
  * requests, spread, dtype, experts-dtype, kv-dtype, prompts, max-tokens, max-sequences, engines (or workers), decode-workers, decode-tp ... decode-ep, decode-max-sequences), with _

@@ -71,12 +71,28 @@ static void put_rows(const char *title, const cd_serving_rows *r, cd_buf *b) {
     cd_buf_putf(b, " | %.1f | | |\n", 100 * r->host_s / r->total_s);
 }
 
+/* Stack and lengths only where they are those of all. */
+static void put_common(const cd_serving_said *v, size_t n, cd_buf *b) {
+    bool stack = true, isl = true, osl = true;
+    for (size_t i = 1; i < n; i++) {
+        const cd_serving_config *c = v[i].c;
+        stack &= !strcmp(c->stack, v->c->stack);
+        isl &= !(c->isl < v->c->isl || c->isl > v->c->isl);
+        osl &= !(c->osl < v->c->osl || c->osl > v->c->osl);
+    }
+    cd_buf_putf(b, "%s, %.4g billion parameters", v->m->name, cd_serving_model_parameters(v->m) * 1e-9);
+    if (stack) cd_buf_putf(b, ", %s", v->c->stack);
+    if (isl) cd_buf_putf(b, ", prompts of %g tokens", v->c->isl);
+    if (osl) cd_buf_putf(b, ", %g generated", v->c->osl);
+    cd_buf_puts(b, "\n\n");
+}
+
 void cd_serving_text(const cd_serving_said *v, size_t n, cd_buf *b) {
     const cd_serving_said *first = NULL;
     double level = 0;
     for (size_t i = n; i-- > 0;)
         if (v[i].a) first = &v[i], level = v[i].a->level;
-    cd_buf_putf(b, "%s, %.4g billion parameters, %s, prompts of %g tokens, %g generated\n\n", v->m->name, cd_serving_model_parameters(v->m) * 1e-9, v->c->stack, v->c->isl, v->c->osl);
+    put_common(v, n, b);
     cd_buf_putf(b, "| GPU | tp | pp | dp | ep | in flight | TTFT | %g %% interval | TPOT | %g %% interval | tokens/s | tokens/s/GPU | queue |\n", 100 * level, 100 * level);
     cd_buf_puts(b, "| --- | --: | --: | --: | --: | --: | --: | --- | --: | --- | --: | --: | --: |\n");
     for (size_t i = 0; i < n; i++) put_load(&v[i], b);
@@ -163,7 +179,7 @@ typedef struct {
 } errors;
 
 static void add(errors *x, double got, double low, double high, double want) {
-    if (!(want > 0)) return;
+    if (!(want > 0) || isnan(got)) return;
     x->e[x->n++] = fabs(got / want - 1);
     x->sum += fabs(got / want - 1);
     if (isnan(low)) return;

@@ -11,7 +11,7 @@
 
 #include "predictor/serving/serving.h"
 
-enum { MAX_REQUESTS = 2000000, STEADY = 8, LEAST = 64 };
+enum { MAX_REQUESTS = 2000000, STEADY = 8, LEAST = 64, MOST = 16384 };
 
 typedef struct {
     double sent, ready, first, end; /* seconds; of the queue, of its tokens */
@@ -191,6 +191,12 @@ static void put_back(sim *s) {
     s->put_back++;
 }
 
+/* Requests wait from when they are ready on; those that come later are in the ring, too. `taken_s`: of the step that has just ended. */
+static void count_waiting(sim *s, double taken_s) {
+    s->wait_time += taken_s * (double)s->n_seen;
+    for (size_t k = s->n_seen; k < s->n_wait && waiting(s, k)->ready < s->now; k++) s->wait_time += s->now - waiting(s, k)->ready;
+}
+
 /* How many steps of decoding in a row: until a sequence ends, the cache is full, or a request comes. */
 static uint64_t turns_of(const sim *s, double each) {
     double n = (double)(s->r[s->heap[0]].last - s->turn);
@@ -201,9 +207,10 @@ static uint64_t turns_of(const sim *s, double each) {
 }
 
 static cdmpp_status step(sim *s, cdmpp_err *err) {
-    while (!s->limit->reserved && s->n_run > 1 && s->held + (double)s->n_run > s->limit->cache_tokens) put_back(s);
+    bool full = false; /* a step that puts a sequence back takes no prompt: it would take the same one at once, and where prompts are apart nothing would ever decode */
+    for (; !s->limit->reserved && s->n_run > 1 && s->held + (double)s->n_run > s->limit->cache_tokens; full = true) put_back(s);
     see(s);
-    taken t = take(s);
+    taken t = full ? (taken){{0}, 0, 0} : take(s);
     const bool prompts = t.whole || t.s.part > 0, apart = s->limit->prompts == CD_SERVING_APART && prompts;
     double each;
     uint64_t turns = 1;
@@ -222,7 +229,7 @@ static cdmpp_status step(sim *s, cdmpp_err *err) {
     const double taken_s = each * (double)turns;
     s->now += taken_s;
     s->run_time += taken_s * (double)s->n_run;
-    s->wait_time += taken_s * (double)s->n_wait;
+    count_waiting(s, taken_s);
     s->steps += turns;
     const uint64_t decoded = apart ? 0 : turns;
     if (s->n_run && decoded) turns_done(s, decoded);
@@ -247,11 +254,12 @@ static cdmpp_status figures(const sim *s, cd_serving_result *out, cdmpp_err *err
         cd_sort_doubles(a, s->n);
         cd_sort_doubles(b, n);
         for (size_t i = 0; i < n; i++) out->tpot_s += b[i] / (double)n;
+        if (!n) out->tpot_s = (double)NAN;
         out->ttft_median_s = cd_sort_median(a, s->n);
         out->ttft_p99_s = a[(s->n * 99) / 100];
-        out->tpot_p99_s = n ? b[(n * 99) / 100] : 0;
-        out->tokens_s = tokens / s->now;
-        out->running = s->run_time / s->now, out->waiting = s->wait_time / s->now;
+        out->tpot_p99_s = n ? b[(n * 99) / 100] : (double)NAN;
+        out->tokens_s = s->now > 0 ? tokens / s->now : (double)INFINITY; /* a worker that decodes, and nothing to decode */
+        if (s->now > 0) out->running = s->run_time / s->now, out->waiting = s->wait_time / s->now;
     }
     const cdmpp_status st = a && b ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu requests", s->n);
     cd_mem_free(a);
@@ -259,20 +267,35 @@ static cdmpp_status figures(const sim *s, cd_serving_result *out, cdmpp_err *err
     return st;
 }
 
-cdmpp_status cd_serving_simulate(cd_serving_engine *e, const cd_serving_load *load, const cd_serving_limits *limit, double request_s, cd_serving_result *out,
-                                 cdmpp_err *err) {
-    const double steady = fmax(LEAST, STEADY * load->concurrency), want = load->requests > 0 ? load->requests : steady;
-    sim s = {.e = e, .load = load, .limit = limit, .n = (size_t)fmax(want, load->concurrency), .request_s = request_s};
+static cdmpp_status simulate(cd_serving_engine *e, const cd_serving_load *load, const cd_serving_limits *limit, double request_s, double requests, cd_serving_result *out,
+                             cdmpp_err *err) {
+    sim s = {.e = e, .load = load, .limit = limit, .n = (size_t)fmax(requests, load->concurrency), .request_s = request_s};
     if (s.n > MAX_REQUESTS) return cd_err_key(err, CD_FAIL(err, ERANGE, "expected at most %d, found %zu", MAX_REQUESTS, s.n), "requests");
     s.r = cd_mem_zalloc(s.n, sizeof *s.r);
     s.wait = cd_mem_zalloc(s.n, sizeof *s.wait);
     s.heap = cd_mem_zalloc(s.n, sizeof *s.heap);
     cdmpp_status st = s.r && s.wait && s.heap ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu requests", s.n);
     if (!st) send_first(&s);
-    while (!st && s.done < s.n) st = step(&s, err);
+    while (!st && s.done < s.n) {
+        if (load->stop && *load->stop) st = CD_FAIL(err, EINTERRUPTED, "after %zu of %zu requests", s.done, s.n);
+        else st = step(&s, err);
+    }
     if (!st) st = figures(&s, out, err);
     cd_mem_free(s.r);
     cd_mem_free(s.wait);
     cd_mem_free(s.heap);
     return st;
+}
+
+/* Of requests that come by themselves nobody knows before how many are in flight: the simulation grows until those are a small part (by Little's law). */
+cdmpp_status cd_serving_simulate(cd_serving_engine *e, const cd_serving_load *load, const cd_serving_limits *limit, double request_s, cd_serving_result *out,
+                                 cdmpp_err *err) {
+    double n = load->requests > 0 ? load->requests : fmax(LEAST, STEADY * load->concurrency), want = n;
+    do {
+        n = want;
+        CD_TRY(simulate(e, load, limit, request_s, n, out, err));
+        if (!(load->requests > 0) && !(load->concurrency > 0) && STEADY * load->rate * out->request_s > n)
+            want = fmin(MOST, fmax(2 * n, ceil(STEADY * load->rate * out->request_s)));
+    } while (want > n);
+    return CDMPP_OK;
 }

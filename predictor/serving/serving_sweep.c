@@ -94,7 +94,7 @@ static cdmpp_status find_front(cd_serving_sweep *s, cdmpp_err *err) {
         if (s->v[i].met) v[n++] = &s->v[i];
     qsort(v, n, sizeof(cd_serving_point *), by_gpu);
     for (size_t i = 0; i < n; i++) {
-        v[i]->front = v[i]->per_user > best;
+        v[i]->front = v[i]->per_user > best || !i; /* without a further token users see no speed: the most throughput */
         best = fmax(best, v[i]->per_user);
         s->n_front += v[i]->front;
     }
@@ -133,7 +133,7 @@ cdmpp_status cd_serving_sweep_run(cd_serving_session *s, const cd_serving_config
         const double hour = price ? price(ctx, c[i].gpu) : (double)NAN;
         out->v[out->n++] = (cd_serving_point){.c = &c[i], .ttft_s = a.r.ttft_s, .tpot_s = a.r.tpot_s, .tokens_s = a.r.tokens_s, .per_gpu = a.per_gpu, .per_user = a.per_user,
                                               .gpus = a.gpus, .price = hour / 3600 / a.per_gpu * 1e6,
-                                              .met = (!(ttft_s > 0) || a.r.ttft_s <= ttft_s) && (!(tpot_s > 0) || a.r.tpot_s <= tpot_s)};
+                                              .met = (!(ttft_s > 0) || a.r.ttft_s <= ttft_s) && (!(tpot_s > 0) || !(a.r.tpot_s > tpot_s))};
     }
     return out->n ? find_front(out, err) : refused(out, err);
 }

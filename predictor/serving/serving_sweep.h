@@ -2,7 +2,8 @@
  *
  *   lists of gpus, tp, pp, dp, ep, concurrency ──> all combinations ──> divides? fits? ──> simulated ──> targets met? ──> front
  *
- * (1) a configuration is on the front where no other that meets the targets has both more tokens/s/GPU and more tokens/s/user;
+ * (1) a configuration is on the front where no other that meets the targets has both more tokens/s/GPU and more tokens/s/user; where there is no
+ *     further token, so no speed for a user, the one with the most tokens/s/GPU;
  * (2) configurations that do not divide or fit are counted by what stands in the way, and left out. */
 #ifndef CD_SERVING_SWEEP_H
 #define CD_SERVING_SWEEP_H

@@ -13,7 +13,9 @@ static void put_point(const cd_serving_point *p, cd_buf *b) {
     cd_units_put_seconds(b, p->ttft_s);
     cd_buf_puts(b, " | ");
     cd_units_put_seconds(b, p->tpot_s);
-    cd_buf_putf(b, " | %.4g | %.4g |", p->per_gpu, p->per_user);
+    cd_buf_putf(b, " | %.4g |", p->per_gpu);
+    if (isnan(p->per_user)) cd_buf_puts(b, " - |");
+    else cd_buf_putf(b, " %.4g |", p->per_user);
     if (isnan(p->price)) cd_buf_puts(b, " - |\n");
     else cd_buf_putf(b, " %.3g |\n", p->price);
 }
@@ -76,7 +78,7 @@ static void name_number(double v, char *buf, size_t n) { snprintf(buf, n, "%g", 
 static void dots(cd_chart *c, const cd_serving_sweep *s, double *x, double *y, bool met, size_t line, const char *text) {
     size_t n = 0;
     for (size_t i = 0; i < s->n; i++)
-        if (s->v[i].met == met && !s->v[i].front) x[n] = s->v[i].per_user, y[n++] = s->v[i].per_gpu;
+        if (s->v[i].met == met && !s->v[i].front && !isnan(s->v[i].per_user)) x[n] = s->v[i].per_user, y[n++] = s->v[i].per_gpu;
     if (!n) return;
     cd_plot_dots(&c->p, x, y, n, cd_chart_colour(line));
     cd_chart_legend(c, line, text);
@@ -105,9 +107,11 @@ cdmpp_status cd_serving_sweep_picture(const cd_serving_sweep *s, const char *pat
         cd_chart_begin(&c, "Throughput of a GPU against speed for a user", "tokens/s/user", "tokens/s/GPU", name_number, name_number);
         dots(&c, s, x, y, false, 2, "misses a target");
         dots(&c, s, x, y, true, 1, "meets the targets");
-        for (size_t i = 0; i < s->n_front; i++) x[i] = v[i]->per_user, y[i] = v[i]->per_gpu;
-        cd_plot_line(&c.p, x, y, s->n_front, cd_chart_colour(0));
-        cd_plot_dots(&c.p, x, y, s->n_front, cd_chart_colour(0));
+        size_t n = 0;
+        for (size_t i = 0; i < s->n_front; i++)
+            if (!isnan(v[i]->per_user)) x[n] = v[i]->per_user, y[n++] = v[i]->per_gpu;
+        cd_plot_line(&c.p, x, y, n, cd_chart_colour(0));
+        cd_plot_dots(&c.p, x, y, n, cd_chart_colour(0));
         cd_chart_legend(&c, 0, "the front");
         st = cd_chart_write(&c, path, err);
     }

@@ -38,6 +38,12 @@ TEST(layouts) {
     layout(&s, 3, 1, 1, 1, CDMPP_ERANGE, "tp");
     layout(&s, 1, 3, 1, 1, CDMPP_ERANGE, "pp");
     layout(&s, 2, 1, 1, 2, CDMPP_ERANGE, "ep");
+    cd_serving_layout l = {.tp = 4, .pp = 1, .dp = 3, .moe_ep = 1, .node = 3, .node_bytes_s = 1e9}; /* 12 GPUs are four nodes, but 4 GPUs are no whole nodes */
+    assert_status(cd_serving_layout_check(&s.m, &l, &err), CDMPP_ERANGE);
+    assert_string_equal(err.key, "tp");
+    l = (cd_serving_layout){.tp = 2, .pp = 2, .dp = 1, .moe_ep = 1, .node = 2};
+    assert_status(cd_serving_layout_check(&s.m, &l, &err), CDMPP_ERANGE);
+    assert_string_equal(err.key, "tp x dp x pp");
     s.m.experts = 8, s.m.topk = 2, s.m.expert_ffn = 32;
     layout(&s, 2, 1, 2, 4, CDMPP_OK, "");
     layout(&s, 2, 1, 2, 3, CDMPP_ERANGE, "ep");
@@ -52,19 +58,26 @@ TEST(memory) {
     cd_serving_memory m;
     made_serving_open(&s, path, 1);
     s.k.memory_share = 1, s.k.reserve_gb = 1;
-    assert_ok(cd_serving_memory_of(&s.m, &s.l, &s.k, s.d, 64, 32, &m, &err));
+    assert_ok(cd_serving_memory_of(&s.m, &s.l, &s.k, s.d, 64, 32, 32, &m, &err));
     assert_close(m.weights, 2 * (2 * (64 * 16 * (2 * 4 + 2 * 2) + 3 * 64 * 128) + 2 * 256 * 64), 1e-12, 0);
     assert_close(m.token, 2 * 2 * 2 * 16 * 2, 0, 0); /* 2 layers, keys and values of 2 heads of 16 in 2 bytes */
     assert_close(m.activations, 2 * 64 * (4 * 64 + 3 * 128), 0, 0);
     assert_close(m.tokens, floor((80e9 - 1e9 - m.weights - m.activations) / m.token), 0, 0);
     s.m.window = 8, s.m.window_layers = 1; /* of 32 tokens one layer keeps 8 */
-    assert_ok(cd_serving_memory_of(&s.m, &s.l, &s.k, s.d, 64, 32, &m, &err));
+    assert_ok(cd_serving_memory_of(&s.m, &s.l, &s.k, s.d, 64, 32, 32, &m, &err));
     assert_close(m.token, 1.25 * 2 * 2 * 16 * 2, 1e-12, 0);
     s.m.window_layers = 0;
     s.k.memory_share = 0.0125; /* a GB: no room beside the reserve */
-    assert_status(cd_serving_memory_of(&s.m, &s.l, &s.k, s.d, 64, 32, &m, &err), CDMPP_ERANGE);
+    assert_status(cd_serving_memory_of(&s.m, &s.l, &s.k, s.d, 64, 32, 32, &m, &err), CDMPP_ERANGE);
     assert_string_equal(err.key, "memory");
     assert_non_null(strstr(err.msg, "reserve 1.00 GB"));
+    s.l.pp = 2; /* a layer in a stage: the token's part is half, and each batch has half of the room */
+    s.k.memory_share = 1, s.k.reserve_gb = 0;
+    assert_ok(cd_serving_memory_of(&s.m, &s.l, &s.k, s.d, 64, 32, 32, &m, &err));
+    s.k.memory_share = (m.weights + m.activations + 63 * m.token) / (s.d->mem_gb * 1e9) + 1e-12;
+    assert_ok(cd_serving_memory_of(&s.m, &s.l, &s.k, s.d, 64, 31, 31, &m, &err));
+    assert_status(cd_serving_memory_of(&s.m, &s.l, &s.k, s.d, 64, 31, 32, &m, &err), CDMPP_ERANGE);
+    assert_non_null(strstr(err.msg, "one sequence of each batch"));
     made_serving_close(&s);
 }
 
@@ -143,12 +156,33 @@ TEST(answers) {
     assert_close(b.r.tpot_s, a.r.tpot_s, 1e-12, 0);
     assert_close(b.r.tokens_s, 2 * a.r.tokens_s, 1e-12, 0);
     assert_true(isnan(b.tpot_low_s));
+    cd_serving_answer one;
+    c = small(), c.concurrency = 1, c.requests = 4;
+    assert_ok(cd_serving_answer_of(&f.s, &c, &one, NULL, NULL, &err));
+    c.worker.dp = 8; /* one request in flight: seven copies idle */
+    assert_ok(cd_serving_answer_of(&f.s, &c, &b, NULL, NULL, &err));
+    assert_close(b.r.tokens_s, one.r.tokens_s, 1e-12, 0);
+    assert_close(b.r.running, one.r.running, 1e-12, 0);
+    c.worker.dp = 2, c.concurrency = 3, c.requests = 12; /* one copy has two, the other one */
+    assert_ok(cd_serving_answer_of(&f.s, &c, &b, NULL, NULL, &err));
+    assert_close(b.r.tokens_s, a.r.tokens_s + one.r.tokens_s, 1e-12, 0);
+    const double part = a.r.tokens_s / b.r.tokens_s;
+    assert_close(b.r.tpot_s, part * a.r.tpot_s + (1 - part) * one.r.tpot_s, 1e-12, 0);
+    c = small(), c.memory_share = (a.memory.weights + a.memory.activations + a.memory.reserve + 24.5 * a.memory.token) / a.memory.limit * 0.9; /* room for 24 tokens */
+    assert_ok(cd_serving_answer_of(&f.s, &c, &b, NULL, NULL, &err));
+    c.spread = 0.5; /* one of 24 + 12 tokens may come */
+    assert_status(cd_serving_answer_of(&f.s, &c, &b, NULL, NULL, &err), CDMPP_ERANGE);
+    assert_string_equal(err.key, "memory");
     c = small(), c.stack = "sglang-1";
     assert_ok(cd_serving_answer_of(&f.s, &c, &b, &p, &d, &err));
     assert_true(isnan(b.tpot_low_s)); /* nobody knows the spread of this stack */
     c = small(), c.decode.count = 1; /* prompts elsewhere: no step is longer because of them */
     assert_ok(cd_serving_answer_of(&f.s, &c, &b, NULL, NULL, &err));
     assert_true(b.r.tpot_s < a.r.tpot_s && b.gpus > 1.5);
+    volatile sig_atomic_t stop = 1;
+    f.s.stop = &stop;
+    assert_status(cd_serving_answer_of(&f.s, &c, &b, NULL, NULL, &err), CDMPP_EINTERRUPTED);
+    f.s.stop = NULL;
     c = small(), c.gpu = "h9000";
     assert_status(cd_serving_answer_of(&f.s, &c, &b, NULL, NULL, &err), CDMPP_ESCHEMA);
     assert_string_equal(err.key, "gpu");
@@ -199,6 +233,52 @@ TEST(sweeps) {
     close_session(&f);
 }
 
+/* One token a request: there is no time of a further one, and no speed for a user. */
+TEST(one_token) {
+    fixture f;
+    cd_arena a = {0};
+    cd_serving_config c = small(), *v;
+    cd_serving_answer one;
+    cd_serving_sweep s;
+    static cd_serving_rows p, d;
+    cd_buf b = {0};
+    size_t n;
+    open_session(&f);
+    c.osl = 1;
+    assert_ok(cd_serving_answer_of(&f.s, &c, &one, &p, &d, &err));
+    assert_true(isnan(one.r.tpot_s) && isnan(one.r.tpot_p99_s) && isnan(one.tpot_low_s) && isnan(one.per_user) && one.ttft_low_s > 0);
+    c.tpot_s = 1;
+    const cd_serving_said said = {&f.made.m, &c, &one, &p, &d, NULL};
+    cd_serving_text(&said, 1, &b);
+    assert_non_null(strstr(b.p, " | - | - | "));
+    assert_ok(cd_serving_errors(&said, 1, &b, &err));
+    assert_null(strstr(b.p, "nan"));
+    c.decode.count = 2, c.concurrency = 5; /* workers that decode have nothing to do */
+    assert_ok(cd_serving_answer_of(&f.s, &c, &one, NULL, NULL, &err));
+    assert_true(isfinite(one.r.tokens_s) && one.r.tokens_s > 0 && isfinite(one.r.ttft_s));
+    assert_true(isfinite(one.r.waiting) && isfinite(one.r.running) && isfinite(one.r.request_s));
+    c.decode.count = 0;
+    const cd_serving_lists l = {.tp = "1,2", .concurrency = "1,2,4"};
+    assert_ok(cd_serving_combine(&a, &c, &l, &v, &n, &err));
+    assert_ok(cd_serving_sweep_run(&f.s, v, n, 0, 1e-9, NULL, NULL, NULL, &s, &err));
+    assert_int_equal(s.n_met, 6);
+    assert_int_equal(s.n_front, 1);
+    for (size_t i = 0; i < s.n; i++) assert_true(!s.v[i].front || s.v[i].per_gpu >= s.v[(i + 1) % s.n].per_gpu);
+    cd_buf_clear(&b);
+    cd_serving_sweep_text(&s, &b);
+    assert_null(strstr(b.p, "nan"));
+    const char *svg = tmp_path(&dir, "one.svg");
+    char *data;
+    assert_ok(cd_serving_sweep_picture(&s, svg, &err));
+    assert_ok(cd_file_read(svg, 0, &data, &n, &err));
+    assert_null(strstr(data, "nan"));
+    cd_mem_free(data);
+    cd_serving_sweep_free(&s);
+    cd_buf_free(&b);
+    cd_arena_free(&a);
+    close_session(&f);
+}
+
 TEST(runs) {
     static const char text[] = "id,gpu,stack,tp,isl,osl,concurrency,kv-dtype,ttft_s,tpot_s\na,h100,vllm-1,1,16,8,2,bfloat16,1,1\nb,h100,vllm-1,2,16,8,2,,,\n";
     const char *file = tmp_put(&dir, "r.csv", text, sizeof text - 1);
@@ -233,6 +313,13 @@ TEST(printed) {
     cd_serving_text(v, 2, &b);
     assert_non_null(strstr(b.p, "| attention_decode |"));
     assert_non_null(strstr(b.p, "tp: no"));
+    assert_non_null(strstr(b.p, "parameters, vllm-1, prompts of 16 tokens, 8 generated\n"));
+    cd_serving_config other = c;
+    other.stack = "vllm", other.isl = 8;
+    const cd_serving_said unlike[] = {v[0], {&f.made.m, &other, NULL, NULL, NULL, &why}};
+    cd_buf_clear(&b);
+    cd_serving_text(unlike, 2, &b); /* what the rows do not have in common stands over none */
+    assert_non_null(strstr(b.p, "parameters, 8 generated\n"));
     cd_buf_clear(&b);
     cd_serving_json(v, 2, true, &b);
     assert_non_null(strstr(b.p, "\"refused\":"));
@@ -258,4 +345,4 @@ TEST(printed) {
     close_session(&f);
 }
 
-TESTS(up, down, layouts, memory, stacks, answers, sweeps, runs, printed)
+TESTS(up, down, layouts, memory, stacks, answers, sweeps, one_token, runs, printed)

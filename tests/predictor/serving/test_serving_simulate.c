@@ -61,7 +61,17 @@ TEST(operators) {
         reduces++;
     }
     assert_int_equal(reduces, 3);
-    s.l.node = 0;
+    s.l.node = 4, s.l.pp = 5, reduces = 0; /* two stages of two GPUs in a node: of four ways two lead to another node */
+    cd_serving_ops_rest(&s.m, &s.l, 8, 1, false, &o);
+    for (size_t i = 0; i < o.n; i++) {
+        if (strncmp(o.v[i].name, "hand_over", 9) != 0) continue;
+        const bool far = !strcmp(o.v[i].name, "hand_over_nodes");
+        assert_close(o.v[i].count, 2, 0, 0);
+        assert_close(o.v[i].rate, far ? 1e9 : 0, 0, 0);
+        reduces++;
+    }
+    assert_int_equal(reduces, 2);
+    s.l.node = 0, s.l.pp = 1;
     s.l.tp = 4; /* more GPUs than key heads: each has one */
     cd_serving_ops_rest(&s.m, &s.l, 8, 1, false, &o);
     for (size_t i = 0; i < o.n; i++)
@@ -243,6 +253,26 @@ TEST(put_back) {
     made_serving_close(&s);
 }
 
+/* The cache is one token too small for the next turn, so the sequence that was put back would fit again at once: prompts that are apart must not take it for ever. */
+TEST(put_back_apart) {
+    made_serving s;
+    cd_serving_engine *e;
+    cdmpp_err err = {0};
+    cd_serving_result r;
+    volatile sig_atomic_t stop = 0;
+    const cd_serving_load load = {.isl = 16, .osl = 16, .concurrency = 2, .requests = 2, .stop = &stop};
+    const cd_serving_limits limit = {.tokens = 64, .sequences = 8, .cache_tokens = 51, .prompts = CD_SERVING_APART};
+    made_serving_open(&s, path, 1);
+    assert_ok(cd_serving_engine_new(&s.m, &s.l, &s.k, s.c, &e, &err));
+    assert_ok(cd_serving_simulate(e, &load, &limit, 0, &r, &err));
+    assert_close(r.put_back, 1, 0, 0);
+    assert_int_equal(r.steps, 1 + 8 + 7 + 1 + 7);
+    stop = 1;
+    assert_status(cd_serving_simulate(e, &load, &limit, 0, &r, &err), CDMPP_EINTERRUPTED);
+    cd_serving_engine_free(e);
+    made_serving_close(&s);
+}
+
 /* Requests that come by themselves: rarely, each is alone. */
 TEST(arrivals) {
     made_serving s;
@@ -256,6 +286,34 @@ TEST(arrivals) {
     assert_ok(cd_serving_simulate(e, &load, &limit, 0, &r, &err));
     assert_close(r.ttft_median_s, rest_s(&s, 16, 1) + prompts_s(1, 16), 1e-6, 0);
     assert_true(r.tokens_s > 2 && r.tokens_s < 10);
+    assert_close(r.waiting, r.ttft_s * r.tokens_s / 5, 1e-6, 0); /* Little's law: a request waits until its first token */
+    const cd_serving_load thinks = {.isl = 16, .osl = 5, .concurrency = 2, .think_s = 1, .requests = 20};
+    assert_ok(cd_serving_simulate(e, &thinks, &limit, 0, &r, &err));
+    assert_true(r.waiting < 0.01);
+    cd_serving_engine_free(e);
+    made_serving_close(&s);
+}
+
+/* Many in flight need many requests, few need few. */
+TEST(enough_requests) {
+    made_serving s;
+    cd_serving_engine *e;
+    cdmpp_err err = {0};
+    cd_serving_result r, few;
+    cd_serving_load load = {.isl = 16, .osl = 5, .rate = 1, .seed = 1};
+    const cd_serving_limits limit = {.tokens = 64, .sequences = 8, .cache_tokens = 1000, .prompts = CD_SERVING_CHUNKED};
+    made_serving_open(&s, path, 1);
+    assert_ok(cd_serving_engine_new(&s.m, &s.l, &s.k, s.c, &e, &err));
+    assert_ok(cd_serving_simulate(e, &load, &limit, 0, &r, &err));
+    load.requests = 64;
+    assert_ok(cd_serving_simulate(e, &load, &limit, 0, &few, &err));
+    assert_int_equal(r.steps, few.steps);
+    load.rate = 1e6, load.requests = 0; /* more than can be answered */
+    assert_ok(cd_serving_simulate(e, &load, &limit, 0, &r, &err));
+    load.requests = 16384;
+    assert_ok(cd_serving_simulate(e, &load, &limit, 0, &few, &err));
+    assert_int_equal(r.steps, few.steps);
+    assert_close(r.ttft_s, few.ttft_s, 0, 0);
     cd_serving_engine_free(e);
     made_serving_close(&s);
 }
@@ -285,4 +343,4 @@ TEST(refused) {
     made_serving_close(&s);
 }
 
-TESTS(up, down, operators, windows_and_experts, steps, alone, together, cache, put_back, arrivals, refused)
+TESTS(up, down, operators, windows_and_experts, steps, alone, together, cache, put_back, put_back_apart, arrivals, enough_requests, refused)
