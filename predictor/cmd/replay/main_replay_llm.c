@@ -113,7 +113,7 @@ static cdmpp_status open_files(const cd_replay_llm *o, cd_command_run *r, work *
     CD_TRY(load_ops(o->cost_model, &w->ops, err));
     CD_TRY(cd_serving_tables_open(o->measured, w->devices, &w->tables, &bad, err));
     if (bad) cd_log_put(&r->log, CD_LOG_INFO, "%zu lines or files of %s are no operators that are known", bad, o->measured);
-    w->s = (cd_serving_session){.m = &w->m, .ops = w->ops, .devices = w->devices, .tables = w->tables, .stacks = &w->stacks, .level = o->level, .shared = o->shared};
+    w->s = (cd_serving_session){.stop = r->stop, .m = &w->m, .ops = w->ops, .devices = w->devices, .tables = w->tables, .stacks = &w->stacks, .level = o->level, .shared = o->shared};
     return CDMPP_OK;
 }
 
