@@ -135,7 +135,7 @@ static cdmpp_status draw(run *r, cdmpp_err *err) {
     const size_t most = worth < CD_CALIBRATE_MOST ? worth : CD_CALIBRATE_MOST, drawn = most > tasks ? most - tasks : 0; /* beside the best of each */
     const size_t each = tasks ? drawn / tasks : 0; /* four times as many as can be measured to choose from; of every task */
     const cd_calibrate_pool_options po = {.tasks = o->tasks, .target = r->target, .isa = o->isa, .hardware = cd_target_hardware(false, o->threads, 64), .device = r->numbers, .model = r->model, .stands = r->device, .numbers = r->own,
-                                          .trials = each < 1 ? 1 : each > 64 ? 64 : (uint32_t)each, .jobs = cd_affinity_count(), .seed = o->seed,
+                                          .trials = each < 1 ? 1 : each > 64 ? 64 : (uint32_t)each, .jobs = o->jobs, .seed = o->seed,
                                           .now = now_of, .ctx = r, .until_s = now(r) + draws * o->limit_s, .listener = &r->listener, .stop = o->stop};
     CD_TRY(cd_calibrate_pool_build(&po, &r->pool, err));
     cd_log_put(o->log, CD_LOG_INFO, "%zu candidates of %zu tasks; %zu are left out, as too slow or without facts", r->pool.n, tasks, r->pool.left_out);
@@ -188,7 +188,7 @@ static cdmpp_status run_networks(run *r, cdmpp_err *err) {
     if (!(time_of_networks(r) > 0)) return CDMPP_OK;
     if (cd_device_table_find(r->devices, r->machine.name, &about, NULL)) (void)cd_device_table_find(r->devices, r->device, &about, NULL);
     const cd_calibrate_networks_options no = {.network = o->network, .n_network = o->n_network, .model = r->model, .stands = r->device, .numbers = r->own, .best = r->pool.best, .about = about, .target = r->target,
-                                              .hardware = cd_target_hardware(false, o->threads, 64), .threads = o->threads, .jobs = cd_affinity_count(), .seed = o->seed, .clock = o->clock, .until_s = end_of_measuring(r),
+                                              .hardware = cd_target_hardware(false, o->threads, 64), .threads = o->threads, .jobs = o->jobs, .seed = o->seed, .clock = o->clock, .until_s = end_of_measuring(r),
                                               .log = o->log, .stop = o->stop};
     CD_TRY(cd_calibrate_networks(&no, &r->costs, err));
     if (!r->costs.networks)

@@ -192,6 +192,7 @@ typedef struct cd_calibrate_options {
     size_t n_network;
     const char *target, *isa;   /* of the programs; isa NULL: by the target */
     int threads;                /* of a program */
+    int jobs;                   /* threads that look for schedules; 0: one */
     uint64_t seed;
     size_t most;                /* programs in the log; 0: no limit */
     double limit_s;             /* of the run, all of it */

@@ -129,7 +129,7 @@ cdmpp_status cd_main_tune_calibrate(options *o, cdmpp_err *err) {
     cdmpp_status st = take_target(o, err);
     if (!st) st = read_tasks(o, &tasks, err);
     const cd_calibrate_options co = {.model = o->model, .out = o->out, .records = o->records, .given = o->given.v, .n_given = o->given.n, .device = o->session.device, .tasks = tasks, .network = o->networks.v, .n_network = o->networks.n, .target = o->what.target,
-                                     .isa = o->session.isa, .threads = o->what.threads, .seed = (uint64_t)o->session.seed, .most = (size_t)o->session.trials,
+                                     .isa = o->session.isa, .threads = o->what.threads, .jobs = cd_affinity_count(), .seed = (uint64_t)o->session.seed, .most = (size_t)o->session.trials,
                                      .limit_s = o->session.seconds, .force = o->force, .json = o->json, .clock = &clock, .log = o->log, .stop = o->session.stop};
     if (!st) st = cd_calibrate_run(&co, &b, err);
     const cdmpp_status told = b.n ? cd_command_result(o->json, "cdmpp.calibrate", "cdmpp-tune", o->log, &b, st ? NULL : err) : CDMPP_OK;
