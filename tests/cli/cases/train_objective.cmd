@@ -1,15 +1,16 @@
 # trees for the order inside a task: the same bytes for any -j and after a kill; contradictions
 . "$T/lib.sh"
+with=
 xz -dc "$LOGS"/zen5-avx512/*.xz | head -n 300 >some.json
 cdmpp-extract -q --tasks "$K" --out a.h5 some.json || exit
-train() { cdmpp-train "$ROOT/configs/quickstart.yaml" --quiet --set data.files=a.h5 --set filter.min_per_task=3 --set train.rounds=20 --set train.max_depth=5 --set model.members=[rows,sums] "$@"; }
+train() { $with cdmpp-train "$ROOT/configs/quickstart.yaml" --quiet --set data.files=a.h5 --set filter.min_per_task=3 --set train.rounds=20 --set train.max_depth=5 --set model.members=[rows,sums] "$@"; }
 for o in pack_sum rank; do
     train --set train.objective=$o -j1 --out a.cdmpp >/dev/null; echo "$o: status $?"
     train --set train.objective=$o -j3 --out b.cdmpp >/dev/null; cmp a.cdmpp b.cdmpp && echo same model
     cdmpp-predict --model a.cdmpp --info | grep -o '"schema_version":.,\|"objective":"[a-z_]*"'
     cdmpp-predict -q --model a.cdmpp --tasks "$K" "$HELD" | wc -l
     # one member is trained when the kill comes; the folder is of this objective alone
-    train --set train.objective=$o -j1 --checkpoint k.$o --out c.cdmpp >/dev/null 2>&1 &
+    (with=exec; train --set train.objective=$o -j1 --checkpoint k.$o --out c.cdmpp >/dev/null 2>&1) & # the kill is of it, not of a shell that waits for it
     p=$!
     while [ ! -e k.$o/sums-0.member ] && kill -0 $p 2>/dev/null; do sleep 0.01; done
     kill -9 $p 2>/dev/null
