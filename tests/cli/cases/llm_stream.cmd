@@ -1,4 +1,4 @@
-# Questions about operators of language models on a pipe, from C, and what goes with --stream --operators.
+# Questions about operators of language models on a pipe, and what goes with --stream --operators.
 . "$T/lib.sh"
 awk -f "$T/llm_rows.awk" >all.csv
 sed -n '2,40p' all.csv | awk -F, -v OFS=, '{ $NF *= 1 + 0.01 * (NR % 10); print }' >>all.csv
@@ -23,9 +23,3 @@ head -n 1 out.jsonl | sed 's/.*"operator"/"operator"/' | cmp - table.txt && echo
 mkfifo to from; s <to >from & exec 3>to 4<from; echo '{"op":"gemm","m":1,"n":64,"k":64}' >&3; read -r line <&4; echo "$line" | cut -c 1-40; exec 3>&-; wait $!; echo "status $?"
 s --eval </dev/null; s --format csv </dev/null; s --batch 3 </dev/null; s --strict </dev/null
 cdmpp-predict --stream --operators --cost-model "$ROOT/tests/golden/model_v1.cdmpp" </dev/null; echo "status $?"
-# the example of the manual
-sed -n '/^```c/,/^```/p' "$ROOT/docs/reference/api.md" | sed -n '/operators.c:/,/^```/p' | sed '/^```/d' >operators.c
-ln -s "$B/libcdmpp.so" libcdmpp.so.0
-cc -std=c11 -Wall -Wextra -Werror -I"$ROOT" operators.c -o operators libcdmpp.so.0
-here=$PWD && cd "$ROOT" && LD_LIBRARY_PATH=$here "$here/operators" "$here/llm.cdmpp" "$here/all.csv" | sed 's/[0-9.e-]* s, [0-9.e-]* to [0-9.e-]*/S, L to H/'
-LD_LIBRARY_PATH=$here "$here/operators" none.cdmpp; echo "status $?"
