@@ -10,9 +10,9 @@
 #include "base/io/io.h"
 #include "predictor/estimate/estimate.h"
 
-/* Shares of the limit: drawing takes the first at most, measuring leaves the second for the fit, `end_s` at least. Measuring the caches and the memory takes
+/* Shares of the limit: drawing takes the first at most, measuring leaves the second for the fit, `end_s` at least and `most_end` at most. Measuring the caches and the memory takes
  * some seconds: below `describe_s` the description of the device that stands for the machine has to do. */
-static const double draws = 0.15, ends = 0.03, end_s = 2, describe_s = 60;
+static const double draws = 0.15, ends = 0.05, end_s = 8, most_end = 0.25, describe_s = 60;
 /* Networks take the last quarter, as long as that is worth something: four of them need half a minute. */
 static const double runs = 0.25, most_runs_s = 90, least_runs_s = 20;
 
@@ -147,7 +147,7 @@ static void told(void *ctx, size_t programs) {
     cd_progress_step(&r->progress, programs);
 }
 
-static double end_of_measuring(const run *r) { return r->begin + r->o->limit_s - fmax(end_s, ends * r->o->limit_s); }
+static double end_of_measuring(const run *r) { return r->begin + r->o->limit_s - fmin(fmax(end_s, ends * r->o->limit_s), most_end * r->o->limit_s); }
 
 static double time_of_networks(const run *r) {
     const double s = fmin(runs * r->o->limit_s, most_runs_s);
