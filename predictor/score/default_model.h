@@ -14,6 +14,7 @@
 #define CD_DEFAULT_MODEL "cdmpp-default-3.cdmpp"
 
 #define CD_DEFAULT_MODEL_HERE "here.cdmpp" /* of cdmpp-tune calibrate: corrected for a machine (learner/model/here.h) */
+#define CD_DEFAULT_MODEL_HERE_GPU "here-gpu.cdmpp" /* the same of a GPU */
 
 struct cd_log;
 

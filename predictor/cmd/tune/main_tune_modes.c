@@ -87,7 +87,7 @@ static void take_board(options *o, const cd_tune_session *s) {
     const char *name = cd_remote_measure_about(s->board)->model;
     if (!s->model || o->session.device || !name[0] || cd_model_n_device(s->model) < 2) return;
     for (uint32_t i = 0; i < s->what->n; i++)
-        if (s->what->unit[i].of.gpu || cd_target_option(s->what->unit[i].of.target, "model").n) return;
+        if (s->what->unit[i].of.gpu || cd_target_option(s->what->unit[i].of.target, "-model").n) return;
     o->session.device = name;
 }
 
@@ -95,7 +95,7 @@ static void take_board(options *o, const cd_tune_session *s) {
 static bool is_for_here(const options *o, const cd_model *m, const cd_tune_tasks *w) {
     if (!m || o->session.device || o->session.nearest) return false;
     for (uint32_t i = 0; !o->default_model && i < w->n; i++)
-        if (w->unit[i].of.gpu || cd_target_option(w->unit[i].of.target, "model").n) return false;
+        if (w->unit[i].of.gpu || cd_target_option(w->unit[i].of.target, "-model").n) return false;
     return o->default_model || cd_model_n_device(m) > 1;
 }
 
