@@ -201,6 +201,7 @@ static cdmpp_status write_model(const run *r, const cd_calibrate_told *t, cdmpp_
         cd_buf_put_json_str(&more, yaml.p ? yaml.p : "", yaml.n);
         cd_buf_puts(&more, ",");
     }
+    if (r->gpu) cd_buf_putf(&more, "\"backend\":\"%s\",", cd_backend_for_target((cd_str){r->o->target, strlen(r->o->target)})->name);
     put_costs(r, &more);
     cd_calibrate_members(&more, t, true);
     cdmpp_status st = more.oom || yaml.oom ? CD_FAIL(err, ENOMEM, "figures") : CDMPP_OK;

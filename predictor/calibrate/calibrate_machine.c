@@ -99,8 +99,8 @@ static cdmpp_status take_model(const char *target, const cd_device_table *device
     return CDMPP_OK;
 }
 
-/* NVRTC is a library of its own: without it every program would fail, one after the other. Both libraries stay, as in a back end: they have threads of their
- * own. */
+/* NVRTC is a library of its own: without it every program would fail, one after the other. Nothing is started, and both libraries stay, as in a
+ * back end. */
 static cdmpp_status check_compiler(const char *backend, cdmpp_err *err) {
     cd_cuda_api a = {0};
     if (strcmp(backend, "cuda") != 0) return CDMPP_OK;
@@ -111,7 +111,7 @@ static cdmpp_status check_compiler(const char *backend, cdmpp_err *err) {
 static cdmpp_status ask_driver(const cd_calibrate_options *o, const char *backend, cd_describe_entry *out, cdmpp_err *err) {
     const char *gpu = o->gpu ? o->gpu : "";
     if (o->clock->gpu) return o->clock->gpu(o->clock->ctx, backend, gpu, out, err);
-    CD_TRY(cd_describe_gpu(backend, gpu, out, err));
+    CD_TRY(cd_describe_gpu_apart(backend, gpu, out, err));
     return check_compiler(backend, err);
 }
 

@@ -177,14 +177,14 @@ static cdmpp_status check_emit(const options *o, cdmpp_err *err) {
     return CD_FAIL(err, EUSAGE, "--emit: programs for target '%.40s' are not in that language", target);
 }
 
-/* Without --cost-model the default one, for CPUs: its devices are CPUs, of which a board is none. The tasks of a file may be of any target, so there the
- * user names the target or the model. */
+/* Without --cost-model the default one: for CPUs the installed one or this machine's, for a GPU that of this machine's where it was calibrated. A board is neither. The tasks of a
+ * file may be of any target, so there the user names the target or the model. */
 static void take_default_model(options *o) {
     const char *target = o->what.target ? o->what.target : o->what.network ? "llvm" : "";
     const cd_backend_kind *k = cd_backend_for_target((cd_str){target, strlen(target)});
-    if (o->model || o->compare || !o->tune || o->dry_run || o->session.host.n || !k || strcmp(k->name, "cpu") != 0) return;
+    if (o->model || o->compare || !o->tune || o->dry_run || o->session.host.n || !k) return;
     if (o->tuner >= 0 && !cd_tune_tuner_needs_model(cd_tune_tuner_at((size_t)o->tuner))) return;
-    o->model = cd_default_model_path(&o->arena);
+    o->model = k->dialect == CD_DIALECT_C ? cd_default_model_path(&o->arena) : cd_default_model_gpu(&o->arena, k->name);
     o->default_model = o->model != NULL;
 }
 

@@ -53,6 +53,13 @@ static cdmpp_status check_gpu(const options *o, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* Under the name of the other kind nobody would find it. */
+static cdmpp_status check_out(const options *o, cdmpp_err *err) {
+    const char *other = is_gpu(o) ? CD_DEFAULT_MODEL_HERE : CD_DEFAULT_MODEL_HERE_GPU, *name = strrchr(o->out, '/');
+    if (o->given.n || strcmp(name ? name + 1 : o->out, other) != 0) return CDMPP_OK;
+    return CD_FAIL(err, EUSAGE, "--out: %s is the name of a model of %s", other, is_gpu(o) ? "a processor" : "a GPU");
+}
+
 cdmpp_status cd_main_tune_calibrate_check(options *o, cdmpp_err *err) {
     const char *target = o->what.target ? o->what.target : "llvm";
     const cd_backend_kind *k = cd_backend_for_target((cd_str){target, strlen(target)});
@@ -71,6 +78,7 @@ cdmpp_status cd_main_tune_calibrate_check(options *o, cdmpp_err *err) {
     if (o->networks.n == 1 && !strcmp(o->networks.v[0], "none")) o->networks.n = 0;
     if (o->networks.n && o->networks.n < CD_NETWORK_COST_FEWEST)
         return CD_FAIL(err, EUSAGE, "--run-networks: expected %d networks or more, or none, found %zu", CD_NETWORK_COST_FEWEST, o->networks.n);
+    if (o->out) CD_TRY(check_out(o, err));
     if (!o->out) o->out = is_gpu(o) ? CD_DEFAULT_MODEL_HERE_GPU : CD_DEFAULT_MODEL_HERE;
     if (!o->model) o->model = cd_default_model_plain(&o->arena);
     if (!o->model) return cd_default_model_missing(err);
