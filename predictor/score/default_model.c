@@ -89,7 +89,7 @@ const char *cd_default_model_gpu_why(const char *backend, char out[CD_DEFAULT_MO
 cdmpp_status cd_default_model_gpu_missing(const char *backend, cdmpp_err *err) {
     char why[CD_DEFAULT_MODEL_SAID];
     cd_default_model_gpu_why(backend, why);
-    return CD_FAIL(err, EUSAGE, "there is no cost model for this machine's GPU%s%s: --cost-model FILE names one; cdmpp-tune calibrate --target %s --cost-model FILE corrects one for it", why[0] ? "; " : "", why, backend);
+    return CD_FAIL(err, EUSAGE, "there is no cost model for this machine's GPU%s%s: --cost-model FILE names one; cdmpp-tune calibrate --target %s makes one", why[0] ? "; " : "", why, backend);
 }
 
 const char *cd_default_model_what(const char *path, char out[CD_DEFAULT_MODEL_SAID]) {
