@@ -19,6 +19,8 @@
  *   (4) each CD_CALIBRATE_TWICE-th measurement repeats an earlier program: the median |ln| of the ratio of its two times is the noise.
  *   (5) the last quarter of the time is of some networks, run with such schedules: what they take over their operators alone is the machine's law
  *       (predictor/estimate/network_cost.h). It is not in the log: each run measures it anew. Without time for four networks there is none.
+ *   (6) by the target it is this machine's processor or a GPU of it. A GPU's driver is asked in a process of its own, because what is measured is measured in processes that fork
+ *       later. A model of processors never stands for a GPU.
  * One thread. */
 #ifndef CD_CALIBRATE_H
 #define CD_CALIBRATE_H
