@@ -124,6 +124,7 @@ static cdmpp_status measure_with(run *r, cd_record_maker *maker, cd_record_log *
     cd_progress_begin(&r->progress, o->log, "measuring", "programs", 0);
     const cdmpp_status st = cd_calibrate_measure(&mo, &r->measured, err);
     cd_progress_end(&r->progress);
+    if (!st && r->measured.failed) cd_log_put(o->log, CD_LOG_WARNING, "%zu of %zu programs failed; the last: %s", r->measured.failed, r->measured.fresh, r->measured.why.msg);
     return st;
 }
 

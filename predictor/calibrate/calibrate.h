@@ -111,6 +111,7 @@ typedef struct cd_calibrate_measure_options {
 typedef struct cd_calibrate_measured {
     size_t programs, fresh, repeats, failed; /* of the order so far; measured by this run; of these repeated ones, and failed ones */
     bool late;                  /* the time was over before the programs were */
+    cdmpp_err why;              /* of the last failed one; failed 0: empty */
 } cd_calibrate_measured;
 
 /* Errors: EINTERRUPTED (what was measured is in the log), EBACKEND (the first CD_CALIBRATE_VAIN programs fail; they are not in the log), EIO, ENOMEM, those of the clock. */

@@ -77,6 +77,7 @@ static cdmpp_status write_down(run *r, const cd_measure_result *m, cdmpp_err *er
         r->out->programs += !r->repeat[i];
         r->out->repeats += r->repeat[i];
         r->out->failed += m[i].error_no != 0;
+        if (m[i].error_no) r->out->why = m[i].err;
     }
     return CDMPP_OK;
 }
