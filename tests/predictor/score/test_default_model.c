@@ -182,6 +182,9 @@ TEST(that_of_this_gpu) {
     assert_string_equal(out, "mine");
     assert_true(match.exact);
     assert_string_equal(match.microarch, "opencl");
+    put(CD_DEFAULT_MODEL_HERE, d.says, "\"backend\":\"opencl\""); /* of this GPU, and called as the processor's */
+    assert_false(is_here());
+    (void)unlink(CD_DEFAULT_MODEL_HERE);
     (void)unlink(CD_DEFAULT_MODEL_HERE_GPU);
 }
 
