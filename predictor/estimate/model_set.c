@@ -222,7 +222,7 @@ void cd_model_set_warn(cd_model_set *m, const cd_model *model, cd_log *log) {
     char what[CD_DEFAULT_MODEL_SAID];
     for (size_t k = 0; k < m->n; k++) {
         if (!model || m->v[k].tasks != model || m->v[k].warned) continue;
-        if ((m->v[k].path == m->default_path && !m->default_said) || m->v[k].path == m->gpu_path)
+        if ((m->v[k].path == m->default_path && !m->default_said) || (m->v[k].path == m->gpu_path && (m->default_path || !m->default_said)))
             cd_log_put(log, CD_LOG_WARNING, "cost model: %s, %s", m->v[k].path, cd_default_model_what(m->v[k].path, what));
         cd_score_warn(model, m->v[k].path, log);
         m->v[k].warned = true;
@@ -338,42 +338,6 @@ cdmpp_status cd_model_set_ops(cd_model_set *m, const char *device, const cd_libr
     if (!v->ops) CD_TRY(cd_err_at(err, cd_library_op_model_load(v->path, &v->ops, err), v->path, 0));
     *out = v->ops;
     return CDMPP_OK;
-}
-
-static void keep_host(cd_model_set *m, const cd_describe_match *here) {
-    m->guessed = !here->exact;
-    memcpy(m->here, here->here, sizeof m->here);
-    (void)snprintf(m->host, sizeof m->host, "%s%s%s", here->cpu[0] ? here->cpu : "unknown processor", here->microarch[0] ? ", " : "", here->microarch);
-}
-
-cdmpp_status cd_model_set_is_host(cd_model_set *m, const char *device, cdmpp_err *err) {
-    cd_describe_match here;
-    const cdmpp_status st = cd_describe_match_host("", m->devices, &device, 1, &here, err);
-    if (st == CDMPP_ENOMEM) return st;
-    if (st) here.exact = false; /* nobody describes one of them: then it may be any other */
-    if (st == CDMPP_EBACKEND)
-        for (int k = CD_N_DEVICE_KIND + CD_N_DEVICE_RATIO; k < CD_N_DEVICE_COL; k++) here.here[k] = 1; /* unknown */
-    keep_host(m, &here);
-    return CDMPP_OK;
-}
-
-cdmpp_status cd_model_set_host(cd_model_set *m, cd_log *log, const char **out, cdmpp_err *err) {
-    cd_describe_match here;
-    *out = NULL;
-    if (!m->n || (!m->default_path && (m->n > 1 || m->v[0].operators || !cd_default_model_is_here(m->v[0].path)))) return CDMPP_OK;
-    CD_TRY(cd_default_model_device(m->v[0].path, m->devices, m->v[0].device, m->v[0].n_device, log, out, &here, err));
-    m->default_said = log != NULL;
-    keep_host(m, &here);
-    return CDMPP_OK;
-}
-
-/* Of models that somebody named it is looked at whether they are of this machine. */
-const char *cd_model_set_gpu(const cd_model_set *m, const char *backend) {
-    for (size_t k = 0; k < m->n; k++) {
-        const cd_model_set_entry *v = &m->v[k];
-        if (v->backend && (!backend || !strcmp(v->backend, backend)) && (v->path == m->gpu_path || cd_default_model_is_here(v->path))) return v->here;
-    }
-    return NULL;
 }
 
 void cd_model_set_list(const cd_model_set *m, cd_buf *out) {
