@@ -158,7 +158,7 @@ static cdmpp_status read_costs(const cd_model_set_options *a, cd_model_set *m, c
 static cdmpp_status defaults(cd_model_set *m, cdmpp_err *err) {
     m->default_path = cd_default_model_path(&m->arena);
     if (m->default_path) CD_TRY(add(m, m->default_path, err));
-    m->gpu_path = cd_default_model_gpu(&m->arena, NULL);
+    m->gpu_path = cd_default_model_gpu(&m->arena, NULL, NULL);
     return m->gpu_path ? add(m, m->gpu_path, err) : CDMPP_OK;
 }
 

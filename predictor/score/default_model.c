@@ -28,12 +28,14 @@ static const char *text_of(const cd_json *v, const char *key, cd_arena *a) {
 static const char *backend_of(const cd_json *v, cd_arena *a) { return cd_json_get(v, "backend") ? text_of(v, "backend", a) : NULL; }
 
 /* A folder may be seen by several machines: the correction of one is wrong for another one. */
-static bool is_of_here(const cd_json *v, cd_arena *a) {
+static bool is_of(const cd_json *v, const char *gpu, cd_arena *a) {
     cd_describe_name d;
     const char *backend = backend_of(v, a);
-    if (backend) return cd_describe_gpu_is_here(backend, text_of(v, "cpu", a));
+    if (backend) return cd_describe_gpu_is_here(backend, gpu, text_of(v, "cpu", a));
     return !cd_describe_name_cpu("", NULL, &d, NULL) && !strcmp(d.says, text_of(v, "cpu", a));
 }
+
+static bool is_of_here(const cd_json *v, cd_arena *a) { return is_of(v, NULL, a); }
 
 bool cd_default_model_is_here(const char *path) {
     cd_arena a = {0};
@@ -55,10 +57,10 @@ static bool is_for(const cd_json *v, const char *backend, cd_arena *a) {
     return is && (!backend || !strcmp(is, backend));
 }
 
-const char *cd_default_model_gpu(cd_arena *a, const char *backend) {
+const char *cd_default_model_gpu(cd_arena *a, const char *backend, const char *gpu) {
     const cd_json *v = NULL;
     if (!getenv("CDMPP_DEFAULT_MODEL")) cd_here_look(CD_DEFAULT_MODEL_HERE_GPU, a, &v);
-    return v && is_for(v, backend, a) && is_of_here(v, a) ? CD_DEFAULT_MODEL_HERE_GPU : NULL;
+    return v && is_for(v, backend, a) && is_of(v, gpu, a) ? CD_DEFAULT_MODEL_HERE_GPU : NULL;
 }
 
 /* It is there, and nobody can read in it for which machine it is. */
@@ -70,7 +72,7 @@ static bool is_damaged(const char *path) {
     return !v && !access(path, F_OK);
 }
 
-const char *cd_default_model_gpu_why(const char *backend, char out[CD_DEFAULT_MODEL_SAID]) {
+const char *cd_default_model_gpu_why(const char *backend, const char *gpu, char out[CD_DEFAULT_MODEL_SAID]) {
     static const char file[] = CD_DEFAULT_MODEL_HERE_GPU, unused[] = "and is not used";
     cd_arena a = {0};
     const cd_json *v;
@@ -81,14 +83,14 @@ const char *cd_default_model_gpu_why(const char *backend, char out[CD_DEFAULT_MO
     else if (!v && !access(file, F_OK)) (void)snprintf(out, CD_DEFAULT_MODEL_SAID, "%s is damaged, or no model that calibrate wrote, %s", file, unused);
     else if (v && !is) (void)snprintf(out, CD_DEFAULT_MODEL_SAID, "%s is of a processor (%.120s) %s", file, text_of(v, "cpu", &a), unused);
     else if (v && backend && strcmp(is, backend) != 0) (void)snprintf(out, CD_DEFAULT_MODEL_SAID, "%s is of %.20s, not of %.20s, %s", file, is, backend, unused);
-    else if (v && !is_of_here(v, &a)) (void)snprintf(out, CD_DEFAULT_MODEL_SAID, "%s is of another GPU (%.120s) %s", file, text_of(v, "cpu", &a), unused);
+    else if (v && !is_of(v, gpu, &a)) (void)snprintf(out, CD_DEFAULT_MODEL_SAID, "%s is of another GPU (%.120s) %s", file, text_of(v, "cpu", &a), unused);
     cd_arena_free(&a);
     return out;
 }
 
 cdmpp_status cd_default_model_gpu_missing(const char *backend, cdmpp_err *err) {
     char why[CD_DEFAULT_MODEL_SAID];
-    cd_default_model_gpu_why(backend, why);
+    cd_default_model_gpu_why(backend, NULL, why);
     return CD_FAIL(err, EUSAGE, "there is no cost model for this machine's GPU%s%s: --cost-model FILE names one; cdmpp-tune calibrate --target %s makes one", why[0] ? "; " : "", why, backend);
 }
 

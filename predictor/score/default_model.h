@@ -24,12 +24,12 @@ struct cd_log;
 CD_KEEP const char *cd_default_model_path(cd_arena *a);
 /* The same without here.cdmpp: what a machine is calibrated from. */
 CD_KEEP const char *cd_default_model_plain(cd_arena *a);
-/* here-gpu.cdmpp in `a`, where it is of a GPU of this machine and of this back end ("cuda", "opencl"; NULL: any). NULL: there is none, or out of memory. The driver is asked in
+/* here-gpu.cdmpp in `a`, where it is of this GPU of this machine (as its back end counts it, "": the first; NULL: any) and of this back end ("cuda", "opencl"; NULL: any). NULL: there is none, or out of memory. The driver is asked in
  * a process of its own. */
-CD_KEEP const char *cd_default_model_gpu(cd_arena *a, const char *backend);
+CD_KEEP const char *cd_default_model_gpu(cd_arena *a, const char *backend, const char *gpu);
 /* Why cd_default_model_gpu gives none although the file is there: "here-gpu.cdmpp is of another GPU (...) and is not used"; "" where it is not there. Returns `out`. */
 enum { CD_DEFAULT_MODEL_SAID = 320 };
-const char *cd_default_model_gpu_why(const char *backend, char out[CD_DEFAULT_MODEL_SAID]);
+const char *cd_default_model_gpu_why(const char *backend, const char *gpu, char out[CD_DEFAULT_MODEL_SAID]);
 /* EUSAGE: there is no model for programs of this back end's GPU, and what to do about it. */
 cdmpp_status cd_default_model_gpu_missing(const char *backend, cdmpp_err *err);
 /* Is the file a model that is corrected for this machine, or a GPU of it? Who names such a one, and no device, asks about this machine. */

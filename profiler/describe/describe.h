@@ -94,8 +94,8 @@ cdmpp_status cd_describe_gpu(const char *backend, const char *gpu, cd_describe_e
 /* The same in a process of its own: this one may fork afterwards, which a driver that it has started itself would not survive. Errors: also EBACKEND (the driver crashes, or says nothing for half a
  * minute), EIO (no process), ENOMEM. */
 cdmpp_status cd_describe_gpu_apart(const char *backend, const char *gpu, cd_describe_entry *out, cdmpp_err *err);
-/* Does one of the back end's devices call itself so (cd_describe_name.says)? Asked apart. */
-bool cd_describe_gpu_is_here(const char *backend, const char *says);
+/* Does this device of the back end (gpu NULL: one of them) call itself so (cd_describe_name.says)? Asked apart. */
+bool cd_describe_gpu_is_here(const char *backend, const char *gpu, const char *says);
 
 /* "cpu", "opencl:NAME", "cuda:N" -> YAML; `core` as above, of a processor. Errors: ERANGE (the name), EBACKEND (no such device). */
 cdmpp_status cd_describe(const char *device, bool measure, const char *core, cd_buf *out, cdmpp_err *err);

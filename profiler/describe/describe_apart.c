@@ -76,14 +76,15 @@ cdmpp_status cd_describe_gpu_apart(const char *backend, const char *gpu, cd_desc
     return st;
 }
 
-/* The first one in most cases. */
-bool cd_describe_gpu_is_here(const char *backend, const char *says) {
+/* Of all of them it is the first one in most cases. */
+bool cd_describe_gpu_is_here(const char *backend, const char *gpu, const char *says) {
     char name[16] = "";
     cd_describe_entry e;
     cd_describe_name d;
-    for (int k = 0; k < MOST_GPUS && !cd_describe_gpu_apart(backend, name, &e, NULL); k++) {
+    for (int k = 0; k < MOST_GPUS && !cd_describe_gpu_apart(backend, gpu ? gpu : name, &e, NULL); k++) {
         cd_describe_name_entry(&e, NULL, &d);
         if (!strcmp(d.says, says)) return true;
+        if (gpu) return false;
         (void)snprintf(name, sizeof name, "%d", k);
     }
     return false;

@@ -184,7 +184,7 @@ static void take_default_model(options *o) {
     const cd_backend_kind *k = cd_backend_for_target((cd_str){target, strlen(target)});
     if (o->model || o->compare || !o->tune || o->dry_run || o->session.host.n || !k) return;
     if (o->tuner >= 0 && !cd_tune_tuner_needs_model(cd_tune_tuner_at((size_t)o->tuner))) return;
-    o->model = k->dialect == CD_DIALECT_C ? cd_default_model_path(&o->arena) : cd_default_model_gpu(&o->arena, k->name);
+    o->model = k->dialect == CD_DIALECT_C ? cd_default_model_path(&o->arena) : cd_default_model_gpu(&o->arena, k->name, o->session.gpu ? o->session.gpu : "");
     o->default_model = o->model != NULL;
 }
 

@@ -105,7 +105,7 @@ static void say_unused(const options *o) {
     char why[CD_DEFAULT_MODEL_SAID];
     const cd_backend_kind *k = o->what.target ? cd_backend_for_target((cd_str){o->what.target, strlen(o->what.target)}) : NULL;
     if (o->model || !k || k->dialect == CD_DIALECT_C || o->session.host.n) return;
-    if (cd_default_model_gpu_why(k->name, why)[0]) cd_log_put(o->log, CD_LOG_WARNING, "%s", why);
+    if (cd_default_model_gpu_why(k->name, o->session.gpu ? o->session.gpu : "", why)[0]) cd_log_put(o->log, CD_LOG_WARNING, "%s", why);
 }
 
 static cdmpp_status with_model(options *o, cd_tune_session *s, cdmpp_err *err) {

@@ -126,7 +126,7 @@ TEST(it_is_a_device_of_its_model) {
 /* ---- a GPU ---- */
 static bool is_gpu(const char *backend) {
     cd_arena a = {0};
-    const char *path = cd_default_model_gpu(&a, backend);
+    const char *path = cd_default_model_gpu(&a, backend, NULL);
     assert_true(!path || !strcmp(path, CD_DEFAULT_MODEL_HERE_GPU));
     cd_arena_free(&a);
     return path != NULL;
@@ -135,7 +135,7 @@ static bool is_gpu(const char *backend) {
 static void why_not(const char *backend, const char *says) {
     char why[CD_DEFAULT_MODEL_SAID];
     assert_false(is_gpu(backend));
-    assert_string_equal(cd_default_model_gpu_why(backend, why), says);
+    assert_string_equal(cd_default_model_gpu_why(backend, NULL, why), says);
 }
 
 TEST(that_of_another_gpu_is_not_used_and_this_is_said) {
@@ -172,10 +172,15 @@ TEST(that_of_this_gpu) {
     cdmpp_err err = {0};
     cd_describe_name d;
     cd_describe_match match;
+    cd_arena a = {0};
     const char *name[] = {"zen4", "mine"}, *out;
     SKIP_WITHOUT_GPU(&d);
     put(CD_DEFAULT_MODEL_HERE_GPU, d.says, "\"backend\":\"opencl\"");
     assert_true(is_gpu("opencl") && is_gpu(NULL) && !is_gpu("cuda"));
+    assert_non_null(cd_default_model_gpu(&a, "opencl", ""));
+    assert_null(cd_default_model_gpu(&a, "opencl", "200")); /* which is not there */
+    assert_non_null(strstr(cd_default_model_gpu_why("opencl", "200", what), "is of another GPU"));
+    cd_arena_free(&a);
     assert_true(cd_default_model_is_here(CD_DEFAULT_MODEL_HERE_GPU));
     assert_string_equal(cd_default_model_what(CD_DEFAULT_MODEL_HERE_GPU, what), "corrected by 37 programs measured on this GPU");
     assert_ok(cd_default_model_device(CD_DEFAULT_MODEL_HERE_GPU, NULL, name, 2, NULL, &out, &match, &err));
@@ -202,7 +207,7 @@ TEST(without_memory_no_model_is_made_up) {
         char why[CD_DEFAULT_MODEL_SAID];
         fault_at(k);
         assert_false(is_gpu("cuda"));
-        (void)cd_default_model_gpu_why("cuda", why);
+        (void)cd_default_model_gpu_why("cuda", NULL, why);
         fault_off();
     }
     (void)unlink(CD_DEFAULT_MODEL_HERE_GPU);

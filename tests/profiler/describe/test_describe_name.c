@@ -102,8 +102,8 @@ TEST(asked_apart) {
     assert_status(cd_describe_gpu("cuda", "x", &e, &why), CDMPP_ERANGE);
     assert_string_equal(err.msg, why.msg);
     assert_status(cd_describe_gpu_apart("opencl", "no:such:name", &e, &err), CDMPP_ERANGE);
-    assert_false(cd_describe_gpu_is_here("opencl", "Nobody's GPU 9000"));
-    assert_false(cd_describe_gpu_is_here("cuda", "Nobody's GPU 9000"));
+    assert_false(cd_describe_gpu_is_here("opencl", NULL, "Nobody's GPU 9000"));
+    assert_false(cd_describe_gpu_is_here("cuda", NULL, "Nobody's GPU 9000"));
     for (int k = 0; fault_possible() && k < 1; k++) {
         fault_at(k);
         assert_status(cd_describe_gpu_apart("cuda", "x", &e, &err), CDMPP_ENOMEM);
@@ -116,7 +116,7 @@ TEST(an_opencl_device_apart) {
     cd_describe_name d;
     SKIP_WITHOUT_GPU(&d);
     assert_ok(cd_describe_gpu_apart("opencl", "", &e, &err));
-    assert_true(cd_describe_gpu_is_here("opencl", d.says));
+    assert_true(cd_describe_gpu_is_here("opencl", NULL, d.says) && cd_describe_gpu_is_here("opencl", "", d.says) && !cd_describe_gpu_is_here("opencl", "200", d.says));
     assert_ok(cd_describe_gpu("opencl", "", &same, &err));
     assert_string_equal(e.name, same.name);
     assert_ptr_equal(e.device.name, e.name);
