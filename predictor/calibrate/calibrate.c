@@ -79,6 +79,7 @@ static cdmpp_status begin(run *r, cdmpp_err *err) {
     cd_buf b = {0};
     CD_TRY(load(r, err));
     CD_TRY(cd_calibrate_machine_find(o, r->model, r->devices, &r->machine, err));
+    CD_TRY(cd_calibrate_log_check(o->records, o->target, r->gpu ? r->machine.name.name : NULL, err));
     /* As a replay has it: features of programs with other vectors would be of other programs. */
     if (!(r->target = cd_usual_target_vectors(&r->arena, o->target, r->machine.numbers))) return CD_FAIL(err, ENOMEM, "target");
     cd_host_info_read("", &h);

@@ -32,4 +32,6 @@ enum { CD_CALIBRATE_NAME = 96 };
 cdmpp_status cd_calibrate_name_of(const char *const *path, size_t n, char name[CD_CALIBRATE_NAME], cdmpp_err *err);
 /* The device of the model that is most like the one of this name, or itself. Errors: EMODEL (nobody describes it), ENOMEM. */
 cdmpp_status cd_calibrate_stand_in(const cd_model *m, const cd_device_table *devices, const char *name, CD_KEEP const char **out, cdmpp_err *err);
+/* Is the log that grows (where there is one) of this back end's programs, and of this GPU? gpu NULL: it is a processor, whose name is not asked for. Errors: EUSAGE (it is not), EIO, ENOMEM. */
+cdmpp_status cd_calibrate_log_check(const char *path, const char *target, const char *gpu, cdmpp_err *err);
 #endif

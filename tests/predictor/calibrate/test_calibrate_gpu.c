@@ -235,6 +235,24 @@ TEST(a_gpu_that_nobody_describes) {
     cd_buf_free(&text);
 }
 
+/* Times of two GPUs, or of two back ends of one, would correct the model for neither. */
+TEST(a_log_of_another_device) {
+    static const char *const name[] = {"NVIDIA H100 80GB HBM3", "NVIDIA Q77", "NVIDIA H100 80GB HBM3"}, *const target[] = {"cuda", "cuda", "opencl"};
+    cd_buf text = {0};
+    size_t lines = 0;
+    begin();
+    for (int k = 0; k < 3; k++) {
+        cdmpp_err err = {0};
+        made_gpu g = {.name = name[k]};
+        assert_status(run(&g, gpu_path, target[k], NULL, &text, &err), k ? CDMPP_EUSAGE : CDMPP_OK);
+        if (!k) lines = lines_of_log();
+        else assert_non_null(strstr(err.msg, "programs of another device (cuda -model=h100)"));
+        assert_true(k == 0 || g.measured == 0);
+        assert_int_equal(lines_of_log(), lines);
+    }
+    cd_buf_free(&text);
+}
+
 static void refused(const char *name, const char *model, const char *target, const char *device, cdmpp_status st, const char *why) {
     cdmpp_err err = {0};
     cd_buf text = {0};
@@ -304,4 +322,4 @@ TEST(every_allocation_may_fail) {
     assert_int_equal(access(out_path, F_OK), 0);
 }
 
-TESTS(setup, teardown, a_described_gpu, it_goes_on, a_gpu_that_nobody_describes, what_cannot_be_calibrated_costs_no_time, a_name_of_the_target, nothing_runs, every_allocation_may_fail)
+TESTS(setup, teardown, a_described_gpu, it_goes_on, a_gpu_that_nobody_describes, a_log_of_another_device, what_cannot_be_calibrated_costs_no_time, a_name_of_the_target, nothing_runs, every_allocation_may_fail)

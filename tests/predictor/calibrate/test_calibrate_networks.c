@@ -51,7 +51,7 @@ typedef struct made_clock {
     double lift;
     const char *fails;          /* network; NULL: none */
     size_t disturbed;           /* the run of this number takes three times as long; 0: none */
-    size_t ran;
+    size_t ran, asked;          /* asked: on a GPU that was named */
 } made_clock;
 
 static double made_now(void *ctx) { return ((made_clock *)ctx)->now; }
@@ -71,6 +71,8 @@ static cdmpp_status made_network(void *ctx, const cd_network_loaded *l, const cd
     made_clock *c = ctx;
     c->now += c->each;
     c->ran++;
+    assert_true(!o->device || !strcmp(o->device, "pocl:0"));
+    c->asked += o->device != NULL;
     assert_true(o->alone && o->schedules && cd_schedule_db_count(o->schedules) > 0); /* those that the model chooses */
     if (c->fails && !strcmp(l->graph->name, c->fails)) return CD_FAIL(err, EBACKEND, "it does not run");
     cd_network_run *r = cd_mem_zalloc(1, sizeof *r);
@@ -91,7 +93,7 @@ static cdmpp_status made_network(void *ctx, const cd_network_loaded *l, const cd
 static cdmpp_status run(made_clock *c, double until, cd_network_cost_fit *f, cdmpp_err *err) {
     const cd_calibrate_clock clock = {c, made_now, made_measure, made_network, NULL};
     const cd_calibrate_networks_options o = {.network = network, .n_network = N, .model = model, .stands = "zen4", .about = &machine, .target = "llvm -num-cores=1",
-                                             .hardware = cd_target_hardware(false, 1, 64), .threads = 1, .seed = 1, .clock = &clock, .until_s = until, .log = &quiet};
+                                             .hardware = cd_target_hardware(false, 1, 64), .gpu = "pocl:0", .threads = 1, .seed = 1, .clock = &clock, .until_s = until, .log = &quiet};
     return cd_calibrate_networks(&o, f, err);
 }
 
@@ -101,6 +103,7 @@ TEST(the_law_of_the_machine_is_found) {
     made_clock c = {.each = 1, .lift = 1.2};
     assert_ok(run(&c, 100, &f, &err));
     assert_int_equal(c.ran, N);
+    assert_int_equal(c.asked, N);
     assert_int_equal(f.networks, N);
     assert_close(f.lift, 1.2, 1e-9, 0);
     assert_close(f.call_s, 0, 0, 0);
