@@ -15,21 +15,27 @@ uint32_t cd_model_stands_for(const cd_model *m, uint32_t i) { return m->here && 
 /* Both ends move away from the median by the same factor on the logarithm. The median stays, and the answer stays inside: it may lie at the lower end,
  * so that nothing can be measured by its distance from there. That distance goes with the square of what the model expects of its error (calibration.h),
  * which moves with the ends: it shrinks where less is unknown, and never grows. */
-static void widen_ends(cd_model_prediction *p, double factor) {
-    p->latency_s = p->median_s * pow(p->latency_s / p->median_s, fmin(1, factor * factor));
-    if (isnan(p->low_s)) return;
-    p->low_s = fmin(p->median_s * pow(p->low_s / p->median_s, factor), p->latency_s);
-    p->high_s = fmax(p->median_s * pow(p->high_s / p->median_s, factor), p->latency_s);
-    p->rel_std *= factor;
+static double factor_of(double end_s, double median_s, double factor, double most) {
+    const double far = fabs(log(end_s / median_s));
+    return factor > 1 && factor * far > most ? fmax(1, most / far) : factor;
 }
 
-void cd_here_move(double off, double widen, cd_model_prediction *p) {
+static void widen_ends(cd_model_prediction *p, double factor, double most) {
+    p->latency_s = p->median_s * pow(p->latency_s / p->median_s, fmin(1, factor * factor));
+    if (isnan(p->low_s)) return;
+    const double low = factor_of(p->low_s, p->median_s, factor, most), high = factor_of(p->high_s, p->median_s, factor, most);
+    p->low_s = fmin(p->median_s * pow(p->low_s / p->median_s, low), p->latency_s);
+    p->high_s = fmax(p->median_s * pow(p->high_s / p->median_s, high), p->latency_s);
+    p->rel_std *= fmax(low, high);
+}
+
+void cd_here_move(double off, double widen, double most, cd_model_prediction *p) {
     const double times = exp(off), std = p->like_std;
     p->latency_s *= times;
     p->median_s *= times;
     p->low_s *= times;
     p->high_s *= times;
-    widen_ends(p, widen);
+    widen_ends(p, widen, most);
     p->like_std = std * fmin(1, widen); /* what lies between the median and the mean: a few wide misses do not say more of it */
 }
 
@@ -60,13 +66,13 @@ cdmpp_status cd_here_apply(const cd_model *m, const cd_program_view *v, size_t p
     if (!h || !h->trees.gbt || v->device[p] != h->device) return CDMPP_OK;
     cd_here_see(m, v, p, answer, x);
     CD_TRY(cd_here_off(&h->trees, x, cd_here_width(m), &off, err));
-    cd_here_move(off, h->widen, answer);
+    cd_here_move(off, h->widen, h->most, answer);
     return CDMPP_OK;
 }
 
-double cd_here_beyond(const cd_model_prediction *p, double measured_s) {
-    const double end = measured_s < p->median_s ? p->low_s : p->high_s;
-    return log(measured_s / p->median_s) / log(end / p->median_s);
+double cd_here_beyond(const cd_model_prediction *p, double most, double measured_s) {
+    const double end = log((measured_s < p->median_s ? p->low_s : p->high_s) / p->median_s), far = log(measured_s / p->median_s);
+    return fabs(far) > fmax(fabs(end), most) ? (double)INFINITY : far / end;
 }
 
 /* ---- written ---- */
@@ -81,7 +87,9 @@ static void put(const cd_here *h, const char *device, const char *more, cd_str h
     cd_buf_put_json_str(out, h->name, strlen(h->name));
     cd_buf_puts(out, ",\"cpu\":");
     cd_buf_put_json_str(out, h->cpu, strlen(h->cpu));
-    cd_buf_putf(out, ",\"programs\":%u,\"widen\":%.17g,%s%s\"bias\":%.17g,\"share\":%.17g,\"at\":%zu", h->programs, h->widen, more, more[0] ? "," : "", h->trees.bias,
+    cd_buf_putf(out, ",\"programs\":%u,\"widen\":%.17g,", h->programs, h->widen);
+    if (isfinite(h->most)) cd_buf_putf(out, "\"most\":%.17g,", h->most);
+    cd_buf_putf(out, "%s%s\"bias\":%.17g,\"share\":%.17g,\"at\":%zu", more, more[0] ? "," : "", h->trees.bias,
                 h->trees.share, at);
     if (h->numbers) cd_model_facts_put_device(out, h->numbers);
     cd_buf_puts(out, "}}");
@@ -177,6 +185,8 @@ static cdmpp_status read_here(cd_model *m, const cd_json *v, cd_str weights, cdm
     CD_TRY(cd_err_key(err, cd_json_int(n, 1, INT32_MAX, &programs, err), "programs"));
     h->programs = (uint32_t)programs;
     CD_TRY(cd_json_need_real(v, "widen", 1e-3, 1e3, &h->widen, err));
+    h->most = (double)INFINITY; /* of files of earlier versions */
+    if (cd_json_get(v, "most")) CD_TRY(cd_json_need_real(v, "most", 0, 1e3, &h->most, err));
     CD_TRY(cd_json_need_real(v, "bias", -100, 100, &h->trees.bias, err));
     CD_TRY(cd_json_need_real(v, "share", 0, 1, &h->trees.share, err));
     CD_TRY(cd_xgb_load(weights.p, weights.n, cd_here_width(m), &h->trees.gbt, err));

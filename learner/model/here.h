@@ -5,12 +5,12 @@
  *
  *   model file + trees of a machine ──cd_here_add──> the same file, with key "here" in its header, the trees behind its weights, version 4
  *
- *   "here": {"device", "name", "cpu", "programs", "widen", "bias", "share", "at", "numbers", ...}       docs/reference/calibrate.md
+ *   "here": {"device", "name", "cpu", "programs", "widen", "most", "bias", "share", "at", "numbers", ...}       docs/reference/calibrate.md
  *
  *   (1) the machine is one more device of the model, by the name that its records have: read as the last one, unless the model knows that name.
  *       One of the others stands for it: its answers are corrected for the machine, and stay as they were for itself;
  *   (2) the trees (here_fit.c) learn what the model is off by. The ends of an interval then move away from the median by a factor `widen` (on the
- *       logarithm), which was found on programs that the correction had not seen;
+ *       logarithm), but by that no further than `most`, where nine in ten of all programs lie: what was wide already needs no factor. Both were found on programs that the correction had not seen;
  *   (3) the members and their weights are the bytes of the model that was corrected. The small model for schedule search is not corrected.
  * Immutable once read: any thread, no heap. */
 #ifndef CD_HERE_H
@@ -27,6 +27,7 @@ typedef struct cd_here {
     const char *name, *cpu;     /* what records call the machine; what its processor says */
     uint32_t programs;          /* that the correction is made of */
     double widen;               /* above 0 */
+    double most;                /* ln: so far from the median an end may move away by `widen`; infinite: without limit */
     CD_KEEP const cd_device_numbers *numbers; /* what analytic times of the machine are computed with; NULL: with those of `stands` */
     cd_here_trees trees;        /* without: this part of the model is not corrected */
 } cd_here;
@@ -45,10 +46,10 @@ void cd_here_see(const cd_model *m, const cd_program_view *v, size_t p, const cd
 cdmpp_status cd_here_fit(const float *x, const double *off, size_t n, size_t width, uint64_t seed, CD_GIVE cd_here_trees *out, cdmpp_err *err);
 /* What one program is off by, ln. Errors: EBACKEND, EMODEL. */
 cdmpp_status cd_here_off(const cd_here_trees *t, const float *x, size_t width, double *off, cdmpp_err *err);
-/* The answer times exp(off), with ends that lie `widen` times as far away. */
-void cd_here_move(double off, double widen, cd_model_prediction *p);
-/* How many times as far as its end of the interval the measured time lies from the median: 1 at the end. */
-double cd_here_beyond(const cd_model_prediction *p, double measured_s);
+/* The answer times exp(off), with ends that lie `widen` times as far away, but not further than `most` by that. */
+void cd_here_move(double off, double widen, double most, cd_model_prediction *p);
+/* How many times as far as its end of the interval the measured time lies from the median: 1 at the end. Infinite: no factor reaches it, for it lies beyond its end and beyond `most`. */
+double cd_here_beyond(const cd_model_prediction *p, double most, double measured_s);
 
 /* Corrects *answer, that of program p of the view; nothing where m is not corrected, or not for the device of the program. Errors: those of cd_here_off. */
 cdmpp_status cd_here_apply(const cd_model *m, const cd_program_view *v, size_t p, cd_model_prediction *answer, cdmpp_err *err);

@@ -150,11 +150,11 @@ static cdmpp_status learn(const fit *f, uint32_t skip, cd_here_trees *out, cdmpp
     return st;
 }
 
-static cdmpp_status corrected(const fit *f, const point *p, const cd_here_trees *t, double widen, cd_model_prediction *out, cdmpp_err *err) {
+static cdmpp_status corrected(const fit *f, const point *p, const cd_here_trees *t, cd_model_prediction *out, cdmpp_err *err) {
     double by;
     *out = p->pred;
     CD_TRY(cd_here_off(t, p->x, f->width, &by, err));
-    cd_here_move(by, widen, out);
+    cd_here_move(by, f->out->widen, f->out->most, out);
     return CDMPP_OK;
 }
 
@@ -189,24 +189,39 @@ static void choose_share(const fit *f, size_t all) {
     }
 }
 
-/* What is held out decides nothing here. Split conformal: the width is the factor that holds CD_CALIBRATE_LEVEL of programs of tasks that the trees had not
+/* How far off a program's answer by trees without its part is, and by how much its interval is too narrow. */
+static double how_far(const cd_calibrate_result *r, const cd_model_prediction *p, double measured_s) {
+    (void)r;
+    return fabs(log(measured_s / p->median_s));
+}
+static double how_beyond(const cd_calibrate_result *r, const cd_model_prediction *p, double measured_s) { return cd_here_beyond(p, r->most, measured_s); }
+
+/* The k-th smallest of the programs that are not held out. */
+static double ranked(const fit *f, size_t all, size_t k, double (*what)(const cd_calibrate_result *r, const cd_model_prediction *p, double measured_s)) {
+    size_t n = 0;
+    for (size_t i = 0; i < f->n; i++) {
+        cd_model_prediction p = f->v[i].pred;
+        if (!f->v[i].part) continue;
+        cd_here_move(f->v[i].common + f->out->share * f->v[i].own, 1, (double)INFINITY, &p);
+        f->work[n++] = what(f->out, &p, time_of(&f->v[i]));
+    }
+    cd_sort_doubles(f->work, all);
+    return f->work[(k < all ? k : all) - 1];
+}
+
+/* What is held out decides nothing here. So far from the median as `most` lie nine in ten programs, whatever the model knows of them; what it knows makes an interval narrower than that, or it is wide
+ * by itself: then a factor would only make it wider. Split conformal: the width is the factor that holds CD_CALIBRATE_LEVEL of programs of tasks that the trees had not
  * seen, one more counted as outside. */
 static cdmpp_status choose(fit *f, cdmpp_err *err) {
     cd_calibrate_result *r = f->out;
     const size_t all = r->programs - r->held, k = (size_t)ceil((double)(all + 1) * CD_CALIBRATE_LEVEL);
-    size_t n = 0;
     for (uint32_t part = 1; part <= FOLDS; part++) CD_TRY(cross(f, part, err));
     choose_share(f, all);
     r->alone = 0;
-    for (size_t i = 0; i < f->n; i++) {
-        cd_model_prediction p = f->v[i].pred;
-        if (!f->v[i].part) continue;
-        r->alone += fabs(off(&f->v[i])) / (double)all;
-        cd_here_move(f->v[i].common + r->share * f->v[i].own, 1, &p);
-        f->work[n++] = cd_here_beyond(&p, time_of(&f->v[i]));
-    }
-    cd_sort_doubles(f->work, all);
-    r->widen = fmin(fmax(f->work[(k < all ? k : all) - 1], narrowest), widest);
+    for (size_t i = 0; i < f->n; i++)
+        if (f->v[i].part) r->alone += fabs(off(&f->v[i])) / (double)all;
+    r->most = ranked(f, all, k, how_far);
+    r->widen = fmin(fmax(ranked(f, all, k, how_beyond), narrowest), widest);
     return CDMPP_OK;
 }
 
@@ -224,7 +239,7 @@ static cdmpp_status figures(fit *f, const cd_here_trees *t, cd_calibrate_figures
     for (size_t i = 0; i < f->n; i++) {
         cd_model_prediction p = f->v[i].pred;
         if (f->v[i].part) continue;
-        if (t) CD_TRY(corrected(f, &f->v[i], t, f->out->widen, &p, err));
+        if (t) CD_TRY(corrected(f, &f->v[i], t, &p, err));
         const double y = time_of(&f->v[i]);
         f->work[out.n++] = fabs(p.latency_s / y - 1);
         sum += fabs(p.latency_s / y - 1);
@@ -272,7 +287,7 @@ static cdmpp_status correct(fit *f, cdmpp_err *err) {
 }
 
 cdmpp_status cd_calibrate_fit(const cd_calibrate_fit_options *o, cd_calibrate_result *out, cdmpp_err *err) {
-    *out = (cd_calibrate_result){.noise = (double)NAN, .widen = 1};
+    *out = (cd_calibrate_result){.noise = (double)NAN, .widen = 1, .most = (double)INFINITY};
     fit *f = cd_mem_zalloc(1, sizeof *f);
     if (!f) return CD_FAIL(err, ENOMEM, "fit");
     f->o = o;

@@ -1,5 +1,6 @@
 /* What a calibration found, for people, for --json, and for the header of the model. */
 #include <math.h>
+#include <stdio.h>
 
 #include "predictor/calibrate/calibrate.h"
 
@@ -21,6 +22,8 @@ static void put_law(cd_buf *b, const cd_network_cost_fit *f) {
 
 void cd_calibrate_text(cd_buf *b, const cd_calibrate_told *t) {
     const cd_calibrate_result *r = t->result;
+    char limit[64] = "";
+    if (r->widen > 1 && isfinite(r->most)) (void)snprintf(limit, sizeof limit, ", ends moved at most to %.3g times the median", exp(r->most));
     cd_buf_putf(b, t->given ? "device: %s (%s); %s of the model stands for it\n" : "machine: %s (%s); %s of the model stands for it\n", t->name, t->cpu, t->device);
     if (t->given) cd_buf_putf(b, "logs: %zu programs of %zu tasks\n", r->programs, r->tasks);
     else cd_buf_putf(b, "measured: %zu programs of %zu tasks, %zu by this run in %.0f s of at most %.0f s\n", r->programs, r->tasks, t->measured->fresh - t->measured->repeats, t->seconds,
@@ -32,7 +35,7 @@ void cd_calibrate_text(cd_buf *b, const cd_calibrate_told *t) {
     put_row(b, "after", &r->after);
     cd_buf_putf(b, "the other %zu, a quarter of their tasks left out at a time: mean |ln p/y| %.3f before, %.3f after\n", r->programs - r->held, r->alone, r->crossed);
     if (t->costs && t->costs->networks) put_law(b, t->costs);
-    if (t->out) cd_buf_putf(b, "%s: %s corrected by %zu programs (%.0f %% of what trees learned), its intervals times %.2f\n", t->out, t->model, r->programs, 100 * r->share, r->widen);
+    if (t->out) cd_buf_putf(b, "%s: %s corrected by %zu programs (%.0f %% of what trees learned), its intervals times %.2f%s\n", t->out, t->model, r->programs, 100 * r->share, r->widen, limit);
 }
 
 static void put_figures(cd_json_writer *w, const char *key, const cd_calibrate_figures *f) {
@@ -72,6 +75,7 @@ static void put_run(cd_json_writer *w, const cd_calibrate_told *t) {
     cd_json_write_member_int(w, "repeated_now", (int64_t)t->measured->repeats);
     cd_json_write_member_int(w, "programs", (int64_t)t->result->programs);
     cd_json_write_member_real(w, "widen", t->result->widen);
+    cd_json_write_member_real(w, "most", t->result->most);
 }
 
 void cd_calibrate_members(cd_buf *b, const cd_calibrate_told *t, bool file) {

@@ -69,8 +69,10 @@ static cdmpp_status made_trees(double times, cd_here_trees *out, cdmpp_err *err)
     return st;
 }
 
+static double most = (double)INFINITY;
+
 static cdmpp_status corrected(uint32_t device, double widen, cd_buf *out, cdmpp_err *err) {
-    cd_here h = {.stands = device, .name = "my-\"cpu\"", .cpu = "A Processor", .programs = 12, .widen = widen};
+    cd_here h = {.stands = device, .name = "my-\"cpu\"", .cpu = "A Processor", .programs = 12, .widen = widen, .most = most};
     CD_TRY(made_trees(2, &h.trees, err));
     const cdmpp_status st = cd_here_add(file, n_file, &h, "\"noise\":0.01", out, err);
     cd_xgb_free(h.trees.gbt);
@@ -175,10 +177,45 @@ TEST(the_answer_stays_inside) {
 
 TEST(how_far_beyond_the_end) {
     const cd_model_prediction p = pred();
-    assert_close(cd_here_beyond(&p, 2), 1, 1e-12, 0);
-    assert_close(cd_here_beyond(&p, 0.5), 1, 1e-12, 0);
-    assert_close(cd_here_beyond(&p, 1), 0, 1e-12, 1e-12);
-    assert_close(cd_here_beyond(&p, 4), 2, 1e-12, 0);
+    const double all = (double)INFINITY;
+    assert_close(cd_here_beyond(&p, all, 2), 1, 1e-12, 0);
+    assert_close(cd_here_beyond(&p, all, 0.5), 1, 1e-12, 0);
+    assert_close(cd_here_beyond(&p, all, 1), 0, 1e-12, 1e-12);
+    assert_close(cd_here_beyond(&p, all, 4), 2, 1e-12, 0);
+    assert_close(cd_here_beyond(&p, log(4.1), 4), 2, 1e-12, 0);
+    assert_true(isinf(cd_here_beyond(&p, log(3.9), 4)));
+    assert_close(cd_here_beyond(&p, 0, 1.9), log(1.9) / log(2), 1e-12, 0); /* inside */
+}
+
+/* An end moves away by the factor, but by that no further than `most`; one that lies further away stays. Where less is unknown than before, nothing limits it. */
+TEST(no_end_moves_too_far) {
+    static const struct { double factor, most, high, low, std; } t[] = {{2, 9, 4, 0.25, 2}, {4, 1.3863, 4, 0.25, 2}, {4, 0.1, 2, 0.5, 1}, {0.5, 0.1, 1.4142, 0.70711, 0.5}, {1, 0, 2, 0.5, 1}};
+    for (size_t k = 0; k < sizeof t / sizeof *t; k++) {
+        cd_model_prediction p = pred();
+        const double std = p.rel_std;
+        cd_here_move(log(3), t[k].factor, t[k].most, &p);
+        assert_close(p.median_s, 3, 1e-9, 0);
+        assert_close(p.high_s, 3 * t[k].high, 1e-4, 0);
+        assert_close(p.low_s, 3 * t[k].low, 1e-4, 0);
+        assert_close(p.rel_std, std * t[k].std, 1e-4, 0);
+    }
+}
+
+/* The file keeps it; one of an earlier version has none. */
+TEST(the_limit_is_kept) {
+    cdmpp_err err = {0};
+    for (int k = 0; k < 2; k++) {
+        cd_buf b = {0};
+        cd_model *m;
+        most = k ? 0.75 : (double)INFINITY;
+        assert_ok(corrected(0, 1.5, &b, &err));
+        assert_ok(cd_model_from_bytes(b.p, b.n, &m, &err));
+        assert_true(cd_model_here(m)->most == most);
+        assert_int_equal(strstr(cd_model_header(m), "\"most\":") != NULL, k);
+        cd_model_free(m);
+        cd_buf_free(&b);
+    }
+    most = (double)INFINITY;
 }
 
 TEST(the_file_says_it_before_it_is_loaded) {
@@ -298,5 +335,5 @@ TEST(every_allocation_may_fail) {
     }
 }
 
-TESTS(setup, teardown, what_is_written_is_read, intervals_are_widened_on_the_logarithm, the_machine_is_answered_as_who_stands_for_it, the_answer_stays_inside, how_far_beyond_the_end, the_file_says_it_before_it_is_loaded,
+TESTS(setup, teardown, what_is_written_is_read, intervals_are_widened_on_the_logarithm, the_machine_is_answered_as_who_stands_for_it, the_answer_stays_inside, how_far_beyond_the_end, no_end_moves_too_far, the_limit_is_kept, the_file_says_it_before_it_is_loaded,
       members_stay_as_they_are, refuses, every_key_is_checked, trees_of_another_width_are_refused, every_allocation_may_fail)

@@ -379,7 +379,7 @@ TEST(a_scorer_corrects) {
     const cd_calibrate_fit_options o = fit_options();
     made_log(3, 0.02);
     assert_ok(cd_calibrate_fit(&o, &r, &err));
-    const cd_here h = {.stands = 0, .name = "new", .cpu = "x", .programs = 1, .widen = r.widen, .trees = r.trees};
+    const cd_here h = {.stands = 0, .name = "new", .cpu = "x", .programs = 1, .widen = r.widen, .most = r.most, .trees = r.trees};
     assert_ok(cd_file_read(model_path, 0, &file, &n, &err));
     assert_ok(cd_here_add(file, n, &h, "", &out, &err));
     assert_ok(cd_model_from_bytes(out.p, out.n, &m, &err));
@@ -413,7 +413,7 @@ TEST(held_out_programs_decide_nothing) {
         assert_ok(cd_calibrate_fit(&o, &r[k], &err));
     }
     assert_true(r[1].before.mean_log > r[0].before.mean_log + 1); /* they did change */
-    assert_true(r[0].widen == r[1].widen && r[0].crossed == r[1].crossed && r[0].alone == r[1].alone);
+    assert_true(r[0].widen == r[1].widen && r[0].most == r[1].most && r[0].crossed == r[1].crossed && r[0].alone == r[1].alone);
     assert_close(r[1].after.mean_log, log(3), 0.2, 0); /* judged by trees that have not seen them */
     assert_true(r[0].after.mean_log < 0.2);
     for (int k = 0; k < 2; k++) cd_calibrate_result_free(&r[k]);

@@ -8,7 +8,7 @@
 
 /* Bytes of the model in the file, of whose devices `stands` stands for the machine "mine" with the processor `cpu`. more: further members of the header, as in cd_here_add. */
 static inline cdmpp_status made_here_more(const char *path, uint32_t stands, const char *cpu, double times, const char *more, cd_buf *out, cdmpp_err *err) {
-    cd_here h = {.stands = stands, .name = "mine", .cpu = cpu, .programs = 37, .widen = 1};
+    cd_here h = {.stands = stands, .name = "mine", .cpu = cpu, .programs = 37, .widen = 1, .most = (double)INFINITY};
     const double off[] = {log(times), log(times)};
     cd_model *m = NULL;
     char *file = NULL;
