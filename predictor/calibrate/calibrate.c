@@ -12,6 +12,8 @@
 
 /* Shares of the limit: drawing takes the first at most, measuring leaves the second for the fit, `end_s` at least and `most_end` at most. */
 static const double draws = 0.15, ends = 0.05, end_s = 8, most_end = 0.25;
+/* Of the fit, for each program: a core of today takes about so long. Where a GPU measures programs fast, that is more than `ends`. */
+static const double fit_s = 0.02;
 /* Networks take the last quarter, as long as that is worth something: four of them need half a minute. */
 static const double runs = 0.25, most_runs_s = 90, least_runs_s = 20;
 
@@ -111,7 +113,10 @@ static void told(void *ctx, size_t programs) {
     cd_progress_step(&r->progress, programs);
 }
 
-static double end_of_measuring(const run *r) { return r->begin + r->o->limit_s - fmin(fmax(end_s, ends * r->o->limit_s), most_end * r->o->limit_s); }
+static double end_of_measuring(const run *r) {
+    const double share = fmin(fmax(end_s, ends * r->o->limit_s), most_end * r->o->limit_s);
+    return r->begin + r->o->limit_s - fmax(share, fit_s * (double)r->measured.programs);
+}
 
 static double time_of_networks(const run *r) {
     const double s = fmin(runs * r->o->limit_s, most_runs_s);
@@ -121,6 +126,7 @@ static double time_of_networks(const run *r) {
 static cdmpp_status measure_with(run *r, cd_record_maker *maker, cd_record_log *log, cdmpp_err *err) {
     const cd_calibrate_options *o = r->o;
     const cd_calibrate_measure_options mo = {.pool = &r->pool, .maker = maker, .log = log, .clock = o->clock, .until_s = end_of_measuring(r) - time_of_networks(r),
+                                             .end_s = r->begin + o->limit_s - time_of_networks(r), .after_s = fit_s,
                                              .most = o->most, .told = told, .ctx = r, .stop = o->stop};
     cd_progress_begin(&r->progress, o->log, "measuring", "programs", 0);
     const cdmpp_status st = cd_calibrate_measure(&mo, &r->measured, err);

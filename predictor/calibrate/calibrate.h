@@ -102,6 +102,7 @@ typedef struct cd_calibrate_measure_options {
     CD_KEEP cd_record_log *log;
     const cd_calibrate_clock *clock;
     double until_s;             /* of the clock: no program begins that would, as the slowest before it, end later */
+    double end_s, after_s;      /* likewise later than end_s - after_s for each program in the log: what is done with it afterwards. after_s 0: nothing */
     size_t most;                /* programs in the log, the repeated ones once; 0: all of the order */
     void (*told)(void *ctx, size_t programs); /* after each batch; NULL: nobody listens */
     void *ctx;

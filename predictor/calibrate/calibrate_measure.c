@@ -94,11 +94,12 @@ static cdmpp_status measure(run *r, cdmpp_err *err) {
     return st;
 }
 
-/* Is there time for this batch? */
+/* Is there time for this batch, and for what is done with all programs afterwards? */
 static bool in_time(run *r) {
-    const cd_calibrate_clock *c = r->o->clock;
-    const double each = r->worst_s > 0 ? r->worst_s : first_s;
-    r->out->late = c->now(c->ctx) + each * (double)r->n > r->o->until_s;
+    const cd_calibrate_measure_options *o = r->o;
+    const cd_calibrate_clock *c = o->clock;
+    const double each = r->worst_s > 0 ? r->worst_s : first_s, end = o->after_s > 0 ? o->end_s - o->after_s * (double)(r->out->programs + r->n) : o->until_s;
+    r->out->late = c->now(c->ctx) + each * (double)r->n > fmin(o->until_s, end);
     return !r->out->late;
 }
 

@@ -92,12 +92,14 @@ static cd_calibrate_pool_options pool_options(uint32_t trials) {
     return (cd_calibrate_pool_options){.tasks = tasks, .target = "llvm -num-cores=1", .hardware = cd_target_hardware(false, 1, 64), .device = &machine, .trials = trials, .seed = 1};
 }
 
+static double after_s = 0;      /* of each program, behind its measurement */
+
 static cdmpp_status measure_once(const cd_calibrate_pool *p, made_clock *c, double until, size_t most, cd_calibrate_measured *out, cdmpp_err *err) {
     const cd_calibrate_clock clock = {c, made_now, made_measure, NULL, NULL};
     cd_record_maker maker = {.tasks = tasks, .dialect = -1, .threads = 1, .cpus = 1};
     cd_record_log *log = NULL;
     CD_TRY(cd_record_log_open(log_path, false, &log, err));
-    const cd_calibrate_measure_options o = {.pool = p, .maker = &maker, .log = log, .clock = &clock, .until_s = until, .most = most};
+    const cd_calibrate_measure_options o = {.pool = p, .maker = &maker, .log = log, .clock = &clock, .until_s = until, .end_s = until, .after_s = after_s, .most = most};
     cdmpp_status st = cd_program_new(&maker.program, err);
     if (!st) st = cd_calibrate_measure(&o, out, err);
     cd_program_free(maker.program);
@@ -239,6 +241,27 @@ TEST(the_time_is_kept) {
     assert_int_equal(m.fresh, lines_of_log());
     assert_int_equal(m.fresh, m.programs + m.repeats);
     assert_int_equal(m.repeats, m.fresh / CD_CALIBRATE_TWICE);
+    cd_calibrate_pool_free(&p);
+}
+
+/* What is done with each program afterwards takes its part of the time, also of those that the log had. */
+TEST(time_is_left_for_the_fit) {
+    cdmpp_err err = {0};
+    cd_calibrate_pool p;
+    cd_calibrate_measured m;
+    const cd_calibrate_pool_options o = pool_options(4);
+    assert_ok(cd_calibrate_pool_build(&o, &p, &err));
+    (void)unlink(log_path);
+    after_s = 1;
+    for (int k = 0; k < 2; k++) {
+        made_clock c = {.each = 1};
+        assert_ok(measure_once(&p, &c, k ? 44 : 40, 0, &m, &err));
+        assert_true(m.late);
+        assert_true(c.now + after_s * (double)m.programs <= (k ? 44 : 40));
+        assert_true(c.now + after_s * (double)m.programs > (k ? 44 : 40) - 2 * 4 - 1);
+        assert_true(k == 0 || m.fresh < 30);
+    }
+    after_s = 0;
     cd_calibrate_pool_free(&p);
 }
 
@@ -610,5 +633,5 @@ TEST(every_allocation_of_a_run_may_fail) {
     }
 }
 
-TESTS(setup, teardown, the_order_is_of_features_and_the_same_again, the_best_of_each_task_takes_turns, the_best_are_the_same_by_threads_and_mixed, no_draw_begins_late, the_time_is_kept, a_killed_run_goes_on, a_slower_machine_is_learned, trees_are_believed_as_far_as_they_help,
+TESTS(setup, teardown, the_order_is_of_features_and_the_same_again, the_best_of_each_task_takes_turns, the_best_are_the_same_by_threads_and_mixed, no_draw_begins_late, the_time_is_kept, time_is_left_for_the_fit, a_killed_run_goes_on, a_slower_machine_is_learned, trees_are_believed_as_far_as_they_help,
       a_correction_is_judged_by_what_it_has_not_seen, a_scorer_corrects, held_out_programs_decide_nothing, too_few_programs, an_unknown_device_costs_no_time, what_is_no_better_is_refused, a_noisy_machine_is_refused, an_early_end_is_told, logs_of_a_device_make_it_one_of_the_model, logs_of_two_devices_are_refused, every_allocation_may_fail, every_allocation_of_a_run_may_fail)
