@@ -61,7 +61,7 @@ static cdmpp_status load(run *r, cdmpp_err *err) {
     CD_TRY(open_devices(r, err));
     r->machine.stands = o->device;
     if (o->device && cd_model_find_device(r->model, o->device, strlen(o->device)) < 0) /* before minutes are spent */
-        return cd_err_key(err, CD_FAIL(err, EMODEL, "%s has no device '%.60s'", o->model, o->device), "device");
+        return cd_err_key(err, CD_FAIL(err, EMODEL, "%s has no device '%.60s'%s", o->model, o->device, r->gpu ? "; --gpu says which GPU is measured" : ""), "device");
     return CDMPP_OK;
 }
 

@@ -12,9 +12,9 @@ cdmpp-extract -q --tasks gpu.tasks.json --out g.h5 made.json
 cdmpp-train "$ROOT/configs/own.yaml" -q --set data.files=g.h5 --set train.rounds=10 --set model.members='[program]' --set model.folds=1 --set train.facts=prior --out g.cdmpp >/dev/null || exit
 cal() { cdmpp-tune calibrate "$@"; }
 echo "--- what goes wrong"
-OCL_ICD_VENDORS=/nowhere cal -q --target opencl $net --cost-model g.cdmpp | sed 's/error: .* \[/error: no OpenCL [/'
+OCL_ICD_VENDORS=/nowhere cal -q --target opencl $net --cost-model g.cdmpp 2>&1 | sed 's/error: .* \[/error: no OpenCL [/'
 cal -q --target cuda --gpu x $net --cost-model g.cdmpp; echo "exit $?"
-cal -q --target cuda $net --cost-model "$ROOT/tests/golden/model_v3.cdmpp" | sed "s|$ROOT/||"
+cal -q --target cuda $net --cost-model "$ROOT/tests/golden/model_v3.cdmpp" 2>&1 | sed "s|$ROOT/||"
 cal -q --target cuda $net --cost-model g.cdmpp --device 0
 cal -q --target rocm $net --cost-model g.cdmpp; echo "exit $?"
 cal -q --target cuda --out here.cdmpp $net; echo "exit $?"
