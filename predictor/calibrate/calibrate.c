@@ -10,9 +10,8 @@
 #include "base/io/io.h"
 #include "predictor/estimate/estimate.h"
 
-/* Shares of the limit: drawing takes the first at most, measuring leaves the second for the fit, `end_s` at least and `most_end` at most. Measuring the caches and the memory takes
- * some seconds: below `describe_s` the description of the device that stands for the machine has to do. */
-static const double draws = 0.15, ends = 0.05, end_s = 8, most_end = 0.25, describe_s = 60;
+/* Shares of the limit: drawing takes the first at most, measuring leaves the second for the fit, `end_s` at least and `most_end` at most. */
+static const double draws = 0.15, ends = 0.05, end_s = 8, most_end = 0.25;
 /* Networks take the last quarter, as long as that is worth something: four of them need half a minute. */
 static const double runs = 0.25, most_runs_s = 90, least_runs_s = 20;
 
@@ -25,13 +24,9 @@ typedef struct run {
     cd_model *model;
     cd_device_table *devices;
     cd_arena arena;             /* the target */
-    const char *device;         /* of the model */
+    cd_calibrate_machine machine;
     const char *target;         /* of the programs */
-    cd_describe_name machine;
-    cd_describe_entry entry;    /* of the machine */
-    cd_describe_entry code;     /* of the machine with the vectors of the code */
-    const cd_device *numbers;   /* what the costs of candidates are computed with */
-    const cd_device *own;       /* of the machine: what its analytic times are computed with; NULL: nobody knows them, or the model knows the machine */
+    bool gpu;                   /* they are of a GPU */
     cd_calibrate_pool pool;
     cd_calibrate_measured measured;
     cd_calibrate_result result;
@@ -56,48 +51,15 @@ static cdmpp_status open_devices(run *r, cdmpp_err *err) {
     return st;
 }
 
-static bool says_enough(cd_facts_set set, const cd_device *d) {
-    const float none[CD_N_FACTS] = {0};
-    cd_analytic_time t;
-    return !cd_analytic_seconds_of(set, none, d, &t, NULL);
-}
-
-/* What the machine's analytic times are computed with: its measured description, or that of its name. A machine that the model knows has those of the
- * training. */
-static void find_own(run *r, const cd_device *measured) {
-    const cd_device *d = measured;
-    if (cd_model_find_device(r->model, r->machine.name, strlen(r->machine.name)) >= 0) return;
-    if (!d && cd_device_table_find(r->devices, r->machine.name, &d, NULL)) return;
-    r->own = cd_model_set_numbers(r->model, d);
-}
-
-/* Measured numbers of this machine; where they do not suffice, those of the device that stands for it. They only say what a candidate will cost. */
-static cdmpp_status describe(run *r, cdmpp_err *err) {
-    const cd_device *d;
-    CD_TRY(cd_describe_name_cpu("", r->devices, &r->machine, err));
-    const bool measured = r->o->limit_s >= describe_s && !r->o->device;
-    const cdmpp_status st = cd_describe_cpu("", measured, &r->entry, NULL);
-    if (st == CDMPP_ENOMEM) return CD_FAIL(err, ENOMEM, "this machine");
-    r->code = r->entry;
-    cd_describe_narrow(&r->code, cd_isa_vector_bytes(r->o->isa, r->o->target));
-    r->numbers = &r->code.device;
-    find_own(r, measured && !st ? &r->entry.device : NULL);
-    if (!st && says_enough(CD_FACTS_OF_CPU, r->numbers)) return CDMPP_OK;
-    CD_TRY(cd_device_table_find(r->devices, r->device, &d, err));
-    if (measured) cd_log_put(r->o->log, CD_LOG_WARNING, "this machine does not say enough of its caches and memory: costs of programs are estimated with %s", r->device);
-    r->numbers = d;
-    return CDMPP_OK;
-}
-
 static cdmpp_status load(run *r, cdmpp_err *err) {
     const cd_calibrate_options *o = r->o;
     CD_TRY(cd_file_read(o->model, 0, &r->file, &r->n_file, err));
     CD_TRY(cd_err_at(err, cd_model_from_bytes(r->file, r->n_file, &r->model, err), o->model, 0));
     if (cd_model_here(r->model)) return CD_FAIL(err, EUSAGE, "%s is corrected for a machine already: calibrate from the model that it was made of", o->model);
     CD_TRY(open_devices(r, err));
-    r->device = o->device;
-    if (r->device && cd_model_find_device(r->model, r->device, strlen(r->device)) < 0) /* before minutes are spent */
-        return cd_err_key(err, CD_FAIL(err, EMODEL, "%s has no device '%.60s'", o->model, r->device), "device");
+    r->machine.stands = o->device;
+    if (o->device && cd_model_find_device(r->model, o->device, strlen(o->device)) < 0) /* before minutes are spent */
+        return cd_err_key(err, CD_FAIL(err, EMODEL, "%s has no device '%.60s'", o->model, o->device), "device");
     return CDMPP_OK;
 }
 
@@ -105,10 +67,10 @@ static cdmpp_status load(run *r, cdmpp_err *err) {
 static cdmpp_status begin_given(run *r, cdmpp_err *err) {
     const cd_calibrate_options *o = r->o;
     CD_TRY(load(r, err));
-    CD_TRY(cd_calibrate_name_of(o->given, o->n_given, r->machine.name, err));
-    (void)snprintf(r->machine.says, sizeof r->machine.says, "logs of %s", r->machine.name);
-    find_own(r, NULL);
-    return r->device ? CDMPP_OK : cd_calibrate_stand_in(r->model, r->devices, r->machine.name, &r->device, err);
+    CD_TRY(cd_calibrate_name_of(o->given, o->n_given, r->machine.name.name, err));
+    (void)snprintf(r->machine.name.says, sizeof r->machine.name.says, "logs of %s", r->machine.name.name);
+    cd_calibrate_machine_own(r->model, r->devices, NULL, &r->machine);
+    return r->machine.stands ? CDMPP_OK : cd_calibrate_stand_in(r->model, r->devices, r->machine.name.name, &r->machine.stands, err);
 }
 
 static cdmpp_status begin(run *r, cdmpp_err *err) {
@@ -116,25 +78,26 @@ static cdmpp_status begin(run *r, cdmpp_err *err) {
     cd_host_info h;
     cd_buf b = {0};
     CD_TRY(load(r, err));
-    if (!r->device) CD_TRY(cd_default_model_host(o->model, r->model, NULL, &r->device, err));
-    CD_TRY(describe(r, err));
+    CD_TRY(cd_calibrate_machine_find(o, r->model, r->devices, &r->machine, err));
     /* As a replay has it: features of programs with other vectors would be of other programs. */
-    if (!(r->target = cd_usual_target_vectors(&r->arena, o->target, r->numbers))) return CD_FAIL(err, ENOMEM, "target");
+    if (!(r->target = cd_usual_target_vectors(&r->arena, o->target, r->machine.numbers))) return CD_FAIL(err, ENOMEM, "target");
     cd_host_info_read("", &h);
     cd_host_info_warnings(&b, &h, o->threads);
-    if (b.n) cd_log_put(o->log, CD_LOG_WARNING, "times may be unsteady: %s", b.p);
+    if (b.n && !r->gpu) cd_log_put(o->log, CD_LOG_WARNING, "times may be unsteady: %s", b.p);
     cd_buf_free(&b);
-    cd_log_put(o->log, CD_LOG_INFO, "cost model: %s; %s stands for this machine (%s); at most %.0f s", o->model, r->device, r->machine.says, o->limit_s);
+    cd_log_put(o->log, CD_LOG_INFO, "cost model: %s; %s stands for this %s (%s); at most %.0f s", o->model, r->machine.stands, r->gpu ? "GPU" : "machine", r->machine.name.says, o->limit_s);
     return CDMPP_OK;
 }
 
 /* ---- measured ---- */
+static cd_hardware hardware(const run *r) { return cd_target_hardware(r->gpu, r->gpu ? 0 : r->o->threads, 64); }
+
 static cdmpp_status draw(run *r, cdmpp_err *err) {
     const cd_calibrate_options *o = r->o;
     const size_t tasks = cd_task_registry_count(o->tasks), paid = (size_t)(o->limit_s / cd_calibrate_price(0)), worth = 4 * (o->most && o->most < paid ? o->most : paid);
     const size_t most = worth < CD_CALIBRATE_MOST ? worth : CD_CALIBRATE_MOST, drawn = most > tasks ? most - tasks : 0; /* beside the best of each */
     const size_t each = tasks ? drawn / tasks : 0; /* four times as many as can be measured to choose from; of every task */
-    const cd_calibrate_pool_options po = {.tasks = o->tasks, .target = r->target, .isa = o->isa, .hardware = cd_target_hardware(false, o->threads, 64), .device = r->numbers, .model = r->model, .stands = r->device, .numbers = r->own,
+    const cd_calibrate_pool_options po = {.tasks = o->tasks, .target = r->target, .isa = o->isa, .hardware = hardware(r), .device = r->machine.numbers, .model = r->model, .stands = r->machine.stands, .numbers = r->machine.own,
                                           .trials = each < 1 ? 1 : each > 64 ? 64 : (uint32_t)each, .jobs = o->jobs, .seed = o->seed,
                                           .now = now_of, .ctx = r, .until_s = now(r) + draws * o->limit_s, .listener = &r->listener, .stop = o->stop};
     CD_TRY(cd_calibrate_pool_build(&po, &r->pool, err));
@@ -167,7 +130,7 @@ static cdmpp_status measure_with(run *r, cd_record_maker *maker, cd_record_log *
 static const char *name_of(void *ctx, cd_str target) {
     const run *r = ctx;
     (void)target;
-    return r->machine.name;
+    return r->machine.name.name;
 }
 
 static cdmpp_status measure(run *r, cdmpp_err *err) {
@@ -186,14 +149,14 @@ static cdmpp_status run_networks(run *r, cdmpp_err *err) {
     const cd_calibrate_options *o = r->o;
     const cd_device *about = NULL;
     if (!(time_of_networks(r) > 0)) return CDMPP_OK;
-    if (cd_device_table_find(r->devices, r->machine.name, &about, NULL)) (void)cd_device_table_find(r->devices, r->device, &about, NULL);
-    const cd_calibrate_networks_options no = {.network = o->network, .n_network = o->n_network, .model = r->model, .stands = r->device, .numbers = r->own, .best = r->pool.best, .about = about, .target = r->target,
-                                              .hardware = cd_target_hardware(false, o->threads, 64), .threads = o->threads, .jobs = o->jobs, .seed = o->seed, .clock = o->clock, .until_s = end_of_measuring(r),
+    if (cd_device_table_find(r->devices, r->machine.name.name, &about, NULL)) (void)cd_device_table_find(r->devices, r->machine.stands, &about, NULL);
+    const cd_calibrate_networks_options no = {.network = o->network, .n_network = o->n_network, .model = r->model, .stands = r->machine.stands, .numbers = r->machine.own, .best = r->pool.best, .about = about, .target = r->target,
+                                              .hardware = hardware(r), .gpu = o->gpu, .threads = o->threads, .jobs = o->jobs, .seed = o->seed, .clock = o->clock, .until_s = end_of_measuring(r),
                                               .log = o->log, .stop = o->stop};
     CD_TRY(cd_calibrate_networks(&no, &r->costs, err));
     if (!r->costs.networks)
         cd_log_put(o->log, CD_LOG_WARNING, "fewer than %d networks could be measured: what a network adds to its operators stays that of %s; --seconds gives more time", CD_NETWORK_COST_FEWEST,
-                   r->device);
+                   r->machine.stands);
     return CDMPP_OK;
 }
 
@@ -202,7 +165,7 @@ static cdmpp_status run_networks(run *r, cdmpp_err *err) {
 static void put_costs(const run *r, cd_buf *more) {
     cd_buf yaml = {0};
     cd_network_cost_fit f = r->costs;
-    const char *name = r->machine.name;
+    const char *name = r->machine.name.name;
     if (!f.networks) return;
     f.devices = (cd_texts){1, &name};
     f.source = "cdmpp-tune calibrate";
@@ -228,16 +191,17 @@ static cdmpp_status refuse(const run *r, cdmpp_err *err) {
 }
 
 static cdmpp_status write_model(const run *r, const cd_calibrate_told *t, cdmpp_err *err) {
-    const int device = cd_model_find_device(r->model, r->device, strlen(r->device));
-    const cd_here h = {.stands = (uint32_t)device, .name = r->machine.name, .cpu = r->machine.says, .programs = (uint32_t)r->result.programs, .widen = r->result.widen, .numbers = r->own,
+    const int device = cd_model_find_device(r->model, r->machine.stands, strlen(r->machine.stands));
+    const cd_here h = {.stands = (uint32_t)device, .name = r->machine.name.name, .cpu = r->machine.name.says, .programs = (uint32_t)r->result.programs, .widen = r->result.widen, .numbers = r->machine.own,
                        .trees = r->result.trees};
     cd_buf more = {0}, out = {0}, yaml = {0};
     if (!r->o->n_given) {
-        cd_describe_entry_put_yaml(&yaml, &r->entry);
+        cd_describe_entry_put_yaml(&yaml, &r->machine.entry);
         cd_buf_puts(&more, "\"description\":");
         cd_buf_put_json_str(&more, yaml.p ? yaml.p : "", yaml.n);
         cd_buf_puts(&more, ",");
     }
+    if (r->gpu) cd_buf_putf(&more, "\"backend\":\"%s\",", cd_backend_for_target((cd_str){r->o->target, strlen(r->o->target)})->name);
     put_costs(r, &more);
     cd_calibrate_members(&more, t, true);
     cdmpp_status st = more.oom || yaml.oom ? CD_FAIL(err, ENOMEM, "figures") : CDMPP_OK;
@@ -251,9 +215,9 @@ static cdmpp_status write_model(const run *r, const cd_calibrate_told *t, cdmpp_
 
 static cdmpp_status finish(run *r, cdmpp_err *err) {
     const cd_calibrate_options *o = r->o;
-    const cd_calibrate_fit_options fo = {.model = r->model, .tasks = o->tasks, .device = r->device, .numbers = r->own, .log = o->n_given ? o->given : &o->records, .n_log = o->n_given ? o->n_given : 1, .given = o->n_given > 0, .listener = &r->listener};
+    const cd_calibrate_fit_options fo = {.model = r->model, .tasks = o->tasks, .device = r->machine.stands, .numbers = r->machine.own, .log = o->n_given ? o->given : &o->records, .n_log = o->n_given ? o->n_given : 1, .given = o->n_given > 0, .listener = &r->listener};
     CD_TRY(cd_calibrate_fit(&fo, &r->result, err));
-    cd_calibrate_told t = {.result = &r->result, .measured = &r->measured, .costs = &r->costs, .device = r->device, .name = r->machine.name, .cpu = r->machine.says, .model = o->model, .log = o->n_given ? o->given[0] : o->records, .given = o->n_given > 0,
+    cd_calibrate_told t = {.result = &r->result, .measured = &r->measured, .costs = &r->costs, .device = r->machine.stands, .name = r->machine.name.name, .cpu = r->machine.name.says, .model = o->model, .log = o->n_given ? o->given[0] : o->records, .given = o->n_given > 0,
                            .out = o->out, .limit_s = o->limit_s, .most = o->most};
     cdmpp_status st = refuse(r, err);
     if (r->result.after.mean_log > r->result.before.mean_log)
@@ -276,6 +240,7 @@ cdmpp_status cd_calibrate_run(const cd_calibrate_options *o, cd_buf *text, cdmpp
     if (!r) return CD_FAIL(err, ENOMEM, "calibration");
     r->o = o;
     r->text = text;
+    r->gpu = cd_calibrate_facts_set(o->target) == CD_FACTS_OF_GPU;
     r->begin = now(r);
     r->listener = (cd_record_listener){.bad = bad_line, .ctx = r};
     cdmpp_status st = o->n_given ? begin_given(r, err) : begin(r, err);

@@ -19,6 +19,8 @@
  *   (4) each CD_CALIBRATE_TWICE-th measurement repeats an earlier program: the median |ln| of the ratio of its two times is the noise.
  *   (5) the last quarter of the time is of some networks, run with such schedules: what they take over their operators alone is the machine's law
  *       (predictor/estimate/network_cost.h). It is not in the log: each run measures it anew. Without time for four networks there is none.
+ *   (6) by the target it is this machine's processor or a GPU of it. A GPU's driver is asked in a process of its own, because what is measured is measured in processes that fork
+ *       later. A model of processors never stands for a GPU.
  * One thread. */
 #ifndef CD_CALIBRATE_H
 #define CD_CALIBRATE_H
@@ -35,6 +37,7 @@ enum {
     CD_CALIBRATE_PAIRS = 3,     /* fewer repeated programs do not tell the noise */
     CD_CALIBRATE_HELD = 5,      /* one task in so many is held out */
     CD_CALIBRATE_LEAST = 8,     /* programs of a correction; of the held out ones CD_CALIBRATE_PAIRS */
+    CD_CALIBRATE_VAIN = 8,      /* programs that fail before one runs: then it is not the programs' fault */
     CD_CALIBRATE_MOST = 1500    /* candidates */
 };
 
@@ -87,6 +90,8 @@ typedef struct cd_calibrate_clock {
     cdmpp_status (*measure)(void *ctx, cd_record_program *job, size_t n, cd_measure_result *out, cdmpp_err *err);
     /* Runs a network; `o` is without a measurer. NULL: networks cannot be run. */
     cdmpp_status (*network)(void *ctx, const cd_network_loaded *l, const cd_network_run_options *o, cd_network_run **out, cdmpp_err *err);
+    /* A GPU by the back end of the target and its name there, "": the first. NULL: that of this machine, by its driver. */
+    cdmpp_status (*gpu)(void *ctx, const char *backend, const char *name, cd_describe_entry *out, cdmpp_err *err);
 } cd_calibrate_clock;
 /* This machine: programs are compiled and run by `m`. */
 cd_calibrate_clock cd_calibrate_clock_here(CD_KEEP cd_measure *m);
@@ -108,7 +113,7 @@ typedef struct cd_calibrate_measured {
     bool late;                  /* the time was over before the programs were */
 } cd_calibrate_measured;
 
-/* Errors: EINTERRUPTED (what was measured is in the log), EIO, ENOMEM, those of the clock. */
+/* Errors: EINTERRUPTED (what was measured is in the log), EBACKEND (the first CD_CALIBRATE_VAIN programs fail; they are not in the log), EIO, ENOMEM, those of the clock. */
 cdmpp_status cd_calibrate_measure(const cd_calibrate_measure_options *o, cd_calibrate_measured *out, cdmpp_err *err);
 
 /* ---- networks (calibrate_networks.c) ---- */
@@ -122,6 +127,7 @@ typedef struct cd_calibrate_networks_options {
     CD_KEEP const cd_device *about; /* what a replay on the machine knows of its caches; NULL: nothing */
     const char *target;
     cd_hardware hardware;
+    const char *gpu;            /* as in cd_calibrate_options */
     int threads;
     int jobs;                   /* threads that look for schedules; 0: one */
     uint64_t seed;
@@ -190,8 +196,9 @@ typedef struct cd_calibrate_options {
     CD_KEEP const cd_task_registry *tasks;
     const char *const *network; /* (n_network) that are run for the law; n_network 0: none, it stays that of the device that stands for the machine */
     size_t n_network;
-    const char *target, *isa;   /* of the programs; isa NULL: by the target */
-    int threads;                /* of a program */
+    const char *target, *isa;   /* of the programs; isa NULL: by the target. A target of GPUs: a GPU is measured */
+    const char *gpu;            /* which one, as its back end counts them; NULL: the first */
+    int threads;                /* of a program; of a GPU's 0 */
     int jobs;                   /* threads that look for schedules; 0: one */
     uint64_t seed;
     size_t most;                /* programs in the log; 0: no limit */

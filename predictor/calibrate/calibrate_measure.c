@@ -1,4 +1,5 @@
-/* Measures candidates in their order until the time is over. Each result is a line of the log at once; what the log has already is passed over. */
+/* Measures candidates in their order until the time is over. Each result is a line of the log at once; what the log has already is passed over. Where nothing
+ * runs from the beginning, something is wrong with the device or its compiler: the run ends, and the log does not say that these programs fail. */
 #include <math.h>
 #include <string.h>
 
@@ -15,6 +16,7 @@ typedef struct run {
     cd_record_program job[BATCH];
     bool repeat[BATCH];
     size_t n;
+    size_t vain;                /* failed, before one ran */
 } run;
 
 /* ---- the sequence: programs in their order, and from time to time one of the earlier half once more ---- */
@@ -53,7 +55,20 @@ static cdmpp_status fill(run *r, cdmpp_err *err) {
 }
 
 /* ---- a batch ---- */
+static bool one_ran(const run *r, const cd_measure_result *m) {
+    bool any = r->out->fresh > r->out->failed;
+    for (size_t i = 0; i < r->n; i++) any |= !m[i].error_no;
+    return any;
+}
+
+static cdmpp_status in_vain(run *r, const cd_measure_result *m, cdmpp_err *err) {
+    r->vain += r->n;
+    if (r->vain < CD_CALIBRATE_VAIN) return CDMPP_OK;
+    return CD_FAIL(err, EBACKEND, "none of the first %zu programs runs: %s", r->vain, m->err.msg);
+}
+
 static cdmpp_status write_down(run *r, const cd_measure_result *m, cdmpp_err *err) {
+    if (!one_ran(r, m)) return in_vain(r, m, err);
     for (size_t i = 0; i < r->n; i++) {
         cd_record record;
         CD_TRY(cd_record_program_record(&r->job[i], &m[i], &record, err));
@@ -120,7 +135,8 @@ static cdmpp_status measure_here(void *ctx, cd_record_program *job, size_t n, cd
     cd_measure_item *item = cd_mem_zalloc(n + 1, sizeof *item);
     cdmpp_status st = item ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu programs", n);
     for (size_t i = 0; !st && i < n; i++) {
-        item[i] = (cd_measure_item){.code = &job[i].code, .arg = job[i].arg, .target = job[i].target, .threads = cd_record_program_threads(&job[i], 0, cd_affinity_count())};
+        const bool gpu = cd_target_is_gpu((cd_str){job[i].target, strlen(job[i].target)});
+        item[i] = (cd_measure_item){.code = &job[i].code, .arg = job[i].arg, .target = job[i].target, .threads = gpu ? 0 : cd_record_program_threads(&job[i], 0, cd_affinity_count())};
         if (job[i].why.code) cd_measure_result_fail(&item[i].out, 1, &job[i].why);
     }
     if (!st) st = cd_measure_build(ctx, item, n, err);
@@ -136,4 +152,4 @@ static cdmpp_status network_here(void *ctx, const cd_network_loaded *l, const cd
     return cd_network_run_measure(l, &here, out, err);
 }
 
-cd_calibrate_clock cd_calibrate_clock_here(cd_measure *m) { return (cd_calibrate_clock){m, now_here, measure_here, network_here}; }
+cd_calibrate_clock cd_calibrate_clock_here(cd_measure *m) { return (cd_calibrate_clock){m, now_here, measure_here, network_here, NULL}; }

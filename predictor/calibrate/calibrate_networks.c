@@ -62,7 +62,7 @@ static bool odd(const cd_network_cost_row *row) {
 /* Once, and again where the first run is odd. */
 static cdmpp_status run_with(const work *w, const cd_network_loaded *l, const cd_schedule_db *db, double *alone, cd_network_cost_row *row, cdmpp_err *err) {
     const cd_calibrate_networks_options *o = w->o;
-    const cd_network_run_options ro = {.schedules = db, .target = o->target, .hardware = &o->hardware, .seed = o->seed, .threads = o->threads, .budget_s = 1, .limit_s = 30, .pin = true,
+    const cd_network_run_options ro = {.schedules = db, .target = o->target, .hardware = &o->hardware, .seed = o->seed, .device = o->gpu, .threads = o->threads, .budget_s = 1, .limit_s = 30, .pin = true,
                                        .alone = true, .stop = o->stop};
     for (int k = 0; k < 2 && (!k || odd(row)); k++) {
         cd_network_run *r = NULL;

@@ -6,7 +6,7 @@
 #include "dataset/select/select.h"
 #include "dataset/split/split.h"
 #include "features/analytic/analytic.h"
-#include "predictor/calibrate/calibrate.h"
+#include "predictor/calibrate/calibrate_internal.h"
 #include "predictor/estimate/estimate.h"
 
 /* Compiling takes most of the time of a program; one slower than `slowest` costs as much as many others. */
@@ -20,6 +20,7 @@ typedef struct draw {
     cd_facts *facts;
     float *fact;                /* (CD_CALIBRATE_MOST, CD_N_FACTS) */
     uint32_t vector_bytes;
+    cd_facts_set set;           /* of the target's programs */
     double begin_s;             /* of the clock */
 } draw;
 
@@ -39,8 +40,8 @@ static cdmpp_status facts_of(draw *d, const cd_buf *line, float *fact, double *s
     CD_TRY(cd_program_lower(d->program, task, &r, err));
     CD_TRY(cd_program_nest(d->program, &nest, err));
     nest.vector_bytes = d->vector_bytes;
-    CD_TRY(cd_facts_cpu(d->facts, &nest, fact, err));
-    CD_TRY(cd_analytic_seconds(fact, d->o->device, &t, err));
+    CD_TRY(cd_facts_of(d->facts, d->set, &nest, fact, err));
+    CD_TRY(cd_analytic_seconds_of(d->set, fact, d->o->device, &t, err));
     *seconds = t.ecm_s;
     return CDMPP_OK;
 }
@@ -199,16 +200,17 @@ static cdmpp_status order(draw *d, cdmpp_err *err) {
 }
 
 /* A device that does not say enough is found here, before any schedule is drawn. */
-static cdmpp_status check_device(const cd_device *d, cdmpp_err *err) {
+static cdmpp_status check_device(cd_facts_set set, const cd_device *d, cdmpp_err *err) {
     const float none[CD_N_FACTS] = {0};
     cd_analytic_time t;
-    return cd_analytic_seconds(none, d, &t, err);
+    return cd_analytic_seconds_of(set, none, d, &t, err);
 }
 
 cdmpp_status cd_calibrate_pool_build(const cd_calibrate_pool_options *o, cd_calibrate_pool *out, cdmpp_err *err) {
-    draw d = {.o = o, .out = out, .vector_bytes = cd_isa_vector_bytes(o->isa, o->target), .begin_s = o->now ? o->now(o->ctx) : 0};
+    draw d = {.o = o, .out = out, .vector_bytes = cd_isa_vector_bytes(o->isa, o->target), .set = cd_calibrate_facts_set(o->target),
+              .begin_s = o->now ? o->now(o->ctx) : 0};
     *out = (cd_calibrate_pool){0};
-    CD_TRY(check_device(o->device, err));
+    CD_TRY(check_device(d.set, o->device, err));
     out->v = CD_NEWN(&out->arena, cd_calibrate_candidate, CD_CALIBRATE_MOST);
     d.fact = cd_mem_zalloc((size_t)CD_CALIBRATE_MOST * CD_N_FACTS, sizeof *d.fact);
     cdmpp_status st = out->v && d.fact ? CDMPP_OK : CD_FAIL(err, ENOMEM, "candidates");

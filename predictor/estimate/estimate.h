@@ -26,6 +26,7 @@ typedef struct cd_model_set_entry {
     bool operators;             /* a model of library operators */
     const char **device;        /* (n_device) that it was trained on */
     size_t n_device;
+    const char *here, *backend; /* what the model is corrected for: its name, and the back end of a GPU. NULL: nothing, no GPU */
     const char *machine, *stands; /* that it is corrected for, the last of device; who stands for it. NULL: none, or it was trained on the machine */
     cd_model *tasks;            /* loaded when first asked for */
     bool warned;                /* cd_model_set_warn */
@@ -37,6 +38,7 @@ typedef struct cd_model_set {
     cd_model_set_entry *v;         /* (n) in the order they are asked */
     size_t n, cap;
     const char *default_path;   /* the default model, where it is the only one; NULL: models were named */
+    const char *gpu_path;       /* the model of this machine's GPU, which is used beside the default one; NULL: there is none, or models were named */
     bool default_said;          /* cd_model_set_host has named it in the log */
     cd_device_table *devices;        /* descriptions; NULL: there is no file of them */
     cd_device_table *usual;          /* those that everybody has, where others were named: of the devices of models; NULL: none */
@@ -50,7 +52,7 @@ typedef struct cd_model_set {
 typedef struct cd_model_set_options {
     const cd_texts *model;      /* models, all of them */
     const cd_texts *mixed;      /* of these what begins as a model does; NULL: none */
-    bool use_default;           /* without any model: the default one (predictor/score/default_model.h), where it is installed */
+    bool use_default;           /* without any model: the default ones (predictor/score/default_model.h), for processors where it is installed, for a GPU where it was calibrated */
     const char *devices;        /* descriptions; NULL: where they usually are */
     const char *file_option, *name_option; /* what the user calls `devices`, and the name of a device, in messages; NULL: "--devices", "--device" */
     void (*lines)(void *ctx, const char *text); /* what is wrong with the descriptions, line by line; NULL: nobody listens */
@@ -112,6 +114,8 @@ void cd_model_set_put_devices(const cd_model_set *m, bool json, cd_buf *out);
 /* With the default model, or a single one that is corrected for this machine: the device that stands for this machine, in *out, and a line in the log that says so (log NULL:
  * silent); else *out NULL. Errors: those of cd_default_model_device. */
 cdmpp_status cd_model_set_host(cd_model_set *m, cd_log *log, CD_KEEP const char **out, cdmpp_err *err);
+/* The GPU of this machine that a model of the set is corrected for, by its back end (NULL: any); NULL: none is. */
+CD_KEEP const char *cd_model_set_gpu(const cd_model_set *m, const char *backend);
 /* The same for a device that is the only one: guessed is false only where a description says that it is this machine's processor. Errors: ENOMEM. */
 cdmpp_status cd_model_set_is_host(cd_model_set *m, const char *device, cdmpp_err *err);
 /* What the analytic times of a device that the model does not know are computed with: its own description (not NULL). NULL: the model reads no facts, or the description says too little; then those of the

@@ -54,10 +54,15 @@ static cdmpp_status costs_of(cd_model_set *m, const cd_json *here, cdmpp_err *er
 
 /* The machine that the model is corrected for is one more device, where it is none of the others (learner/model/here.h). */
 static cdmpp_status machine_of(cd_model_set *m, const cd_json *here, cd_model_set_entry *v, cdmpp_err *err) {
-    cd_str name, stands;
+    cd_str name, stands, backend;
     CD_TRY(cd_json_need_str(here, "name", &name, err));
     CD_TRY(cd_json_need_str(here, "device", &stands, err));
     CD_TRY(costs_of(m, here, err));
+    if (!(v->here = cd_str_dup(&m->arena, name))) return CD_FAIL(err, ENOMEM, "names");
+    if (cd_json_get(here, "backend")) {
+        CD_TRY(cd_json_need_str(here, "backend", &backend, err));
+        if (!(v->backend = cd_str_dup(&m->arena, backend))) return CD_FAIL(err, ENOMEM, "names");
+    }
     for (size_t k = 0; k < v->n_device; k++)
         if (cd_str_is(name, v->device[k])) return CDMPP_OK;
     v->machine = v->device[v->n_device++] = cd_str_dup(&m->arena, name);
@@ -149,12 +154,20 @@ static cdmpp_status read_costs(const cd_model_set_options *a, cd_model_set *m, c
     return st;
 }
 
+/* That of processors comes first: it is asked where nobody says what the device is. */
+static cdmpp_status defaults(cd_model_set *m, cdmpp_err *err) {
+    m->default_path = cd_default_model_path(&m->arena);
+    if (m->default_path) CD_TRY(add(m, m->default_path, err));
+    m->gpu_path = cd_default_model_gpu(&m->arena, NULL);
+    return m->gpu_path ? add(m, m->gpu_path, err) : CDMPP_OK;
+}
+
 cdmpp_status cd_model_set_open(const cd_model_set_options *a, cd_model_set *m, cdmpp_err *err) {
     for (size_t k = 0; k < a->model->n; k++) CD_TRY(add(m, a->model->v[k], err));
     for (size_t k = 0; a->mixed && k < a->mixed->n; k++)
         if (cd_model_set_is_model(a->mixed->v[k])) CD_TRY(add(m, a->mixed->v[k], err));
     CD_TRY(folders(m, err));
-    if (!m->n && a->use_default && (m->default_path = cd_default_model_path(&m->arena))) CD_TRY(add(m, m->default_path, err));
+    if (!m->n && a->use_default) CD_TRY(defaults(m, err));
     CD_TRY(describe(a, m, err));
     return read_costs(a, m, err);
 }
@@ -209,8 +222,8 @@ void cd_model_set_warn(cd_model_set *m, const cd_model *model, cd_log *log) {
     char what[CD_DEFAULT_MODEL_SAID];
     for (size_t k = 0; k < m->n; k++) {
         if (!model || m->v[k].tasks != model || m->v[k].warned) continue;
-        if (m->v[k].path == m->default_path && !m->default_said)
-            cd_log_put(log, CD_LOG_WARNING, "cost model: %s, %s", m->default_path, cd_default_model_what(m->default_path, what));
+        if ((m->v[k].path == m->default_path && !m->default_said) || m->v[k].path == m->gpu_path)
+            cd_log_put(log, CD_LOG_WARNING, "cost model: %s, %s", m->v[k].path, cd_default_model_what(m->v[k].path, what));
         cd_score_warn(model, m->v[k].path, log);
         m->v[k].warned = true;
     }
@@ -352,6 +365,15 @@ cdmpp_status cd_model_set_host(cd_model_set *m, cd_log *log, const char **out, c
     m->default_said = log != NULL;
     keep_host(m, &here);
     return CDMPP_OK;
+}
+
+/* Of models that somebody named it is looked at whether they are of this machine. */
+const char *cd_model_set_gpu(const cd_model_set *m, const char *backend) {
+    for (size_t k = 0; k < m->n; k++) {
+        const cd_model_set_entry *v = &m->v[k];
+        if (v->backend && (!backend || !strcmp(v->backend, backend)) && (v->path == m->gpu_path || cd_default_model_is_here(v->path))) return v->here;
+    }
+    return NULL;
 }
 
 void cd_model_set_list(const cd_model_set *m, cd_buf *out) {

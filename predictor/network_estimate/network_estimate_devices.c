@@ -180,12 +180,24 @@ static const char *own_name(cd_network_estimate *e) {
     return name ? cd_str_dup(&e->arena, (cd_str){name, strlen(name)}) : NULL;
 }
 
+/* A GPU's target that no device has: programs of this machine's GPU. *out NULL: there is no such target. */
+static cdmpp_status device_of_target(const cd_network_estimate *e, const char **out, cdmpp_err *err) {
+    const char *target = given_target(e->o, "");
+    const cd_backend_kind *k = target ? cd_backend_for_target((cd_str){target, strlen(target)}) : NULL;
+    *out = NULL;
+    if (!k || k->dialect == CD_DIALECT_C || e->o->from_records) return CDMPP_OK;
+    *out = cd_model_set_gpu(&e->models, k->name);
+    if (*out || !e->models.default_path) return CDMPP_OK; /* models that somebody named may be of a GPU */
+    return cd_default_model_gpu_missing(k->name, err);
+}
+
 /* One device, from graphs, models or logs. With times from the graph any name will do. */
 static cdmpp_status default_device(cd_network_estimate *e, const char ***name, size_t *n, const char **also, cdmpp_err *err) {
     const char *d = device_of_graphs(e);
     if (!d) d = only_device(e);
     if (!d) d = device_of_logs(e);
     if (!d && e->o->replay_given) d = NOBODY;
+    if (!d) CD_TRY(device_of_target(e, &d, err));
     if (!d) {
         CD_TRY(cd_model_set_host(&e->models, e->o->log, &d, err));
         if (d) *also = own_name(e);

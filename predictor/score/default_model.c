@@ -24,9 +24,14 @@ static const char *text_of(const cd_json *v, const char *key, cd_arena *a) {
     return p ? p : "?";
 }
 
+/* The back end of a GPU; NULL: it is a processor. */
+static const char *backend_of(const cd_json *v, cd_arena *a) { return cd_json_get(v, "backend") ? text_of(v, "backend", a) : NULL; }
+
 /* A folder may be seen by several machines: the correction of one is wrong for another one. */
 static bool is_of_here(const cd_json *v, cd_arena *a) {
     cd_describe_name d;
+    const char *backend = backend_of(v, a);
+    if (backend) return cd_describe_gpu_is_here(backend, text_of(v, "cpu", a));
     return !cd_describe_name_cpu("", NULL, &d, NULL) && !strcmp(d.says, text_of(v, "cpu", a));
 }
 
@@ -42,7 +47,18 @@ bool cd_default_model_is_here(const char *path) {
 const char *cd_default_model_path(cd_arena *a) {
     const cd_json *v = NULL;
     if (!getenv("CDMPP_DEFAULT_MODEL")) cd_here_look(CD_DEFAULT_MODEL_HERE, a, &v);
-    return v && is_of_here(v, a) ? CD_DEFAULT_MODEL_HERE : cd_default_model_plain(a);
+    return v && !backend_of(v, a) && is_of_here(v, a) ? CD_DEFAULT_MODEL_HERE : cd_default_model_plain(a);
+}
+
+static bool is_for(const cd_json *v, const char *backend, cd_arena *a) {
+    const char *is = backend_of(v, a);
+    return is && (!backend || !strcmp(is, backend));
+}
+
+const char *cd_default_model_gpu(cd_arena *a, const char *backend) {
+    const cd_json *v = NULL;
+    if (!getenv("CDMPP_DEFAULT_MODEL")) cd_here_look(CD_DEFAULT_MODEL_HERE_GPU, a, &v);
+    return v && is_for(v, backend, a) && is_of_here(v, a) ? CD_DEFAULT_MODEL_HERE_GPU : NULL;
 }
 
 /* It is there, and nobody can read in it for which machine it is. */
@@ -54,6 +70,28 @@ static bool is_damaged(const char *path) {
     return !v && !access(path, F_OK);
 }
 
+const char *cd_default_model_gpu_why(const char *backend, char out[CD_DEFAULT_MODEL_SAID]) {
+    static const char file[] = CD_DEFAULT_MODEL_HERE_GPU, unused[] = "and is not used";
+    cd_arena a = {0};
+    const cd_json *v;
+    out[0] = 0;
+    cd_here_look(file, &a, &v);
+    const char *is = v ? backend_of(v, &a) : NULL;
+    if (getenv("CDMPP_DEFAULT_MODEL")) out[0] = 0; /* nobody looks for it */
+    else if (!v && !access(file, F_OK)) (void)snprintf(out, CD_DEFAULT_MODEL_SAID, "%s is damaged, or no model that calibrate wrote, %s", file, unused);
+    else if (v && !is) (void)snprintf(out, CD_DEFAULT_MODEL_SAID, "%s is of a processor (%.120s) %s", file, text_of(v, "cpu", &a), unused);
+    else if (v && backend && strcmp(is, backend) != 0) (void)snprintf(out, CD_DEFAULT_MODEL_SAID, "%s is of %.20s, not of %.20s, %s", file, is, backend, unused);
+    else if (v && !is_of_here(v, &a)) (void)snprintf(out, CD_DEFAULT_MODEL_SAID, "%s is of another GPU (%.120s) %s", file, text_of(v, "cpu", &a), unused);
+    cd_arena_free(&a);
+    return out;
+}
+
+cdmpp_status cd_default_model_gpu_missing(const char *backend, cdmpp_err *err) {
+    char why[CD_DEFAULT_MODEL_SAID];
+    cd_default_model_gpu_why(backend, why);
+    return CD_FAIL(err, EUSAGE, "there is no cost model for this machine's GPU%s%s: --cost-model FILE names one; cdmpp-tune calibrate --target %s makes one", why[0] ? "; " : "", why, backend);
+}
+
 const char *cd_default_model_what(const char *path, char out[CD_DEFAULT_MODEL_SAID]) {
     cd_arena a = {0};
     const cd_json *v, *other = NULL;
@@ -61,7 +99,9 @@ const char *cd_default_model_what(const char *path, char out[CD_DEFAULT_MODEL_SA
     cd_here_look(path, &a, &v);
     if (!v && !getenv("CDMPP_DEFAULT_MODEL")) cd_here_look(CD_DEFAULT_MODEL_HERE, &a, &other);
     if (v && !cd_json_need_count(v, "programs", &n, NULL))
-        (void)snprintf(out, CD_DEFAULT_MODEL_SAID, "corrected by %llu programs measured on %s", (unsigned long long)n, is_of_here(v, &a) ? "this machine" : text_of(v, "cpu", &a));
+        (void)snprintf(out, CD_DEFAULT_MODEL_SAID, "corrected by %llu programs measured on %s", (unsigned long long)n, is_of_here(v, &a) ? backend_of(v, &a) ? "this GPU" : "this machine" : text_of(v, "cpu", &a));
+    else if (other && backend_of(other, &a))
+        (void)snprintf(out, CD_DEFAULT_MODEL_SAID, "the default one; " CD_DEFAULT_MODEL_HERE " is of a GPU (%.120s) and is not used: that of a GPU is called " CD_DEFAULT_MODEL_HERE_GPU, text_of(other, "cpu", &a));
     else if (other) (void)snprintf(out, CD_DEFAULT_MODEL_SAID, "the default one; " CD_DEFAULT_MODEL_HERE " is of another processor (%.120s) and is not used", text_of(other, "cpu", &a));
     else if (!v && !getenv("CDMPP_DEFAULT_MODEL") && is_damaged(CD_DEFAULT_MODEL_HERE))
         (void)snprintf(out, CD_DEFAULT_MODEL_SAID, "the default one; " CD_DEFAULT_MODEL_HERE " is damaged, or no model that calibrate wrote, and is not used");
@@ -74,29 +114,52 @@ cdmpp_status cd_default_model_missing(cdmpp_err *err) {
     return CD_FAIL(err, EUSAGE, "there is no cost model: --cost-model FILE names one; `make model` or an installation brings a default one");
 }
 
-/* The machine of a correction, where that is this one. */
-static void find_corrected(const char *path, const char *const *name, size_t n, cd_describe_match *here) {
-    cd_arena a = {0};
-    const cd_json *v;
+/* The machine of a correction, where that is this one. A GPU says itself what it is; the other members of *here stay as they are. */
+static bool find_corrected(const cd_json *v, cd_arena *a, const char *const *name, size_t n, cd_describe_match *here) {
     bool found = false;
-    cd_here_look(path, &a, &v);
-    for (size_t i = 0; v && is_of_here(v, &a) && !found && i < n; i++)
-        if (!strcmp(name[i], text_of(v, "name", &a))) {
+    for (size_t i = 0; v && !found && i < n; i++)
+        if (!strcmp(name[i], text_of(v, "name", a))) {
             here->index = i;
             here->exact = found = true;
         }
+    return found;
+}
+
+/* A GPU of this machine, described where somebody does. False: the file is not of one. */
+static bool find_gpu(const cd_json *v, cd_arena *a, const cd_device_table *devices, const char *const *name, size_t n, cd_describe_match *here) {
+    *here = (cd_describe_match){0};
+    if (!v || !backend_of(v, a) || !find_corrected(v, a, name, n, here)) return false;
+    (void)snprintf(here->cpu, sizeof here->cpu, "%s", text_of(v, "cpu", a));
+    (void)snprintf(here->microarch, sizeof here->microarch, "%s", backend_of(v, a));
+    for (int k = CD_N_DEVICE_KIND + CD_N_DEVICE_RATIO; k < CD_N_DEVICE_COL; k++) here->here[k] = 1; /* unknown */
+    if (devices) (void)cd_device_table_vector(devices, name[here->index], here->here, NULL);
+    return true;
+}
+
+static cdmpp_status find(const char *path, const cd_device_table *devices, const char *const *name, size_t n, cd_describe_match *here, bool *gpu, cdmpp_err *err) {
+    cd_arena a = {0};
+    const cd_json *v;
+    cdmpp_status st = CDMPP_OK;
+    cd_here_look(path, &a, &v);
+    if (v && !is_of_here(v, &a)) v = NULL;
+    *gpu = find_gpu(v, &a, devices, name, n, here);
+    if (!*gpu) {
+        st = cd_describe_match_host("", devices, name, n, here, err);
+        if (!st) (void)find_corrected(v, &a, name, n, here);
+    }
     cd_arena_free(&a);
+    return st;
 }
 
 cdmpp_status cd_default_model_device(const char *model_path, const cd_device_table *devices, const char *const *name, size_t n,
                                      struct cd_log *log, const char **out, cd_describe_match *here, cdmpp_err *err) {
     char what[CD_DEFAULT_MODEL_SAID];
-    CD_TRY(cd_describe_match_host("", devices, name, n, here, err));
-    find_corrected(model_path, name, n, here);
+    bool gpu;
+    CD_TRY(find(model_path, devices, name, n, here, &gpu, err));
     *out = name[here->index];
     if (!log) return CDMPP_OK;
     const char *cpu = here->cpu[0] ? here->cpu : "unknown processor", *microarch = here->microarch[0] ? here->microarch : "not listed";
-    const char *is = here->exact ? "recognised as this machine" : "the nearest known one to this machine";
+    const char *is = gpu ? "recognised as this machine's GPU" : here->exact ? "recognised as this machine" : "the nearest known one to this machine";
     cd_default_model_what(model_path, what);
     cd_log_put(log, CD_LOG_WARNING, "cost model: %s%s%s; device: %s, %s (%s, %s)%s", model_path, strcmp(what, "the default one") ? ", " : "",
                strcmp(what, "the default one") ? what : "", *out, is, cpu, microarch, here->exact ? "" : ", which is out of range");

@@ -1,7 +1,9 @@
 /* default_model -- the cost model that the commands use where the user names none.
  *
- *   $CDMPP_DEFAULT_MODEL ──> here.cdmpp in the current folder, of this processor ──> the installed one      the first that there is
+ *   programs of processors    $CDMPP_DEFAULT_MODEL ──> here.cdmpp in the current folder, of this processor ──> the installed one      the first that there is
+ *   programs of a GPU         here-gpu.cdmpp in the current folder, of a GPU that is here; not with $CDMPP_DEFAULT_MODEL
  *
+ * Who calibrates writes for which of both a file is ("backend" in its key "here"): under the wrong name it is not used.
  * `make quickstart`, `make install` and the Debian package leave it in models/ beside the programs or in
  * PREFIX/share/cdmpp/models. It is trained from the records that this project carries (configs/default.yaml). */
 #ifndef CD_DEFAULT_MODEL_H
@@ -14,6 +16,7 @@
 #define CD_DEFAULT_MODEL "cdmpp-default-3.cdmpp"
 
 #define CD_DEFAULT_MODEL_HERE "here.cdmpp" /* of cdmpp-tune calibrate: corrected for a machine (learner/model/here.h) */
+#define CD_DEFAULT_MODEL_HERE_GPU "here-gpu.cdmpp" /* the same of a GPU */
 
 struct cd_log;
 
@@ -21,11 +24,18 @@ struct cd_log;
 CD_KEEP const char *cd_default_model_path(cd_arena *a);
 /* The same without here.cdmpp: what a machine is calibrated from. */
 CD_KEEP const char *cd_default_model_plain(cd_arena *a);
-/* Is the file a model that is corrected for this machine? Who names such a one, and no device, asks about this machine. */
+/* here-gpu.cdmpp in `a`, where it is of a GPU of this machine and of this back end ("cuda", "opencl"; NULL: any). NULL: there is none, or out of memory. The driver is asked in
+ * a process of its own. */
+CD_KEEP const char *cd_default_model_gpu(cd_arena *a, const char *backend);
+/* Why cd_default_model_gpu gives none although the file is there: "here-gpu.cdmpp is of another GPU (...) and is not used"; "" where it is not there. Returns `out`. */
+enum { CD_DEFAULT_MODEL_SAID = 320 };
+const char *cd_default_model_gpu_why(const char *backend, char out[CD_DEFAULT_MODEL_SAID]);
+/* EUSAGE: there is no model for programs of this back end's GPU, and what to do about it. */
+cdmpp_status cd_default_model_gpu_missing(const char *backend, cdmpp_err *err);
+/* Is the file a model that is corrected for this machine, or a GPU of it? Who names such a one, and no device, asks about this machine. */
 bool cd_default_model_is_here(const char *path);
 /* What to say of the model that cd_default_model_path gave: "the default one", "corrected by 120 programs measured on this machine"; also why a
  * here.cdmpp is not used. Returns `out`. */
-enum { CD_DEFAULT_MODEL_SAID = 320 };
 const char *cd_default_model_what(const char *model_path, char out[CD_DEFAULT_MODEL_SAID]);
 /* EUSAGE: there is no cost model, and what to do about it. */
 cdmpp_status cd_default_model_missing(cdmpp_err *err);
@@ -33,7 +43,7 @@ cdmpp_status cd_default_model_missing(cdmpp_err *err);
 /* The device among name[0 .. n) that stands for this machine's processor, in *out (borrowed from `name`), and one line
  * of warning level in the log: which model answers, for which device, whether the device was recognised or is only the
  * nearest one. here->exact false: predictions are out of range. Of a model that is corrected for this machine it is the device of that
- * name, and here->exact. log NULL: silent.
+ * name, and here->exact; so it is of a GPU of this machine. log NULL: silent.
  * Errors: EMODEL (no described CPU among them), EBACKEND (this machine cannot be described), ENOMEM. */
 cdmpp_status cd_default_model_device(const char *model_path, const cd_device_table *devices, const char *const *name, size_t n,
                                      struct cd_log *log, CD_KEEP const char **out, cd_describe_match *here, cdmpp_err *err);

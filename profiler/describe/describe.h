@@ -88,6 +88,15 @@ void cd_describe_opencl_facts(const cd_opencl_facts *f, cd_describe_entry *out);
 /* Device by its name (opencl_device.h): "", "1", "pocl:0". Errors: ERANGE, EBACKEND. */
 cdmpp_status cd_describe_opencl(const char *name, cd_describe_entry *out, cdmpp_err *err);
 
+/* The one or the other, by the name of the back end ("cuda", "opencl"). */
+cdmpp_status cd_describe_gpu(const char *backend, const char *gpu, cd_describe_entry *out, cdmpp_err *err);
+
+/* The same in a process of its own: this one may fork afterwards, which a driver that it has started itself would not survive. Errors: also EBACKEND (the driver crashes, or says nothing for half a
+ * minute), EIO (no process), ENOMEM. */
+cdmpp_status cd_describe_gpu_apart(const char *backend, const char *gpu, cd_describe_entry *out, cdmpp_err *err);
+/* Does one of the back end's devices call itself so (cd_describe_name.says)? Asked apart. */
+bool cd_describe_gpu_is_here(const char *backend, const char *says);
+
 /* "cpu", "opencl:NAME", "cuda:N" -> YAML; `core` as above, of a processor. Errors: ERANGE (the name), EBACKEND (no such device). */
 cdmpp_status cd_describe(const char *device, bool measure, const char *core, cd_buf *out, cdmpp_err *err);
 
@@ -134,6 +143,8 @@ typedef struct cd_describe_name {
 /* The processor's name. A description with wider vectors than the processor's is not its own. `root` stands before /proc
  * ("": this machine); devices NULL: none. Errors: EBACKEND (no topology), ENOMEM. */
 cdmpp_status cd_describe_name_cpu(const char *root, const cd_device_table *devices, cd_describe_name *out, cdmpp_err *err);
+/* The same of a device that is described already. */
+void cd_describe_name_entry(const cd_describe_entry *e, const cd_device_table *devices, cd_describe_name *out);
 /* The GPU's, by its back end ("cuda", "opencl") and as that counts it ("": the first). Errors: EBACKEND (no such device), ERANGE. */
 cdmpp_status cd_describe_name_gpu(const char *backend, const char *gpu, const cd_device_table *devices, cd_describe_name *out, cdmpp_err *err);
 

@@ -27,6 +27,19 @@ static int lanes_of(int major, int minor) {
     }
 }
 
+/* KB of a multiprocessor's L1 cache where no program takes shared memory of it, by compute capability (the same guide, "technical specifications"). */
+static int l1_of(int major, int minor) {
+    switch (major) {
+    case 3: case 5: return 48;
+    case 6: return minor == 0 ? 24 : 48;
+    case 7: return minor < 5 ? 128 : 64;
+    case 8: return minor == 0 || minor == 7 ? 192 : 128;
+    case 9: case 10: return 256;
+    case 12: return 128;
+    default: return -1;
+    }
+}
+
 /* The driver knows no throughput of half precision or tensor cores: their notes refer to the data sheet. */
 void cd_describe_cuda_facts(const cd_cuda_facts *f, cd_describe_entry *d) {
     const double lanes = lanes_of(f->cc_major, f->cc_minor), mhz = f->clock_khz / 1e3;
@@ -40,6 +53,7 @@ void cd_describe_cuda_facts(const cd_cuda_facts *f, cd_describe_entry *d) {
     if (f->unit_threads > 0) cd_describe_entry_set(d, CD_DESCRIBE_KEY_core_threads, f->unit_threads, NULL);
     cd_describe_entry_set(d, CD_DESCRIBE_KEY_mem_gb, round(10 * (double)f->memory_bytes / GIB) / 10, NULL);
     cd_describe_entry_set(d, CD_DESCRIBE_KEY_bandwidth_gb_s, round(2e-6 * f->memory_khz * f->bus_bits / 8 * 10) / 10, NULL);
+    cd_describe_entry_set(d, CD_DESCRIBE_KEY_l1_kb, l1_of(f->cc_major, f->cc_minor), cc);
     cd_describe_entry_set(d, CD_DESCRIBE_KEY_l2_kb, (double)f->l2_bytes / KIB, NULL);
     cd_describe_entry_set(d, CD_DESCRIBE_KEY_l3_kb, 0, NULL);
     if (f->shared_bytes > 0) cd_describe_entry_set(d, CD_DESCRIBE_KEY_shared_kb, (double)f->shared_bytes / KIB, NULL);
@@ -47,7 +61,6 @@ void cd_describe_cuda_facts(const cd_cuda_facts *f, cd_describe_entry *d) {
     if (f->units > 0 && lanes > 0) cd_describe_entry_set(d, CD_DESCRIBE_KEY_fp32_gflops, 2 * lanes * f->units * mhz / 1000, NULL);
     cd_describe_entry_set(d, CD_DESCRIBE_KEY_fp32_matrix_gflops, 0, NULL);
     for (int k = CD_DESCRIBE_KEY_fp16_tflops; k <= CD_DESCRIBE_KEY_tensor_tflops; k++) snprintf(d->note[k], sizeof d->note[k], "see its data sheet");
-    snprintf(d->note[CD_DESCRIBE_KEY_l1_kb], sizeof d->note[0], "see its data sheet");
 }
 
 /* Numbers of CUdevice_attribute that only this file asks for: the driver's binary interface. */

@@ -44,12 +44,20 @@ cdmpp_status cd_describe_name_cpu(const char *root, const cd_device_table *devic
     return CDMPP_OK;
 }
 
+cdmpp_status cd_describe_gpu(const char *backend, const char *gpu, cd_describe_entry *out, cdmpp_err *err) {
+    return !strcmp(backend, "cuda") ? cd_describe_cuda(gpu, out, err) : cd_describe_opencl(gpu, out, err);
+}
+
+void cd_describe_name_entry(const cd_describe_entry *e, const cd_device_table *devices, cd_describe_name *out) {
+    const char *const known[] = {e->name, e->alias};
+    const cd_device *d = described(devices, e->device.kind, known, 2);
+    set(out, d ? d->name : e->name, e->alias[0] ? e->alias : e->name, d != NULL);
+}
+
 cdmpp_status cd_describe_name_gpu(const char *backend, const char *gpu, const cd_device_table *devices, cd_describe_name *out, cdmpp_err *err) {
     cd_describe_entry e;
-    CD_TRY(!strcmp(backend, "cuda") ? cd_describe_cuda(gpu, &e, err) : cd_describe_opencl(gpu, &e, err));
-    const char *const known[] = {e.name, e.alias};
-    const cd_device *d = described(devices, e.device.kind, known, 2);
-    set(out, d ? d->name : e.name, e.alias[0] ? e.alias : e.name, d != NULL);
+    CD_TRY(cd_describe_gpu(backend, gpu, &e, err));
+    cd_describe_name_entry(&e, devices, out);
     return CDMPP_OK;
 }
 

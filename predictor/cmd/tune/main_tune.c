@@ -26,7 +26,7 @@ static const cd_option table[] = {
     {"threads", 0, "N", CD_OPTION_INT, AT(what.threads), "1..1024", WHAT, "Threads of a program on a CPU, its cores in the records too (default: -num-cores of the target, else all CPUs of what measures)"},
     {"tune", 0, "[BOOL]", CD_OPTION_WORD, AT(tune), "false|true", SEARCH, "Search (default); false: only check and measure the untuned programs"},
     {"tuner", 0, "NAME", CD_OPTION_WORD, AT(tuner), CD_TUNERS, SEARCH, "Who searches (default: cdmpp with a cost model, else ansor); --list-tuners tells about them"},
-    {"cost-model", 0, "FILE", CD_OPTION_FILE, AT(model), "*.cdmpp", SEARCH, "Cost model of cdmpp-train, for tuners that start from one (default for CPUs: the installed default model)"},
+    {"cost-model", 0, "FILE", CD_OPTION_FILE, AT(model), "*.cdmpp", SEARCH, "Cost model of cdmpp-train, for tuners that start from one (default: the installed default model, for a GPU here-gpu.cdmpp of calibrate)"},
     {"model", 0, "FILE", CD_OPTION_FILE, AT(model), "*.cdmpp", SEARCH, NULL}, /* older name */
     {"device", 0, "NAME", CD_OPTION_TEXT, AT(session.device), NULL, SEARCH, "Device of the model (default: -model of the target)"},
     {"nearest", 0, NULL, CD_OPTION_FLAG, AT(session.nearest), NULL, SEARCH, "A device that the model does not know is taken for its nearest"},
@@ -46,7 +46,7 @@ static const cd_option table[] = {
     {"early-stopping", 0, "N", CD_OPTION_INT, AT(session.early_stopping), "1..100000000", END, "Leave a task after so many trials without a better one"},
     {"runs", 0, "N", CD_OPTION_INT, AT(session.runs), "1..2000000000", END, "How often it will run: stop when a round costs more time than it is expected to save"},
     {"min-gain", 0, "PERCENT", CD_OPTION_TEXT, AT(min_gain), NULL, END, "Stop when the later half of the trials made it faster by less than this"},
-    {"out", 'o', "FILE", CD_OPTION_OUTPUT, AT(out), "*.json", KEEP, "The log that grows: records of TVM's auto_scheduler. What it has already is told to the tuner and counts. calibrate: the model (default: here.cdmpp); its log is beside it, here.records.json"},
+    {"out", 'o', "FILE", CD_OPTION_OUTPUT, AT(out), "*.json", KEEP, "The log that grows: records of TVM's auto_scheduler. What it has already is told to the tuner and counts. calibrate: the model (default: here.cdmpp, of a GPU here-gpu.cdmpp); its log is beside it, here.records.json"},
     {"warm", 0, "FILE", CD_OPTION_FILES, AT(session.warm), NULL, KEEP, "Logs or a store (*.db): the best of the same task, or of the nearest shapes of the same operator, are tried first"},
     {"best", 0, "FILE", CD_OPTION_OUTPUT, AT(best), "*.json", KEEP, "Write the best record of each task there, for apply_history_best"},
     {"emit", 0, "LANGUAGE", CD_OPTION_WORD, AT(emit), CD_DIALECTS, KEEP, "Write the best program of each task as source with a host program that runs and times it"},
@@ -81,7 +81,7 @@ static const cd_option table[] = {
     {"svg", 0, "FILE", CD_OPTION_OUTPUT, AT(svg), "*.svg", REPLAY, "Draw best found over trials and over simulated seconds"},
     {"opbench", 0, "FOLDER", CD_OPTION_FOLDER, AT(opbench), NULL, REPLAY, "Also write OpBench's partial_res and op_costs files there"},
     {"records", 0, "LOG|FOLDER", CD_OPTION_FILES, AT(given), "*.json", KEEP, "calibrate: measure nothing; these logs of another device, a GPU or a board, correct the model, and --tasks has their tasks"},
-    {"run-networks", 0, "NAME|FILE|none", CD_OPTION_TEXTS, AT(networks), NULL, KEEP, "calibrate: a network that is run at the end, so that what a network adds to its operators is known; at least four of them, or none (default: seven built-in ones)"},
+    {"run-networks", 0, "NAME|FILE|none", CD_OPTION_TEXTS, AT(networks), NULL, KEEP, "calibrate: a network that is run at the end, so that what a network adds to its operators is known; at least four of them, or none (default: seven built-in ones; on CUDA none)"},
     {"force", 0, NULL, CD_OPTION_FLAG, AT(force), NULL, KEEP, "calibrate: write the model also where the machine is too noisy, or held out programs are no better"},
     {"list-tuners", 0, NULL, CD_OPTION_FLAG, AT(list_tuners), NULL, SEARCH, "List the tuners"},
     {"templates", 0, NULL, CD_OPTION_FLAG, AT(templates), NULL, WHAT, "Print the templates of each task that would be tried, --trials-per-task of each (default: 10); --out: as records without times"},
@@ -177,14 +177,14 @@ static cdmpp_status check_emit(const options *o, cdmpp_err *err) {
     return CD_FAIL(err, EUSAGE, "--emit: programs for target '%.40s' are not in that language", target);
 }
 
-/* Without --cost-model the default one, for CPUs: its devices are CPUs, of which a board is none. The tasks of a file may be of any target, so there the
- * user names the target or the model. */
+/* Without --cost-model the default one: for CPUs the installed one or this machine's, for a GPU that of this machine's where it was calibrated. A board is neither. The tasks of a
+ * file may be of any target, so there the user names the target or the model. */
 static void take_default_model(options *o) {
     const char *target = o->what.target ? o->what.target : o->what.network ? "llvm" : "";
     const cd_backend_kind *k = cd_backend_for_target((cd_str){target, strlen(target)});
-    if (o->model || o->compare || !o->tune || o->dry_run || o->session.host.n || !k || strcmp(k->name, "cpu") != 0) return;
+    if (o->model || o->compare || !o->tune || o->dry_run || o->session.host.n || !k) return;
     if (o->tuner >= 0 && !cd_tune_tuner_needs_model(cd_tune_tuner_at((size_t)o->tuner))) return;
-    o->model = cd_default_model_path(&o->arena);
+    o->model = k->dialect == CD_DIALECT_C ? cd_default_model_path(&o->arena) : cd_default_model_gpu(&o->arena, k->name);
     o->default_model = o->model != NULL;
 }
 
@@ -289,7 +289,7 @@ static const char *const use[] = {"--network NAME|FILE [--target TARGET] [--tune
                                   "--space-dump --tasks FILE [--task KEY|#I] [--target TARGET]",
                                   "--replay [--compare A,B,...] [--at N,N,...] --tasks FILE [--cost-model FILE] [OPTION...] LOG|FOLDER...",
                                   "--templates --tasks FILE [--task KEY|#I] [--machine NAME] [--out FILE]",
-                                  "calibrate [--seconds N] [--cost-model FILE] [--network NAME|FILE | --tasks FILE] [--out FILE] [--force]",
+                                  "calibrate [--seconds N] [--target TARGET] [--cost-model FILE] [--network NAME|FILE | --tasks FILE] [--out FILE] [--force]",
                                   "--list-tuners",
                                   NULL};
 static const char *const example[] = {
@@ -299,6 +299,7 @@ static const char *const example[] = {
     "Two tuners against each other", "cdmpp-tune --compare random,ansor --at 10,50,100 --trials 100 --tasks net.tasks.json --task '#3' --out cmp.json",
     "Search on a board, which has cdmpp-profile and a C compiler", "cdmpp-tune --host pi@board-1 --network mobilenet-v2 --trials 1000 --out board.json",
     "Correct the default model for this machine in five minutes", "cdmpp-tune calibrate",
+    "Correct a model of GPU programs for the GPU of this machine", "cdmpp-tune calibrate --target cuda --cost-model v100.cdmpp",
     "How good would they have been on what was measured", "cdmpp-tune --replay --compare random,cdmpp --cost-model v100.cdmpp --tasks network_info measure_records/v100", NULL};
 static const char *const see[] = {"cdmpp-profile(1)", "cdmpp-train(1)", "cdmpp-predict(1)", NULL};
 static const cd_command self = {
@@ -311,7 +312,7 @@ static const cd_command self = {
     "program of each task is compared with the reference on its real shapes and measured by turns with the untuned one; a best one that is wrong or "
     "slower is refused and the untuned one kept.\n\n"
     "calibrate measures programs of built-in networks, or of those that are named, for at most --seconds. It runs some networks, too. It corrects the cost model by them, tells what that "
-    "changes on programs held out, and writes here.cdmpp, which cdmpp commands in this folder use where no model is named.\n\n"
+    "changes on programs held out, and writes here.cdmpp, which cdmpp commands in this folder use where no model is named. With --target cuda or opencl it measures a GPU, and writes here-gpu.cdmpp.\n\n"
     "The exit status is 3 when some task has no program that runs.",
     table, sizeof table / sizeof *table, group, "", example, NULL, see, NULL, check};
 

@@ -1,4 +1,4 @@
-/* cdmpp-tune calibrate: a model corrected for this machine. Here are its options and the tasks that programs are drawn of; the work is done by
+/* cdmpp-tune calibrate: a model corrected for this machine, for its processor or a GPU of it. Here are its options and the tasks that programs are drawn of; the work is done by
  * predictor/calibrate. */
 #include <stdio.h>
 #include <string.h>
@@ -17,6 +17,8 @@ static const char *usual[] = {"mobilenet-v3-small", "resnext-50", "alexnet", "be
                               "inception-v1", "vgg-11", "t5-small", "vit", "gcn", "yolov2", "resnet3d-18", "squeezenet-1.1", "mobilenet-v2"};
 
 bool cd_main_tune_is_calibrate(const options *o) { return o->operand.n && !strcmp(o->operand.v[0], "calibrate"); }
+
+static bool is_gpu(const options *o) { return o->what.target && cd_target_is_gpu((cd_str){o->what.target, strlen(o->what.target)}); }
 
 /* "here.cdmpp" -> "here.records.json" */
 static cdmpp_status name_log(options *o, cdmpp_err *err) {
@@ -39,23 +41,45 @@ static cdmpp_status check_given(const options *o, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* Networks run in one queue of OpenCL; there is no such queue of CUDA yet. */
+static bool runs_networks(const cd_backend_kind *k) { return k->dialect != CD_DIALECT_CUDA; }
+
+/* What is about processors or their compiler. */
+static cdmpp_status check_gpu(const options *o, cdmpp_err *err) {
+    const cd_tune_session_options *s = &o->session;
+    if (o->what.threads || s->isa || s->cflags) return CD_FAIL(err, EUSAGE, "--threads, --isa and --cflags are about processors: they do not go with --target %.20s", o->what.target);
+    if (o->networks.n && strcmp(o->networks.v[0], "none") != 0 && !runs_networks(cd_backend_for_target((cd_str){o->what.target, strlen(o->what.target)})))
+        return CD_FAIL(err, EUSAGE, "--run-networks: networks are not run on CUDA: the time of a network is the sum of its operators there");
+    return CDMPP_OK;
+}
+
+/* Under the name of the other kind nobody would find it. */
+static cdmpp_status check_out(const options *o, cdmpp_err *err) {
+    const char *other = is_gpu(o) ? CD_DEFAULT_MODEL_HERE : CD_DEFAULT_MODEL_HERE_GPU, *name = strrchr(o->out, '/');
+    if (o->given.n || strcmp(name ? name + 1 : o->out, other) != 0) return CDMPP_OK;
+    return CD_FAIL(err, EUSAGE, "--out: %s is the name of a model of %s", other, is_gpu(o) ? "a processor" : "a GPU");
+}
+
 cdmpp_status cd_main_tune_calibrate_check(options *o, cdmpp_err *err) {
     const char *target = o->what.target ? o->what.target : "llvm";
     const cd_backend_kind *k = cd_backend_for_target((cd_str){target, strlen(target)});
     if (o->operand.n > 1) return CD_FAIL(err, EUSAGE, "calibrate: unexpected '%.60s'", o->operand.v[1]);
     if (o->network && o->what.file.n) return CD_FAIL(err, EUSAGE, "expected either --network or --tasks, found both");
-    if (!k || strcmp(k->name, "cpu") != 0) return CD_FAIL(err, EUSAGE, "calibrate is for this machine's processor: expected --target llvm..., found '%.60s'", target);
+    if (!k) return CD_FAIL(err, EUSAGE, "--target: calibrate measures programs of llvm, c, opencl or cuda, found '%.60s'", target);
     if (o->compare || o->replays || o->best || o->emit >= 0 || o->tuner >= 0 || o->session.warm.n || o->curves || o->what.only.n)
         return CD_FAIL(err, EUSAGE, "calibrate searches nothing: --compare, --replay, --best, --emit, --tuner, --warm, --curves and --task do not go with it");
     if (o->core_type >= 0 || o->session.host.n) return CD_FAIL(err, EUSAGE, "calibrate measures on the cores of this machine: --core-type and --host do not go with it");
+    if (is_gpu(o)) CD_TRY(check_gpu(o, err));
+    else if (o->session.gpu) return CD_FAIL(err, EUSAGE, "--gpu goes with --target cuda or opencl");
     if (o->given.n) CD_TRY(check_given(o, err));
     if (o->session.seconds > MOST_S) return CD_FAIL(err, EUSAGE, "calibrate: expected --seconds 1 to %d, found %d", MOST_S, o->session.seconds);
     if (!o->session.seconds) o->session.seconds = LIMIT_S;
-    if (!o->networks.n) o->networks = (cd_texts){RUN, usual};
+    if (!o->networks.n && runs_networks(k)) o->networks = (cd_texts){RUN, usual};
     if (o->networks.n == 1 && !strcmp(o->networks.v[0], "none")) o->networks.n = 0;
     if (o->networks.n && o->networks.n < CD_NETWORK_COST_FEWEST)
         return CD_FAIL(err, EUSAGE, "--run-networks: expected %d networks or more, or none, found %zu", CD_NETWORK_COST_FEWEST, o->networks.n);
-    if (!o->out) o->out = CD_DEFAULT_MODEL_HERE;
+    if (o->out) CD_TRY(check_out(o, err));
+    if (!o->out) o->out = is_gpu(o) ? CD_DEFAULT_MODEL_HERE_GPU : CD_DEFAULT_MODEL_HERE;
     if (!o->model) o->model = cd_default_model_plain(&o->arena);
     if (!o->model) return cd_default_model_missing(err);
     return name_log(o, err);
@@ -75,7 +99,7 @@ static cdmpp_status add_network(const options *o, const char *name, cd_task_regi
     const bool named = w->network != NULL;
     const cd_network_source source = {.kind = named ? w->source : CD_NETWORK_SOURCE_ZOO, .name = name, .batch = w->batch, .size = named ? w->input_size : 0, .dim = w->dim.v,
                                       .n_dim = (uint32_t)w->dim.n, .input = w->input.v, .n_input = (uint32_t)w->input.n};
-    const cd_hardware hw = cd_target_hardware(false, o->what.threads, 64);
+    const cd_hardware hw = cd_target_hardware(is_gpu(o), is_gpu(o) ? 0 : o->what.threads, 64);
     const cd_workload_options wo = {.target = o->what.target, .hardware = &hw};
     const cd_onnx_miss *miss;
     uint32_t n_miss;
@@ -103,6 +127,7 @@ static cdmpp_status read_tasks(const options *o, cd_task_registry **out, cdmpp_e
 /* One thread: the records that models are trained on are mostly of one. The target says so to the generators. */
 static cdmpp_status take_target(options *o, cdmpp_err *err) {
     char text[160];
+    if (is_gpu(o)) return cd_target_check(o->what.target, o->log, err);
     if (!o->what.threads) o->what.threads = o->what.target && cd_target_option(o->what.target, "-num-cores").n ? cd_backend_cpu_threads(o->what.target) : 1;
     if (o->what.target) return cd_target_check(o->what.target, o->log, err);
     (void)snprintf(text, sizeof text, "llvm -num-cores=%d", o->what.threads);
@@ -129,7 +154,7 @@ cdmpp_status cd_main_tune_calibrate(options *o, cdmpp_err *err) {
     cdmpp_status st = take_target(o, err);
     if (!st) st = read_tasks(o, &tasks, err);
     const cd_calibrate_options co = {.model = o->model, .out = o->out, .records = o->records, .given = o->given.v, .n_given = o->given.n, .device = o->session.device, .tasks = tasks, .network = o->networks.v, .n_network = o->networks.n, .target = o->what.target,
-                                     .isa = o->session.isa, .threads = o->what.threads, .jobs = cd_affinity_count(), .seed = (uint64_t)o->session.seed, .most = (size_t)o->session.trials,
+                                     .isa = o->session.isa, .gpu = o->session.gpu, .threads = o->what.threads, .jobs = cd_affinity_count(), .seed = (uint64_t)o->session.seed, .most = (size_t)o->session.trials,
                                      .limit_s = o->session.seconds, .force = o->force, .json = o->json, .clock = &clock, .log = o->log, .stop = o->session.stop};
     if (!st) st = cd_calibrate_run(&co, &b, err);
     const cdmpp_status told = b.n ? cd_command_result(o->json, "cdmpp.calibrate", "cdmpp-tune", o->log, &b, st ? NULL : err) : CDMPP_OK;

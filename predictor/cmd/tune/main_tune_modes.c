@@ -87,20 +87,30 @@ static void take_board(options *o, const cd_tune_session *s) {
     const char *name = cd_remote_measure_about(s->board)->model;
     if (!s->model || o->session.device || !name[0] || cd_model_n_device(s->model) < 2) return;
     for (uint32_t i = 0; i < s->what->n; i++)
-        if (s->what->unit[i].of.gpu || cd_target_option(s->what->unit[i].of.target, "model").n) return;
+        if (s->what->unit[i].of.gpu || cd_target_option(s->what->unit[i].of.target, "-model").n) return;
     o->session.device = name;
 }
 
-/* Programs run here: of a model of several devices this machine's answers where no target names one. */
+/* Programs run here: of a model of several devices this machine's answers where no target names one. Of a GPU's programs it does where the model is corrected for the GPU. */
 static bool is_for_here(const options *o, const cd_model *m, const cd_tune_tasks *w) {
     if (!m || o->session.device || o->session.nearest) return false;
+    if (!o->default_model && cd_model_here(m) && cd_model_device_is_gpu(m, cd_model_here(m)->device) && cd_default_model_is_here(o->model)) return true;
     for (uint32_t i = 0; !o->default_model && i < w->n; i++)
-        if (w->unit[i].of.gpu || cd_target_option(w->unit[i].of.target, "model").n) return false;
+        if (w->unit[i].of.gpu || cd_target_option(w->unit[i].of.target, "-model").n) return false;
     return o->default_model || cd_model_n_device(m) > 1;
+}
+
+/* A file that is there and not used is no secret. */
+static void say_unused(const options *o) {
+    char why[CD_DEFAULT_MODEL_SAID];
+    const cd_backend_kind *k = o->what.target ? cd_backend_for_target((cd_str){o->what.target, strlen(o->what.target)}) : NULL;
+    if (o->model || !k || k->dialect == CD_DIALECT_C || o->session.host.n) return;
+    if (cd_default_model_gpu_why(k->name, why)[0]) cd_log_put(o->log, CD_LOG_WARNING, "%s", why);
 }
 
 static cdmpp_status with_model(options *o, cd_tune_session *s, cdmpp_err *err) {
     cd_model *model = NULL;
+    say_unused(o);
     if (o->model) CD_TRY(cd_model_load(o->model, &model, err));
     s->model = model;
     if (model) cd_score_warn(model, o->model, o->log);

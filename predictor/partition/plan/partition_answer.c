@@ -29,8 +29,9 @@ static bool is_processor(const cd_machine_device *d) { return !strcmp(d->kind, "
 /* Nobody named the device: it is the only one that models know, or of the default model the one that stands for this machine. A processor is this machine, and whether
  * that is the only device is looked at. Said once, not for each device of the plan. */
 static cdmpp_status unnamed(cd_partition *p, const cd_machine_device *d, const char **out, cdmpp_err *err) {
-    const char *only = only_device(&p->models);
-    *out = only ? only : p->host;
+    const char *only = only_device(&p->models), *gpu = only || is_processor(d) ? NULL : cd_model_set_gpu(&p->models, d->kind);
+    *out = gpu ? gpu : only ? only : p->host;
+    if (gpu) return CDMPP_OK;
     if (!cd_partition_needs_times(p->o) || p->host) return CDMPP_OK;
     if (!only) CD_TRY(cd_model_set_host(&p->models, p->o->log, &p->host, err));
     else if (is_processor(d)) CD_TRY(cd_model_set_is_host(&p->models, p->host = only, err));

@@ -35,7 +35,7 @@ cal -q --trials 3 --out few.cdmpp >few.txt 2>&1; echo "exit $?"; sed "s/[0-9] of
 ls few.cdmpp few.records.json 2>/dev/null
 echo "--- options"
 cdmpp-tune calibrate here; echo "exit $?"
-cdmpp-tune calibrate --target cuda; echo "exit $?"
+cdmpp-tune calibrate --target rocm; echo "exit $?"
 cdmpp-tune calibrate --seconds 3601; echo "exit $?"
 cdmpp-tune calibrate --tasks x --network y; echo "exit $?"
 cdmpp-tune calibrate --compare random,ga; echo "exit $?"

@@ -5,7 +5,9 @@
 
 #include "base/io/io.h"
 #include "check.h"
+#include "gpu_says.h"
 #include "learner/inputs/inputs.h"
+#include "made_here.h"
 #include "predictor/estimate/estimate.h"
 #include "tmp.h"
 
@@ -295,5 +297,54 @@ TEST(vectors_of_given_targets) {
     cd_arena_free(&a);
 }
 
+/* A model that is corrected for a GPU, in a file of a folder of its own. */
+static const char *gpu_file(const char *says, const char *backend) {
+    cd_buf b = {0};
+    char more[64];
+    snprintf(more, sizeof more, "\"backend\":\"%s\"", backend);
+    assert_ok(made_here_more(DESCRIBED, 0, says, 2, more, &b, &err));
+    const char *path = tmp_put(&dir, CD_DEFAULT_MODEL_HERE_GPU, b.p, b.n);
+    cd_buf_free(&b);
+    return path;
+}
+
+/* Who names the model of another machine's GPU asks about that GPU by its name, and not about this machine. */
+TEST(a_gpu_of_another_machine) {
+    const char *path[] = {gpu_file("Another GPU 9000", "cuda")}, *host;
+    assert_ok(open_set(path, 1, described));
+    assert_string_equal(m.v[0].backend, "cuda");
+    assert_string_equal(m.v[0].here, "mine");
+    assert_null(cd_model_set_gpu(&m, "cuda"));
+    assert_ok(cd_model_set_host(&m, NULL, &host, &err));
+    assert_null(host);
+    cd_model_set_free(&m);
+}
+
+/* Beside the default model of processors; without one, alone. Its back end is part of what it is. */
+TEST(the_gpu_of_this_machine) {
+    char from[512];
+    cd_describe_name d;
+    const cd_texts none = {0, NULL};
+    const char *host;
+    SKIP_WITHOUT_GPU(&d);
+    (void)gpu_file(d.says, "opencl");
+    unsetenv("CDMPP_DEFAULT_MODEL");
+    assert_non_null(getcwd(from, sizeof from));
+    assert_int_equal(chdir(dir.path), 0);
+    m = (cd_model_set){0};
+    assert_ok(cd_model_set_open(&(cd_model_set_options){.model = &none, .use_default = true}, &m, &err));
+    assert_int_equal(m.n, m.default_path ? 2 : 1);
+    assert_string_equal(m.gpu_path, CD_DEFAULT_MODEL_HERE_GPU);
+    assert_string_equal(cd_model_set_gpu(&m, "opencl"), "mine");
+    assert_string_equal(cd_model_set_gpu(&m, NULL), "mine");
+    assert_null(cd_model_set_gpu(&m, "cuda"));
+    if (m.default_path) {
+        assert_ok(cd_model_set_host(&m, NULL, &host, &err)); /* nobody asks for a GPU */
+        assert_string_not_equal(host, "mine");
+    }
+    cd_model_set_free(&m);
+    assert_int_equal(chdir(from), 0);
+}
+
 TESTS(set_up, tear_down, a_file_is_a_model_by_its_first_bytes, the_first_that_knows_a_device_answers, models_come_from_lists_and_folders, devices_that_can_be_asked_about, files_that_are_damaged_are_named, who_stands_in, near_names,
-      ratios_of_rooflines, how_many_times_off, vectors_of_a_model, usual_targets, vectors_of_given_targets)
+      ratios_of_rooflines, how_many_times_off, vectors_of_a_model, usual_targets, vectors_of_given_targets, a_gpu_of_another_machine, the_gpu_of_this_machine)

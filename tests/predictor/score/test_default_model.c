@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/io/io.h"
+#include "gpu_says.h"
 #include "made_here.h"
 #include "made_model.h"
 
@@ -32,14 +33,16 @@ static int teardown(void **state) {
     return failed;
 }
 
-/* here.cdmpp of a machine with this processor. */
-static void put_here(const char *cpu) {
+/* A file of a machine with this processor, or of a GPU where `more` names its back end. */
+static void put(const char *file, const char *cpu, const char *more) {
     cdmpp_err err = {0};
     cd_buf b = {0};
-    assert_ok(made_here_bytes("m.cdmpp", 0, cpu, 2, &b, &err));
-    assert_ok(cd_file_write(CD_DEFAULT_MODEL_HERE, b.p, b.n, &err));
+    assert_ok(made_here_more("m.cdmpp", 0, cpu, 2, more, &b, &err));
+    assert_ok(cd_file_write(file, b.p, b.n, &err));
     cd_buf_free(&b);
 }
+
+static void put_here(const char *cpu) { put(CD_DEFAULT_MODEL_HERE, cpu, ""); }
 
 static const char *own_cpu(void) {
     static cd_describe_name d;
@@ -120,6 +123,68 @@ TEST(it_is_a_device_of_its_model) {
     cd_diag_free(&diag);
 }
 
+/* ---- a GPU ---- */
+static bool is_gpu(const char *backend) {
+    cd_arena a = {0};
+    const char *path = cd_default_model_gpu(&a, backend);
+    assert_true(!path || !strcmp(path, CD_DEFAULT_MODEL_HERE_GPU));
+    cd_arena_free(&a);
+    return path != NULL;
+}
+
+static void why_not(const char *backend, const char *says) {
+    char why[CD_DEFAULT_MODEL_SAID];
+    assert_false(is_gpu(backend));
+    assert_string_equal(cd_default_model_gpu_why(backend, why), says);
+}
+
+TEST(that_of_another_gpu_is_not_used_and_this_is_said) {
+    cdmpp_err err = {0};
+    why_not("cuda", "");
+    put(CD_DEFAULT_MODEL_HERE_GPU, "Another GPU 9000", "\"backend\":\"cuda\"");
+    why_not("cuda", "here-gpu.cdmpp is of another GPU (Another GPU 9000) and is not used");
+    why_not("opencl", "here-gpu.cdmpp is of cuda, not of opencl, and is not used");
+    assert_status(cd_default_model_gpu_missing("cuda", &err), CDMPP_EUSAGE);
+    assert_non_null(strstr(err.msg, "is of another GPU"));
+    setenv("CDMPP_DEFAULT_MODEL", "m.cdmpp", 1);
+    why_not("cuda", "");
+    unsetenv("CDMPP_DEFAULT_MODEL");
+    assert_ok(cd_file_write(CD_DEFAULT_MODEL_HERE_GPU, "{}", 2, &err));
+    why_not("cuda", "here-gpu.cdmpp is damaged, or no model that calibrate wrote, and is not used");
+    (void)unlink(CD_DEFAULT_MODEL_HERE_GPU);
+}
+
+/* A file that is called after the other kind is no secret, and no model. */
+TEST(the_wrong_kind_is_never_taken) {
+    char what[CD_DEFAULT_MODEL_SAID], want[CD_DEFAULT_MODEL_SAID];
+    put(CD_DEFAULT_MODEL_HERE_GPU, own_cpu(), "");
+    snprintf(want, sizeof want, "here-gpu.cdmpp is of a processor (%.120s) and is not used", own_cpu());
+    why_not("cuda", want);
+    (void)unlink(CD_DEFAULT_MODEL_HERE_GPU);
+    put(CD_DEFAULT_MODEL_HERE, own_cpu(), "\"backend\":\"opencl\"");
+    assert_false(is_here());
+    assert_non_null(strstr(cd_default_model_what("m.cdmpp", what), "and is not used: that of a GPU is called here-gpu.cdmpp"));
+    (void)unlink(CD_DEFAULT_MODEL_HERE);
+}
+
+TEST(that_of_this_gpu) {
+    char what[CD_DEFAULT_MODEL_SAID];
+    cdmpp_err err = {0};
+    cd_describe_name d;
+    cd_describe_match match;
+    const char *name[] = {"zen4", "mine"}, *out;
+    SKIP_WITHOUT_GPU(&d);
+    put(CD_DEFAULT_MODEL_HERE_GPU, d.says, "\"backend\":\"opencl\"");
+    assert_true(is_gpu("opencl") && is_gpu(NULL) && !is_gpu("cuda"));
+    assert_true(cd_default_model_is_here(CD_DEFAULT_MODEL_HERE_GPU));
+    assert_string_equal(cd_default_model_what(CD_DEFAULT_MODEL_HERE_GPU, what), "corrected by 37 programs measured on this GPU");
+    assert_ok(cd_default_model_device(CD_DEFAULT_MODEL_HERE_GPU, NULL, name, 2, NULL, &out, &match, &err));
+    assert_string_equal(out, "mine");
+    assert_true(match.exact);
+    assert_string_equal(match.microarch, "opencl");
+    (void)unlink(CD_DEFAULT_MODEL_HERE_GPU);
+}
+
 TEST(without_memory_no_model_is_made_up) {
     put_here(own_cpu());
     FAULT_SWEEP(f, 0) {
@@ -129,6 +194,15 @@ TEST(without_memory_no_model_is_made_up) {
         cd_arena_free(&a);
     }
     (void)unlink(CD_DEFAULT_MODEL_HERE);
+    put(CD_DEFAULT_MODEL_HERE_GPU, "Another GPU 9000", "\"backend\":\"cuda\"");
+    for (int k = 0; k < 60; k++) {
+        char why[CD_DEFAULT_MODEL_SAID];
+        fault_at(k);
+        assert_false(is_gpu("cuda"));
+        (void)cd_default_model_gpu_why("cuda", why);
+        fault_off();
+    }
+    (void)unlink(CD_DEFAULT_MODEL_HERE_GPU);
 }
 
-TESTS(setup, teardown, that_of_this_processor, that_of_another_one_is_not_used_and_this_is_said, one_that_is_damaged_is_told, it_is_a_device_of_its_model, without_memory_no_model_is_made_up)
+TESTS(setup, teardown, that_of_this_processor, that_of_another_one_is_not_used_and_this_is_said, one_that_is_damaged_is_told, it_is_a_device_of_its_model, that_of_another_gpu_is_not_used_and_this_is_said, the_wrong_kind_is_never_taken, that_of_this_gpu, without_memory_no_model_is_made_up)

@@ -302,13 +302,24 @@ TEST(a_v100) {
     assert_ok(cd_device_table_load("configs/devices.yaml", &diag, &known, &err));
     assert_ok(cd_device_table_find(known, f.name, &v, &err));
     const double same[][2] = {{b.d->clock_mhz, v->clock_mhz}, {b.d->cores, v->cores}, {b.d->lanes, v->lanes}, {b.d->core_threads, v->core_threads}, {b.d->mem_gb, v->mem_gb},
-                              {b.d->l2_kb, v->l2_kb}, {b.d->shared_kb, v->shared_kb}, {b.d->warp, v->warp}};
+                              {b.d->l1_kb, v->l1_kb}, {b.d->l2_kb, v->l2_kb}, {b.d->shared_kb, v->shared_kb}, {b.d->warp, v->warp}};
     for (size_t i = 0; i < sizeof same / sizeof *same; i++) assert_close(same[i][0], same[i][1], 1e-9, 0);
     assert_close(b.d->bandwidth_gb_s, v->bandwidth_gb_s, 0.005, 0);
     assert_close(b.d->fp32_gflops, v->fp32_gflops, 0.001, 0);
     cd_device_table_free(known);
     cd_diag_free(&diag);
     done(&b);
+}
+
+/* As the data sheets of devices.yaml have it: T4, A100, A10, H100, RTX 4090's successor; nothing of a generation that is not known. */
+TEST(l1_by_compute_capability) {
+    static const int t[][3] = {{6, 0, 24}, {6, 1, 48}, {7, 5, 64}, {8, 0, 192}, {8, 6, 128}, {9, 0, 256}, {12, 0, 128}, {99, 0, -1}};
+    for (size_t k = 0; k < sizeof t / sizeof *t; k++) {
+        const cd_cuda_facts f = {.cc_major = t[k][0], .cc_minor = t[k][1]};
+        cd_describe_entry d;
+        cd_describe_cuda_facts(&f, &d);
+        assert_true(t[k][2] < 0 ? d.device.l1_kb < 0 : d.device.l1_kb == t[k][2]);
+    }
 }
 
 TEST(nothing_told) {
@@ -380,5 +391,5 @@ TEST(test_narrow) {
     assert_true(e.device.lanes < 64); /* no processor does so many with such vectors */
 }
 
-TESTS(NULL, NULL, a_xeon, an_epyc_of_parts, an_arm_board, clocks_of_the_kernel, units_by_flags, numbers_as_text, a_whole_entry, an_exported_topology, this_machine, cores_of_a_type, a_core, the_memory, a_v100,
+TESTS(NULL, NULL, a_xeon, an_epyc_of_parts, an_arm_board, clocks_of_the_kernel, units_by_flags, numbers_as_text, a_whole_entry, an_exported_topology, this_machine, cores_of_a_type, a_core, the_memory, a_v100, l1_by_compute_capability,
       nothing_told, an_opencl_gpu, devices_by_name, test_name_of_records, test_narrow)

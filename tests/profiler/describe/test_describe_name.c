@@ -1,6 +1,8 @@
 /* What this machine's devices are called in measure records: by a description that fits, else by themselves. */
 #include "base/cli/cli.h"
 #include "check.h"
+#include "fault.h"
+#include "gpu_says.h"
 #include "noopencl.h"
 #include "profiler/describe/describe.h"
 #include "tmp.h"
@@ -92,7 +94,36 @@ TEST(an_opencl_device_that_nobody_describes) {
     free(said);
 }
 
+/* Another process asks: what it hears is the same, also that there is no such device, and that the memory is not there. */
+TEST(asked_apart) {
+    cd_describe_entry e;
+    cdmpp_err why = {0};
+    assert_status(cd_describe_gpu_apart("cuda", "x", &e, &err), CDMPP_ERANGE);
+    assert_status(cd_describe_gpu("cuda", "x", &e, &why), CDMPP_ERANGE);
+    assert_string_equal(err.msg, why.msg);
+    assert_status(cd_describe_gpu_apart("opencl", "no:such:name", &e, &err), CDMPP_ERANGE);
+    assert_false(cd_describe_gpu_is_here("opencl", "Nobody's GPU 9000"));
+    assert_false(cd_describe_gpu_is_here("cuda", "Nobody's GPU 9000"));
+    for (int k = 0; fault_possible() && k < 1; k++) {
+        fault_at(k);
+        assert_status(cd_describe_gpu_apart("cuda", "x", &e, &err), CDMPP_ENOMEM);
+        fault_off();
+    }
+}
+
+TEST(an_opencl_device_apart) {
+    cd_describe_entry e, same;
+    cd_describe_name d;
+    SKIP_WITHOUT_GPU(&d);
+    assert_ok(cd_describe_gpu_apart("opencl", "", &e, &err));
+    assert_true(cd_describe_gpu_is_here("opencl", d.says));
+    assert_ok(cd_describe_gpu("opencl", "", &same, &err));
+    assert_string_equal(e.name, same.name);
+    assert_ptr_equal(e.device.name, e.name);
+    assert_true(e.device.cores == same.device.cores && e.device.kind == same.device.kind);
+}
+
 int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(names), cmocka_unit_test(the_namer), cmocka_unit_test(cores_of_a_type), cmocka_unit_test(an_opencl_device_that_nobody_describes)};
+    const struct CMUnitTest t[] = {cmocka_unit_test(asked_apart), cmocka_unit_test(an_opencl_device_apart), cmocka_unit_test(names), cmocka_unit_test(the_namer), cmocka_unit_test(cores_of_a_type), cmocka_unit_test(an_opencl_device_that_nobody_describes)};
     return cmocka_run_group_tests(t, NULL, NULL);
 }

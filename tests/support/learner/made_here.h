@@ -6,8 +6,8 @@
 #include "base/io/io.h"
 #include "learner/model/model.h"
 
-/* Bytes of the model in the file, of whose devices `stands` stands for the machine "mine" with the processor `cpu`. */
-static inline cdmpp_status made_here_bytes(const char *path, uint32_t stands, const char *cpu, double times, cd_buf *out, cdmpp_err *err) {
+/* Bytes of the model in the file, of whose devices `stands` stands for the machine "mine" with the processor `cpu`. more: further members of the header, as in cd_here_add. */
+static inline cdmpp_status made_here_more(const char *path, uint32_t stands, const char *cpu, double times, const char *more, cd_buf *out, cdmpp_err *err) {
     cd_here h = {.stands = stands, .name = "mine", .cpu = cpu, .programs = 37, .widen = 1};
     const double off[] = {log(times), log(times)};
     cd_model *m = NULL;
@@ -20,11 +20,15 @@ static inline cdmpp_status made_here_bytes(const char *path, uint32_t stands, co
     cdmpp_status st = x ? CDMPP_OK : CD_FAIL(err, ENOMEM, "programs");
     if (!st) st = cd_here_fit(x, off, 2, width, 1, &h.trees, err);
     if (!st) st = cd_file_read(path, 0, &file, &n, err);
-    if (!st) st = cd_here_add(file, n, &h, "", out, err);
+    if (!st) st = cd_here_add(file, n, &h, more, out, err);
     cd_xgb_free(h.trees.gbt);
     cd_mem_free(x);
     cd_mem_free(file);
     return st;
+}
+
+static inline cdmpp_status made_here_bytes(const char *path, uint32_t stands, const char *cpu, double times, cd_buf *out, cdmpp_err *err) {
+    return made_here_more(path, stands, cpu, times, "", out, err);
 }
 
 static inline cdmpp_status made_here(const char *path, uint32_t stands, double times, cd_model **out, cdmpp_err *err) {

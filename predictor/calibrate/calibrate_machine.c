@@ -1,0 +1,142 @@
+/* What a calibration measures on: this machine's processor, or a GPU of it. Its name, its description, and which device of the model stands for it. */
+#include <math.h>
+#include <stdio.h>
+
+#include "base/cli/cli.h"
+#include "predictor/calibrate/calibrate_internal.h"
+#include "predictor/estimate/estimate.h"
+
+/* Measuring the caches and the memory of a processor takes some seconds: below `describe_s` the description of the device that stands for it has to do. */
+static const double describe_s = 60;
+
+static bool says_enough(cd_facts_set set, const cd_device *d) {
+    const float none[CD_N_FACTS] = {0};
+    cd_analytic_time t;
+    return !cd_analytic_seconds_of(set, none, d, &t, NULL);
+}
+
+/* The description of its name, else the measured one. A machine that the model knows has the numbers of the training. */
+void cd_calibrate_machine_own(const cd_model *m, const cd_device_table *devices, const cd_device *measured, cd_calibrate_machine *io) {
+    const cd_device *d = measured;
+    if (cd_model_find_device(m, io->name.name, strlen(io->name.name)) >= 0) return;
+    if (!d && cd_device_table_find(devices, io->name.name, &d, NULL)) return;
+    io->own = cd_model_set_numbers(m, d);
+}
+
+/* ---- a processor ---- */
+/* Measured numbers of this machine; where they do not suffice, those of the device that stands for it. They only say what a candidate will cost. */
+static cdmpp_status find_cpu(const cd_calibrate_options *o, const cd_model *m, const cd_device_table *devices, cd_calibrate_machine *io, cdmpp_err *err) {
+    const cd_device *d;
+    const bool measured = o->limit_s >= describe_s && !o->device;
+    if (!io->stands) CD_TRY(cd_default_model_host(o->model, m, NULL, &io->stands, err));
+    CD_TRY(cd_describe_name_cpu("", devices, &io->name, err));
+    const cdmpp_status st = cd_describe_cpu("", measured, &io->entry, NULL);
+    if (st == CDMPP_ENOMEM) return CD_FAIL(err, ENOMEM, "this machine");
+    io->code = io->entry;
+    cd_describe_narrow(&io->code, cd_isa_vector_bytes(o->isa, o->target));
+    io->numbers = &io->code.device;
+    cd_calibrate_machine_own(m, devices, measured && !st ? &io->entry.device : NULL, io);
+    if (!st && says_enough(CD_FACTS_OF_CPU, io->numbers)) return CDMPP_OK;
+    CD_TRY(cd_device_table_find(devices, io->stands, &d, err));
+    if (measured) cd_log_put(o->log, CD_LOG_WARNING, "this machine does not say enough of its caches and memory: costs of programs are estimated with %s", io->stands);
+    io->numbers = d;
+    return CDMPP_OK;
+}
+
+/* ---- a GPU ---- */
+/* A model of processors says nothing of a GPU's programs, whatever stands for it: their features are others. */
+static cdmpp_status needs_gpus(const cd_calibrate_options *o, const cd_model *m, const char *stands, cdmpp_err *err) {
+    const int at = stands ? cd_model_find_device(m, stands, strlen(stands)) : -1;
+    bool any = false;
+    for (size_t i = 0; i < cd_model_n_device(m); i++) any |= cd_model_device_is_gpu(m, i) != 0;
+    if (!any || (cd_model_needs_facts(m) && cd_model_facts_set(m) != CD_FACTS_OF_GPU))
+        return CD_FAIL(err, EMODEL, "%s knows no GPU: --cost-model names a model of GPU programs, which cdmpp-train makes of measure records of a GPU", o->model);
+    if (at >= 0 && !cd_model_device_is_gpu(m, (size_t)at))
+        return cd_err_key(err, CD_FAIL(err, EMODEL, "%s of the model is a processor: only a GPU can stand for a GPU", stands), "device");
+    return CDMPP_OK;
+}
+
+/* What the model itself says of its device, else the file of descriptions. */
+static bool vector_of(const cd_model *m, size_t i, const cd_device_table *devices, float out[CD_N_DEVICE_COL]) {
+    size_t width;
+    const float *v = cd_model_device_vector(m, i, &width);
+    bool any = false;
+    for (size_t c = 0; width == CD_N_DEVICE_COL && c < width; c++) any |= v[c] != 0;
+    if (any) memcpy(out, v, width * sizeof *v);
+    return any || !cd_device_table_vector(devices, cd_model_device(m, i), out, NULL);
+}
+
+/* The GPU of the model that is most like this one: by its description, or by what its driver says. */
+static cdmpp_status nearest_gpu(const cd_model *m, const cd_device_table *devices, const cd_device *d, const char **out, cdmpp_err *err) {
+    float want[CD_N_DEVICE_COL], has[CD_N_DEVICE_COL];
+    double least = (double)INFINITY;
+    size_t gpus = 0, last = 0;
+    cd_device_vector(d, want);
+    *out = NULL;
+    for (size_t i = 0; i < cd_model_n_device(m); i++) {
+        if (!cd_model_device_is_gpu(m, i)) continue;
+        gpus++, last = i;
+        if (!vector_of(m, i, devices, has)) continue;
+        const double far = cd_device_distance(want, has);
+        if (far < least) least = far, *out = cd_model_device(m, i);
+    }
+    if (!*out && gpus == 1) *out = cd_model_device(m, last);
+    return *out ? CDMPP_OK : CD_FAIL(err, EMODEL, "nobody describes a GPU of the model: --device says which of them stands for this one");
+}
+
+/* Who writes -model= names the device of the records. A name that is another described device's would spoil every data set that they go into. */
+static cdmpp_status take_model(const char *target, const cd_device_table *devices, cd_describe_name *name, cdmpp_err *err) {
+    const cd_str is = cd_target_option(target, "-model");
+    char text[sizeof name->name];
+    const cd_device *said, *here = NULL;
+    if (!is.n) return CDMPP_OK;
+    if (is.n >= sizeof text) return CD_FAIL(err, EUSAGE, "--target: a name of %zu letters", is.n);
+    (void)snprintf(text, sizeof text, "%.*s", (int)is.n, is.p);
+    if (cd_device_table_find(devices, name->name, &here, NULL)) here = NULL;
+    if (strcmp(text, name->name) != 0 && !cd_device_table_find(devices, text, &said, NULL) && said != here)
+        return CD_FAIL(err, EUSAGE, "--target says -model=%s, but this device is %s (%s): leave -model= out, or name the device by a word of your own", text, name->name, name->says);
+    (void)snprintf(name->name, sizeof name->name, "%s", text);
+    return CDMPP_OK;
+}
+
+/* NVRTC is a library of its own: without it every program would fail, one after the other. Nothing is started, and both libraries stay, as in a
+ * back end. */
+static cdmpp_status check_compiler(const char *backend, cdmpp_err *err) {
+    cd_cuda_api a = {0};
+    if (strcmp(backend, "cuda") != 0) return CDMPP_OK;
+    CD_TRY(cd_cuda_api_open(&a, err));
+    return cd_cuda_api_open_compiler(&a, err);
+}
+
+static cdmpp_status ask_driver(const cd_calibrate_options *o, const char *backend, cd_describe_entry *out, cdmpp_err *err) {
+    const char *gpu = o->gpu ? o->gpu : "";
+    if (o->clock->gpu) return o->clock->gpu(o->clock->ctx, backend, gpu, out, err);
+    CD_TRY(cd_describe_gpu_apart(backend, gpu, out, err));
+    return check_compiler(backend, err);
+}
+
+/* A described GPU has the numbers of its description: they are of the kind that the model's devices have. Another one has those of its driver, and where
+ * these do not suffice, those of the device that stands for it. */
+static cdmpp_status find_gpu(const cd_calibrate_options *o, const cd_model *m, const cd_device_table *devices, cd_calibrate_machine *io, cdmpp_err *err) {
+    const cd_backend_kind *k = cd_backend_for_target((cd_str){o->target, strlen(o->target)});
+    const cd_device *d = &io->entry.device;
+    CD_TRY(needs_gpus(o, m, io->stands, err));
+    CD_TRY(ask_driver(o, k ? k->name : "", &io->entry, err));
+    io->code = io->entry;
+    cd_describe_name_entry(&io->entry, devices, &io->name);
+    if (io->name.described) (void)cd_device_table_find(devices, io->name.name, &d, NULL);
+    CD_TRY(take_model(o->target, devices, &io->name, err));
+    const int known = cd_model_find_device(m, io->name.name, strlen(io->name.name));
+    if (!io->stands && known >= 0 && cd_model_device_is_gpu(m, (size_t)known)) io->stands = cd_model_device(m, (size_t)known);
+    if (!io->stands) CD_TRY(nearest_gpu(m, devices, d, &io->stands, err));
+    io->numbers = d;
+    cd_calibrate_machine_own(m, devices, says_enough(CD_FACTS_OF_GPU, d) ? d : NULL, io);
+    if (says_enough(CD_FACTS_OF_GPU, d)) return CDMPP_OK;
+    CD_TRY(cd_device_table_find(devices, io->stands, &io->numbers, err));
+    cd_log_put(o->log, CD_LOG_WARNING, "%s does not say enough of its arithmetic and memory: costs of programs are estimated with %s", io->name.name, io->stands);
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_calibrate_machine_find(const cd_calibrate_options *o, const cd_model *m, const cd_device_table *devices, cd_calibrate_machine *io, cdmpp_err *err) {
+    return (cd_calibrate_facts_set(o->target) == CD_FACTS_OF_GPU ? find_gpu : find_cpu)(o, m, devices, io, err);
+}
