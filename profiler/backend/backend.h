@@ -40,7 +40,7 @@ typedef struct cd_build {
     int error_no;               /* out: TVM's number: 0 none, 2 the host's compiler, 3 the device's, 6 it took too long */
 } cd_build;
 
-/* Every function but identity must be there. */
+/* Every function but identity, open_compiler and on_host must be there. */
 typedef struct cd_backend_kind {
     const char *name;           /* "cpu", "opencl", "cuda" */
     cd_dialect dialect;         /* of the programs that it builds */
@@ -48,7 +48,11 @@ typedef struct cd_backend_kind {
      * cheap: the compiler is opened by the first build, since a process that only loads needs none. Errors: EBACKEND (no library, no
      * device), ERANGE (name), ENOMEM. */
     cdmpp_status (*open)(const char *device, const char *target, CD_GIVE cd_backend **out, cdmpp_err *err);
+    /* The same for a process that only asks identity and builds: no memory of the device is taken. NULL: open. */
+    cdmpp_status (*open_compiler)(const char *device, const char *target, CD_GIVE cd_backend **out, cdmpp_err *err);
     void (*close)(CD_TAKE cd_backend *b); /* after all of its programs are unloaded; NULL is fine */
+    /* Do programs run on this machine's processors, so that other processes disturb them? NULL: no. */
+    bool (*on_host)(const cd_backend *b);
     /* Appends what a compiled program depends on besides its text: device, driver, compiler. The caller uses it as a part of the
      * key under which it keeps objects for other processes (object_binary.h). NULL: build has a cache of its own. */
     void (*identity)(cd_backend *b, cd_buf *out);

@@ -192,5 +192,10 @@ static cdmpp_status read_it(cd_loaded *l, uint32_t k, void *to, size_t bytes, cd
 
 static cdmpp_status flush(cd_backend *b, cdmpp_err *err) { return cd_cache_flush_caches(&b->flush, CD_WIPE_ALL, err); }
 
+static bool on_host(const cd_backend *b) {
+    (void)b;
+    return true;
+}
+
 const cd_backend_kind cd_backend_cpu = {
-    .name = "cpu", .dialect = CD_DIALECT_C, .open = open_it, .close = close_it, .build = build, .load = load, .run = run, .read = read_it, .unload = unload, .flush = flush};
+    .name = "cpu", .dialect = CD_DIALECT_C, .open = open_it, .close = close_it, .on_host = on_host, .build = build, .load = load, .run = run, .read = read_it, .unload = unload, .flush = flush};

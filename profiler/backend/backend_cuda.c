@@ -1,5 +1,6 @@
-/* The CUDA back end, over the driver and NVRTC, both loaded at run time. Programs are compiled to PTX for the newest architecture
- * that NVRTC and the device have in common; times are those of the device's events. */
+/* The CUDA back end, over the driver and NVRTC, both loaded at run time. Programs are compiled to the device's own code where NVRTC
+ * knows its architecture, so that the driver has nothing left to compile when one is loaded; else to PTX for the newest architecture
+ * that both have in common. Times are those of the device's events. */
 #include "profiler/backend/backend_internal.h"
 
 #include <stdio.h>
@@ -66,7 +67,6 @@ static void describe(cd_backend *b, int device) {
     a->device_attribute(&b->d.l2_bytes, CD_CU_L2_BYTES, device);
 }
 
-/* The primary context of the device, which other users of the driver in this process share. */
 static cdmpp_status open_device(cd_backend *b, int number, cdmpp_err *err) {
     int n = 0, device = 0;
     CD_TRY(cd_cuda_api_open(&b->api, err));
@@ -77,22 +77,37 @@ static cdmpp_status open_device(cd_backend *b, int number, cdmpp_err *err) {
     if ((code = b->api.device_get(&device, number))) return cuda_fail(b, code, "no device", err);
     describe(b, device);
     b->d.number = device;
-    code = b->api.context_retain(&b->context, device);
+    return CDMPP_OK;
+}
+
+/* The primary context of the device, which other users of the driver in this process share. */
+static cdmpp_status open_context(cd_backend *b, cdmpp_err *err) {
+    int code = b->api.context_retain(&b->context, b->d.number);
     if (code) return b->context = NULL, cuda_fail(b, code, "no context", err);
     code = b->api.context_use(b->context);
     return code ? cuda_fail(b, code, "no context", err) : CDMPP_OK;
 }
 
-static cdmpp_status cuda_open(const char *device, const char *target, cd_backend **out, cdmpp_err *err) {
-    (void)target;
+static cdmpp_status open_any(const char *device, bool context, cd_backend **out, cdmpp_err *err) {
     int number = 0;
     CD_TRY(cd_backend_cuda_parse_name(device, &number, err));
     cd_backend *b = cd_mem_zalloc(1, sizeof *b);
     if (!b) return CD_FAIL(err, ENOMEM, "CUDA back end");
-    const cdmpp_status st = open_device(b, number, err);
+    cdmpp_status st = open_device(b, number, err);
+    if (!st && context) st = open_context(b, err);
     if (st) return cuda_close(b), st;
     *out = b;
     return CDMPP_OK;
+}
+
+static cdmpp_status cuda_open(const char *device, const char *target, cd_backend **out, cdmpp_err *err) {
+    (void)target;
+    return open_any(device, true, out, err);
+}
+
+static cdmpp_status cuda_open_compiler(const char *device, const char *target, cd_backend **out, cdmpp_err *err) {
+    (void)target;
+    return open_any(device, false, out, err);
 }
 
 /* ---- building ---- */
@@ -106,11 +121,25 @@ int cd_backend_cuda_architecture(int major, int minor, int nvrtc_major, int nvrt
     return device < 60 ? device : 60;
 }
 
+/* What NVRTC shall compile for; true: the device's own code, false: PTX. */
+static bool architecture(const cd_backend *b, char text[40]) {
+    int major = 0, minor = 0;
+    b->api.compiler_version(&major, &minor);
+    const int arch = cd_backend_cuda_architecture(b->d.major, b->d.minor, major, minor);
+    const bool own = arch == b->d.major * 10 + b->d.minor && b->api.cubin_size && b->api.cubin_text;
+    snprintf(text, 40, "--gpu-architecture=%s_%d", own ? "sm" : "compute", arch);
+    return own;
+}
+
 /* A driver's version says which NVRTC may be there, not which is: both. */
 static void cuda_identity(cd_backend *b, cd_buf *out) {
     int major = 0, minor = 0;
-    if (!cd_cuda_api_open_compiler(&b->api, NULL)) b->api.compiler_version(&major, &minor);
-    cd_buf_putf(out, "cuda|%s|%d.%d|driver %d|nvrtc %d.%d", b->d.name, b->d.major, b->d.minor, b->d.driver, major, minor);
+    char arch[40] = "";
+    if (!cd_cuda_api_open_compiler(&b->api, NULL)) {
+        b->api.compiler_version(&major, &minor);
+        (void)architecture(b, arch);
+    }
+    cd_buf_putf(out, "cuda|%s|%d.%d|driver %d|nvrtc %d.%d|%s", b->d.name, b->d.major, b->d.minor, b->d.driver, major, minor, arch);
 }
 
 static cdmpp_status compile_failed(const cd_backend *b, cd_cu program, int code, cdmpp_err *err) {
@@ -124,17 +153,17 @@ static cdmpp_status compile_failed(const cd_backend *b, cd_cu program, int code,
     return st;
 }
 
-static cdmpp_status take_ptx(const cd_backend *b, cd_cu program, cd_build *p) {
+static cdmpp_status take_object(const cd_backend *b, cd_cu program, bool own, cd_build *p) {
     size_t n = 0;
-    int code = b->api.ptx_size(program, &n);
-    char *ptx = code ? NULL : cd_mem_zalloc(n + 1, 1);
-    if (!code && !ptx) return CD_FAIL(&p->err, ENOMEM, "object of %zu bytes", n);
-    if (!code) code = b->api.ptx_text(program, ptx);
+    int code = own ? b->api.cubin_size(program, &n) : b->api.ptx_size(program, &n);
+    char *object = code ? NULL : cd_mem_zalloc(n + 1, 1);
+    if (!code && !object) return CD_FAIL(&p->err, ENOMEM, "object of %zu bytes", n);
+    if (!code) code = own ? b->api.cubin_text(program, object) : b->api.ptx_text(program, object);
     if (code) {
-        cd_mem_free(ptx);
+        cd_mem_free(object);
         return CD_FAIL(&p->err, EBACKEND, "CUDA compiler: no object (error %d)", code);
     }
-    p->object = ptx;
+    p->object = object;
     p->object_bytes = n;
     return CDMPP_OK;
 }
@@ -142,12 +171,10 @@ static cdmpp_status take_ptx(const cd_backend *b, cd_cu program, cd_build *p) {
 /* NVRTC takes the prelude and the program as one text. */
 static cdmpp_status build_one(cd_backend *b, cd_build *p) {
     char arch[40];
-    int major = 0, minor = 0;
     cd_buf text = {0};
     cd_cu program = NULL;
     if (p->code->dialect != CD_DIALECT_CUDA) return CD_FAIL(&p->err, EUNSUPPORTED, "not CUDA C");
-    b->api.compiler_version(&major, &minor);
-    snprintf(arch, sizeof arch, "--gpu-architecture=compute_%d", cd_backend_cuda_architecture(b->d.major, b->d.minor, major, minor));
+    const bool own = architecture(b, arch);
     const char *const option[] = {arch, "--std=c++11"};
     cd_buf_puts(&text, cd_codegen_prelude(CD_DIALECT_CUDA));
     cd_buf_put(&text, p->code->text.p, p->code->text.n);
@@ -155,13 +182,13 @@ static cdmpp_status build_one(cd_backend *b, cd_build *p) {
     int code = b->api.program_new(&program, text.p, "program.cu", 0, NULL, NULL);
     cdmpp_status st = code ? CD_FAIL(&p->err, EBACKEND, "CUDA compiler: no program (error %d)", code) : CDMPP_OK;
     if (!st && (code = b->api.program_compile(program, 2, option))) st = compile_failed(b, program, code, &p->err);
-    if (!st) st = take_ptx(b, program, p);
+    if (!st) st = take_object(b, program, own, p);
     if (program) b->api.program_free(&program);
     cd_buf_free(&text);
     return st;
 }
 
-/* NVRTC serves one call at a time in most versions: more jobs would only wait. */
+/* NVRTC serves one call of a process at a time: more jobs would only wait (profiler/measure/prebuild.c has processes). */
 static cdmpp_status cuda_build(cd_backend *b, cd_build *p, size_t n, int jobs, cdmpp_err *err) {
     (void)jobs;
     CD_TRY(cd_cuda_api_open_compiler(&b->api, err));
@@ -310,5 +337,5 @@ static cdmpp_status cuda_flush(cd_backend *b, cdmpp_err *err) {
 }
 
 const cd_backend_kind cd_backend_cuda = {
-    .name = "cuda", .dialect = CD_DIALECT_CUDA, .open = cuda_open, .close = cuda_close, .identity = cuda_identity, .build = cuda_build, .load = cuda_load,
+    .name = "cuda", .dialect = CD_DIALECT_CUDA, .open = cuda_open, .open_compiler = cuda_open_compiler, .close = cuda_close, .identity = cuda_identity, .build = cuda_build, .load = cuda_load,
     .run = cuda_run, .read = cuda_read, .unload = cuda_unload, .flush = cuda_flush};

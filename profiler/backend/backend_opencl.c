@@ -304,6 +304,8 @@ static cdmpp_status ocl_flush(cd_backend *b, cdmpp_err *err) {
     return st ? ocl_fail(b, st, "flush", err) : CDMPP_OK;
 }
 
+static bool ocl_on_host(const cd_backend *b) { return (b->d.kind & CD_CL_DEVICE_CPU) != 0; }
+
 const cd_backend_kind cd_backend_opencl = {
-    .name = "opencl", .dialect = CD_DIALECT_OPENCL, .open = ocl_open, .close = ocl_close, .identity = ocl_identity, .build = ocl_build, .load = ocl_load,
+    .name = "opencl", .dialect = CD_DIALECT_OPENCL, .open = ocl_open, .close = ocl_close, .on_host = ocl_on_host, .identity = ocl_identity, .build = ocl_build, .load = ocl_load,
     .run = ocl_run, .read = ocl_read, .unload = ocl_unload, .flush = ocl_flush};

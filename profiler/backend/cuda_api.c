@@ -52,6 +52,8 @@ cdmpp_status cd_cuda_api_open_compiler(cd_cuda_api *a, cdmpp_err *err) {
         dlclose(h);
         return CD_FAIL(err, EBACKEND, "the CUDA compiler here has no %s", missing);
     }
+    *(void **)(void *)&a->cubin_size = dlsym(h, "nvrtcGetCUBINSize");
+    *(void **)(void *)&a->cubin_text = dlsym(h, "nvrtcGetCUBIN");
     a->compiler = h;
     return CDMPP_OK;
 }

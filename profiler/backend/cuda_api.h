@@ -65,6 +65,8 @@ typedef struct cd_cuda_api {
     CD_CUDA_MAP(CD_X)
     CD_NVRTC_MAP(CD_X)
 #undef CD_X
+    int (*cubin_size)(cd_cu p, size_t *n); /* of NVRTC 11.1 and later, with cubin_text; else NULL */
+    int (*cubin_text)(cd_cu p, char *binary);
 } cd_cuda_api;
 
 /* Loads the driver; the compiler is loaded by the second call, when it is needed. Errors: EBACKEND (no library, or one that lacks a function). */

@@ -21,6 +21,7 @@ typedef struct {
 struct cd_measure {
     cd_measure_options o;
     cd_supervisor *supervisor;
+    cd_prebuild *prebuild;
     tool tool[MAX_COMPILER];
     size_t n_tool;
     double best_s;              /* noise_probe.h: the fastest loop that any worker saw */
@@ -35,7 +36,8 @@ cdmpp_status cd_measure_open(const cd_measure_options *o, cd_measure **out, cdmp
     m->cpus = cd_backend_cpu_threads("");
     if (m->o.jobs < 1) m->o.jobs = m->cpus;
     if (m->o.run_limit_s <= 0) m->o.run_limit_s = 10;
-    const cdmpp_status st = cd_supervisor_open(&m->supervisor, err);
+    cdmpp_status st = cd_supervisor_open(&m->supervisor, err);
+    if (!st) st = cd_prebuild_open(&m->prebuild, err);
     if (st) cd_measure_close(m);
     else *out = m;
     return st;
@@ -43,6 +45,7 @@ cdmpp_status cd_measure_open(const cd_measure_options *o, cd_measure **out, cdmp
 
 void cd_measure_close(cd_measure *m) {
     if (!m) return;
+    cd_prebuild_close(m->prebuild); /* the last one first: it has an end of the supervisor's socket */
     cd_supervisor_close(m->supervisor);
     for (size_t i = 0; i < m->n_tool; i++) {
         cd_compiler_close(m->tool[i].c);
@@ -128,27 +131,6 @@ static cdmpp_status build_target(cd_measure *m, cd_measure_item *item, size_t n,
     return CDMPP_OK;
 }
 
-void cd_measure_jobs(cd_measure *m, int jobs) { m->o.jobs = jobs < 1 ? 1 : jobs; }
-
-/* One run of a compiler for each target, first the programs, then their references: those of GPU programs are for this machine. */
-cdmpp_status cd_measure_build(cd_measure *m, cd_measure_item *item, size_t n, cdmpp_err *err) {
-    cd_build *b = cd_mem_zalloc(n + 1, sizeof *b);
-    size_t *at = cd_mem_zalloc(n + 1, sizeof *at);
-    cdmpp_status st = b && at ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu programs", n);
-    for (size_t i = 0; !st && i < n; i++) {
-        const char *t = item[i].target ? item[i].target : "";
-        bool before = false;
-        for (size_t k = 0; k < i && !before; k++) before = !strcmp(item[k].target ? item[k].target : "", t);
-        if (!before) st = build_target(m, item, n, t, false, b, at, err);
-        if (!st && !before) st = build_target(m, item, n, t, true, b, at, err);
-    }
-    if (!st) st = build_target(m, item, n, "", true, b, at, err); /* the references of GPU programs */
-    cd_mem_free(b);
-    cd_mem_free(at);
-    return st;
-}
-
-/* ---- running ---- */
 /* The worker's job. Only C programs get a fresh worker: opening a GPU's context takes too long to do it for each program. */
 static void fill_job(const cd_measure *m, const cd_measure_item *item, const cd_backend_kind *kind, cd_job *j) {
     const bool cpu = kind->dialect == CD_DIALECT_C;
@@ -167,6 +149,47 @@ static void fill_job(const cd_measure *m, const cd_measure_item *item, const cd_
     j->reference_object = item->reference_build.object;
 }
 
+/* GPU programs: several at a time, into the cache of binaries, where the worker finds them. */
+static cdmpp_status prebuild(cd_measure *m, cd_measure_item *item, size_t n, cdmpp_err *err) {
+    cd_job *job = cd_mem_zalloc(n + 1, sizeof *job);
+    double *seconds = cd_mem_zalloc(n + 1, sizeof *seconds);
+    size_t *at = cd_mem_zalloc(n + 1, sizeof *at), k = 0;
+    cdmpp_status st = job && seconds && at ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu programs", n);
+    for (size_t i = 0; !st && i < n; i++) {
+        const cd_backend_kind *kind = kind_of(m, &item[i]);
+        if (!kind || kind->dialect == CD_DIALECT_C || item[i].out.error_no) continue;
+        at[k] = i;
+        fill_job(m, &item[i], kind, &job[k++]);
+    }
+    const bool keeps = !m->o.cache || m->o.cache[0];
+    if (!st && k > 1 && m->o.jobs > 1 && keeps) st = cd_prebuild_run(m->prebuild, job, k, m->o.jobs, seconds, m->o.stop, err);
+    for (size_t i = 0; !st && i < k; i++) item[at[i]].out.build_s = seconds[i];
+    cd_mem_free(job), cd_mem_free(seconds), cd_mem_free(at);
+    return st;
+}
+
+void cd_measure_jobs(cd_measure *m, int jobs) { m->o.jobs = jobs < 1 ? 1 : jobs; }
+
+/* One run of a compiler for each target, first the programs, then their references: those of GPU programs are for this machine. */
+cdmpp_status cd_measure_build(cd_measure *m, cd_measure_item *item, size_t n, cdmpp_err *err) {
+    cd_build *b = cd_mem_zalloc(n + 1, sizeof *b);
+    size_t *at = cd_mem_zalloc(n + 1, sizeof *at);
+    cdmpp_status st = b && at ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu programs", n);
+    for (size_t i = 0; !st && i < n; i++) {
+        const char *t = item[i].target ? item[i].target : "";
+        bool before = false;
+        for (size_t k = 0; k < i && !before; k++) before = !strcmp(item[k].target ? item[k].target : "", t);
+        if (!before) st = build_target(m, item, n, t, false, b, at, err);
+        if (!st && !before) st = build_target(m, item, n, t, true, b, at, err);
+    }
+    if (!st) st = build_target(m, item, n, "", true, b, at, err); /* the references of GPU programs */
+    if (!st) st = prebuild(m, item, n, err);
+    cd_mem_free(b);
+    cd_mem_free(at);
+    return st;
+}
+
+/* ---- running ---- */
 cdmpp_status cd_measure_run(cd_measure *m, cd_measure_item *item, cdmpp_err *err) {
     const cd_backend_kind *kind = kind_of(m, item);
     char target[512];
@@ -192,6 +215,7 @@ cdmpp_status cd_measure_run(cd_measure *m, cd_measure_item *item, cdmpp_err *err
     item->out = a.measured;
     item->out.build_s += build_s;
     if (item->build.cached) item->out.flags |= CD_MEASURE_CACHED;
+    else if (build_s > 0 && kind->dialect != CD_DIALECT_C) item->out.flags &= ~CD_MEASURE_CACHED; /* compiled ahead, by this run */
     if (a.best_s > 0) m->best_s = a.best_s;
     return CDMPP_OK;
 }

@@ -91,6 +91,22 @@ void cd_supervisor_close(CD_TAKE cd_supervisor *k); /* NULL is fine; kills and r
 /* One job and its answer. Errors: EINTERRUPTED (*stop), EIO (the supervisor is gone), ENOMEM; after an error only close() is left. */
 cdmpp_status cd_supervisor_do(cd_supervisor *k, const cd_job *job, cd_worker_result *out, const volatile sig_atomic_t *stop, cdmpp_err *err);
 
+/* prebuild -- a process that compiles the GPU programs of a batch, several at a time, into the cache of binaries.
+ *
+ *   opener ──jobs──> prebuild ──fork──> compilers, each takes the next job       cache of binaries <── object
+ *                                                                                   worker: finds it there
+ *
+ *   (1) forked early, as the supervisor is; it ends with the opener;
+ *   (2) it only saves time: what it does not compile (an error, a hang, no cache) the worker compiles, and reports. */
+
+typedef struct cd_prebuild cd_prebuild;
+
+/* Errors: EIO (no process), ENOMEM. */
+cdmpp_status cd_prebuild_open(CD_GIVE cd_prebuild **out, cdmpp_err *err);
+void cd_prebuild_close(CD_TAKE cd_prebuild *k); /* NULL is fine; kills and reaps */
+/* Compile n programs with at most `jobs` processes. (n) seconds: of compiling each; 0: not compiled. Errors: EINTERRUPTED (*stop), EIO (the process is gone), ENOMEM. */
+cdmpp_status cd_prebuild_run(cd_prebuild *k, const cd_job *job, size_t n, int jobs, double *seconds, const volatile sig_atomic_t *stop, cdmpp_err *err);
+
 /* corun -- what processes that run programs at the same time have in common (corun.c).
  *
  * Each says by *ready that its programs are loaded (1), or cannot be (-1, and why). */
@@ -119,5 +135,7 @@ typedef struct cd_measure_worker {
 
 /* Do the job. Never fails: what goes wrong is in *out. */
 void cd_worker_do(cd_measure_worker *w, const cd_job *job, cd_worker_result *out);
+/* Compile the job's program into the cache; the seconds of it, 0: not compiled. */
+double cd_worker_prebuild(cd_measure_worker *w, const cd_job *job);
 void cd_worker_close(cd_measure_worker *w); /* close its back end; zeroed is fine */
 #endif

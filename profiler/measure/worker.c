@@ -65,9 +65,10 @@ static double unrest(const cd_measure_result *m) {
 
 static cdmpp_status attempt(subject *s, const cd_timing_policy *p, cd_noise_probe *q, cd_measure_result *m, cdmpp_err *err) {
     const cd_timing_subject t = {s, cd_timing_clock_now, run, flush, disturbed};
-    m->quiet_before = cd_noise_probe_ratio(q);
+    const bool ask = s->kind->on_host && s->kind->on_host(s->backend);
+    m->quiet_before = ask ? cd_noise_probe_ratio(q) : 0;
     CD_TRY(cd_timing_run(p, &t, &m->time, err));
-    m->quiet_after = cd_noise_probe_ratio(q);
+    m->quiet_after = ask ? cd_noise_probe_ratio(q) : 0;
     return CDMPP_OK;
 }
 
@@ -106,14 +107,14 @@ static cdmpp_status count(subject *s, cd_measure_result *m, cdmpp_err *err) {
 }
 
 /* ---- one job ---- */
-static cdmpp_status open_backend(cd_measure_worker *w, const cd_job *j, cdmpp_err *err) {
+static cdmpp_status open_backend(cd_measure_worker *w, const cd_job *j, bool compiler, cdmpp_err *err) {
     char name[sizeof w->name];
     snprintf(name, sizeof name, "%s|%s|%s", j->backend, j->device, j->target);
     if (w->backend && !strcmp(name, w->name)) return CDMPP_OK;
     cd_worker_close(w);
     w->kind = cd_backend_find(j->backend);
     if (!w->kind) return CD_FAIL(err, EUSAGE, "expected a back end of %s, found '%.40s'", cd_backend_names(), j->backend);
-    CD_TRY(w->kind->open(j->device, j->target, &w->backend, err));
+    CD_TRY((compiler && w->kind->open_compiler ? w->kind->open_compiler : w->kind->open)(j->device, j->target, &w->backend, err));
     memcpy(w->name, name, sizeof name);
     return CDMPP_OK;
 }
@@ -198,7 +199,7 @@ void cd_worker_do(cd_measure_worker *w, const cd_job *j, cd_worker_result *out) 
     if (j->memory_bytes) (void)setrlimit(RLIMIT_AS, &(struct rlimit){j->memory_bytes, j->memory_bytes});
     m->error_no = 8;
     if (j->pin) cd_affinity_last(j->threads);
-    m->status = open_backend(w, j, &m->err);
+    m->status = open_backend(w, j, false, &m->err);
     if (m->status) m->error_no = CD_ANSWER_NO_DEVICE;
     if (!m->status) m->status = get_object(w, j, &b, m, &m->err);
     if (!m->status) m->status = do_program(w, j, &b, &q, m, &m->err);
@@ -207,6 +208,15 @@ void cd_worker_do(cd_measure_worker *w, const cd_job *j, cd_worker_result *out) 
     drop_object(w, j, &b);
     m->run_s = cd_clock_wall() - begin - m->build_s;
     out->best_s = q.best_s;
+}
+
+double cd_worker_prebuild(cd_measure_worker *w, const cd_job *j) {
+    cd_build b = {0};
+    cd_measure_result m = {0};
+    cdmpp_err err = {0};
+    if (open_backend(w, j, true, &err) || get_object(w, j, &b, &m, &err)) return 0;
+    drop_object(w, j, &b);
+    return m.build_s;
 }
 
 void cd_worker_close(cd_measure_worker *w) {

@@ -59,7 +59,9 @@ static cdmpp_status add(run *r, batch *b, const cd_recline *l, cdmpp_err *err) {
     cd_measure_item *item = &b->item[b->n++];
     *item = (cd_measure_item){.code = &j->code, .arg = j->arg, .reference = r->maker->reference ? &j->reference : NULL, .target = j->target,
                               .threads = cd_record_program_threads(j, r->o->threads, r->cpus)};
-    if (item->threads > b->threads) b->threads = item->threads;
+    const cd_backend_kind *k = cd_backend_for_target(j->record.target);
+    const int busy = k && k->dialect == CD_DIALECT_CUDA ? 1 : item->threads; /* of this machine, while it is measured */
+    if (busy > b->threads) b->threads = busy;
     if (j->why.code) cd_measure_result_fail(&item->out, 1, &j->why);
     return CDMPP_OK;
 }

@@ -26,6 +26,30 @@ static cdmpp_status plain(const gp_program *p, cd_codegen_code *out, cdmpp_err *
     return st;
 }
 
+/* Three programs of a batch, one of them broken: two are compiled ahead, in processes of their own, and not again by the worker. */
+static cdmpp_status ahead(cd_measure *m, const cd_codegen_code *code) {
+    cd_codegen_code copy[3] = {*code, *code, *code};
+    cd_measure_item item[3];
+    cd_buf text[3] = {{0}};
+    cdmpp_err err = {0};
+    for (int k = 0; k < 3; k++) {
+        cd_buf_put(&text[k], code->text.p, code->text.n);
+        if (k == 1) cd_buf_puts(&text[k], "nonsense");
+        else cd_buf_putf(&text[k], "/* %d */", k);
+        copy[k].text = text[k];
+        item[k] = (cd_measure_item){.code = &copy[k], .target = "opencl"};
+    }
+    assert_ok(cd_measure_build(m, item, 3, &err));
+    for (int k = 0; k < 3; k++) {
+        assert_true((item[k].out.build_s > 0) == (k != 1));
+        assert_ok(cd_measure_run(m, &item[k], &err));
+        assert_int_equal(item[k].out.error_no, k == 1 ? 3 : 0);
+        if (k != 1) assert_false(item[k].out.flags & CD_MEASURE_CACHED);
+    }
+    for (int k = 0; k < 3; k++) cd_buf_free(&text[k]);
+    return CDMPP_OK;
+}
+
 static cdmpp_status measure(void *ctx, const gp_program *p, cdmpp_err *err) {
     rig *r = ctx;
     cd_codegen_code code, reference;
@@ -47,6 +71,7 @@ static cdmpp_status measure(void *ctx, const gp_program *p, cdmpp_err *err) {
     cd_measure_item bad = {.code = &broken, .target = "opencl"};
     if (!st) st = cd_measure_one(r->m, &bad, err);
     if (!st && bad.out.error_no != 3) st = CD_FAIL(err, ENUMERIC, "error %d for a text that is none", bad.out.error_no);
+    if (!st) st = ahead(r->m, &code);
     r->n++;
     cd_codegen_code_free(&code);
     cd_codegen_code_free(&reference);
@@ -57,7 +82,7 @@ TEST(test_measured) {
     rig r = {0};
     cdmpp_err err = {0};
     tmp_dir d = tmp_make();
-    const cd_measure_options o = {.compiler = "gcc", .cache = d.path, .jobs = 1, .threads = 1, .build_limit_s = 60, .run_limit_s = 60,
+    const cd_measure_options o = {.compiler = "gcc", .cache = d.path, .jobs = 2, .threads = 1, .build_limit_s = 60, .run_limit_s = 60,
                                   .timing = {.budget_s = 0.02, .warmup_s = 0.001, .max_repeat = 5}};
     assert_ok(cd_measure_open(&o, &r.m, &err)); /* first: OpenCL has threads, and they do not survive a fork */
     const char *why = no_opencl();
