@@ -10,7 +10,8 @@
  *   + attention of the prompts + attention of g sequences against their caches + the host's part
  *
  *   (1) sizes are of one GPU; m counts the tokens of one copy of the attention part (dp), experts see those of all copies;
- *   (2) nothing is answered by a default: a field that is missing, a number that does not divide, a type that the GPU has not, is an error that names it;
+ *   (2) nothing is answered by a silent default: a field that is missing, a number that does not divide, a type that the GPU has not, is an error that names it. Where
+ *       Hugging Face has a default for a field, that one is taken and told (note);
  *   (3) what is unavoidable and not computed (seconds of the host in each step, limits of a scheduler) is in configs/serving.yaml, by stack, with its source.
  * docs/reference/serving.md. One owner, one thread. */
 #ifndef CD_SERVING_H
@@ -21,7 +22,7 @@
 #include "learner/llm_op/llm_op.h"
 
 /* ---- the model: serving_model.c ---- */
-enum { CD_SERVING_NAME = 64, CD_SERVING_MAX_LAYER = 1024 };
+enum { CD_SERVING_NAME = 64, CD_SERVING_MAX_LAYER = 1024, CD_SERVING_NOTES = 8, CD_SERVING_NOTE = 192 };
 
 typedef struct cd_serving_model {
     char name[CD_SERVING_NAME]; /* model_type */
@@ -32,8 +33,12 @@ typedef struct cd_serving_model {
     double skew;                                      /* exponent of the experts' loads; 0: balanced */
     bool latent, qk_norm, tied;
     double q_rank, kv_rank, nope, rope, v_dim;        /* of latent attention; q_rank 0: queries are not compressed */
-    cd_llm_op_type linear, expert;                    /* types of the checkpoint */
+    double longest;                                   /* max_position_embeddings; 0: not said */
+    cd_llm_op_type linear, expert, base;              /* types of the checkpoint: of products, of experts, of what is not quantised */
+    bool base_known;
     cdmpp_err untyped;                                /* why these are not known; code 0: they are */
+    char note[CD_SERVING_NOTES][CD_SERVING_NOTE];     /* (n_note) defaults that were taken, parts that are left out: for people */
+    size_t n_note;
 } cd_serving_model;
 
 /* path is for messages. Errors: EPARSE; ESCHEMA ERANGE: a field that is missing, or contradicts another (key: the field); EUNSUPPORTED: an architecture that is not

@@ -25,6 +25,8 @@ cd_serving_config cd_serving_config_defaults(void) {
     return (cd_serving_config){.worker = one, .decode = none, .isl = 1024, .osl = 128, .concurrency = 1, .linear = -1, .expert = -1, .kv = -1, .prompts = -1};
 }
 
+double cd_serving_longest(const cd_serving_config *c) { return round(c->isl * (1 + c->spread)) + round(c->osl * (1 + c->spread)); }
+
 void cd_serving_session_end(cd_serving_session *s) {
     for (size_t i = 0; i < s->n_made; i++) cd_serving_engine_free(s->made[i].e);
     for (size_t i = 0; i < s->n_known; i++) cd_serving_cost_free(s->known[i].c);
@@ -87,8 +89,8 @@ static cdmpp_status make_worker(cd_serving_session *s, const cd_serving_config *
     out->layout = types_of(s->m, &k, c, w);
     out->schedulers = w->dp * w->pp;
     CD_TRY(cd_serving_layout_check(s->m, &out->layout, err));
-    const double tokens = c->tokens > 0 ? c->tokens : (double)k.tokens, longest = round(c->isl * (1 + c->spread)) + round(c->osl * (1 + c->spread));
-    CD_TRY(cd_serving_memory_of(s->m, &out->layout, &k, out->k.d, tokens, c->isl + c->osl, longest, &out->memory, err));
+    const double tokens = c->tokens > 0 ? c->tokens : (double)k.tokens;
+    CD_TRY(cd_serving_memory_of(s->m, &out->layout, &k, out->k.d, tokens, c->isl + c->osl, cd_serving_longest(c), &out->memory, err));
     out->limit = (cd_serving_limits){.tokens = tokens, .sequences = w->batch > 0 ? w->batch : (double)k.sequences, .cache_tokens = floor(out->memory.tokens / w->pp),
                                      .prompts = (cd_serving_prompts)(c->prompts < 0 ? k.prompts : c->prompts), .reserved = k.cache == 0, .ahead = (double)k.ahead};
     return CDMPP_OK;

@@ -26,6 +26,8 @@ typedef struct cd_serving_config {
     const char *id;
 } cd_serving_config;
 cd_serving_config cd_serving_config_defaults(void);
+/* Tokens of its longest sequence. */
+double cd_serving_longest(const cd_serving_config *c);
 
 typedef struct cd_serving_answer {
     cd_serving_layout layout;

@@ -154,6 +154,9 @@ void cd_serving_json(const cd_serving_said *v, size_t n, bool rows, cd_buf *b) {
     cd_json_writer w = {.out = b};
     cd_json_write_open(&w, '{');
     cd_json_write_member_str(&w, "model_type", v->m->name), cd_json_write_member_real(&w, "parameters", cd_serving_model_parameters(v->m));
+    cd_json_write_key(&w, "notes"), cd_json_write_open(&w, '[');
+    for (size_t i = 0; i < v->m->n_note; i++) cd_json_write_str(&w, v->m->note[i]);
+    cd_json_write_close(&w, ']');
     cd_json_write_key(&w, "answers"), cd_json_write_open(&w, '[');
     for (size_t i = 0; i < n; i++) {
         cd_json_write_open(&w, '{');

@@ -99,11 +99,26 @@ static cdmpp_status load_devices(const char *path, cd_log *log, cd_device_table 
     return st;
 }
 
+/* What was taken for what config.json does not say; lengths that it does not allow. */
+static void say_model(const cd_replay_llm *o, const work *w, cd_log *log) {
+    double most = 0;
+    size_t beyond = 0;
+    for (size_t i = 0; i < w->m.n_note; i++) cd_log_put(log, CD_LOG_INFO, "%s: %s", o->model, w->m.note[i]);
+    for (size_t i = 0; i < w->n && w->m.longest > 0; i++) {
+        const double length = cd_serving_longest(&w->c[i]);
+        most = fmax(most, length);
+        beyond += length > w->m.longest;
+    }
+    if (beyond)
+        cd_log_put(log, CD_LOG_WARNING, "%s: max_position_embeddings is %g; %zu of %zu configurations have longer sequences, of up to %g tokens", o->model, w->m.longest, beyond, w->n, most);
+}
+
 static cdmpp_status open_files(const cd_replay_llm *o, cd_command_run *r, work *w, cdmpp_err *err) {
     cd_diag diag = {0};
     size_t bad = 0;
     CD_TRY(cd_serving_model_load(o->model, &w->m, err));
     for (size_t i = 0; i < w->n; i++) CD_TRY(cd_serving_model_typed(&w->m, w->c[i].linear, err));
+    say_model(o, w, &r->log);
     cdmpp_status st = cd_serving_stacks_load(o->serving, &diag, &w->stacks, err);
     if (diag.n) cd_log_lines(&r->log, CD_LOG_ERROR, diag.text.p);
     if (st && diag.n) cd_command_reported(st, err);

@@ -13,6 +13,15 @@ MODEL=quantised.json ask --gpu h100
 echo "unknown types: $?"
 MODEL=quantised.json ask --gpu h100 --dtype fp8 >out.txt
 echo "known types: $?"
+# what config.json does not say is told; what nobody can know is refused
+sed '/head_dim/d; s/"num_hidden_layers"/"max_position_embeddings": 512, "num_hidden_layers"/' "$S/config.json" >short.json
+MODEL=short.json ask --gpu h100 --isl 500 --osl 16 --concurrency 1,2 --json | show 'notes\|isl' | cut -c 1-90
+sed '/torch_dtype/d' "$S/config.json" >untyped.json
+MODEL=untyped.json ask --gpu h100
+echo "no dtype: $?"
+{ echo '{"model_type": "llava", "text_config":' && cat "$S/config.json" && echo '}'; } >llava.json
+MODEL=llava.json ask --gpu h100 >out.txt
+echo "text part: $?"
 for bad in '--isl 100.5' '--osl 3.5' '--engines 1.5' '--decode-tp 1.5'; do
     # shellcheck disable=SC2086 # options
     ask --gpu h100 $bad
