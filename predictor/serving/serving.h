@@ -149,8 +149,10 @@ typedef struct cd_serving_time {
 
 /* What was measured, in order to ask it often: which libraries, kernels and sizes there are. */
 typedef struct cd_serving_tables cd_serving_tables;
-/* path NULL: nothing was measured. *bad: lines and files that could not be used. Errors: those of cd_llm_op_table_add, ENOMEM. */
-cdmpp_status cd_serving_tables_open(const char *path, const cd_device_table *devices, CD_GIVE cd_serving_tables **out, size_t *bad, cdmpp_err *err);
+/* path NULL: nothing was measured. bad: told of lines and files that cannot be used, NULL: nobody. Errors: those of cd_llm_op_table_add, ENOMEM. */
+cdmpp_status cd_serving_tables_open(const char *path, const cd_device_table *devices, cd_op_bad_line *bad, void *ctx, CD_GIVE cd_serving_tables **out, cdmpp_err *err);
+/* Lines and files that could not be used, with times that are not above 0 (nobody is told of these one by one). */
+size_t cd_serving_tables_bad(const cd_serving_tables *t);
 void cd_serving_tables_free(CD_TAKE cd_serving_tables *t); /* NULL is fine */
 
 /* All outlive it. stack: "vllm-0.24.0", or "vllm" for the version with the most rows. Errors: ENOMEM. */

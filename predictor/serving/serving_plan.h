@@ -63,10 +63,12 @@ cdmpp_status cd_serving_answer_of(cd_serving_session *s, const cd_serving_config
 typedef struct cd_serving_runs {
     cd_csv_table t;
     cd_serving_config *v;       /* (n) */
-    size_t n;
+    long *line;                 /* (n) of the file */
+    size_t n, n_bad;            /* rows that can be used, that cannot */
 } cd_serving_runs;
-/* Errors: those of cd_csv_table_read; ESCHEMA: an unknown column or word; EPARSE, ERANGE: a number. Free after an error, too. */
-cdmpp_status cd_serving_runs_read(const char *path, const cd_serving_config *usual, cd_serving_runs *out, cdmpp_err *err);
+/* bad: told of each row that cannot be used, which is left out; NULL: the first such row is an error. Errors: those of cd_csv_table_read; ESCHEMA: an unknown column or
+ * word; EPARSE, ERANGE: a number; ENODATA: no row can be used. Free after an error, too. */
+cdmpp_status cd_serving_runs_read(const char *path, const cd_serving_config *usual, cd_op_bad_line *bad, void *ctx, cd_serving_runs *out, cdmpp_err *err);
 void cd_serving_runs_free(cd_serving_runs *r);
 /* A type of docs/reference/llm-operators.md by its name; -1: there is none. */
 int cd_serving_type(const char *name);

@@ -42,6 +42,18 @@ printf 'id,gpu,tp,rate\na,h100,,2\nb,h100,1,\n' >runs.csv
 ask --runs runs.csv --tp 2 --concurrency 4 --json | show 'tp\|rate\|concurrency'
 ask --runs runs.csv --tp 1,2
 echo "lists: $?"
+printf 'id,gpu,tp,stack\na,h100,1,\nb,h9000,1,\nc,h100,x,\nd,h100,2,other\ne,h100,2,\n' >rows.csv
+ask --runs rows.csv --json >out.json
+echo "bad rows: $?"
+show 'id\|refused' <out.json
+# what is measured and cannot be used is named, and the rest answers
+mkdir -p folder/h100
+cp "$S/operators.csv" folder/h100/operators.csv
+echo 'gemm,h100,vllm-1,x,2,3' >>folder/h100/operators.csv
+echo damaged >folder/h100/gemm.h5
+cdmpp-replay --llm "$S/config.json" --cost-model ops.cdmpp --devices "$ROOT/configs/devices.yaml" --measured folder --gpu h100 >out.txt
+echo "bad lines: $?"
+grep -c measured out.txt
 printf 'device,price_per_hour\nH100,-1\n' >prices.csv
 ask --gpu h100 --sweep --tp 1 --concurrency 1 --prices prices.csv
 echo "below 0: $?"

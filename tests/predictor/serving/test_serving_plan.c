@@ -284,7 +284,7 @@ TEST(runs) {
     const char *file = tmp_put(&dir, "r.csv", text, sizeof text - 1);
     const cd_serving_config usual = small();
     cd_serving_runs r;
-    assert_ok(cd_serving_runs_read(file, &usual, &r, &err));
+    assert_ok(cd_serving_runs_read(file, &usual, NULL, NULL, &r, &err));
     assert_int_equal(r.n, 2);
     assert_int_equal(r.v[0].kv, CD_LLM_OP_T_BF16);
     assert_int_equal(r.v[1].kv, -1);
@@ -293,7 +293,7 @@ TEST(runs) {
     static const char *const bad[] = {"what\n1\n", "tp\n0\n", "tp\nx\n", "dtype\nfp7\n", "prompts\nsome\n"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         file = tmp_put(&dir, "bad.csv", bad[i], strlen(bad[i]));
-        assert_true(cd_serving_runs_read(file, &usual, &r, &err) != CDMPP_OK);
+        assert_true(cd_serving_runs_read(file, &usual, NULL, NULL, &r, &err) != CDMPP_OK);
         cd_serving_runs_free(&r);
     }
 }
