@@ -45,7 +45,8 @@ typedef struct cd_serving_model {
  * known; ENOMEM. A kind of quantisation that is not known is no error yet: cd_serving_model_typed. */
 cdmpp_status cd_serving_model_read(const char *path, const char *text, size_t n, cd_serving_model *out, cdmpp_err *err);
 cdmpp_status cd_serving_model_load(const char *path, cd_serving_model *out, cdmpp_err *err);
-/* Whether types are known, where products are of type `linear`; -1: of the checkpoint's. Errors: EUNSUPPORTED (key: the field that says the checkpoint's). */
+/* Whether types are known, where products are of type `linear`; -1: of the checkpoint's. cd_serving_answer_of asks it by itself. Errors: EUNSUPPORTED (key: the field that
+ * says the checkpoint's). */
 cdmpp_status cd_serving_model_typed(const cd_serving_model *m, int linear, cdmpp_err *err);
 /* Weights of all GPUs: parameters, for people. */
 double cd_serving_model_parameters(const cd_serving_model *m);
@@ -100,8 +101,10 @@ cdmpp_status cd_serving_stack_name(cd_arena *a, const char *stack, CD_KEEP const
 /* ---- how a model is laid out: serving_layout.c ---- */
 typedef struct cd_serving_layout {
     double tp, pp, dp, moe_tp, moe_ep; /* moe_tp * moe_ep = tp * dp */
+    double busy;                       /* of the dp copies those that have tokens at the same time; 0: all */
     double node, node_bytes_s;         /* GPUs that the GPUs' own links join; between such nodes bytes a second of a GPU. node 0: all are joined */
     cd_llm_op_type linear, expert, attention, kv; /* types of products, of experts, of the prompts' attention, of the cache */
+    cd_llm_op_type base;               /* of everything else: the vocabulary, the router, attention that decodes, what GPUs send each other */
 } cd_serving_layout;
 
 /* Fills moe_tp. Errors: ERANGE, key tp, pp, ep: what it does not divide. */
@@ -222,6 +225,7 @@ typedef struct cd_serving_result {
     double ttft_s, ttft_median_s, ttft_p99_s, tpot_s, tpot_p99_s, request_s; /* means where not told; tpot NaN: no request has a further token */
     double tokens_s;            /* generated, of this engine; infinite: none of them took any time */
     double running, waiting;    /* sequences in steps, requests in the queue: means over time */
+    double busy;                /* part of the time in which a step runs */
     double put_back;            /* sequences that lost their cache */
     size_t steps;
 } cd_serving_result;

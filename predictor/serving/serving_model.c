@@ -287,6 +287,7 @@ static cdmpp_status read_types(const cd_json *o, const cd_json *root, cd_serving
     const cdmpp_status st = read_base(o, root, m, err);
     m->linear = m->expert = m->base;
     if (st && st != CDMPP_EUNSUPPORTED) return st;
+    if (st) note(m, "torch_dtype is not there, or of no operator: bfloat16 is taken for what --dtype does not name");
     const cdmpp_status other = q ? cd_err_key(err, quantised(q, m, err), "quantization_config") : CDMPP_OK;
     return other ? other : st;
 }

@@ -128,12 +128,15 @@ static void json_config(cd_json_writer *w, const cd_serving_config *c) {
     const struct {
         const char *key;
         double v;
-    } f[] = {{"tp", c->worker.tp}, {"pp", c->worker.pp}, {"dp", c->worker.dp}, {"ep", c->worker.ep}, {"workers", c->worker.count}, {"decode_workers", c->decode.count},
+    } f[] = {{"tp", c->worker.tp}, {"pp", c->worker.pp}, {"dp", c->worker.dp}, {"ep", c->worker.ep}, {"engines", c->worker.count}, {"decode_workers", c->decode.count},
              {"isl", c->isl}, {"osl", c->osl}, {"concurrency", c->concurrency}, {"rate", c->rate}};
     for (size_t i = 0; i < sizeof f / sizeof *f; i++) cd_json_write_member_real(w, f[i].key, f[i].v);
 }
 
 static void json_answer(cd_json_writer *w, const cd_serving_answer *a) {
+    const cd_serving_layout *l = &a->layout;
+    cd_json_write_member_str(w, "dtype", cd_llm_op_type_name(l->linear)), cd_json_write_member_str(w, "experts_dtype", cd_llm_op_type_name(l->expert));
+    cd_json_write_member_str(w, "kv_dtype", cd_llm_op_type_name(l->kv)), cd_json_write_member_str(w, "other_dtype", cd_llm_op_type_name(l->base));
     const struct {
         const char *key;
         double v;

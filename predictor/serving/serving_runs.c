@@ -62,6 +62,7 @@ static cdmpp_status cell(cd_csv_table *t, size_t row, size_t col, size_t k, cd_s
     case TYPE: w = cd_serving_type(text); break;
     case PROMPTS: w = cd_enum_names_find(CD_SERVING_PROMPTS, (cd_str){text, strlen(text)}); break;
     }
+    if (column[k].at == AT(kv) && w >= 0 && !cd_serving_kv_type(w)) return CD_FAIL(err, ESCHEMA, "expected " CD_SERVING_KV_TYPES ", found '%.40s'", text);
     if (w < 0) return CD_FAIL(err, ESCHEMA, column[k].form == TYPE ? "expected a number type, found '%.40s'" : "expected " CD_SERVING_PROMPTS ", found '%.40s'", text);
     memcpy(to, &w, sizeof w);
     return CDMPP_OK;
@@ -88,6 +89,9 @@ static cdmpp_status row(cd_csv_table *t, size_t i, const cd_serving_config *usua
     *c = *usual;
     c->rate = c->concurrency = 0;
     for (size_t k = 0; k < t->n_col; k++) CD_TRY(cd_err_key(err, cell(t, i, k, find(t->name[k]), c, err), t->name[k]));
+    for (size_t k = 0; k < t->n_col && !(c->decode.count > 0); k++)
+        if (!strncmp(t->name[k], "decode", 6) && t->cell[i][k][0] && column[find(t->name[k])].at != AT(decode.count))
+            return cd_err_key(err, CD_FAIL(err, ERANGE, "expected decode_workers, too: without them no engine decodes alone"), t->name[k]);
     return load_of(c, usual, err);
 }
 

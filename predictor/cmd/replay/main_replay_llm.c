@@ -58,7 +58,8 @@ static cdmpp_status config_of(const cd_replay_llm *o, cd_serving_config *c, cdmp
     c->gpu = "";
     CD_TRY(type_of("dtype", o->dtype, &c->linear, err));
     CD_TRY(type_of("experts-dtype", o->experts_dtype, &c->expert, err));
-    return type_of("kv-dtype", o->kv_dtype, &c->kv, err);
+    CD_TRY(type_of("kv-dtype", o->kv_dtype, &c->kv, err));
+    return c->kv < 0 || cd_serving_kv_type(c->kv) ? CDMPP_OK : CD_FAIL(err, EUSAGE, "--kv-dtype: expected " CD_SERVING_KV_TYPES ", found \"%.40s\"", o->kv_dtype);
 }
 
 cdmpp_status cd_replay_llm_check(const cd_replay_llm *o, cdmpp_err *err) {
@@ -70,6 +71,8 @@ cdmpp_status cd_replay_llm_check(const cd_replay_llm *o, cdmpp_err *err) {
     if (!o->cost_model) return CD_FAIL(err, EUSAGE, "--llm: expected --cost-model with a model of operators of language models");
     if (!o->list.gpu && !o->runs) return CD_FAIL(err, EUSAGE, "--llm: expected --gpu, as h100");
     if (o->rate && o->list.concurrency) return CD_FAIL(err, EUSAGE, "--rate and --concurrency are two loads");
+    if (!o->decode_workers && !o->runs && (o->decode_tp || o->decode_pp || o->decode_dp || o->decode_ep || o->decode_sequences))
+        return CD_FAIL(err, EUSAGE, "--decode-tp, --decode-pp, --decode-dp, --decode-ep and --decode-max-sequences go with --decode-workers");
     if (!o->sweep && (o->ttft || o->tpot || o->picture || o->prices)) return CD_FAIL(err, EUSAGE, "--ttft, --tpot, --picture and --prices go with --sweep");
     return o->sweep && o->runs ? CD_FAIL(err, EUSAGE, "--sweep and --runs are two lists of configurations") : CDMPP_OK;
 }
@@ -113,6 +116,16 @@ static void say_model(const cd_replay_llm *o, const work *w, cd_log *log) {
         cd_log_put(log, CD_LOG_WARNING, "%s: max_position_embeddings is %g; %zu of %zu configurations have longer sequences, of up to %g tokens", o->model, w->m.longest, beyond, w->n, most);
 }
 
+/* Configurations of one GPU follow each other and have one text. An unknown one is told later. */
+static void say_half(const work *w, cd_log *log) {
+    for (size_t i = 0; i < w->n; i++) {
+        const cd_device *d;
+        if (i && !strcmp(w->c[i].gpu, w->c[i - 1].gpu) && w->c[i].linear == w->c[i - 1].linear) continue;
+        if (!cd_device_table_find(w->devices, w->c[i].gpu, &d, NULL) && cd_serving_half(&w->m, &w->c[i], d))
+            cd_log_put(log, CD_LOG_WARNING, "%s has no units for bfloat16: float16 is taken in its place", d->name);
+    }
+}
+
 static void on_bad(void *ctx, const cdmpp_err *err) { cd_log_err(ctx, CD_LOG_WARNING, err); }
 
 /* Bad lines are told and count for the exit status. */
@@ -135,6 +148,7 @@ static cdmpp_status open_files(const cd_replay_llm *o, cd_command_run *r, work *
     cd_diag_free(&diag);
     CD_TRY(st);
     CD_TRY(load_devices(o->devices, &r->log, &w->devices, err));
+    say_half(w, &r->log);
     CD_TRY(load_ops(o->cost_model, &w->ops, err));
     CD_TRY(open_tables(o, r, w, err));
     w->s = (cd_serving_session){.stop = r->stop, .m = &w->m, .ops = w->ops, .devices = w->devices, .tables = w->tables, .stacks = &w->stacks, .level = o->level, .shared = o->shared};

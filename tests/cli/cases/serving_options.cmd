@@ -30,7 +30,17 @@ done
 ask --gpu h100 --stack vllm-nightly
 echo "no version: $?"
 ask --gpu h100 --stack vllm-v0.24.0 --json | show stack
-ask --gpu h100 --engines 8 --concurrency 16 --json | show 'workers\|gpus'
+ask --gpu h100 --engines 8 --concurrency 16 --json | show 'engines\|workers\|gpus'
+# a GPU without bfloat16 serves in float16; who asks for bfloat16 there, for a cache of weights, or for engines that are not there, is refused
+ask --gpu v100 --json | show 'dtype\|other_dtype'
+echo "no bfloat16: $?"
+ask --gpu v100 --dtype bfloat16
+echo "no bfloat16: $?"
+for bad in '--kv-dtype int4_wo' '--kv-dtype fp8_block' '--decode-tp 2' '--decode-max-sequences 4'; do
+    # shellcheck disable=SC2086 # options
+    ask --gpu h100 $bad
+    echo "not read: $?"
+done
 for bad in '--batch 7' '--trials 9' '--network resnet50' '--workers 2' '--list-networks' '--csv'; do
     # shellcheck disable=SC2086 # options
     ask --gpu h100 $bad

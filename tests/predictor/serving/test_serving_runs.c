@@ -28,7 +28,8 @@ TEST(whole_numbers) {
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         snprintf(text, sizeof text, "%s\n1.5\n", of[i]);
         refuses(text, CDMPP_ERANGE, of[i]);
-        snprintf(text, sizeof text, "%s\n2.0\n", of[i]);
+        const bool alone = strncmp(of[i], "decode_", 7) != 0 || !strcmp(of[i], "decode_workers");
+        snprintf(text, sizeof text, alone ? "%s\n2.0\n" : "%s,decode_workers\n2.0,1\n", of[i]);
         assert_ok(reads(text));
         cd_serving_runs_free(&r);
     }
@@ -54,6 +55,11 @@ TEST(loads) {
     assert_close(r.v[2].concurrency, 1, 0, 0);
     cd_serving_runs_free(&r);
     refuses("rate,concurrency\n2,3\n", CDMPP_ERANGE, "rate");
+    refuses("decode_tp\n2\n", CDMPP_ERANGE, "decode_tp"); /* of no engine */
+    refuses("decode_tp,decode_workers\n2,0\n", CDMPP_ERANGE, "decode_tp");
+    assert_ok(reads("decode_tp,decode_workers\n2,1\n,\n"));
+    cd_serving_runs_free(&r);
+    refuses("kv_dtype\nint4_wo\n", CDMPP_ESCHEMA, "kv_dtype");
 }
 
 static void keep(void *ctx, const cdmpp_err *why) {
