@@ -82,6 +82,13 @@ static const char *text(cd_arena *a, const char *p, cdmpp_err *err) {
 /* ---- questions ---- */
 static const cd_schedule_db_entry *schedule_of(const asking *k, const char *key) { return k->a->schedules && key ? cd_schedule_db_find(k->a->schedules, key) : NULL; }
 
+/* Equal tasks have one time; the number of the first of them tells them apart from all others. */
+static bool is_half(asking *k, uint32_t i) {
+    const cd_network_node *n = &k->g->node[i];
+    if (!k->a->half || !k->device || n->kind != CD_NODE_TASK || k->a->from_records) return false;
+    return cd_node_cost_half(k->a->half, cd_task_registry_find(k->a->tasks, (cd_str){n->key, strlen(n->key)}), k->device, &k->c->node[i]);
+}
+
 /* Does the node need a model? Else its time is there, or the reason why there is none. */
 static bool is_question(asking *k, uint32_t i) {
     const cd_network_node *n = &k->g->node[i];
@@ -92,6 +99,7 @@ static bool is_question(asking *k, uint32_t i) {
     else if (k->a->from_given && has_time(k, i)) cd_node_cost_known(c, n->given_s, CD_COST_GIVEN);
     else if (n->kind == CD_NODE_GIVEN) give_up(k, i, NULL);
     else if (n->kind == CD_NODE_UNKNOWN) give_up(k, i, n->why ? n->why : "unknown operator");
+    else if (is_half(k, i)) return false;
     else if (n->kind == CD_NODE_LIBRARY && !k->a->opmodel) give_up(k, i, "no model of library operators (cdmpp-train, data.kind: operators)");
     else if (n->kind == CD_NODE_LIBRARY && !k->device) give_up(k, i, "no description of the device");
     else if (n->kind == CD_NODE_LIBRARY) return true;
@@ -318,6 +326,17 @@ static cdmpp_status check_device(const asking *k, cdmpp_err *err) {
     return CD_FAIL(err, EMODEL, "no model of device %s; known: %s", a->device, list);
 }
 
+/* Nodes of one task are off alike: they share `like`, as questions do. */
+static void alike_halves(asking *k, uint32_t like) {
+    for (uint32_t i = 0; k->a->half && i < k->c->n; i++) {
+        cd_node_cost_entry *n = &k->c->node[i];
+        if (k->g->node[i].kind != CD_NODE_TASK || n->source != CD_COST_LIBRARY) continue;
+        uint32_t first = 0;
+        while (first < i && !(k->g->node[first].kind == CD_NODE_TASK && k->c->node[first].source == CD_COST_LIBRARY && !strcmp(k->g->node[first].key, k->g->node[i].key))) first++;
+        n->like = first < i ? k->c->node[first].like : like++;
+    }
+}
+
 static void add_places(const asking *k) {
     k->c->traffic = 0;
     for (uint32_t i = 0; i < k->c->n; i++) {
@@ -364,6 +383,7 @@ static cdmpp_status fill(asking *k, cdmpp_err *err) {
     CD_TRY(check_device(k, err));
     CD_TRY(score_tasks(k, &at, &like, err));
     CD_TRY(score_library(k, at, like, err));
+    alike_halves(k, like + k->n_q);
     add_places(k);
     cd_node_cost_tally(k->c, k->g);
     return CDMPP_OK;

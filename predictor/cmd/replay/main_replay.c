@@ -333,7 +333,7 @@ static cdmpp_status list_networks(bool json, cdmpp_err *err) {
 }
 
 static cdmpp_status list_devices(const options *o, bool json, cdmpp_err *err) {
-    const cd_model_set_options a = {.model = &o->ask.cost_model, .mixed = &o->ask.mixed, .devices = o->ask.devices, .use_default = true};
+    const cd_model_set_options a = {.model = &o->ask.cost_model, .mixed = &o->ask.mixed, .devices = o->ask.devices, .use_default = true, .language = true};
     cd_model_set m = {0};
     cd_buf b = {0};
     const cdmpp_status st = cd_model_set_open(&a, &m, err);

@@ -1,0 +1,44 @@
+/* Which device of a set this machine is. */
+#include <stdio.h>
+#include <string.h>
+
+#include "predictor/estimate/estimate.h"
+
+static void keep_host(cd_model_set *m, const cd_describe_match *here) {
+    m->guessed = !here->exact;
+    memcpy(m->here, here->here, sizeof m->here);
+    (void)snprintf(m->host, sizeof m->host, "%s%s%s", here->cpu[0] ? here->cpu : "unknown processor", here->microarch[0] ? ", " : "", here->microarch);
+}
+
+cdmpp_status cd_model_set_is_host(cd_model_set *m, const char *device, cdmpp_err *err) {
+    cd_describe_match here;
+    const cdmpp_status st = cd_describe_match_host("", m->devices, &device, 1, &here, err);
+    if (st == CDMPP_ENOMEM) return st;
+    if (st) here.exact = false; /* nobody describes one of them: then it may be any other */
+    if (st == CDMPP_EBACKEND)
+        for (int k = CD_N_DEVICE_KIND + CD_N_DEVICE_RATIO; k < CD_N_DEVICE_COL; k++) here.here[k] = 1; /* unknown */
+    keep_host(m, &here);
+    return CDMPP_OK;
+}
+
+/* The only model beside those of operators of language models, where it is of programs; NULL: there are others, or none. */
+static const cd_model_set_entry *only_programs(const cd_model_set *m) {
+    const cd_model_set_entry *one = NULL;
+    for (size_t k = 0; k < m->n; k++) {
+        if (m->v[k].language) continue;
+        if (one || m->v[k].operators) return NULL;
+        one = &m->v[k];
+    }
+    return one;
+}
+
+cdmpp_status cd_model_set_host(cd_model_set *m, cd_log *log, const char **out, cdmpp_err *err) {
+    cd_describe_match here;
+    *out = NULL;
+    const cd_model_set_entry *v = only_programs(m);
+    if (!v || (!m->default_path && !cd_default_model_is_here(v->path))) return CDMPP_OK;
+    CD_TRY(cd_default_model_device(v->path, m->devices, v->device, v->n_device, log, out, &here, err));
+    m->default_said = log != NULL;
+    keep_host(m, &here);
+    return CDMPP_OK;
+}
