@@ -326,17 +326,6 @@ static cdmpp_status check_device(const asking *k, cdmpp_err *err) {
     return CD_FAIL(err, EMODEL, "no model of device %s; known: %s", a->device, list);
 }
 
-/* Nodes of one task are off alike: they share `like`, as questions do. */
-static void alike_halves(asking *k, uint32_t like) {
-    for (uint32_t i = 0; k->a->half && i < k->c->n; i++) {
-        cd_node_cost_entry *n = &k->c->node[i];
-        if (k->g->node[i].kind != CD_NODE_TASK || n->source != CD_COST_LIBRARY) continue;
-        uint32_t first = 0;
-        while (first < i && !(k->g->node[first].kind == CD_NODE_TASK && k->c->node[first].source == CD_COST_LIBRARY && !strcmp(k->g->node[first].key, k->g->node[i].key))) first++;
-        n->like = first < i ? k->c->node[first].like : like++;
-    }
-}
-
 static void add_places(const asking *k) {
     k->c->traffic = 0;
     for (uint32_t i = 0; i < k->c->n; i++) {
@@ -383,7 +372,7 @@ static cdmpp_status fill(asking *k, cdmpp_err *err) {
     CD_TRY(check_device(k, err));
     CD_TRY(score_tasks(k, &at, &like, err));
     CD_TRY(score_library(k, at, like, err));
-    alike_halves(k, like + k->n_q);
+    if (k->a->half) cd_node_cost_half_alike(k->c, k->g, like + k->n_q);
     add_places(k);
     cd_node_cost_tally(k->c, k->g);
     return CDMPP_OK;

@@ -33,9 +33,12 @@ static bool reads(const cd_expr *load, const cd_expr *axis) {
     return false;
 }
 
+/* The only index of a dimension of 1, which stands for all rows. */
+static bool is_zero(const cd_expr *e) { return e->op == CD_INT && e->u.i == 0; }
+
 static bool by_axes(const cd_expr *load) {
     for (uint32_t k = 0; k < load->n; k++) {
-        if (load->a[k]->op != CD_VAR && !(load->a[k]->op == CD_INT && load->a[k]->u.i == 0)) return false;
+        if (load->a[k]->op != CD_VAR && !is_zero(load->a[k])) return false;
         for (uint32_t j = 0; j < k; j++)
             if (load->a[j]->op == CD_VAR && load->a[k]->op == CD_VAR && load->a[j]->u.i == load->a[k]->u.i) return false;
     }
@@ -72,7 +75,7 @@ static bool product_of(const cd_te_dag *d, const cd_te_op *o, cd_llm_op_record *
 /* Every index of the expression's reads is the axis of its place; what has fewer dimensions stands for rows. */
 static bool in_place(const cd_te_op *o, const cd_expr *e) {
     for (uint32_t k = 0; k < e->n; k++) {
-        if (e->op == CD_LOAD && !(e->n <= o->n_axis && e->a[k]->op == CD_VAR && e->a[k]->u.i == o->axis[o->n_axis - e->n + k].var->u.i)) return false;
+        if (e->op == CD_LOAD && !(e->n <= o->n_axis && (is_zero(e->a[k]) || (e->a[k]->op == CD_VAR && e->a[k]->u.i == o->axis[o->n_axis - e->n + k].var->u.i)))) return false;
         if (e->op != CD_LOAD && !in_place(o, e->a[k])) return false;
     }
     return true;
@@ -116,10 +119,22 @@ bool cd_node_cost_half(const cd_llm_op_asker *a, const cd_task *t, const cd_devi
     cd_llm_op_answer v;
     if (!t || !t->dag || d->kind != CD_DEVICE_GPU || !cd_node_cost_half_of(t->dag, &r) || cd_llm_op_ask(a, &r, d, LEVEL, &v, NULL)) return false;
     cd_node_cost_known(n, v.latency_s, CD_COST_LIBRARY);
+    n->schedule = NULL; /* it runs a library's kernel */
     n->low_s = v.low_s, n->high_s = v.high_s;
     n->spread = v.low_s > 0 ? log(v.high_s / v.low_s) / (2 * NORMAL) : 0;
     n->reason = reason_of(v.news);
     n->flags = n->reason ? CD_MODEL_OUT_OF_RANGE : 0;
     n->least_s = v.roof_s;
     return true;
+}
+
+static bool is_half(const cd_node_cost *c, const cd_network_graph *g, uint32_t i) { return g->node[i].kind == CD_NODE_TASK && c->node[i].source == CD_COST_LIBRARY; }
+
+void cd_node_cost_half_alike(cd_node_cost *c, const cd_network_graph *g, uint32_t like) {
+    for (uint32_t i = 0; i < c->n; i++) {
+        uint32_t first = 0;
+        if (!is_half(c, g, i)) continue;
+        while (first < i && !(is_half(c, g, first) && !strcmp(g->node[first].key, g->node[i].key))) first++;
+        c->node[i].like = first < i ? c->node[first].like : like++;
+    }
 }

@@ -33,6 +33,10 @@ TEST(what_they_are) {
         {T("float16", "[8, 32]", "[16, 32]", IJ, "A[i, k]*B[j, k]", ", {\"name\": \"D\", \"axis\": " IJ ", \"body\": \"max(C[i, j], C[i, j])\"}") ", \"D\"]", CD_LLM_OP_GEMM, CD_LLM_OP_T_F16,
          {8, 16, 32, 1}},
         {T("float16", "[8, 32]", "[16, 32]", IJ, "A[i, k]*B[j, k]", ", {\"name\": \"D\", \"axis\": [[\"j\", 0, 16], [\"i\", 0, 8]], \"body\": \"C[i, j]\"}") ", \"D\"]", -1, 0, {0}}, /* turned */
+        {"\"ops\": [{\"name\": \"A\", \"shape\": [8, 32], \"dtype\": \"bfloat16\"}, {\"name\": \"B\", \"shape\": [16, 32], \"dtype\": \"bfloat16\"},"
+         "{\"name\": \"C\", \"axis\": " IJ ", \"reduce_axis\": [[\"k\", 0, 32]], \"reduce\": \"sum\", \"body\": \"A[i, k]*B[j, k]\"},"
+         "{\"name\": \"E\", \"shape\": [1, 16], \"dtype\": \"bfloat16\"}, {\"name\": \"D\", \"axis\": " IJ ", \"body\": \"C[i, j] + E[0, j]\"},"
+         "{\"name\": \"F\", \"axis\": " IJ ", \"body\": \"max(D[i, j], 0.0:bfloat16)\"}], \"args\": [\"A\", \"B\", \"E\", \"F\"]", CD_LLM_OP_GEMM, CD_LLM_OP_T_BF16, {8, 16, 32, 1}},
         {T("float16", "[40, 32]", "[16, 32]", IJ, "A[i + k, k]*B[j, k]", "") ", \"C\"]", -1, 0, {0}}, /* a convolution */
         {T("float16", "[8, 32]", "[16, 32]", IJ, "A[i, k] + B[j, k]", "") ", \"C\"]", -1, 0, {0}},
         {ONE("float16", "A[i, j]*A[i, j]"), CD_LLM_OP_ELEMENTWISE, CD_LLM_OP_T_F16, {8, 16}},
