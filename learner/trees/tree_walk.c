@@ -5,16 +5,14 @@
  *   leaf      cut is its value, slot 0 is -infinity, kid is the leaf itself: walks of a tree take as many steps as it is deep
  *   lines     the first three levels of a tree share a line of the cache, then each two levels do: one row reads few lines of each of some hundred trees
  *
- *   one row   TREES trees at a time: one walk waits for memory while the others go on
- *   many      ROWS rows in one tree after the other, WIDE at a time
- *
- * Leaves are added in float, row by row in the order of the trees, as ever. */
+ * TREES trees are walked at a time: one walk waits for memory while the others go on. Several rows in one tree at a time were slower. Leaves are added in float in the
+ * order of the trees, as ever. */
 #include <math.h>
 #include <string.h>
 
 #include "learner/trees/tree_inference_internal.h"
 
-enum { WIDE = 8, TREES = 12, ROWS = 64, LINE = 8, MOST_SLOT = 256, MOST_NODE = UINT16_MAX };
+enum { TREES = 12, LINE = 8, LINE_BYTES = 64, MOST_SLOT = 256, MOST_NODE = UINT16_MAX };
 
 typedef struct {
     float cut;
@@ -25,6 +23,7 @@ struct cd_tree_walk {
     size_t n_slot, n_node;
     uint32_t *slot; /* (n_slot) column, CD_TREE_INFERENCE_MISSING_RIGHT; the first is of leaves */
     uint32_t *root; /* (n_tree) */
+    void *block;    /* what `node` is in */
     node *node;     /* (n_node) each tree begins a line */
 };
 
@@ -32,7 +31,7 @@ void cd_tree_walk_free(cd_tree_walk *w) {
     if (!w) return;
     cd_mem_free(w->slot);
     cd_mem_free(w->root);
-    cd_mem_free(w->node);
+    cd_mem_free(w->block);
     cd_mem_free(w);
 }
 
@@ -115,7 +114,8 @@ static cdmpp_status lay_all(const cd_tree_inference *f, cd_tree_walk *w, const u
         w->root[t] = (uint32_t)w->n_node;
         w->n_node += n;
     }
-    if (!(w->node = cd_mem_zalloc(w->n_node + 1, sizeof *w->node))) return CD_FAIL(err, ENOMEM, "%zu nodes", w->n_node);
+    if (!(w->block = cd_mem_zalloc(w->n_node + LINE, sizeof *w->node))) return CD_FAIL(err, ENOMEM, "%zu nodes", w->n_node);
+    w->node = (node *)(((uintptr_t)w->block + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES);
     for (size_t t = 0; t < f->n_tree; t++) {
         layout l = {f, of, w->node + w->root[t], 0};
         (void)lay(&l, f->root[t]);
@@ -168,34 +168,6 @@ static float one(const cd_tree_inference *f, size_t n_tree, const float *x) {
     return sum;
 }
 
-/* ---- many rows ---- */
-/* WIDE rows at once, column by column in v. */
-static void walk_rows(const node *tree, uint32_t depth, float (*v)[ROWS], size_t n, float *out) {
-    for (size_t i = 0; i < n; i += WIDE) {
-        uint32_t at[WIDE] = {0};
-        for (uint32_t d = 0; d < depth; d++)
-            for (size_t k = 0; k < WIDE; k++) at[k] = step(&tree[at[k]], v[tree[at[k]].slot][i + k]);
-        for (size_t k = 0; k < WIDE; k++) out[i + k] += tree[at[k]].cut;
-    }
-}
-
-static void block(const cd_tree_inference *f, size_t n_tree, const float *x, size_t n, size_t width, float *out) {
-    const cd_tree_walk *w = f->fast;
-    float v[MOST_SLOT][ROWS], sum[ROWS];
-    const size_t whole = (n + WIDE - 1) / WIDE * WIDE;
-    for (size_t i = 0; i < whole; i++) { /* beyond n the last row again */
-        const float *row = x + (i < n ? i : n - 1) * width;
-        v[0][i] = -INFINITY, sum[i] = f->base;
-        for (size_t s = 1; s < w->n_slot; s++) v[s][i] = sided(w->slot[s], row);
-    }
-    for (size_t t = 0; t < n_tree; t++) walk_rows(w->node + w->root[t], f->depth[t], v, whole, sum);
-    memcpy(out, sum, n * sizeof *out);
-}
-
 void cd_tree_walk_score(const cd_tree_inference *f, const float *x, size_t n, size_t width, size_t n_tree, float *out) {
-    if (n < WIDE / 2) {
-        for (size_t i = 0; i < n; i++) out[i] = one(f, n_tree, x + i * width);
-        return;
-    }
-    for (size_t i = 0; i < n; i += ROWS) block(f, n_tree, x + i * width, n - i < ROWS ? n - i : ROWS, width, out + i);
+    for (size_t i = 0; i < n; i++) out[i] = one(f, n_tree, x + i * width);
 }
