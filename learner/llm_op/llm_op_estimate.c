@@ -120,23 +120,25 @@ typedef struct {
     double strips[N_SIDE];                 /* strips of so many rows, of all groups together */
 } product;
 
-static double cap(double x) { return x < 1 ? 1 : ceil(x); }
+static double cap(double x) { return x < 1 ? 1 : cd_llm_op_ceil(x); }
 
-/* Kernels take the tile and the split of k that run fastest: libraries choose from about these. */
+/* Kernels take the tile and the split of k that run fastest: libraries choose from about these. Splits are powers of two, so what is multiplied and divided by them is
+ * exact and stands before the loop; a tile that cannot be faster with whole rounds is passed over. */
 static double tiles(const machine *v, const product *p, cd_llm_op_estimate *e) {
-    const double rate = v->peak / v->sms, l2 = v->l2_rate / v->sms;
+    const double rate = v->peak / v->sms, l2 = v->l2_rate / v->sms, fill = FILL / v->clock, sum = 8 * p->groups * p->m * p->n / v->l2_rate;
     double best = INFINITY;
     for (size_t i = 0; i < N_SIDE; i++)
         for (size_t j = 1; j < N_SIDE; j++) {
-            const double a = side[i], b = side[j], count = p->strips[i] * cap(p->n / b);
+            const double a = side[i], b = side[j];
             if (a * b > 32768 || (i && side[i - 1] >= p->m) || (j > 1 && side[j - 1] >= p->n)) continue;
-            const double each = fmax(2 * a * b * p->k / rate, (a * p->input + b * p->weight) * p->k / l2);
-            for (double s = 1; s <= 32 && s * 128 <= fmax(p->k, 128); s *= 2) {
-                const double waves = cap(count * s / v->sms), sum = s > 1 ? 8 * p->groups * p->m * p->n * s / v->l2_rate : 0;
-                const double time = waves * each / s + FILL / v->clock + sum;
+            const double rounds = p->strips[i] * cap(p->n / b) / v->sms;
+            const double compute = 2 * a * b * p->k / rate, feed = (a * p->input + b * p->weight) * p->k / l2, each = compute > feed ? compute : feed;
+            if (rounds * each + fill >= best) continue;
+            for (double s = 1, part = 1; s <= 32 && (s <= 1 || s * 128 <= p->k); s *= 2, part /= 2) {
+                const double time = cap(rounds * s) * each * part + fill + (s > 1 ? sum * s : 0);
                 if (time >= best) continue;
                 best = time;
-                e->waves = count * s / v->sms, e->tile_m = a, e->tile_n = b, e->split = s;
+                e->waves = rounds * s, e->tile_m = a, e->tile_n = b, e->split = s;
             }
         }
     return best;
@@ -162,11 +164,20 @@ typedef struct {
     double tokens, count;
 } load;
 
-/* The k-th of n draws, largest first, of a density x^-skew from low to high. */
-static double power_law(double skew, double low, double high, double k, double n) {
-    const double u = 1 - (k + 0.5) / n, p = 1 - skew;
-    if (fabs(p) < 1e-6) return low * pow(high / low, u);
-    return pow((pow(high, p) - pow(low, p)) * u + pow(low, p), 1 / p);
+/* A density x^-skew from low to high. */
+typedef struct {
+    double p, low, high, at_low, at_high; /* at: to the power of p */
+} density;
+
+static density power_law(double skew, double low, double high) {
+    const double p = 1 - skew;
+    return fabs(p) < 1e-6 ? (density){0, low, high, 0, 0} : (density){p, low, high, pow(low, p), pow(high, p)};
+}
+
+/* The k-th of n draws, largest first. */
+static double draw(const density *d, double k, double n) {
+    const double u = 1 - (k + 0.5) / n;
+    return fabs(d->p) < 1e-6 ? d->low * pow(d->high / d->low, u) : pow((d->at_high - d->at_low) * u + d->at_low, 1 / d->p);
 }
 
 /* The measured GPU has the most taken expert; the others of it are like those of all. 1, 1, 2, 4 ... experts are a class: loads differ most at the top. The
@@ -181,9 +192,10 @@ static size_t loads(const cd_llm_op_record *r, load v[N_LOAD]) {
         v[0] = (load){fmax(1, taken / r->size[6] / active), active};
         return 1;
     }
+    const density d = power_law(r->skew, few, many);
     for (double count = 1; at < all && n < N_LOAD; at += count, count = at, n++) {
         if (at + 2 * count > all || n + 1 == N_LOAD) count = all - at;
-        v[n] = (load){power_law(r->skew, few, many, at + (count - 1) / 2, all), count};
+        v[n] = (load){draw(&d, at + (count - 1) / 2, all), count};
         sum += v[n].tokens * count;
     }
     for (size_t i = 0; i < n; i++) v[i].tokens *= taken / sum;

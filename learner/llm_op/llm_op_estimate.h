@@ -45,6 +45,13 @@ typedef struct cd_llm_op_estimate {
     double each, groups;        /* rows of a group of a grouped product (queries of a block, tokens of an expert), and how many groups */
 } cd_llm_op_estimate;
 
+/* ceil() of what is not below 0: without the call that it is where a processor's own is not assumed. */
+static inline double cd_llm_op_ceil(double x) {
+    if (!(x < 4503599627370496.0)) return x; /* whole already */
+    const double whole = (double)(int64_t)x;
+    return whole < x ? whole + 1 : whole;
+}
+
 /* Errors: EMODEL: no GPU, or its description lacks a number that the operator needs, or it has no units for the type (the error's key). */
 cdmpp_status cd_llm_op_estimate_of(const cd_llm_op_record *r, const cd_device *d, cd_llm_op_estimate *out, cdmpp_err *err);
 #endif

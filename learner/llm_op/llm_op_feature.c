@@ -21,17 +21,19 @@ size_t cd_llm_op_feature_width(cd_llm_op_set s) {
 }
 
 static float lg(double x) { return x > 0 ? (float)log2(x) : NAN; }
-static float fill(double n, double tile) { return (float)(n / (ceil(n / tile) * tile)); }
+static float fill(double n, double tile) { return (float)(n / (cd_llm_op_ceil(n / tile) * tile)); }
 
 static float even(double n) {
     double p = 1;
+    const uint64_t whole = n < 4503599627370496.0 ? (uint64_t)n : 0;
+    if (whole && (double)whole >= n) return lg((double)((whole & -whole) < 256 ? whole & -whole : 256));
     while (p < 256 && fmod(n, 2 * p) < 0.5) p *= 2;
     return lg(p);
 }
 
 static void rounds(double tiles, double cores, float x[2]) {
     x[0] = lg(tiles / cores);
-    x[1] = (float)(tiles / cores / ceil(tiles / cores));
+    x[1] = (float)(tiles / cores / cd_llm_op_ceil(tiles / cores));
 }
 
 static void product_columns(const cd_llm_op_record *r, const cd_device *d, const cd_llm_op_estimate *e, float *x) {
@@ -43,8 +45,8 @@ static void product_columns(const cd_llm_op_record *r, const cd_device *d, const
     x[CD_LLM_OP_X_fill_n128] = fill(n, 128);
     x[CD_LLM_OP_X_even_n] = even(n);
     x[CD_LLM_OP_X_even_k] = even(k);
-    rounds(g * ceil(m / 128) * ceil(n / 128), d->cores, x + CD_LLM_OP_X_wave128);
-    rounds(g * ceil(m / 256) * ceil(n / 128), d->cores, x + CD_LLM_OP_X_wave256);
+    rounds(g * cd_llm_op_ceil(m / 128) * cd_llm_op_ceil(n / 128), d->cores, x + CD_LLM_OP_X_wave128);
+    rounds(g * cd_llm_op_ceil(m / 256) * cd_llm_op_ceil(n / 128), d->cores, x + CD_LLM_OP_X_wave256);
     x[CD_LLM_OP_X_share] = lg(m / 128);
 }
 
@@ -53,8 +55,8 @@ static void attention_columns(const cd_llm_op_record *r, const cd_device *d, con
     x[CD_LLM_OP_X_share] = lg(heads / (kv > 0 ? kv : 1));
     x[CD_LLM_OP_X_fill64] = fill(r->size[0] + 1, 64);
     x[CD_LLM_OP_X_fill128] = fill(r->size[0], 128);
-    rounds(ceil(e->each / 128) * e->groups, d->cores, x + CD_LLM_OP_X_wave128);
-    rounds(ceil(e->each / 256) * e->groups, d->cores, x + CD_LLM_OP_X_wave256);
+    rounds(cd_llm_op_ceil(e->each / 128) * e->groups, d->cores, x + CD_LLM_OP_X_wave128);
+    rounds(cd_llm_op_ceil(e->each / 256) * e->groups, d->cores, x + CD_LLM_OP_X_wave256);
 }
 
 cdmpp_status cd_llm_op_feature(const cd_llm_op_record *r, const cd_device *d, const cd_llm_op_codes *c, float x[CD_LLM_OP_N_FEATURE], cd_llm_op_estimate *e,
@@ -79,7 +81,7 @@ cdmpp_status cd_llm_op_feature(const cd_llm_op_record *r, const cd_device *d, co
     x[CD_LLM_OP_X_tiles] = lg(e->tiles_s / e->base_s);
     x[CD_LLM_OP_X_exps] = lg(e->exp_s / e->base_s);
     x[CD_LLM_OP_X_waves] = lg(e->waves);
-    x[CD_LLM_OP_X_last] = (float)(e->waves / ceil(e->waves));
+    x[CD_LLM_OP_X_last] = (float)(e->waves / cd_llm_op_ceil(e->waves));
     x[CD_LLM_OP_X_tile_m] = lg(e->tile_m);
     x[CD_LLM_OP_X_tile_n] = lg(e->tile_n);
     x[CD_LLM_OP_X_split] = lg(e->split);

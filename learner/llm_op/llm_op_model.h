@@ -93,8 +93,9 @@ void cd_llm_op_asker_free(CD_TAKE cd_llm_op_asker *a); /* NULL is fine */
 /* level: 0..1, both open. The record's numbers of names must be those of `measured->names` where there is a table. Errors: those of
  * cd_llm_op_estimate_of; EMODEL: the model was trained on no operator of its family. */
 cdmpp_status cd_llm_op_ask(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, double level, cd_llm_op_answer *out, cdmpp_err *err);
-/* The same answers for n records, each on its device: trees walk many rows at once where no measured row has a say. A record that cannot be answered ends it. */
-cdmpp_status cd_llm_op_ask_many(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *const *d, size_t n, double level, cd_llm_op_answer *out,
+/* The same answers for n records, each on its device: trees score many rows at once. whys (n): why a record has no answer, code 0: it has one; NULL: the first without one
+ * ends it. */
+cdmpp_status cd_llm_op_ask_many(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *const *d, size_t n, double level, cd_llm_op_answer *out, cdmpp_err *whys,
                                 cdmpp_err *err);
 /* "device+stack"; "" for none. */
 void cd_llm_op_news_text(unsigned news, char out[40]);

@@ -61,11 +61,31 @@ cdmpp_status cd_llm_op_oracle_open(cd_llm_op_oracle *o, const cd_llm_op_oracle_o
     return cd_llm_op_asker_new(o->m, &o->t, &o->t.names, &o->asker, err);
 }
 
-cdmpp_status cd_llm_op_oracle_ask(const cd_llm_op_oracle *o, const cd_op_named *v, size_t n, double level, cd_llm_op_told *out, cdmpp_err *err) {
+cdmpp_status cd_llm_op_oracle_read(const cd_llm_op_oracle *o, const cd_op_named *v, size_t n, cd_llm_op_told *out, cdmpp_err *err) {
     const char *name;
     CD_TRY(cd_llm_op_from_named(v, n, &o->t.names, &out->r, &name, err));
     out->d = o->device;
     if (name[0]) CD_TRY(cd_err_key(err, cd_device_table_find(o->devices, name, &out->d, err), "device"));
-    if (!out->d) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected a device, or one for all questions"), "device");
+    return out->d ? CDMPP_OK : cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected a device, or one for all questions"), "device");
+}
+
+cdmpp_status cd_llm_op_oracle_ask(const cd_llm_op_oracle *o, const cd_op_named *v, size_t n, double level, cd_llm_op_told *out, cdmpp_err *err) {
+    CD_TRY(cd_llm_op_oracle_read(o, v, n, out, err));
     return cd_llm_op_ask(o->asker, &out->r, out->d, level, &out->a, err);
+}
+
+cdmpp_status cd_llm_op_ask_told(const cd_llm_op_asker *a, cd_llm_op_told *v, cdmpp_err *whys, size_t n, double level, cdmpp_err *err) {
+    cd_llm_op_record r[CD_LLM_OP_TOLD];
+    const cd_device *d[CD_LLM_OP_TOLD];
+    cd_llm_op_answer said[CD_LLM_OP_TOLD];
+    cdmpp_err why[CD_LLM_OP_TOLD];
+    size_t of[CD_LLM_OP_TOLD], m = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (!whys[i].code) r[m] = v[i].r, d[m] = v[i].d, of[m++] = i;
+        if (m < CD_LLM_OP_TOLD && i + 1 < n) continue;
+        CD_TRY(cd_llm_op_ask_many(a, r, d, m, level, said, why, err));
+        for (size_t k = 0; k < m; k++) v[of[k]].a = said[k], whys[of[k]] = why[k];
+        m = 0;
+    }
+    return CDMPP_OK;
 }

@@ -100,7 +100,8 @@ static void tell(const cd_op_loading *l, const cdmpp_err *why, bool no_time) {
     if (l->bad && !no_time) l->bad(l->ctx, why);
 }
 
-static cdmpp_status rows(const cd_op_loading *l, cd_op_reader *in, const char *path, cdmpp_err *err) {
+/* *ours: the error is not of the file. */
+static cdmpp_status rows(const cd_op_loading *l, cd_op_reader *in, const char *path, bool *ours, cdmpp_err *err) {
     const cd_op_kind_of_table *k = l->kind;
     bool more = true;
     cdmpp_status st = CDMPP_OK;
@@ -119,25 +120,29 @@ static cdmpp_status rows(const cd_op_loading *l, cd_op_reader *in, const char *p
         } else if (st) {
             if (err) *err = why;
         } else if (more) {
-            st = k->put_row(l->to, &r, v, err);
+            *ours = (st = k->put_row(l->to, &r, v, err)) != CDMPP_OK;
         }
     }
     return st;
 }
 
+/* Other files, tables of other operators and damaged ones stand in the same folder: none of them ends the others. */
 static cdmpp_status file(const cd_op_loading *l, const char *path, bool alone, cdmpp_err *err) {
     cd_op_reader *in = NULL;
     cdmpp_err why = {0};
+    bool ours = false;
     cdmpp_status st = l->kind->open(path, l->to, &in, &why);
-    if (st == CDMPP_ESCHEMA && !alone) { /* other files, and tables of other operators, stand in the same folder */
+    if (!st) {
+        st = rows(l, in, path, &ours, &why);
+        cd_op_reader_close(in);
+    }
+    if (!alone && !ours && (cd_op_line_is_bad(st) || st == CDMPP_EIO)) {
+        (void)cd_err_at(&why, st, path, 0);
         l->rows->n_line++;
         tell(l, &why, false);
         return CDMPP_OK;
     }
     if (st && err) *err = why;
-    if (st) return st;
-    st = rows(l, in, path, err);
-    cd_op_reader_close(in);
     return st;
 }
 

@@ -57,7 +57,8 @@ typedef struct cd_op_loading {
     void *ctx;
 } cd_op_loading;
 
-/* Everything that `path` holds: a table, or a folder of *.tsv, *.csv, *.h5, also packed. A file of the folder that has not the columns of such a table is a bad line.
+/* Everything that `path` holds: a table, or a folder of *.tsv, *.csv, *.h5, also packed. A file of the folder that has not the columns of such a table, or cannot be read to its end, is a
+ * bad line (rows before the damage stay).
  * Errors: EIO, ESCHEMA (a folder without tables), those of opening a table, ENOMEM. */
 cdmpp_status cd_op_rows_load(const cd_op_loading *l, const char *path, cdmpp_err *err);
 /* Is an error of reading that of one line, behind which reading goes on? */

@@ -4,10 +4,12 @@
 #include "learner/trees/tree_inference_internal.h"
 
 /* Walks at a time: one waits for memory while the others go on. */
-enum { WIDE = 8, BLOCK = 64 };
+enum { WIDE = 8, BLOCK = 64, FEW = 24 }; /* FEW: of fewer rows each is walked by itself sooner */
 
 void cd_tree_inference_free(cd_tree_inference *f) {
     if (!f) return;
+    cd_tree_walk_free(f->fast);
+    cd_tree_bytes_free(f->bytes);
     cd_mem_free(f->root);
     cd_mem_free(f->node);
     cd_mem_free(f);
@@ -63,13 +65,24 @@ static void score_block(const cd_tree_inference *f, size_t n_tree, const float *
         }
 }
 
-void cd_tree_inference_score_some(const cd_tree_inference *f, const float *x, size_t n, size_t width, size_t most, float *out) {
-    const size_t n_tree = most < f->n_tree ? most : f->n_tree;
+void cd_tree_inference_score_plain(const cd_tree_inference *f, const float *x, size_t n, size_t width, size_t n_tree, float *out) {
     if (n < WIDE / 2) {
         for (size_t i = 0; i < n; i++) out[i] = score_one(f, n_tree, x + i * width);
         return;
     }
     for (size_t i = 0; i < n; i += BLOCK) score_block(f, n_tree, x + i * width, n - i < BLOCK ? n - i : BLOCK, width, out + i);
+}
+
+void cd_tree_inference_score_some(const cd_tree_inference *f, const float *x, size_t n, size_t width, size_t most, float *out) {
+    const size_t n_tree = most < f->n_tree ? most : f->n_tree;
+    size_t done = 0;
+    for (size_t m = CD_TREE_BYTES_ROWS; f->bytes && n - done >= FEW; done += m) {
+        if (n - done < m) m = n - done;
+        cd_tree_bytes_score(f, x + done * width, m, width, n_tree, out + done);
+    }
+    if (done == n) return;
+    if (f->fast) cd_tree_walk_score(f, x + done * width, n - done, width, n_tree, out + done);
+    else cd_tree_inference_score_plain(f, x + done * width, n - done, width, n_tree, out + done);
 }
 
 void cd_tree_inference_score(const cd_tree_inference *f, const float *x, size_t n, size_t width, float *out) {

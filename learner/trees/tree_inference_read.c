@@ -239,8 +239,11 @@ cdmpp_status cd_tree_inference_read(const void *ubj, size_t n, size_t width, cd_
     if (!f) return CD_FAIL(err, ENOMEM, "trees");
     rest whole = {ubj, n}; /* XGBoost decides about a file that is cut short or goes on */
     if (skip(&whole, 0) && !whole.n && read_forest((rest){ubj, n}, width, f)) {
-        *out = f;
-        return CDMPP_OK;
+        cdmpp_status st = cd_tree_walk_new(f, width, &f->fast, err);
+        if (!st) st = cd_tree_bytes_new(f, width, &f->bytes, err);
+        if (st) cd_tree_inference_free(f);
+        else *out = f;
+        return st;
     }
     const bool oom = f->oom;
     cd_tree_inference_free(f);

@@ -21,6 +21,8 @@
  *     base_score; NaN takes the default side. tests/learner/trees/test_tree_inference.c compares both.
  * (2) Only what XGBoost writes for numerical regression trees of squared error is read, and nothing is passed over that
  *     changes an answer; anything else is no forest, and XGBoost reads and walks.
+ * (3) Trees are kept in two more forms, for one row and for many (tree_walk.c, tree_bytes.c), where they fit into these; the plain walk
+ *     is what tests compare them with.
  * Immutable: any thread. No heap after reading. */
 
 typedef struct cd_tree_inference cd_tree_inference;

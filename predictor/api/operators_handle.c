@@ -52,15 +52,18 @@ static void put(const cdmpp_operator_result *r, size_t i, const cd_llm_op_answer
 cdmpp_status cdmpp_operators_ask(const cdmpp_operators *o, const cdmpp_operator *v, size_t n, const cdmpp_operator_result *out, cdmpp_err *err) {
     cdmpp_operator_result r;
     CD_TRY(cd_api_copy_struct(&r, sizeof r, out, sizeof r, "cdmpp_operator_result", err));
-    for (size_t i = 0; i < n; i++) {
-        cd_llm_op_told told = {0};
-        cdmpp_err why = {0};
-        const cdmpp_status st = cd_llm_op_oracle_ask(&o->of, (const cd_op_named *)v[i].value, v[i].n, o->level, &told, &why);
-        if (st == CDMPP_ENOMEM || st == CDMPP_EBACKEND) {
-            if (err) *err = why;
-            return st;
+    for (size_t done = 0, m; done < n; done += m) {
+        cd_llm_op_told told[CD_LLM_OP_TOLD] = {0};
+        cdmpp_err why[CD_LLM_OP_TOLD] = {0};
+        m = n - done < CD_LLM_OP_TOLD ? n - done : CD_LLM_OP_TOLD;
+        for (size_t i = 0; i < m; i++) {
+            const cdmpp_operator *k = &v[done + i];
+            if (cd_llm_op_oracle_read(&o->of, (const cd_op_named *)k->value, k->n, &told[i], &why[i]) != CDMPP_ENOMEM) continue;
+            if (err) *err = why[i];
+            return CDMPP_ENOMEM;
         }
-        put(&r, i, &told.a, st, &why);
+        CD_TRY(cd_llm_op_ask_told(o->of.asker, told, why, m, o->level, err));
+        for (size_t i = 0; i < m; i++) put(&r, done + i, &told[i].a, why[i].code, &why[i]);
     }
     return CDMPP_OK;
 }

@@ -76,7 +76,9 @@ static cdmpp_status devices_of(cd_model_set *m, cd_str header, cd_model_set_entr
     CD_TRY(cd_json_parse(&m->arena, header.p, header.n, &root, err));
     CD_TRY(cd_json_need(root, "model", &model, err));
     kind = cd_json_get(model, "kind");
-    v->operators = kind && kind->kind == CD_JSON_STR && cd_str_is(kind->u.s, "operators");
+    v->language = kind && kind->kind == CD_JSON_STR && cd_str_is(kind->u.s, "llm-operators");
+    v->operators = v->language || (kind && kind->kind == CD_JSON_STR && cd_str_is(kind->u.s, "operators"));
+    if (v->language) return CDMPP_OK;
     CD_TRY(cd_json_need(model, "devices", &list, err));
     const cd_json *d, *here = cd_json_get(root, "here");
     CD_TRY(cd_json_arr(list, 0, &d, err));
@@ -91,7 +93,7 @@ static cdmpp_status devices_of(cd_model_set *m, cd_str header, cd_model_set_entr
 }
 
 /* The whole model is loaded when it is first asked for: a command may name many models and use one. */
-static cdmpp_status add(cd_model_set *m, const char *path, cdmpp_err *err) {
+static cdmpp_status add(cd_model_set *m, const char *path, bool language, cdmpp_err *err) {
     cd_model_set_entry v = {.path = path};
     cd_str header;
     FILE *f = fopen(path, "rb");
@@ -99,6 +101,8 @@ static cdmpp_status add(cd_model_set *m, const char *path, cdmpp_err *err) {
     cdmpp_status st = read_header(f, &m->arena, &header, err);
     (void)fclose(f);
     if (!st) st = devices_of(m, header, &v, err);
+    if (!st && v.language && !language)
+        st = CD_FAIL(err, EMODEL, "a model of operators of language models: it serves cdmpp-predict --operators, cdmpp-replay --llm and, beside a model of programs, cdmpp-replay --network");
     if (st) return cd_err_at(err, st, path, 0);
     if (CD_GROW(m->v, m->n, m->cap)) return CD_FAIL(err, ENOMEM, "%zu models", m->n);
     m->v[m->n++] = v;
@@ -115,7 +119,7 @@ static cdmpp_status folder(cd_model_set *m, const char *path, cdmpp_err *err) {
     const char *const *file;
     size_t n;
     CD_TRY(cd_file_list(&m->arena, path, named_model, NULL, &file, &n, err));
-    for (size_t k = 0; k < n; k++) CD_TRY(add(m, file[k], err));
+    for (size_t k = 0; k < n; k++) CD_TRY(add(m, file[k], true, err));
     return CDMPP_OK;
 }
 
@@ -157,17 +161,24 @@ static cdmpp_status read_costs(const cd_model_set_options *a, cd_model_set *m, c
 /* That of processors comes first: it is asked where nobody says what the device is. */
 static cdmpp_status defaults(cd_model_set *m, cdmpp_err *err) {
     m->default_path = cd_default_model_path(&m->arena);
-    if (m->default_path) CD_TRY(add(m, m->default_path, err));
+    if (m->default_path) CD_TRY(add(m, m->default_path, false, err));
     m->gpu_path = cd_default_model_gpu(&m->arena, NULL, NULL);
-    return m->gpu_path ? add(m, m->gpu_path, err) : CDMPP_OK;
+    return m->gpu_path ? add(m, m->gpu_path, false, err) : CDMPP_OK;
+}
+
+/* Such a model names no programs: the default one is still wanted. */
+static bool only_language(const cd_model_set *m) {
+    for (size_t k = 0; k < m->n; k++)
+        if (!m->v[k].language) return false;
+    return true;
 }
 
 cdmpp_status cd_model_set_open(const cd_model_set_options *a, cd_model_set *m, cdmpp_err *err) {
-    for (size_t k = 0; k < a->model->n; k++) CD_TRY(add(m, a->model->v[k], err));
+    for (size_t k = 0; k < a->model->n; k++) CD_TRY(add(m, a->model->v[k], a->language, err));
     for (size_t k = 0; a->mixed && k < a->mixed->n; k++)
-        if (cd_model_set_is_model(a->mixed->v[k])) CD_TRY(add(m, a->mixed->v[k], err));
+        if (cd_model_set_is_model(a->mixed->v[k])) CD_TRY(add(m, a->mixed->v[k], a->language, err));
     CD_TRY(folders(m, err));
-    if (!m->n && a->use_default) CD_TRY(defaults(m, err));
+    if (only_language(m) && a->use_default) CD_TRY(defaults(m, err));
     CD_TRY(describe(a, m, err));
     return read_costs(a, m, err);
 }
@@ -176,7 +187,10 @@ void cd_model_set_free(cd_model_set *m) {
     for (size_t k = 0; k < m->n; k++) {
         cd_model_free(m->v[k].tasks);
         cd_library_op_model_free(m->v[k].ops);
+        cd_llm_op_model_free(m->v[k].llm);
     }
+    cd_llm_op_asker_free(m->half);
+    cd_dict_free(&m->no_names);
     cd_mem_free(m->v);
     cd_device_table_free(m->devices);
     cd_device_table_free(m->usual);
@@ -190,6 +204,7 @@ cdmpp_status cd_model_set_need_programs(const cd_model_set *m, cdmpp_err *err) {
     bool any = !m->n;
     for (size_t k = 0; k < m->n; k++) any |= !m->v[k].operators;
     if (any) return CDMPP_OK;
+    if (only_language(m)) return cd_err_at(err, CD_FAIL(err, EMODEL, "a model of operators of language models answers products in 16-bit types alone; name a model of programs, too"), m->v[0].path, 0);
     return cd_err_at(err, CD_FAIL(err, EMODEL, "a model of library operators: it serves cdmpp-predict --operators and cdmpp-replay --graph; a network of tensor "
                                                "programs needs a model that cdmpp-train makes from measure records"), m->v[0].path, 0);
 }
@@ -203,9 +218,9 @@ static bool knows(const cd_model_set_entry *v, const char *device) {
 /* The first one that knows the device; `any`: else the first of its kind. */
 static cd_model_set_entry *first(cd_model_set *m, bool operators, const char *device, bool any) {
     for (size_t k = 0; k < m->n; k++)
-        if (m->v[k].operators == operators && knows(&m->v[k], device)) return &m->v[k];
+        if (!m->v[k].language && m->v[k].operators == operators && knows(&m->v[k], device)) return &m->v[k];
     for (size_t k = 0; any && k < m->n; k++)
-        if (m->v[k].operators == operators) return &m->v[k];
+        if (!m->v[k].language && m->v[k].operators == operators) return &m->v[k];
     return NULL;
 }
 

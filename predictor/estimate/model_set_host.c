@@ -22,11 +22,23 @@ cdmpp_status cd_model_set_is_host(cd_model_set *m, const char *device, cdmpp_err
     return CDMPP_OK;
 }
 
+/* The only model beside that of this machine's GPU and those of operators of language models, where it is of programs; NULL: there are others, or none. */
+static const cd_model_set_entry *only_programs(const cd_model_set *m) {
+    const cd_model_set_entry *one = NULL;
+    for (size_t k = 0; k < m->n; k++) {
+        if (m->v[k].language || (m->default_path && m->v[k].path == m->gpu_path)) continue;
+        if (one || m->v[k].operators) return NULL;
+        one = &m->v[k];
+    }
+    return one;
+}
+
 cdmpp_status cd_model_set_host(cd_model_set *m, cd_log *log, const char **out, cdmpp_err *err) {
     cd_describe_match here;
     *out = NULL;
-    if (!m->n || (!m->default_path && (m->n > 1 || m->v[0].operators || !cd_default_model_is_here(m->v[0].path)))) return CDMPP_OK;
-    CD_TRY(cd_default_model_device(m->v[0].path, m->devices, m->v[0].device, m->v[0].n_device, log, out, &here, err));
+    const cd_model_set_entry *v = only_programs(m);
+    if (!v || (!m->default_path && !cd_default_model_is_here(v->path))) return CDMPP_OK;
+    CD_TRY(cd_default_model_device(v->path, m->devices, v->device, v->n_device, log, out, &here, err));
     m->default_said = log != NULL;
     keep_host(m, &here);
     return CDMPP_OK;

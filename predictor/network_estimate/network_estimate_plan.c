@@ -70,7 +70,7 @@ static cdmpp_status tasks(cd_network_estimate *e, cdmpp_err *err) {
 static void on_lines(void *ctx, const char *text) { cd_log_lines(ctx, CD_LOG_ERROR, text); }
 
 static cdmpp_status models(cd_network_estimate *e, cdmpp_err *err) {
-    const cd_model_set_options a = {.model = &e->o->cost_model, .mixed = &e->o->mixed, .devices = e->o->devices, .lines = on_lines,
+    const cd_model_set_options a = {.model = &e->o->cost_model, .mixed = &e->o->mixed, .devices = e->o->devices, .lines = on_lines, .language = true,
                                     .use_default = !e->o->replay_given && !e->o->from_records,
                                     .ctx = e->o->log};
     return cd_model_set_open(&a, &e->models, err);

@@ -15,6 +15,8 @@ typedef struct {
     cd_line_reader *in;
     cd_arena text; /* of a line */
     cd_buf out;
+    cd_llm_op_told told[CD_LLM_OP_TOLD]; /* of a list, so many at once */
+    cdmpp_err why[CD_LLM_OP_TOLD];
 } state;
 
 /* ---- an operator ---- */
@@ -29,8 +31,8 @@ static cdmpp_status member(state *s, const cd_json *v, cd_op_named *out, cdmpp_e
     return CDMPP_OK;
 }
 
-/* null is as if the member were not there. */
-static cdmpp_status ask(state *s, const cd_json *operator, cd_llm_op_told *out, cdmpp_err *err) {
+/* The question. null is as if the member were not there. */
+static cdmpp_status read_one(state *s, const cd_json *operator, cd_llm_op_told *out, cdmpp_err *err) {
     cd_op_named v[MEMBERS];
     size_t n = 0;
     if (operator->kind != CD_JSON_OBJ) return CD_FAIL(err, ESCHEMA, "expected an object, found %s", cd_json_kind_name(operator->kind));
@@ -39,32 +41,46 @@ static cdmpp_status ask(state *s, const cd_json *operator, cd_llm_op_told *out, 
         if (n == MEMBERS) return CD_FAIL(err, ERANGE, "more than %d members", MEMBERS);
         CD_TRY(member(s, m, &v[n++], err));
     }
-    return cd_llm_op_oracle_ask(s->of, v, n, LEVEL, out, err);
+    return cd_llm_op_oracle_read(s->of, v, n, out, err);
+}
+
+/* n of a list from *at on; *at: the next one. */
+static cdmpp_status ask(state *s, const cd_json **at, size_t n, cdmpp_err *err) {
+    for (size_t i = 0; i < n; i++, *at = (*at)->next) {
+        s->why[i] = (cdmpp_err){0};
+        if (read_one(s, *at, &s->told[i], &s->why[i]) != CDMPP_ENOMEM) continue;
+        if (err) *err = s->why[i];
+        return CDMPP_ENOMEM;
+    }
+    return cd_llm_op_ask_told(s->of->asker, s->told, s->why, n, LEVEL, err);
 }
 
 /* The answer, or the error, as further members. */
+static void put_one(state *s, size_t i) {
+    if (s->why[i].code) cd_error_line_put(&s->out, &s->why[i]);
+    else cd_llm_op_answer_put(&s->out, &s->told[i].r, s->told[i].d, &s->told[i].a, LEVEL);
+    *(s->why[i].code ? &s->stats->bad : &s->stats->answered) += 1;
+}
+
 static cdmpp_status put(state *s, const cd_json *operator, cdmpp_err *err) {
-    cd_llm_op_told v;
-    cdmpp_err why = {0};
-    const cdmpp_status st = ask(s, operator, &v, &why);
-    if (st == CDMPP_ENOMEM) {
-        if (err) *err = why;
-        return st;
-    }
-    if (st) cd_error_line_put(&s->out, &why);
-    else cd_llm_op_answer_put(&s->out, &v.r, v.d, &v.a, LEVEL);
-    *(st ? &s->stats->bad : &s->stats->answered) += 1;
+    CD_TRY(ask(s, &operator, 1, err));
+    put_one(s, 0);
     return CDMPP_OK;
 }
 
 static cdmpp_status put_list(state *s, const cd_json *list, cdmpp_err *err) {
+    const cd_json *v = list->u.child;
     cd_buf_puts(&s->out, ",\"operators\":[");
-    for (const cd_json *v = list->u.child; v; v = v->next) {
-        const size_t at = s->out.n + (v != list->u.child);
-        if (v != list->u.child) cd_buf_puts(&s->out, ",");
-        CD_TRY(put(s, v, err));
-        if (!s->out.oom) s->out.p[at] = '{'; /* members begin with a comma */
-        cd_buf_puts(&s->out, "}");
+    for (size_t done = 0, n; done < list->n; done += n) {
+        n = list->n - done < CD_LLM_OP_TOLD ? list->n - done : CD_LLM_OP_TOLD;
+        CD_TRY(ask(s, &v, n, err));
+        for (size_t i = 0; i < n; i++) {
+            const size_t at = s->out.n + (done + i > 0);
+            if (done + i) cd_buf_puts(&s->out, ",");
+            put_one(s, i);
+            if (!s->out.oom) s->out.p[at] = '{'; /* members begin with a comma */
+            cd_buf_puts(&s->out, "}");
+        }
     }
     cd_buf_puts(&s->out, "]");
     return CDMPP_OK;

@@ -1,7 +1,7 @@
 /* llm_op_requests -- questions about operators of language models as lines of JSON, an answer each, in their order: cdmpp-predict --stream --operators.
  *
  * {"id":1,"op":"gemm","device":"h100","stack":"vllm-0.24.0","dtype":"bfloat16","m":1024,"n":4096,"k":4096}
- *   -> {"id":1,"operator":"gemm","device":"h100","how":"measured","latency_s":6.1e-5,"low_s":..,"high_s":..,"level":0.9,"new":null,"estimate_s":..,"bound_s":..}
+ *   -> {"id":1,"operator":"gemm","device":"h100","how":"measured","latency_s":6.1e-5,"low_s":..,"high_s":..,"level":0.9,"new":null,"measured_rows":0,"estimate_s":..,"bound_s":..}
  * {"id":2,"operators":[{..},{..}]}  -> {"id":2,"operators":[{..},{"error":{..}}]}      each item as above, without id
  * {"cmd":"hello"}, {"cmd":"stats"}                                                      about this side
  * anything else -> {"line":4,"error":{"code":"ESCHEMA","key":"dtyp","message":".."}}

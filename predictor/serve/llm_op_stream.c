@@ -28,6 +28,10 @@ struct cd_llm_op_stream {
     cd_buf json;
     scored *score;
     size_t n_score, cap_score, rows, bad;
+    cd_llm_op_told told[CD_LLM_OP_TOLD]; /* (n) rows that are asked at once */
+    cdmpp_err why[CD_LLM_OP_TOLD];
+    long line[CD_LLM_OP_TOLD];
+    size_t n;
 };
 
 void cd_llm_op_stream_free(cd_llm_op_stream *s) {
@@ -69,6 +73,7 @@ void cd_llm_op_answer_put(cd_buf *b, const cd_llm_op_record *r, const cd_device 
     else cd_buf_putf(b, ",\"level\":%g", level);
     if (news[0]) cd_buf_putf(b, ",\"new\":\"%s\"", news);
     else cd_buf_puts(b, ",\"new\":null");
+    cd_buf_putf(b, ",\"measured_rows\":%u", v->few);
     put_number(b, "estimate_s", v->base_s);
     put_number(b, "bound_s", v->roof_s);
 }
@@ -84,16 +89,15 @@ static cdmpp_status add_score(cd_llm_op_stream *s, const cd_llm_op_record *r, co
     return CDMPP_OK;
 }
 
-static cdmpp_status answer(cd_llm_op_stream *s, const cd_llm_op_record *r, const cd_device *d, cdmpp_err *err) {
-    cd_llm_op_answer v;
+static cdmpp_status answer(cd_llm_op_stream *s, const cd_llm_op_told *v, cdmpp_err *err) {
+    const cd_llm_op_record *r = &v->r;
     cd_buf *b = &s->json;
-    CD_TRY(cd_llm_op_ask(s->a, r, d, LEVEL, &v, err));
-    cd_llm_op_answer_put(b, r, d, &v, LEVEL);
+    cd_llm_op_answer_put(b, r, v->d, &v->a, LEVEL);
     if (!s->o.eval) return CDMPP_OK;
-    put_number(b, "line_s", v.line_s);
+    put_number(b, "line_s", v->a.line_s);
     put_number(b, "measured_s", r->latency_s > 0 ? r->latency_s : (double)NAN);
-    put_number(b, "error", r->latency_s > 0 ? v.latency_s / r->latency_s - 1 : (double)NAN);
-    return r->latency_s > 0 ? add_score(s, r, d, &v, err) : CDMPP_OK;
+    put_number(b, "error", r->latency_s > 0 ? v->a.latency_s / r->latency_s - 1 : (double)NAN);
+    return r->latency_s > 0 ? add_score(s, r, v->d, &v->a, err) : CDMPP_OK;
 }
 
 static cdmpp_status flush(cd_llm_op_stream *s, cdmpp_err *err) {
@@ -111,31 +115,55 @@ static cdmpp_status device_of(const cd_llm_op_stream *s, const char *name, const
     return cd_err_key(err, cd_device_table_find(s->devices, name, out, err), "device");
 }
 
-/* One row; *more is false at the end. A row that cannot be answered becomes a line with its error. */
-static cdmpp_status row(cd_llm_op_stream *s, cd_op_reader *in, const char *path, bool *more, cdmpp_err *err) {
-    cd_llm_op_record r;
-    const cd_device *d;
-    const char *name;
-    cdmpp_err why = {0};
-    bool no_time;
-    cdmpp_status st = cd_llm_op_reader_next(in, &r, &name, more, &no_time, &why);
-    if (!st && !*more) return CDMPP_OK;
-    const size_t start = s->json.n;
+/* Is the error of one row, which becomes a line with it? */
+static bool of_row(const cd_llm_op_stream *s, cdmpp_status st) { return !s->o.strict && (cd_op_line_is_bad(st) || st == CDMPP_EMODEL); }
+
+/* The next rows, as many as are asked at once; *more is false at the end. What ends the file is an error behind the rows before it. */
+static cdmpp_status read_rows(cd_llm_op_stream *s, cd_op_reader *in, const char *path, bool *more, cdmpp_err *err) {
+    cdmpp_status st = CDMPP_OK;
+    for (s->n = 0; !st && *more && s->n < CD_LLM_OP_TOLD;) {
+        cdmpp_err *why = &s->why[s->n];
+        const char *name;
+        bool no_time;
+        *why = (cdmpp_err){0};
+        st = cd_llm_op_reader_next(in, &s->told[s->n].r, &name, more, &no_time, why);
+        if (!st && !*more) return CDMPP_OK;
+        s->line[s->n] = cd_op_reader_line(in);
+        if (!st) st = cd_err_at(why, device_of(s, name, &s->told[s->n].d, why), path, s->line[s->n]);
+        if (st && (!*more || !of_row(s, st))) {
+            if (err) *err = *why;
+            return st;
+        }
+        s->n++, st = CDMPP_OK;
+    }
+    return st;
+}
+
+/* A row that cannot be answered becomes a line with its error. */
+static cdmpp_status put_row(cd_llm_op_stream *s, const char *path, size_t i, cdmpp_err *err) {
+    (void)cd_err_at(&s->why[i], s->why[i].code, path, s->line[i]);
+    if (s->why[i].code && !of_row(s, s->why[i].code)) {
+        if (err) *err = s->why[i];
+        return s->why[i].code;
+    }
     cd_buf_puts(&s->json, "{\"file\":");
     cd_buf_put_json_str(&s->json, path, strlen(path));
-    cd_buf_putf(&s->json, ",\"line\":%ld", cd_op_reader_line(in));
-    if (!st) st = cd_err_at(&why, device_of(s, name, &d, &why), path, cd_op_reader_line(in));
-    if (!st) st = cd_err_at(&why, answer(s, &r, d, &why), path, cd_op_reader_line(in));
-    if (st && (!*more || (!cd_op_line_is_bad(st) && st != CDMPP_EMODEL) || s->o.strict)) {
-        s->json.n = start;
-        if (err) *err = why;
-        return st;
-    }
-    if (st) cd_error_line_put(&s->json, &why);
+    cd_buf_putf(&s->json, ",\"line\":%ld", s->line[i]);
+    if (s->why[i].code) cd_error_line_put(&s->json, &s->why[i]);
+    else CD_TRY(answer(s, &s->told[i], err));
     cd_buf_puts(&s->json, "}\n");
     s->rows++;
-    s->bad += st != CDMPP_OK;
+    s->bad += s->why[i].code != CDMPP_OK;
     return s->json.n >= FLUSH ? flush(s, err) : CDMPP_OK;
+}
+
+static cdmpp_status rows(cd_llm_op_stream *s, cd_op_reader *in, const char *path, bool *more, cdmpp_err *err) {
+    cdmpp_err end = {0};
+    const cdmpp_status st = read_rows(s, in, path, more, &end);
+    CD_TRY(cd_llm_op_ask_told(s->a, s->told, s->why, s->n, LEVEL, err));
+    for (size_t i = 0; i < s->n; i++) CD_TRY(put_row(s, path, i, err));
+    if (st && err) *err = end;
+    return st;
 }
 
 cdmpp_status cd_llm_op_stream_file(cd_llm_op_stream *s, const char *path, cdmpp_err *err) {
@@ -145,7 +173,7 @@ cdmpp_status cd_llm_op_stream_file(cd_llm_op_stream *s, const char *path, cdmpp_
     cdmpp_status st = CDMPP_OK;
     while (!st && more) {
         if (s->o.stop && *s->o.stop) break;
-        st = row(s, in, path, &more, err);
+        st = rows(s, in, path, &more, err);
     }
     if (!st) st = flush(s, err);
     cd_op_reader_close(in);

@@ -1,7 +1,7 @@
 /* llm_op_stream -- tables of operators of language models in, lines of JSON out, in order.
  *
  * {"file":"q.tsv","line":2,"operator":"gemm","device":"h100","how":"interpolated","latency_s":1.2e-4,"low_s":1.1e-4,"high_s":1.3e-4,"level":0.9,
- *  "new":"stack","estimate_s":9e-5,"bound_s":6e-5}
+ *  "new":"stack","measured_rows":0,"estimate_s":9e-5,"bound_s":6e-5}
  *   how: measured, interpolated or predicted; low_s to high_s: the interval, null where nobody knows it;
  *   new: what the training has not seen: device, stack, kernel, dtype, size, or several with + between them; null: nothing;
  *   estimate_s: the analytic time; bound_s: the lower bound by peak and bandwidth. With evaluation also "measured_s", "error" = latency_s/measured_s - 1, and

@@ -10,7 +10,8 @@
  *   + attention of the prompts + attention of g sequences against their caches + the host's part
  *
  *   (1) sizes are of one GPU; m counts the tokens of one copy of the attention part (dp), experts see those of all copies;
- *   (2) nothing is answered by a default: a field that is missing, a number that does not divide, a type that the GPU has not, is an error that names it;
+ *   (2) nothing is answered by a silent default: a field that is missing, a number that does not divide, a type that the GPU has not, is an error that names it. Where
+ *       Hugging Face has a default for a field, that one is taken and told (note);
  *   (3) what is unavoidable and not computed (seconds of the host in each step, limits of a scheduler) is in configs/serving.yaml, by stack, with its source.
  * docs/reference/serving.md. One owner, one thread. */
 #ifndef CD_SERVING_H
@@ -21,7 +22,7 @@
 #include "learner/llm_op/llm_op.h"
 
 /* ---- the model: serving_model.c ---- */
-enum { CD_SERVING_NAME = 64, CD_SERVING_MAX_LAYER = 1024 };
+enum { CD_SERVING_NAME = 64, CD_SERVING_MAX_LAYER = 1024, CD_SERVING_NOTES = 8, CD_SERVING_NOTE = 192 };
 
 typedef struct cd_serving_model {
     char name[CD_SERVING_NAME]; /* model_type */
@@ -32,15 +33,20 @@ typedef struct cd_serving_model {
     double skew;                                      /* exponent of the experts' loads; 0: balanced */
     bool latent, qk_norm, tied;
     double q_rank, kv_rank, nope, rope, v_dim;        /* of latent attention; q_rank 0: queries are not compressed */
-    cd_llm_op_type linear, expert;                    /* types of the checkpoint */
+    double longest;                                   /* max_position_embeddings; 0: not said */
+    cd_llm_op_type linear, expert, base;              /* types of the checkpoint: of products, of experts, of what is not quantised */
+    bool base_known;
     cdmpp_err untyped;                                /* why these are not known; code 0: they are */
+    char note[CD_SERVING_NOTES][CD_SERVING_NOTE];     /* (n_note) defaults that were taken, parts that are left out: for people */
+    size_t n_note;
 } cd_serving_model;
 
 /* path is for messages. Errors: EPARSE; ESCHEMA ERANGE: a field that is missing, or contradicts another (key: the field); EUNSUPPORTED: an architecture that is not
  * known; ENOMEM. A kind of quantisation that is not known is no error yet: cd_serving_model_typed. */
 cdmpp_status cd_serving_model_read(const char *path, const char *text, size_t n, cd_serving_model *out, cdmpp_err *err);
 cdmpp_status cd_serving_model_load(const char *path, cd_serving_model *out, cdmpp_err *err);
-/* Whether types are known, where products are of type `linear`; -1: of the checkpoint's. Errors: EUNSUPPORTED (key: the field that says the checkpoint's). */
+/* Whether types are known, where products are of type `linear`; -1: of the checkpoint's. cd_serving_answer_of asks it by itself. Errors: EUNSUPPORTED (key: the field that
+ * says the checkpoint's). */
 cdmpp_status cd_serving_model_typed(const cd_serving_model *m, int linear, cdmpp_err *err);
 /* Weights of all GPUs: parameters, for people. */
 double cd_serving_model_parameters(const cd_serving_model *m);
@@ -95,8 +101,10 @@ cdmpp_status cd_serving_stack_name(cd_arena *a, const char *stack, CD_KEEP const
 /* ---- how a model is laid out: serving_layout.c ---- */
 typedef struct cd_serving_layout {
     double tp, pp, dp, moe_tp, moe_ep; /* moe_tp * moe_ep = tp * dp */
+    double busy;                       /* of the dp copies those that have tokens at the same time; 0: all */
     double node, node_bytes_s;         /* GPUs that the GPUs' own links join; between such nodes bytes a second of a GPU. node 0: all are joined */
     cd_llm_op_type linear, expert, attention, kv; /* types of products, of experts, of the prompts' attention, of the cache */
+    cd_llm_op_type base;               /* of everything else: the vocabulary, the router, attention that decodes, what GPUs send each other */
 } cd_serving_layout;
 
 /* Fills moe_tp. Errors: ERANGE, key tp, pp, ep: what it does not divide. */
@@ -144,8 +152,10 @@ typedef struct cd_serving_time {
 
 /* What was measured, in order to ask it often: which libraries, kernels and sizes there are. */
 typedef struct cd_serving_tables cd_serving_tables;
-/* path NULL: nothing was measured. *bad: lines and files that could not be used. Errors: those of cd_llm_op_table_add, ENOMEM. */
-cdmpp_status cd_serving_tables_open(const char *path, const cd_device_table *devices, CD_GIVE cd_serving_tables **out, size_t *bad, cdmpp_err *err);
+/* path NULL: nothing was measured. bad: told of lines and files that cannot be used, NULL: nobody. Errors: those of cd_llm_op_table_add, ENOMEM. */
+cdmpp_status cd_serving_tables_open(const char *path, const cd_device_table *devices, cd_op_bad_line *bad, void *ctx, CD_GIVE cd_serving_tables **out, cdmpp_err *err);
+/* Lines and files that could not be used, with times that are not above 0 (nobody is told of these one by one). */
+size_t cd_serving_tables_bad(const cd_serving_tables *t);
 void cd_serving_tables_free(CD_TAKE cd_serving_tables *t); /* NULL is fine */
 
 /* All outlive it. stack: "vllm-0.24.0", or "vllm" for the version with the most rows. Errors: ENOMEM. */
@@ -215,6 +225,7 @@ typedef struct cd_serving_result {
     double ttft_s, ttft_median_s, ttft_p99_s, tpot_s, tpot_p99_s, request_s; /* means where not told; tpot NaN: no request has a further token */
     double tokens_s;            /* generated, of this engine; infinite: none of them took any time */
     double running, waiting;    /* sequences in steps, requests in the queue: means over time */
+    double busy;                /* part of the time in which a step runs */
     double put_back;            /* sequences that lost their cache */
     size_t steps;
 } cd_serving_result;

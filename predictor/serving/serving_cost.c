@@ -146,29 +146,39 @@ static cdmpp_status of_group(const cd_serving_cost *c, const cd_serving_group *g
 
 static bool collective(uint8_t kind) { return kind == CD_LLM_OP_ALL_REDUCE || kind == CD_LLM_OP_ALL_GATHER || kind == CD_LLM_OP_REDUCE_SCATTER || kind == CD_LLM_OP_ALL_TO_ALL; }
 
-/* 0: the stack itself, 1: its library, 2: another; 3: rows of something else. Collectives move bytes, whatever their type is. */
+enum { TWIN = 3, OTHER = 2 * TWIN };
+
+static bool sixteen(uint8_t type) { return type == CD_LLM_OP_T_BF16 || type == CD_LLM_OP_T_F16; }
+
+/* 0: the same type; TWIN: the other one of 16 bits, which moves as many bytes and runs on the same units; OTHER. */
+static int type_rank(uint8_t a, uint8_t b) { return a == b ? 0 : sixteen(a) && sixteen(b) ? TWIN : OTHER; }
+
+/* 0: the stack itself, 1: its library, 2: another, TWIN to TWIN + 2: of these with a twin of the type; OTHER: rows of something else. Collectives move bytes, whatever
+ * their type is. */
 static int rank_of(const cd_serving_cost *c, const cd_serving_group *g, const cd_llm_op_record *r) {
     const char *const *name = (const char *const *)c->t->t.names.text;
-    if (g->kind != r->kind || g->device != (uint32_t)c->device) return 3;
-    if (!collective(r->kind) && (g->type != r->type || g->kv != r->kv)) return 3;
-    if (collective(r->kind) && cd_llm_op_type_weight_bytes((cd_llm_op_type)g->type) < 2) return 3;
-    return g->stack == c->stack ? 0 : same_maker(name[g->stack], name[c->stack]) ? 1 : 2;
+    const int a = type_rank(g->type, r->type), b = type_rank(g->kv, r->kv), twin = a > b ? a : b;
+    if (g->kind != r->kind || g->device != (uint32_t)c->device) return OTHER;
+    if (!collective(r->kind) && twin == OTHER) return OTHER;
+    if (collective(r->kind) && cd_llm_op_type_weight_bytes((cd_llm_op_type)g->type) < 2) return OTHER;
+    return (collective(r->kind) ? 0 : twin) + (g->stack == c->stack ? 0 : same_maker(name[g->stack], name[c->stack]) ? 1 : 2);
 }
 
 /* Of several kernels the one that was measured nearest: a library has chosen it. Of those alike the fastest. */
 static cdmpp_status fresh(const cd_serving_cost *c, const cd_llm_op_record *r, cd_serving_time *out, cdmpp_err *err) {
     cd_llm_op_record plain = *r;
-    int best = 3;
+    int best = OTHER;
     bool any = false;
     for (size_t i = 0; c->device >= 0 && i < c->t->n_group; i++)
         if (rank_of(c, &c->t->group[i], r) < best) best = rank_of(c, &c->t->group[i], r);
-    for (size_t i = 0; best < 3 && i < c->t->n_group; i++) {
+    for (size_t i = 0; best < OTHER && i < c->t->n_group; i++) {
         cd_serving_time v;
         if (rank_of(c, &c->t->group[i], r) != best) continue;
         CD_TRY(of_group(c, &c->t->group[i], *r, &v, err));
         if (!any || v.how < out->how || (v.how == out->how && v.s < out->s)) *out = v;
         any = true;
     }
+    if (any && best >= TWIN && out->how == CD_LLM_OP_MEASURED) out->how = CD_LLM_OP_INTERPOLATED;
     plain.stack = (uint16_t)c->stack;
     return any ? CDMPP_OK : point(c, &plain, out, err);
 }

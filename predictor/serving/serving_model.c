@@ -1,5 +1,7 @@
-/* A Hugging Face config.json as the sizes that times depend on. Every field that is missing or contradicts another is an error with its name. */
+/* A Hugging Face config.json as the sizes that times depend on. A field that contradicts another is an error with its name; one that is missing, too, unless
+ * Hugging Face itself has a default for it: that is taken, and told. */
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,26 +11,31 @@
 enum { MAX_BYTES = 16 << 20 };
 #define MOST 1e9
 
-/* What model_type says and config.json does not. */
+/* What model_type says and config.json does not. Defaults are those of the configuration classes of Hugging Face's transformers (and, of models that it does not have,
+ * of the class beside the checkpoint). */
 typedef struct {
     const char *type, *experts, *expert_ffn, *shared; /* fields of experts, their width, the shared expert's width; NULL: there is none */
     bool latent, qk_norm, shared_count;               /* shared_count: `shared` counts experts of the same width */
     bool window_said;                                 /* the window counts only where use_sliding_window is true */
+    bool every_second;                                /* without layer_types every second layer has the window, from the first on */
     double skew;                                      /* loads of experts: those balanced by a bias without loss are nearly even */
+    double kv_heads, head_dim, shared_is, window;     /* defaults; 0: num_attention_heads, hidden_size / num_attention_heads, none, none */
 } family;
+#define WINDOWS .window_said = true, .window = 4096
+#define DEEPSEEK .experts = "n_routed_experts", .expert_ffn = "moe_intermediate_size", .shared = "n_shared_experts", .shared_count = true, .latent = true
 static const family families[] = {
     {.type = "llama"},
-    {.type = "mistral"},
-    {.type = "qwen2", .window_said = true},
-    {.type = "qwen3", .qk_norm = true, .window_said = true},
-    {.type = "mixtral", .experts = "num_local_experts", .expert_ffn = "intermediate_size", .skew = 1.2},
-    {.type = "qwen2_moe", .experts = "num_experts", .expert_ffn = "moe_intermediate_size", .shared = "shared_expert_intermediate_size", .window_said = true, .skew = 1.2},
-    {.type = "qwen3_moe", .experts = "num_experts", .expert_ffn = "moe_intermediate_size", .qk_norm = true, .window_said = true, .skew = 1.2},
-    {.type = "minimax_m2", .experts = "num_local_experts", .expert_ffn = "intermediate_size", .qk_norm = true, .skew = 1.2},
-    {.type = "gpt_oss", .experts = "num_local_experts", .expert_ffn = "intermediate_size", .skew = 1.2},
-    {.type = "deepseek_v2", .experts = "n_routed_experts", .expert_ffn = "moe_intermediate_size", .shared = "n_shared_experts", .shared_count = true, .latent = true, .skew = 1.2},
-    {.type = "deepseek_v3", .experts = "n_routed_experts", .expert_ffn = "moe_intermediate_size", .shared = "n_shared_experts", .shared_count = true, .latent = true, .skew = 1.01},
-    {.type = "kimi_k2", .experts = "n_routed_experts", .expert_ffn = "moe_intermediate_size", .shared = "n_shared_experts", .shared_count = true, .latent = true, .skew = 1.01}};
+    {.type = "mistral", .kv_heads = 8, .window = 4096},
+    {.type = "qwen2", WINDOWS, .kv_heads = 32},
+    {.type = "qwen3", WINDOWS, .qk_norm = true, .kv_heads = 32, .head_dim = 128},
+    {.type = "mixtral", .experts = "num_local_experts", .expert_ffn = "intermediate_size", .skew = 1.2, .kv_heads = 8},
+    {.type = "qwen2_moe", WINDOWS, .experts = "num_experts", .expert_ffn = "moe_intermediate_size", .shared = "shared_expert_intermediate_size", .skew = 1.2, .kv_heads = 16, .shared_is = 5632},
+    {.type = "qwen3_moe", WINDOWS, .experts = "num_experts", .expert_ffn = "moe_intermediate_size", .qk_norm = true, .skew = 1.2, .kv_heads = 4},
+    {.type = "minimax_m2", .experts = "num_local_experts", .expert_ffn = "intermediate_size", .qk_norm = true, .skew = 1.2, .kv_heads = 8, .head_dim = 128},
+    {.type = "gpt_oss", .experts = "num_local_experts", .expert_ffn = "intermediate_size", .skew = 1.2, .kv_heads = 8, .head_dim = 64, .window = 128, .every_second = true},
+    {.type = "deepseek_v2", DEEPSEEK, .skew = 1.2, .shared_is = 2},
+    {.type = "deepseek_v3", DEEPSEEK, .skew = 1.01, .shared_is = 1},
+    {.type = "kimi_k2", DEEPSEEK, .skew = 1.01, .shared_is = 1}};
 enum { N_FAMILY = sizeof families / sizeof *families };
 
 void cd_serving_model_types(cd_buf *b) {
@@ -54,10 +61,32 @@ static cdmpp_status maybe(const cd_json *o, const char *key, double *out, cdmpp_
     return whole(*out, key, err);
 }
 
+/* What the reader shall know of an answer, once. */
+static void note(cd_serving_model *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void note(cd_serving_model *m, const char *fmt, ...) {
+    va_list ap;
+    if (m->n_note == CD_SERVING_NOTES) return;
+    va_start(ap, fmt);
+    (void)vsnprintf(m->note[m->n_note++], sizeof m->note[0], fmt, ap);
+    va_end(ap);
+}
+
+static bool there(const cd_json *o, const char *key) {
+    const cd_json *v = cd_json_get(o, key);
+    return v && v->kind != CD_JSON_NULL;
+}
+
+/* The field, or the default of Hugging Face, which is told. as: what the default is, NULL: a number. */
+static cdmpp_status or_default(const cd_json *o, const char *key, double usual, const char *as, cd_serving_model *m, double *out, cdmpp_err *err) {
+    if (there(o, key)) return need(o, key, out, err);
+    *out = usual;
+    note(m, "%s is %s: %g%s%s is taken, as Hugging Face does", key, cd_json_get(o, key) ? "null" : "not there", usual, as ? ", " : "", as ? as : "");
+    return CDMPP_OK;
+}
+
 /* With text_config some fields stand in it and some beside it; null is no answer. */
 static const cd_json *with(const cd_json *o, const cd_json *root, const char *key) {
-    const cd_json *v = cd_json_get(o, key);
-    return v && v->kind != CD_JSON_NULL ? o : root;
+    return there(o, key) ? o : root;
 }
 
 static bool is_true(const cd_json *o, const char *key) {
@@ -82,17 +111,15 @@ static cdmpp_status find_family(const cd_json *o, const family **out, cd_str *na
 }
 
 /* ---- parts of a model ---- */
-static cdmpp_status read_attention(const cd_json *o, cd_serving_model *m, cdmpp_err *err) {
-    m->kv_heads = m->heads; /* as Hugging Face has it: no field, no groups */
-    CD_TRY(maybe(o, "num_key_value_heads", &m->kv_heads, err));
-    if (m->kv_heads < 1 || fmod(m->heads, m->kv_heads) > 0)
+static cdmpp_status read_attention(const cd_json *o, const family *f, cd_serving_model *m, cdmpp_err *err) {
+    const bool fixed = f->kv_heads > 0 && !cd_json_get(o, "num_key_value_heads"); /* null is as many as query heads, of all families */
+    CD_TRY(or_default(o, "num_key_value_heads", fixed ? f->kv_heads : m->heads, fixed ? NULL : "num_attention_heads", m, &m->kv_heads, err));
+    if (fmod(m->heads, m->kv_heads) > 0)
         return cd_err_key(err, CD_FAIL(err, ERANGE, "expected a divisor of num_attention_heads %g, found %g", m->heads, m->kv_heads), "num_key_value_heads");
-    CD_TRY(maybe(o, "head_dim", &m->head_dim, err));
-    if (m->head_dim > 0) return CDMPP_OK;
-    if (fmod(m->hidden, m->heads) > 0)
+    const bool known = f->head_dim > 0 && !cd_json_get(o, "head_dim");
+    if (!known && !there(o, "head_dim") && fmod(m->hidden, m->heads) > 0)
         return cd_err_key(err, CD_FAIL(err, ERANGE, "expected this field, as hidden_size %g is not a multiple of num_attention_heads %g", m->hidden, m->heads), "head_dim");
-    m->head_dim = m->hidden / m->heads;
-    return CDMPP_OK;
+    return or_default(o, "head_dim", known ? f->head_dim : m->hidden / m->heads, known ? NULL : "hidden_size / num_attention_heads", m, &m->head_dim, err);
 }
 
 /* The tables of latent attention are of one shape. */
@@ -107,7 +134,8 @@ static cdmpp_status read_latent(const cd_json *o, cd_serving_model *m, cdmpp_err
             return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "expected %g, found %g: operators of latent attention are of that shape alone", f[i].only, *f[i].to), f[i].key);
     }
     m->latent = true;
-    return maybe(o, "q_lora_rank", &m->q_rank, err);
+    if (cd_json_get(o, "q_lora_rank")) return maybe(o, "q_lora_rank", &m->q_rank, err); /* null: queries are not compressed */
+    return or_default(o, "q_lora_rank", 1536, NULL, m, &m->q_rank, err);
 }
 
 /* mlp_only_layers: sets on[i] of those layers that it names. */
@@ -144,54 +172,89 @@ static cdmpp_status read_dense_layers(const cd_json *o, bool latent, cd_serving_
     return CDMPP_OK;
 }
 
+/* A token takes experts of some groups alone: times do not depend on it, but a count that does not divide is of no model. */
+static cdmpp_status check_groups(const cd_json *o, const cd_serving_model *m, cdmpp_err *err) {
+    double groups = 1, taken = 0;
+    CD_TRY(maybe(o, "n_group", &groups, err));
+    CD_TRY(maybe(o, "topk_group", &taken, err));
+    if (groups < 1 || fmod(m->experts, groups) > 0)
+        return cd_err_key(err, CD_FAIL(err, ERANGE, "expected a divisor of n_routed_experts %g, found %g", m->experts, groups), "n_group");
+    if (taken <= groups || !there(o, "n_group")) return CDMPP_OK;
+    return cd_err_key(err, CD_FAIL(err, ERANGE, "expected at most the %g of n_group, found %g", groups, taken), "topk_group");
+}
+
+static cdmpp_status read_shared(const cd_json *o, const family *f, cd_serving_model *m, cdmpp_err *err) {
+    if (!f->shared) return CDMPP_OK;
+    if (there(o, f->shared)) CD_TRY(maybe(o, f->shared, &m->shared_ffn, err)); /* 0: none */
+    else if (cd_json_get(o, f->shared)) note(m, "%s is null: no shared expert", f->shared);
+    else CD_TRY(or_default(o, f->shared, f->shared_is, NULL, m, &m->shared_ffn, err));
+    if (f->shared_count) m->shared_ffn *= m->expert_ffn;
+    return CDMPP_OK;
+}
+
 static cdmpp_status read_experts(const cd_json *o, const family *f, cd_serving_model *m, cdmpp_err *err) {
     CD_TRY(need(o, f->experts, &m->experts, err));
     CD_TRY(need(o, "num_experts_per_tok", &m->topk, err));
     CD_TRY(need(o, f->expert_ffn, &m->expert_ffn, err));
     if (m->topk > m->experts) return cd_err_key(err, CD_FAIL(err, ERANGE, "expected at most the %g of %s, found %g", m->experts, f->experts, m->topk), "num_experts_per_tok");
-    if (f->shared) CD_TRY(maybe(o, f->shared, &m->shared_ffn, err));
-    if (f->shared_count) m->shared_ffn *= m->expert_ffn;
+    if (f->latent) CD_TRY(check_groups(o, m, err));
+    CD_TRY(read_shared(o, f, m, err));
     CD_TRY(read_dense_layers(o, f->latent, m, err));
     m->skew = f->skew;
     if (m->dense_layers > 0) CD_TRY(need(o, "intermediate_size", &m->ffn, err));
     return CDMPP_OK;
 }
 
-/* Which layers see a window only: layer_types, or from max_window_layers on, or all. */
-static cdmpp_status read_window(const cd_json *o, const family *f, cd_serving_model *m, cdmpp_err *err) {
-    const cd_json *types = cd_json_get(o, "layer_types");
-    double from = 0;
-    m->window = 0;
-    CD_TRY(maybe(o, "sliding_window", &m->window, err));
-    if (types && types->kind == CD_JSON_ARR) {
-        if (fabs((double)types->n - m->layers) > 0)
-            return cd_err_key(err, CD_FAIL(err, ERANGE, "expected one for each of the %g of num_hidden_layers, found %u", m->layers, types->n), "layer_types");
-        size_t i = 0;
-        for (const cd_json *t = types->u.child; t; t = t->next, i++) {
-            const bool some = t->kind == CD_JSON_STR && cd_str_is(t->u.s, "sliding_attention");
-            m->window_layers += some;
-            if (!some && (t->kind != CD_JSON_STR || !cd_str_is(t->u.s, "full_attention")))
-                return cd_err_key(err, cd_err_index(err, CD_FAIL(err, EUNSUPPORTED, "expected full_attention or sliding_attention"), i), "layer_types");
-        }
-        if (m->window_layers > 0 && !(m->window > 0)) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected the window of the layers that layer_types names"), "sliding_window");
-        return CDMPP_OK;
+static cdmpp_status read_layer_types(const cd_json *types, cd_serving_model *m, cdmpp_err *err) {
+    size_t i = 0;
+    if (types->kind != CD_JSON_ARR) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected a list, found %s", cd_json_kind_name(types->kind)), "layer_types");
+    if (fabs((double)types->n - m->layers) > 0)
+        return cd_err_key(err, CD_FAIL(err, ERANGE, "expected one for each of the %g of num_hidden_layers, found %u", m->layers, types->n), "layer_types");
+    for (const cd_json *t = types->u.child; t; t = t->next, i++) {
+        const bool some = t->kind == CD_JSON_STR && cd_str_is(t->u.s, "sliding_attention");
+        m->window_layers += some;
+        if (!some && (t->kind != CD_JSON_STR || !cd_str_is(t->u.s, "full_attention")))
+            return cd_err_key(err, cd_err_index(err, CD_FAIL(err, EUNSUPPORTED, "expected full_attention or sliding_attention"), i), "layer_types");
     }
-    if (!(m->window > 0) || (f->window_said && !is_true(o, "use_sliding_window"))) return m->window = 0, CDMPP_OK;
-    if (f->window_said) CD_TRY(maybe(o, "max_window_layers", &from, err));
-    m->window_layers = fmax(0, m->layers - from);
+    return CDMPP_OK;
+}
+
+/* Which layers see a window only: layer_types, or from max_window_layers on, or every second, or all. */
+static cdmpp_status read_window(const cd_json *o, const family *f, cd_serving_model *m, cdmpp_err *err) {
+    double from = 0;
+    const bool usual = f->window > 0 && !cd_json_get(o, "sliding_window"), listed = there(o, "layer_types");
+    if (listed) CD_TRY(read_layer_types(cd_json_get(o, "layer_types"), m, err));
+    if (listed ? !(m->window_layers > 0) : f->window_said && !is_true(o, "use_sliding_window")) return CDMPP_OK;
+    CD_TRY(usual ? or_default(o, "sliding_window", f->window, NULL, m, &m->window, err) : maybe(o, "sliding_window", &m->window, err));
+    if (listed) return m->window > 0 ? CDMPP_OK : cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected the window of the layers that layer_types names"), "sliding_window");
+    if (!(m->window > 0)) return CDMPP_OK;
+    if (f->window_said) CD_TRY(there(o, "max_window_layers") ? maybe(o, "max_window_layers", &from, err) : or_default(o, "max_window_layers", 28, NULL, m, &from, err));
+    m->window_layers = f->every_second ? ceil(m->layers / 2) : fmax(0, m->layers - from);
+    if (f->every_second) note(m, "layer_types is not there: every second layer has the window, as Hugging Face does");
     return CDMPP_OK;
 }
 
 /* ---- types of the weights ---- */
+/* Operators of products with a scale for each block are of one shape. */
+static cdmpp_status check_block(const cd_json *block, cdmpp_err *err) {
+    double side[2] = {0};
+    size_t n = 0;
+    for (const cd_json *v = block->kind == CD_JSON_ARR ? block->u.child : NULL; v; v = v->next, n++)
+        if (n < 2 && cd_json_real(v, &side[n], NULL)) side[n] = 0;
+    if (n == 2 && !(fabs(side[0] - 128) > 0) && !(fabs(side[1] - 128) > 0)) return CDMPP_OK;
+    if (n == 2) (void)CD_FAIL(err, EUNSUPPORTED, "expected [128, 128], found [%g, %g]: say the type with --dtype", side[0], side[1]);
+    else (void)CD_FAIL(err, EUNSUPPORTED, "expected [128, 128]: say the type with --dtype");
+    return cd_err_key(err, CDMPP_EUNSUPPORTED, "weight_block_size");
+}
+
 static cdmpp_status quantised(const cd_json *q, cd_serving_model *m, cdmpp_err *err) {
     const bool experts = m->experts > 0;
     double bits = 0;
     cd_str how;
     CD_TRY(cd_json_need_str(q, "quant_method", &how, err));
     if (cd_str_is(how, "fp8") || cd_str_is(how, "fbgemm_fp8")) {
-        const cd_json *block = cd_json_get(q, "weight_block_size");
-        m->linear = m->expert = block && block->kind == CD_JSON_ARR ? CD_LLM_OP_T_FP8_BLOCK : CD_LLM_OP_T_FP8;
-        return CDMPP_OK;
+        m->linear = m->expert = there(q, "weight_block_size") ? CD_LLM_OP_T_FP8_BLOCK : CD_LLM_OP_T_FP8;
+        return m->linear == CD_LLM_OP_T_FP8 ? CDMPP_OK : check_block(cd_json_get(q, "weight_block_size"), err);
     }
     if (cd_str_is(how, "mxfp4") && experts) return m->expert = CD_LLM_OP_T_W4A16_MXFP4, CDMPP_OK;
     if (cd_str_is(how, "awq") || cd_str_is(how, "gptq")) {
@@ -204,36 +267,56 @@ static cdmpp_status quantised(const cd_json *q, cd_serving_model *m, cdmpp_err *
                       "quant_method");
 }
 
-static cdmpp_status read_types(const cd_json *o, const cd_json *root, cd_serving_model *m, cdmpp_err *err) {
-    const cd_json *q = cd_json_get(with(o, root, "quantization_config"), "quantization_config"), *of[] = {o, o, root, root};
+/* The type of what is not quantised. Without it Hugging Face takes what the weights are in, which config.json does not say. */
+static cdmpp_status read_base(const cd_json *o, const cd_json *root, cd_serving_model *m, cdmpp_err *err) {
+    const cd_json *of[] = {o, o, root, root};
     static const char *const key[] = {"dtype", "torch_dtype", "dtype", "torch_dtype"};
     size_t k = 0;
-    m->linear = m->expert = CD_LLM_OP_T_BF16;
-    while (k < 3 && (!cd_json_get(of[k], key[k]) || cd_json_get(of[k], key[k])->kind == CD_JSON_NULL)) k++;
-    const cd_json *t = cd_json_get(of[k], key[k]);
-    if (t && t->kind != CD_JSON_NULL && !is_word(of[k], key[k], "bfloat16")) {
-        if (is_word(of[k], key[k], "float16")) m->linear = m->expert = CD_LLM_OP_T_F16;
-        else return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "expected bfloat16 or float16: say the type with --dtype"), key[k]);
-    }
-    return q && q->kind == CD_JSON_OBJ ? cd_err_key(err, quantised(q, m, err), "quantization_config") : CDMPP_OK;
+    m->base = CD_LLM_OP_T_BF16;
+    while (k < 4 && !there(of[k], key[k])) k++;
+    if (k == 4) return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "expected this field, or dtype: say the type with --dtype"), "torch_dtype");
+    if (is_word(of[k], key[k], "float16")) m->base = CD_LLM_OP_T_F16;
+    else if (!is_word(of[k], key[k], "bfloat16")) return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "expected bfloat16 or float16: say the type with --dtype"), key[k]);
+    m->base_known = true;
+    return CDMPP_OK;
+}
+
+static cdmpp_status read_types(const cd_json *o, const cd_json *root, cd_serving_model *m, cdmpp_err *err) {
+    const cd_json *in = with(o, root, "quantization_config"), *q = there(in, "quantization_config") ? cd_json_get(in, "quantization_config") : NULL;
+    if (q && q->kind != CD_JSON_OBJ) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected an object, found %s", cd_json_kind_name(q->kind)), "quantization_config");
+    const cdmpp_status st = read_base(o, root, m, err);
+    m->linear = m->expert = m->base;
+    if (st && st != CDMPP_EUNSUPPORTED) return st;
+    if (st) note(m, "torch_dtype is not there, or of no operator: bfloat16 is taken for what --dtype does not name");
+    const cdmpp_status other = q ? cd_err_key(err, quantised(q, m, err), "quantization_config") : CDMPP_OK;
+    return other ? other : st;
 }
 
 /* ---- all ---- */
+static void note_outer(const cd_json *root, cd_serving_model *m) {
+    const cd_json *v = cd_json_get(root, "model_type");
+    const cd_str outer = v && v->kind == CD_JSON_STR ? v->u.s : (cd_str){"?", 1};
+    note(m, "the model %.*s has parts beside text_config (images, sound): this is its text part, %s, alone", (int)(outer.n < 40 ? outer.n : 40), outer.p, m->name);
+}
+
 static cdmpp_status read_fields(const cd_json *root, cd_serving_model *m, cdmpp_err *err) {
-    const cd_json *inner = cd_json_get(root, "text_config"), *o = inner && inner->kind == CD_JSON_OBJ ? inner : root;
+    const cd_json *inner = there(root, "text_config") ? cd_json_get(root, "text_config") : NULL, *o = inner ? inner : root;
     const family *f = NULL;
     cd_str name;
     if (root->kind != CD_JSON_OBJ) return CD_FAIL(err, ESCHEMA, "expected an object, found %s", cd_json_kind_name(root->kind));
+    if (inner && inner->kind != CD_JSON_OBJ) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected an object, found %s", cd_json_kind_name(inner->kind)), "text_config");
     CD_TRY(find_family(o, &f, &name, err));
     snprintf(m->name, sizeof m->name, "%s", f->type);
+    if (inner) note_outer(root, m);
     CD_TRY(need(o, "num_hidden_layers", &m->layers, err));
     CD_TRY(need(o, "hidden_size", &m->hidden, err));
     CD_TRY(need(o, "num_attention_heads", &m->heads, err));
     CD_TRY(need(o, "vocab_size", &m->vocab, err));
     if (m->layers > CD_SERVING_MAX_LAYER) return cd_err_key(err, CD_FAIL(err, ERANGE, "expected at most %d, found %g", CD_SERVING_MAX_LAYER, m->layers), "num_hidden_layers");
+    CD_TRY(maybe(o, "max_position_embeddings", &m->longest, err));
     m->qk_norm = f->qk_norm;
     m->tied = is_true(with(o, root, "tie_word_embeddings"), "tie_word_embeddings");
-    CD_TRY(f->latent ? read_latent(o, m, err) : read_attention(o, m, err));
+    CD_TRY(f->latent ? read_latent(o, m, err) : read_attention(o, f, m, err));
     CD_TRY(f->experts ? read_experts(o, f, m, err) : need(o, "intermediate_size", &m->ffn, err));
     if (!f->latent) CD_TRY(read_window(o, f, m, err));
     const cdmpp_status st = read_types(o, root, m, &m->untyped);

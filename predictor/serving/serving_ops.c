@@ -13,16 +13,16 @@ static cd_serving_op *product(cd_serving_ops *o, const char *name, double count,
     return put(o, name, count, (cd_llm_op_record){.kind = CD_LLM_OP_GEMM, .type = (uint8_t)t, .kv = (uint8_t)t, .size = {m, n, k, 1}});
 }
 
-static void small(cd_serving_ops *o, const char *name, double count, double m, double bytes_each) {
-    put(o, name, count, (cd_llm_op_record){.kind = CD_LLM_OP_ELEMENTWISE, .type = CD_LLM_OP_T_BF16, .kv = CD_LLM_OP_T_BF16, .size = {m, bytes_each / 2}})->bytes = m * bytes_each;
+static void small(const cd_serving_layout *l, cd_serving_ops *o, const char *name, double count, double m, double bytes_each) {
+    put(o, name, count, (cd_llm_op_record){.kind = CD_LLM_OP_ELEMENTWISE, .type = (uint8_t)l->base, .kv = (uint8_t)l->base, .size = {m, bytes_each / 2}})->bytes = m * bytes_each;
 }
 
 /* Over several nodes: inside each, and then between them, each GPU with its part of the bytes. */
 static void collective(const cd_serving_layout *l, cd_serving_ops *o, const char *name, double count, cd_llm_op_kind k, double elements, double gpus) {
     const double inside = l->node > 0 ? fmin(gpus, l->node) : gpus, nodes = gpus / inside, bytes = 2 * elements;
-    if (inside > 1) put(o, name, count, (cd_llm_op_record){.kind = (uint8_t)k, .type = CD_LLM_OP_T_BF16, .kv = CD_LLM_OP_T_BF16, .size = {bytes, inside}});
+    if (inside > 1) put(o, name, count, (cd_llm_op_record){.kind = (uint8_t)k, .type = (uint8_t)l->base, .kv = (uint8_t)l->base, .size = {bytes, inside}});
     if (!(nodes > 1)) return;
-    cd_serving_op *v = put(o, "between_nodes", count, (cd_llm_op_record){.kind = (uint8_t)k, .type = CD_LLM_OP_T_BF16, .kv = CD_LLM_OP_T_BF16, .size = {bytes, gpus}});
+    cd_serving_op *v = put(o, "between_nodes", count, (cd_llm_op_record){.kind = (uint8_t)k, .type = (uint8_t)l->base, .kv = (uint8_t)l->base, .size = {bytes, gpus}});
     v->bytes = (k == CD_LLM_OP_ALL_REDUCE ? 2 : 1) * (nodes - 1) / nodes * bytes / inside;
     v->link = true, v->rate = l->node_bytes_s;
 }
@@ -32,28 +32,28 @@ static void projections(const cd_serving_model *m, const cd_serving_layout *l, d
     const double layers = m->layers, heads = m->heads / l->tp, q = heads * (m->nope + m->rope), kv = m->kv_rank + m->rope;
     if (!m->latent) {
         product(o, "qkv", layers, l->linear, t, heads * m->head_dim + 2 * m->head_dim * ceil(m->kv_heads / l->tp), m->hidden);
-        small(o, m->qk_norm ? "qk_norm_rope" : "rope", layers, t, 4 * m->head_dim * (heads + 2 * ceil(m->kv_heads / l->tp)));
+        small(l, o, m->qk_norm ? "qk_norm_rope" : "rope", layers, t, 4 * m->head_dim * (heads + 2 * ceil(m->kv_heads / l->tp)));
         product(o, "attention_out", layers, l->linear, t, m->hidden, heads * m->head_dim);
         return;
     }
     product(o, "attention_down", layers, l->linear, t, m->q_rank > 0 ? m->q_rank + kv : kv, m->hidden);
     product(o, "q_up", layers, l->linear, t, q, m->q_rank > 0 ? m->q_rank : m->hidden);
-    small(o, "latent_norm_rope", layers, t, 4 * (m->q_rank + kv + heads * m->rope));
+    small(l, o, "latent_norm_rope", layers, t, 4 * (m->q_rank + kv + heads * m->rope));
     product(o, "attention_out", layers, l->linear, t, m->hidden, heads * m->v_dim);
 }
 
 static void dense(const cd_serving_model *m, const cd_serving_layout *l, double t, double layers, cd_serving_ops *o) {
     product(o, "gate_up", layers, l->linear, t, 2 * m->ffn / l->tp, m->hidden);
-    small(o, "activation", layers, t, 6 * m->ffn / l->tp);
+    small(l, o, "activation", layers, t, 6 * m->ffn / l->tp);
     product(o, "down", layers, l->linear, t, m->hidden, m->ffn / l->tp);
     collective(l, o, "all_reduce_ffn", layers, CD_LLM_OP_ALL_REDUCE, t * m->hidden, l->tp);
 }
 
 /* In decode the shared expert runs beside the routed ones. */
 static void sparse(const cd_serving_model *m, const cd_serving_layout *l, double t, double layers, bool decode, cd_serving_ops *o) {
-    const double all = t * l->dp, group = l->tp * l->dp;
-    product(o, "router", layers, CD_LLM_OP_T_BF16, t, m->experts, m->hidden);
-    small(o, "top_k", layers, t, 4 * m->experts);
+    const double all = t * (l->busy > 0 ? l->busy : l->dp), group = l->tp * l->dp;
+    product(o, "router", layers, l->base, t, m->experts, m->hidden);
+    small(l, o, "top_k", layers, t, 4 * m->experts);
     if (l->dp > 1) collective(l, o, "dispatch", layers, CD_LLM_OP_ALL_GATHER, all * m->hidden, group);
     const size_t first = o->n;
     put(o, "experts", layers,
@@ -61,7 +61,7 @@ static void sparse(const cd_serving_model *m, const cd_serving_layout *l, double
                            .size = {all, m->hidden, m->expert_ffn, m->topk, m->experts, l->moe_tp, l->moe_ep}})->beside = 1;
     if (m->shared_ffn > 0) {
         product(o, "shared_gate_up", layers, l->linear, t, 2 * m->shared_ffn / l->tp, m->hidden)->beside = 2;
-        small(o, "shared_activation", layers, t, 6 * m->shared_ffn / l->tp);
+        small(l, o, "shared_activation", layers, t, 6 * m->shared_ffn / l->tp);
         o->v[o->n - 1].beside = 2;
         product(o, "shared_down", layers, l->linear, t, m->hidden, m->shared_ffn / l->tp)->beside = 2;
     }
@@ -75,7 +75,7 @@ static void hand_overs(const cd_serving_model *m, const cd_serving_layout *l, do
     const double stages = l->node > 0 ? fmax(1, floor(l->node / (l->tp * l->dp))) : l->pp, between = ceil(l->pp / stages) - 1, count[] = {l->pp - 1 - between, between};
     for (size_t i = 0; i < 2; i++) {
         if (!(count[i] > 0)) continue;
-        small(o, i ? "hand_over_nodes" : "hand_over", count[i], t, 2 * m->hidden);
+        small(l, o, i ? "hand_over_nodes" : "hand_over", count[i], t, 2 * m->hidden);
         o->v[o->n - 1].link = true, o->v[o->n - 1].rate = i ? l->node_bytes_s : 0;
     }
 }
@@ -83,14 +83,14 @@ static void hand_overs(const cd_serving_model *m, const cd_serving_layout *l, do
 void cd_serving_ops_rest(const cd_serving_model *m, const cd_serving_layout *l, double t, double rows, bool decode, cd_serving_ops *o) {
     const double layers = m->layers, with_experts = m->experts > 0 ? layers - m->dense_layers : 0;
     o->n = 0;
-    small(o, "embedding", 1, t, 4 * m->hidden);
+    small(l, o, "embedding", 1, t, 4 * m->hidden);
     collective(l, o, "all_reduce_embedding", 1, CD_LLM_OP_ALL_REDUCE, t * m->hidden, l->tp);
-    small(o, "norm", 2 * layers + 1, t, 8 * m->hidden);
+    small(l, o, "norm", 2 * layers + 1, t, 8 * m->hidden);
     projections(m, l, t, o);
     collective(l, o, "all_reduce_attention", layers, CD_LLM_OP_ALL_REDUCE, t * m->hidden, l->tp);
     if (layers > with_experts) dense(m, l, t, layers - with_experts, o);
     if (with_experts > 0) sparse(m, l, t, with_experts, decode, o);
-    product(o, "vocabulary", 1, CD_LLM_OP_T_BF16, rows, ceil(m->vocab / l->tp), m->hidden);
+    product(o, "vocabulary", 1, l->base, rows, ceil(m->vocab / l->tp), m->hidden);
     collective(l, o, "all_gather_scores", 1, CD_LLM_OP_ALL_GATHER, rows * m->vocab, l->tp);
     hand_overs(m, l, t, o);
 }
@@ -112,20 +112,20 @@ void cd_serving_ops_prompt(const cd_serving_model *m, const cd_serving_layout *l
         return;
     }
     product(o, "kv_up", m->layers, l->linear, batch * n, heads * (m->nope + m->v_dim), m->kv_rank);
-    r = (cd_llm_op_record){.kind = CD_LLM_OP_LATENT_PREFILL, .type = CD_LLM_OP_T_BF16, .kv = (uint8_t)l->kv, .size = {n, 0, batch, heads}};
+    r = (cd_llm_op_record){.kind = CD_LLM_OP_LATENT_PREFILL, .type = (uint8_t)l->base, .kv = (uint8_t)l->kv, .size = {n, 0, batch, heads}};
     put(o, "attention_prompt", m->layers, r);
 }
 
 void cd_serving_ops_decode(const cd_serving_model *m, const cd_serving_layout *l, double batch, double past, cd_serving_ops *o) {
     const double heads = m->heads / l->tp, kv = ceil(m->kv_heads / l->tp);
-    cd_llm_op_record r = {.kind = CD_LLM_OP_DECODE, .type = CD_LLM_OP_T_BF16, .kv = (uint8_t)l->kv, .size = {past, batch, heads, kv, m->head_dim, 0}};
+    cd_llm_op_record r = {.kind = CD_LLM_OP_DECODE, .type = (uint8_t)l->base, .kv = (uint8_t)l->kv, .size = {past, batch, heads, kv, m->head_dim, 0}};
     o->n = 0;
     if (!m->latent) {
         windows(m, "attention_decode", "attention_decode_window", r, 5, past, o);
         return;
     }
-    put(o, "absorb_k", m->layers, (cd_llm_op_record){.kind = CD_LLM_OP_GEMM, .type = CD_LLM_OP_T_BF16, .kv = CD_LLM_OP_T_BF16, .size = {batch, m->kv_rank, m->nope, heads}});
-    r = (cd_llm_op_record){.kind = CD_LLM_OP_LATENT_DECODE, .type = CD_LLM_OP_T_BF16, .kv = (uint8_t)l->kv, .size = {past, batch, heads}};
+    put(o, "absorb_k", m->layers, (cd_llm_op_record){.kind = CD_LLM_OP_GEMM, .type = (uint8_t)l->base, .kv = (uint8_t)l->base, .size = {batch, m->kv_rank, m->nope, heads}});
+    r = (cd_llm_op_record){.kind = CD_LLM_OP_LATENT_DECODE, .type = (uint8_t)l->base, .kv = (uint8_t)l->kv, .size = {past, batch, heads}};
     put(o, "attention_decode", m->layers, r);
-    put(o, "absorb_v", m->layers, (cd_llm_op_record){.kind = CD_LLM_OP_GEMM, .type = CD_LLM_OP_T_BF16, .kv = CD_LLM_OP_T_BF16, .size = {batch, m->v_dim, m->kv_rank, heads}});
+    put(o, "absorb_v", m->layers, (cd_llm_op_record){.kind = CD_LLM_OP_GEMM, .type = (uint8_t)l->base, .kv = (uint8_t)l->base, .size = {batch, m->v_dim, m->kv_rank, heads}});
 }

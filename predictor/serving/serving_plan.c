@@ -25,6 +25,8 @@ cd_serving_config cd_serving_config_defaults(void) {
     return (cd_serving_config){.worker = one, .decode = none, .isl = 1024, .osl = 128, .concurrency = 1, .linear = -1, .expert = -1, .kv = -1, .prompts = -1};
 }
 
+double cd_serving_longest(const cd_serving_config *c) { return round(c->isl * (1 + c->spread)) + round(c->osl * (1 + c->spread)); }
+
 void cd_serving_session_end(cd_serving_session *s) {
     for (size_t i = 0; i < s->n_made; i++) cd_serving_engine_free(s->made[i].e);
     for (size_t i = 0; i < s->n_known; i++) cd_serving_cost_free(s->known[i].c);
@@ -68,37 +70,63 @@ typedef struct {
     double schedulers; /* of a worker */
 } worker;
 
-static cd_serving_layout types_of(const cd_serving_model *m, const cd_serving_stack *k, const cd_serving_config *c, const cd_serving_worker *w) {
-    cd_serving_layout l = {.tp = w->tp, .pp = w->pp, .dp = w->dp, .moe_ep = w->ep, .node = c->node, .node_bytes_s = c->node_gb_s * 1e9};
-    l.linear = c->linear < 0 ? m->linear : (cd_llm_op_type)c->linear;
-    l.expert = c->expert >= 0 ? (cd_llm_op_type)c->expert : c->linear >= 0 && m->expert == CD_LLM_OP_T_BF16 ? l.linear : m->expert;
-    const bool narrow = k->fp8_attention && l.linear == CD_LLM_OP_T_FP8;
-    l.kv = c->kv >= 0 ? (cd_llm_op_type)c->kv : narrow ? CD_LLM_OP_T_FP8 : CD_LLM_OP_T_BF16;
-    l.attention = narrow && l.kv == CD_LLM_OP_T_FP8 ? CD_LLM_OP_T_FP8 : CD_LLM_OP_T_BF16;
+/* The type of what is not quantised: --dtype where it is one of 16 bits, else the checkpoint's. */
+static cd_llm_op_type base_of(const cd_serving_model *m, const cd_serving_config *c) {
+    return c->linear == CD_LLM_OP_T_BF16 || c->linear == CD_LLM_OP_T_F16 ? (cd_llm_op_type)c->linear : m->base;
+}
+
+bool cd_serving_half(const cd_serving_model *m, const cd_serving_config *c, const cd_device *d) {
+    return c->linear != CD_LLM_OP_T_BF16 && base_of(m, c) == CD_LLM_OP_T_BF16 && d->kind == CD_DEVICE_GPU && !(d->bf16_tflops > 0) && !(d->bf16_tflops < 0) && d->tensor_tflops > 0;
+}
+
+static cd_serving_layout types_of(const cd_serving_model *m, const struct cd_serving_known *k, const cd_serving_config *c, const cd_serving_worker *w) {
+    cd_serving_layout l = {.tp = w->tp, .pp = w->pp, .dp = w->dp, .moe_ep = w->ep, .node = c->node, .node_bytes_s = c->node_gb_s * 1e9, .base = base_of(m, c)};
+    const bool half = cd_serving_half(m, c, k->d);
+    if (half) l.base = CD_LLM_OP_T_F16;
+    l.linear = c->linear >= 0 ? (cd_llm_op_type)c->linear : half && m->linear == m->base ? l.base : m->linear;
+    l.expert = c->expert >= 0 ? (cd_llm_op_type)c->expert : m->expert != m->base ? m->expert : c->linear >= 0 ? l.linear : l.base;
+    const bool narrow = k->k->fp8_attention && l.linear == CD_LLM_OP_T_FP8;
+    l.kv = c->kv >= 0 ? (cd_llm_op_type)c->kv : narrow ? CD_LLM_OP_T_FP8 : l.base;
+    l.attention = narrow && l.kv == CD_LLM_OP_T_FP8 ? CD_LLM_OP_T_FP8 : l.base;
     return l;
+}
+
+/* Of a cache, not of weights alone or of blocks of them. */
+bool cd_serving_kv_type(int type) {
+    const cd_llm_op_type of[] = {CD_LLM_OP_T_F32, CD_LLM_OP_T_BF16, CD_LLM_OP_T_F16, CD_LLM_OP_T_FP8, CD_LLM_OP_T_INT8, CD_LLM_OP_T_NVFP4};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+        if (type == (int)of[i]) return true;
+    return false;
+}
+
+static cdmpp_status check_types(const cd_serving_model *m, const cd_serving_config *c, cdmpp_err *err) {
+    CD_TRY(cd_serving_model_typed(m, c->linear, err));
+    if (c->kv < 0 || cd_serving_kv_type(c->kv)) return CDMPP_OK;
+    return cd_err_key(err, CD_FAIL(err, ERANGE, "expected " CD_SERVING_KV_TYPES ", found %s", cd_llm_op_type_name((cd_llm_op_type)c->kv)), "kv_dtype");
 }
 
 static cdmpp_status make_worker(cd_serving_session *s, const cd_serving_config *c, const cd_serving_worker *w, worker *out, cdmpp_err *err) {
     const struct cd_serving_known *known = NULL;
+    CD_TRY(check_types(s->m, c, err));
     CD_TRY(known_of(s, c, &known, err));
     out->k = *known; /* a copy: the list grows */
     cd_serving_stack k = *known->k;
     if (c->memory_share > 0) k.memory_share = c->memory_share;
-    out->layout = types_of(s->m, &k, c, w);
+    out->layout = types_of(s->m, known, c, w);
     out->schedulers = w->dp * w->pp;
     CD_TRY(cd_serving_layout_check(s->m, &out->layout, err));
-    const double tokens = c->tokens > 0 ? c->tokens : (double)k.tokens, longest = round(c->isl * (1 + c->spread)) + round(c->osl * (1 + c->spread));
-    CD_TRY(cd_serving_memory_of(s->m, &out->layout, &k, out->k.d, tokens, c->isl + c->osl, longest, &out->memory, err));
+    const double tokens = c->tokens > 0 ? c->tokens : (double)k.tokens;
+    CD_TRY(cd_serving_memory_of(s->m, &out->layout, &k, out->k.d, tokens, c->isl + c->osl, cd_serving_longest(c), &out->memory, err));
     out->limit = (cd_serving_limits){.tokens = tokens, .sequences = w->batch > 0 ? w->batch : (double)k.sequences, .cache_tokens = floor(out->memory.tokens / w->pp),
                                      .prompts = (cd_serving_prompts)(c->prompts < 0 ? k.prompts : c->prompts), .reserved = k.cache == 0, .ahead = (double)k.ahead};
     return CDMPP_OK;
 }
 
 static bool same_layout(const cd_serving_layout *a, const cd_serving_layout *b) {
-    const double x[] = {a->tp, a->pp, a->dp, a->moe_tp, a->moe_ep, a->node, a->node_bytes_s}, y[] = {b->tp, b->pp, b->dp, b->moe_tp, b->moe_ep, b->node, b->node_bytes_s};
+    const double x[] = {a->tp, a->pp, a->dp, a->moe_tp, a->moe_ep, a->node, a->node_bytes_s, a->busy}, y[] = {b->tp, b->pp, b->dp, b->moe_tp, b->moe_ep, b->node, b->node_bytes_s, b->busy};
     for (size_t i = 0; i < sizeof x / sizeof *x; i++)
         if (x[i] < y[i] || x[i] > y[i]) return false;
-    return a->linear == b->linear && a->expert == b->expert && a->attention == b->attention && a->kv == b->kv;
+    return a->linear == b->linear && a->expert == b->expert && a->attention == b->attention && a->kv == b->kv && a->base == b->base;
 }
 
 static cdmpp_status engine_of(cd_serving_session *s, const worker *w, cd_serving_engine **out, cdmpp_err *err) {
@@ -128,7 +156,7 @@ static void add_kind(cd_serving_result *sum, const cd_serving_result *r, double 
 }
 
 /* Of n schedulers that share a load: the requests in flight are whole, so some may have one more than the others, or none. Sums of all. */
-static cdmpp_status run_all(cd_serving_session *s, const cd_serving_config *c, const worker *w, double n, cd_serving_load load, cd_serving_result *out, cdmpp_err *err) {
+static cdmpp_status run_once(cd_serving_session *s, const cd_serving_config *c, const worker *w, double n, cd_serving_load load, cd_serving_result *out, cdmpp_err *err) {
     const double all = load.concurrency, few = floor(all / n), more = all - few * n, kind[][2] = {{more, few + 1}, {n - more, few}};
     double weight = 0;
     *out = (cd_serving_result){0};
@@ -140,7 +168,23 @@ static cdmpp_status run_all(cd_serving_session *s, const cd_serving_config *c, c
         load.rate = c->rate / n;
         load.requests = ceil(c->requests * (all > 0 ? kind[i][1] / all : 1 / n));
         CD_TRY(run_worker(s, w, load, &r, err));
+        out->busy = fmax(out->busy, r.busy);
         add_kind(out, &r, count, &weight);
+    }
+    return CDMPP_OK;
+}
+
+/* Experts see the tokens of the copies that have some. Requests in flight go to all engines, and there to all copies first. Of those that come by themselves the time
+ * tells in which a copy has a step: fewer copies make steps shorter, and so fewer copies busy, until it stays the same. */
+static cdmpp_status run_all(cd_serving_session *s, const cd_serving_config *c, worker *w, double n, cd_serving_load load, cd_serving_result *out, cdmpp_err *err) {
+    const double dp = s->m->experts > 0 ? w->layout.dp : 1, engines = n / w->schedulers;
+    w->layout.busy = load.concurrency > 0 ? fmin(dp, ceil(load.concurrency / engines)) : dp;
+    CD_TRY(run_once(s, c, w, n, load, out, err));
+    while (!(load.concurrency > 0) && w->layout.busy > 1) {
+        const double want = round(1 + (dp - 1) * out->busy);
+        if (want >= w->layout.busy) break;
+        w->layout.busy = want;
+        CD_TRY(run_once(s, c, w, n, load, out, err));
     }
     return CDMPP_OK;
 }
@@ -150,7 +194,7 @@ static cd_serving_load load_of(const cd_serving_config *c) {
 }
 
 /* A request of a closed loop is either with the workers of prompts or with those that decode: the share of each follows from the times of both. */
-static cdmpp_status split(cd_serving_session *s, const cd_serving_config *c, const worker *p, const worker *d, cd_serving_result *out, cdmpp_err *err) {
+static cdmpp_status split(cd_serving_session *s, const cd_serving_config *c, worker *p, worker *d, cd_serving_result *out, cdmpp_err *err) {
     const double np = c->worker.count * p->schedulers, nd = c->decode.count * d->schedulers;
     double away = 0, in_prompts = 1;
     cd_serving_result first = {0}, last = {0};
@@ -178,7 +222,7 @@ static cdmpp_status split(cd_serving_session *s, const cd_serving_config *c, con
     return CDMPP_OK;
 }
 
-static cdmpp_status together(cd_serving_session *s, const cd_serving_config *c, const worker *w, cd_serving_result *out, cdmpp_err *err) {
+static cdmpp_status together(cd_serving_session *s, const cd_serving_config *c, worker *w, cd_serving_result *out, cdmpp_err *err) {
     return run_all(s, c, w, c->worker.count * w->schedulers, load_of(c), out, err);
 }
 
@@ -230,6 +274,8 @@ cdmpp_status cd_serving_answer_of(cd_serving_session *s, const cd_serving_config
     else d = p;
     *out = (cd_serving_answer){.layout = d.layout, .memory = d.memory, .limit = d.limit, .gpus = gpus_of(&c->worker) + (apart ? gpus_of(&c->decode) : 0), .level = s->level};
     CD_TRY(apart ? split(s, c, &p, &d, &out->r, err) : together(s, c, &p, &out->r, err));
+    if (!apart) d.layout = p.layout; /* with the copies that were busy */
+    out->layout = d.layout;
     out->per_gpu = out->r.tokens_s / out->gpus;
     out->per_user = out->r.tpot_s > 0 ? 1 / out->r.tpot_s : (double)NAN;
     out->ttft_low_s = out->ttft_high_s = out->tpot_low_s = out->tpot_high_s = (double)NAN;

@@ -26,6 +26,8 @@ typedef struct cd_serving_config {
     const char *id;
 } cd_serving_config;
 cd_serving_config cd_serving_config_defaults(void);
+/* Tokens of its longest sequence. */
+double cd_serving_longest(const cd_serving_config *c);
 
 typedef struct cd_serving_answer {
     cd_serving_layout layout;
@@ -36,6 +38,9 @@ typedef struct cd_serving_answer {
     double per_gpu, per_user;   /* tokens a second */
     double level;
 } cd_serving_answer;
+
+/* The GPU has no units for bfloat16, which the checkpoint is in: float16 is taken in its place. */
+bool cd_serving_half(const cd_serving_model *m, const cd_serving_config *c, const cd_device *d);
 
 /* What a session asks with. */
 typedef struct cd_serving_session {
@@ -53,7 +58,7 @@ typedef struct cd_serving_session {
 void cd_serving_session_end(cd_serving_session *s);
 
 /* Rows of the two steps of a table may be NULL: a step with one prompt, a step in which as many sequences decode as the simulation had on the average.
- * Errors: ESCHEMA (no such GPU, no such stack), those of layout, memory, operators and simulation (EINTERRUPTED: *stop). */
+ * Errors: EUNSUPPORTED (the checkpoint's types are not known, and the configuration names none), ERANGE (kv_dtype is of no cache), ESCHEMA (no such GPU, no such stack), those of layout, memory, operators and simulation (EINTERRUPTED: *stop). */
 cdmpp_status cd_serving_answer_of(cd_serving_session *s, const cd_serving_config *c, cd_serving_answer *out, cd_serving_rows *prompt, cd_serving_rows *decode, cdmpp_err *err);
 /* Many configurations, from a CSV table: columns are called as the options of cdmpp-replay --llm (id, gpu, stack, tp, pp, dp, ep, isl, osl, concurrency, rate,
  * requests, spread, dtype, experts-dtype, kv-dtype, prompts, max-tokens, max-sequences, engines (or workers), decode-workers, decode-tp ... decode-ep, decode-max-sequences), with _
@@ -61,13 +66,18 @@ cdmpp_status cd_serving_answer_of(cd_serving_session *s, const cd_serving_config
 typedef struct cd_serving_runs {
     cd_csv_table t;
     cd_serving_config *v;       /* (n) */
-    size_t n;
+    long *line;                 /* (n) of the file */
+    size_t n, n_bad;            /* rows that can be used, that cannot */
 } cd_serving_runs;
-/* Errors: those of cd_csv_table_read; ESCHEMA: an unknown column or word; EPARSE, ERANGE: a number. Free after an error, too. */
-cdmpp_status cd_serving_runs_read(const char *path, const cd_serving_config *usual, cd_serving_runs *out, cdmpp_err *err);
+/* bad: told of each row that cannot be used, which is left out; NULL: the first such row is an error. Errors: those of cd_csv_table_read; ESCHEMA: an unknown column or
+ * word; EPARSE, ERANGE: a number; ENODATA: no row can be used. Free after an error, too. */
+cdmpp_status cd_serving_runs_read(const char *path, const cd_serving_config *usual, cd_op_bad_line *bad, void *ctx, cd_serving_runs *out, cdmpp_err *err);
 void cd_serving_runs_free(cd_serving_runs *r);
 /* A type of docs/reference/llm-operators.md by its name; -1: there is none. */
 int cd_serving_type(const char *name);
+/* Can a cache of keys and values be of the type? */
+#define CD_SERVING_KV_TYPES "a type of a cache (float32, bfloat16, float16, fp8, int8, nvfp4)"
+bool cd_serving_kv_type(int type);
 
 /* Questions to the operators' models, and those that were new. */
 void cd_serving_session_counts(const cd_serving_session *s, size_t *asked, size_t *fresh);

@@ -128,12 +128,15 @@ static void json_config(cd_json_writer *w, const cd_serving_config *c) {
     const struct {
         const char *key;
         double v;
-    } f[] = {{"tp", c->worker.tp}, {"pp", c->worker.pp}, {"dp", c->worker.dp}, {"ep", c->worker.ep}, {"workers", c->worker.count}, {"decode_workers", c->decode.count},
+    } f[] = {{"tp", c->worker.tp}, {"pp", c->worker.pp}, {"dp", c->worker.dp}, {"ep", c->worker.ep}, {"engines", c->worker.count}, {"decode_workers", c->decode.count},
              {"isl", c->isl}, {"osl", c->osl}, {"concurrency", c->concurrency}, {"rate", c->rate}};
     for (size_t i = 0; i < sizeof f / sizeof *f; i++) cd_json_write_member_real(w, f[i].key, f[i].v);
 }
 
 static void json_answer(cd_json_writer *w, const cd_serving_answer *a) {
+    const cd_serving_layout *l = &a->layout;
+    cd_json_write_member_str(w, "dtype", cd_llm_op_type_name(l->linear)), cd_json_write_member_str(w, "experts_dtype", cd_llm_op_type_name(l->expert));
+    cd_json_write_member_str(w, "kv_dtype", cd_llm_op_type_name(l->kv)), cd_json_write_member_str(w, "other_dtype", cd_llm_op_type_name(l->base));
     const struct {
         const char *key;
         double v;
@@ -154,6 +157,9 @@ void cd_serving_json(const cd_serving_said *v, size_t n, bool rows, cd_buf *b) {
     cd_json_writer w = {.out = b};
     cd_json_write_open(&w, '{');
     cd_json_write_member_str(&w, "model_type", v->m->name), cd_json_write_member_real(&w, "parameters", cd_serving_model_parameters(v->m));
+    cd_json_write_key(&w, "notes"), cd_json_write_open(&w, '[');
+    for (size_t i = 0; i < v->m->n_note; i++) cd_json_write_str(&w, v->m->note[i]);
+    cd_json_write_close(&w, ']');
     cd_json_write_key(&w, "answers"), cd_json_write_open(&w, '[');
     for (size_t i = 0; i < n; i++) {
         cd_json_write_open(&w, '{');

@@ -13,7 +13,7 @@ typedef struct cd_serving_said {
 
 /* Of one model and several loads: stack and lengths where all have the same, a line each, then memory, then the operators of the two steps of the first that was answered. */
 void cd_serving_text(const cd_serving_said *v, size_t n, cd_buf *b);
-/* {"model_type":..,"parameters":..,"answers":[{..}]}; rows: also the operators of the two steps, of those that have them. */
+/* {"model_type":..,"parameters":..,"notes":[what was taken for what config.json does not say],"answers":[{..}]}; rows: also the operators of the two steps, of those that have them. */
 void cd_serving_json(const cd_serving_said *v, size_t n, bool rows, cd_buf *b);
 /* Errors of those that were measured: mean, median, 90 % of them, in interval; a line for TTFT, one for TPOT. Errors: ENOMEM. */
 cdmpp_status cd_serving_errors(const cd_serving_said *v, size_t n, cd_buf *b, cdmpp_err *err);

@@ -62,6 +62,7 @@ static cdmpp_status cell(cd_csv_table *t, size_t row, size_t col, size_t k, cd_s
     case TYPE: w = cd_serving_type(text); break;
     case PROMPTS: w = cd_enum_names_find(CD_SERVING_PROMPTS, (cd_str){text, strlen(text)}); break;
     }
+    if (column[k].at == AT(kv) && w >= 0 && !cd_serving_kv_type(w)) return CD_FAIL(err, ESCHEMA, "expected " CD_SERVING_KV_TYPES ", found '%.40s'", text);
     if (w < 0) return CD_FAIL(err, ESCHEMA, column[k].form == TYPE ? "expected a number type, found '%.40s'" : "expected " CD_SERVING_PROMPTS ", found '%.40s'", text);
     memcpy(to, &w, sizeof w);
     return CDMPP_OK;
@@ -74,25 +75,44 @@ static cdmpp_status load_of(cd_serving_config *c, const cd_serving_config *usual
     return CDMPP_OK;
 }
 
-cdmpp_status cd_serving_runs_read(const char *path, const cd_serving_config *usual, cd_serving_runs *out, cdmpp_err *err) {
+static cdmpp_status columns(const cd_csv_table *t, const char *path, cdmpp_err *err) {
+    for (size_t k = 0; k < t->n_col; k++)
+        if (find(t->name[k]) == N_COLUMN) return cd_err_at(err, cd_err_key(err, CD_FAIL(err, ESCHEMA, "unknown column"), t->name[k]), path, 1);
+    for (size_t k = 0; k < t->n_col; k++)
+        for (size_t i = 0; i < k; i++)
+            if (column[find(t->name[k])].at == column[find(t->name[i])].at)
+                return cd_err_at(err, cd_err_key(err, CD_FAIL(err, ESCHEMA, "the column '%.40s' says the same", t->name[i]), t->name[k]), path, 1);
+    return CDMPP_OK;
+}
+
+static cdmpp_status row(cd_csv_table *t, size_t i, const cd_serving_config *usual, cd_serving_config *c, cdmpp_err *err) {
+    *c = *usual;
+    c->rate = c->concurrency = 0;
+    for (size_t k = 0; k < t->n_col; k++) CD_TRY(cd_err_key(err, cell(t, i, k, find(t->name[k]), c, err), t->name[k]));
+    for (size_t k = 0; k < t->n_col && !(c->decode.count > 0); k++)
+        if (!strncmp(t->name[k], "decode", 6) && t->cell[i][k][0] && column[find(t->name[k])].at != AT(decode.count))
+            return cd_err_key(err, CD_FAIL(err, ERANGE, "expected decode_workers, too: without them no engine decodes alone"), t->name[k]);
+    return load_of(c, usual, err);
+}
+
+cdmpp_status cd_serving_runs_read(const char *path, const cd_serving_config *usual, cd_op_bad_line *bad, void *ctx, cd_serving_runs *out, cdmpp_err *err) {
     *out = (cd_serving_runs){0};
     CD_TRY(cd_csv_table_read(&out->t, path, err));
-    if (!(out->v = CD_NEWN(&out->t.arena, cd_serving_config, out->t.n_row))) return CD_FAIL(err, ENOMEM, "%zu runs", out->t.n_row);
-    for (size_t k = 0; k < out->t.n_col; k++)
-        if (find(out->t.name[k]) == N_COLUMN) return cd_err_at(err, cd_err_key(err, CD_FAIL(err, ESCHEMA, "unknown column"), out->t.name[k]), path, 1);
-    for (size_t k = 0; k < out->t.n_col; k++)
-        for (size_t i = 0; i < k; i++)
-            if (column[find(out->t.name[k])].at == column[find(out->t.name[i])].at)
-                return cd_err_at(err, cd_err_key(err, CD_FAIL(err, ESCHEMA, "the column '%.40s' says the same", out->t.name[i]), out->t.name[k]), path, 1);
+    out->v = CD_NEWN(&out->t.arena, cd_serving_config, out->t.n_row + 1);
+    out->line = CD_NEWN(&out->t.arena, long, out->t.n_row + 1);
+    if (!out->v || !out->line) return CD_FAIL(err, ENOMEM, "%zu runs", out->t.n_row);
+    CD_TRY(columns(&out->t, path, err));
     for (size_t i = 0; i < out->t.n_row; i++) {
-        out->v[i] = *usual;
-        out->v[i].rate = out->v[i].concurrency = 0;
-        for (size_t k = 0; k < out->t.n_col; k++)
-            CD_TRY(cd_err_at(err, cd_err_key(err, cell(&out->t, i, k, find(out->t.name[k]), &out->v[i], err), out->t.name[k]), path, out->t.line[i]));
-        CD_TRY(cd_err_at(err, load_of(&out->v[i], usual, err), path, out->t.line[i]));
+        cdmpp_err why = {0};
+        const cdmpp_status st = cd_err_at(&why, row(&out->t, i, usual, &out->v[out->n], &why), path, out->t.line[i]);
+        if (st && (!bad || !cd_op_line_is_bad(st))) {
+            if (err) *err = why;
+            return st;
+        }
+        if (st) bad(ctx, &why), out->n_bad++;
+        else out->line[out->n++] = out->t.line[i];
     }
-    out->n = out->t.n_row;
-    return CDMPP_OK;
+    return out->n ? CDMPP_OK : cd_err_at(err, CD_FAIL(err, ENODATA, "none of %zu rows can be used", out->t.n_row), path, 0);
 }
 
 void cd_serving_runs_free(cd_serving_runs *r) {

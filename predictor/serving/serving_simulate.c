@@ -28,7 +28,7 @@ typedef struct {
     size_t n, sent, done, head, n_wait, n_seen, n_run; /* n_seen: the first ones of the queue that are ready */
     uint64_t turn;
     double now, front, held, part;  /* front: when the front end is free; part: tokens of the queue's first prompt that are computed */
-    double run_time, wait_time, put_back, request_s;
+    double run_time, busy_time, wait_time, put_back, request_s;
     uint64_t steps;
 } sim;
 
@@ -229,6 +229,7 @@ static cdmpp_status step(sim *s, cdmpp_err *err) {
     const double taken_s = each * (double)turns;
     s->now += taken_s;
     s->run_time += taken_s * (double)s->n_run;
+    s->busy_time += taken_s;
     count_waiting(s, taken_s);
     s->steps += turns;
     const uint64_t decoded = apart ? 0 : turns;
@@ -259,7 +260,7 @@ static cdmpp_status figures(const sim *s, cd_serving_result *out, cdmpp_err *err
         out->ttft_p99_s = a[(s->n * 99) / 100];
         out->tpot_p99_s = n ? b[(n * 99) / 100] : (double)NAN;
         out->tokens_s = s->now > 0 ? tokens / s->now : (double)INFINITY; /* a worker that decodes, and nothing to decode */
-        if (s->now > 0) out->running = s->run_time / s->now, out->waiting = s->wait_time / s->now;
+        if (s->now > 0) out->running = s->run_time / s->now, out->busy = s->busy_time / s->now, out->waiting = s->wait_time / s->now;
     }
     const cdmpp_status st = a && b ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu requests", s->n);
     cd_mem_free(a);

@@ -61,18 +61,14 @@ static cdmpp_status index_of(cd_serving_tables *t, cdmpp_err *err) {
     return st;
 }
 
-static void count_bad(void *ctx, const cdmpp_err *err) {
-    (void)err;
-    ++*(size_t *)ctx;
-}
+size_t cd_serving_tables_bad(const cd_serving_tables *t) { return t->t.drop[CD_LLM_OP_DROP_BAD] + t->t.drop[CD_LLM_OP_DROP_TIME]; }
 
-cdmpp_status cd_serving_tables_open(const char *path, const cd_device_table *devices, cd_serving_tables **out, size_t *bad, cdmpp_err *err) {
+cdmpp_status cd_serving_tables_open(const char *path, const cd_device_table *devices, cd_op_bad_line *bad, void *ctx, cd_serving_tables **out, cdmpp_err *err) {
     cd_serving_tables *t = cd_mem_zalloc(1, sizeof *t);
     uint32_t empty;
-    *bad = 0;
     if (!t) return CD_FAIL(err, ENOMEM, "tables");
     cdmpp_status st = cd_dict_add(&t->t.names, (cd_str){"", 0}, &empty, err); /* number 0: no name */
-    if (!st && path) st = cd_llm_op_table_add(&t->t, path, devices, NULL, count_bad, bad, err);
+    if (!st && path) st = cd_llm_op_table_add(&t->t, path, devices, NULL, bad, ctx, err);
     if (!st) st = cd_llm_op_table_index(&t->t, err);
     if (!st) st = index_of(t, err);
     if (st) cd_serving_tables_free(t);

@@ -12,12 +12,15 @@
 (3) Nothing is answered by a default: a configuration that is not understood is a ValueError, an operator that cannot be answered a CdmppError.
 """
 import functools
+import warnings
 from collections import Counter
 from typing import NamedTuple
 
 from cdmpp import CdmppError
 from cdmpp_operators import Operators
 
+# as predictor/serving/serving_model.c: other architectures have operators that nobody asks here
+MODEL_TYPES = ("llama", "mistral", "qwen2", "qwen3", "mixtral", "qwen2_moe", "qwen3_moe", "minimax_m2", "gpt_oss", "deepseek_v2", "deepseek_v3", "kimi_k2")
 _LATENT = 512, 64, 128, 128  # ranks of the cache, rotary part, head without it, head of the values: the only ones there are operators of
 
 
@@ -47,7 +50,10 @@ class Shape(NamedTuple):
         get = functools.partial(_member, config)
         text = get("text_config")
         if text is not None:
+            warnings.warn("the model %s has parts beside text_config: this is its text part alone" % get("model_type"), stacklevel=2)
             return cls.from_config(text)
+        if _need(get, "model_type") not in MODEL_TYPES:
+            raise ValueError("model_type: expected one of %s; found '%.40s'" % (", ".join(MODEL_TYPES), get("model_type")))
         layers, hidden, heads = (_need(get, name) for name in ("num_hidden_layers", "hidden_size", "num_attention_heads"))
         experts = get("n_routed_experts", "num_experts", "num_local_experts") or 0
         latent = get("kv_lora_rank")
@@ -59,7 +65,7 @@ class Shape(NamedTuple):
         shared = get("n_shared_experts") or 0
         return cls(layers, hidden, heads, get("num_key_value_heads") or heads, get("head_dim") or hidden // heads, _need(get, "vocab_size"),
                    inter=_need(get, "intermediate_size") if dense else 0,
-                   gated=_gated(get("hidden_act", "activation_function") or "silu", get("model_type") or ""),
+                   gated=_gated(get("hidden_act", "activation_function") or "silu"),
                    window=window, window_layers=window_layers, latent_q=None if latent is None else get("q_lora_rank") or 0, dense_layers=dense,
                    experts=experts, topk=_need(get, "num_experts_per_tok") if experts else 0, expert_inter=expert_inter,
                    shared_inter=get("shared_expert_intermediate_size") or shared * expert_inter,
@@ -84,14 +90,14 @@ def _window(get, layers):
 
 def _dense_layers(get, layers, latent):
     """Of a model with experts."""
-    step = get("decoder_sparse_step") or 1
-    if get("decoder_sparse_step") == 0 or step < 1:
-        raise ValueError("decoder_sparse_step: expected 1 or more")
-    first = get("first_k_dense_replace") if latent is None else _need(get, "first_k_dense_replace")
-    dense = layers - layers // step + len(get("mlp_only_layers") or ()) if first is None else first
-    if not 0 <= dense <= layers:
-        raise ValueError("%d layers without experts, of %d" % (dense, layers))
-    return dense
+    each = "decoder_sparse_step" if latent is None else "moe_layer_freq"
+    step = 1 if get(each) is None else get(each)
+    if step < 1:
+        raise ValueError("%s: expected 1 or more" % each)
+    first, only = (0, set(get("mlp_only_layers") or ())) if latent is None else (_need(get, "first_k_dense_replace"), set())
+    if not 0 <= first <= layers or not only <= set(range(layers)):
+        raise ValueError("expected layers of the %d of num_hidden_layers, from 0" % layers)
+    return sum(i < first or i in only or (i + (latent is None)) % step > 0 for i in range(layers))
 
 
 def _share(what, n, over):
@@ -100,11 +106,10 @@ def _share(what, n, over):
     return n // over
 
 
-def _gated(act, model_type):
-    if act in ("silu", "swiglu", "geglu") or model_type.startswith("gemma"):
+def _gated(act):
+    """All of MODEL_TYPES multiply the activation with a second product, whichever function it is."""
+    if act in ("silu", "swiglu", "geglu", "relu", "gelu", "gelu_new", "gelu_fast", "gelu_pytorch_tanh"):
         return True
-    if act in ("relu", "gelu", "gelu_new", "gelu_fast", "gelu_pytorch_tanh"):
-        return False
     raise ValueError("an activation that is not known to be gated or plain: %s" % act)
 
 

@@ -46,7 +46,7 @@ static cdmpp_status one(rig *r, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status many(rig *r, cdmpp_err *err) { return cd_llm_op_ask_many(r->a, r->t.r, r->d, r->t.n, 0.9, r->out, err); }
+static cdmpp_status many(rig *r, cdmpp_err *err) { return cd_llm_op_ask_many(r->a, r->t.r, r->d, r->t.n, 0.9, r->out, NULL, err); }
 
 static cdmpp_status timed(rig *r, const char *name, cdmpp_status (*f)(rig *, cdmpp_err *), cdmpp_err *err) {
     double least = 1e9;

@@ -111,13 +111,26 @@ class TestSteps(unittest.TestCase):
             got = shape(**{"model_type": "qwen2", "sliding_window": 4096, **more})
             self.assertEqual((got.window, got.window_layers), want)
         moe = dict(model_type="qwen3_moe", num_experts=128, num_experts_per_tok=8, moe_intermediate_size=768)
-        for more, want in ((dict(), 0), (dict(decoder_sparse_step=2, mlp_only_layers=[0]), 17), (dict(mlp_only_layers=[0, 1]), 2)):
+        for more, want in ((dict(), 0), (dict(decoder_sparse_step=2, mlp_only_layers=[0, 2, 1]), 17), (dict(decoder_sparse_step=2, mlp_only_layers=[0]), 16), (dict(mlp_only_layers=[0, 1]), 2)):
             self.assertEqual(shape(**moe, **more).dense_layers, want)
         self.assertEqual(shape(**dict(moe, model_type="deepseek_v3")).skew, 1.01)
         for wrong in (dict(oss, layer_types=["full_attention"]), dict(oss, layer_types=["chunked"] * 36), dict(oss, sliding_window=None), dict(moe, decoder_sparse_step=0),
                       dict(moe, mlp_only_layers=list(range(33)))):
             with self.assertRaises(ValueError):
                 shape(**wrong)
+        # what C does not read is the same error here
+        with open(W + "/mamba.json", "w") as f:
+            json.dump(dict(LLAMA, model_type="mamba"), f)
+        run = subprocess.run([B + "/cdmpp-replay", "--llm", W + "/mamba.json", "--gpu", "h100", "--cost-model", MODEL, "--devices", DEVICES], stderr=subprocess.PIPE, text=True)
+        self.assertEqual(run.returncode, 4)
+        for wrong in ("mamba", "gemma2"):
+            with self.assertRaises(ValueError) as e:
+                shape(model_type=wrong)
+            self.assertIn(str(e.exception).replace(wrong, "mamba"), run.stderr)
+        with self.assertRaises(ValueError):
+            shape(model_type=None)
+        with self.assertWarns(UserWarning):
+            self.assertEqual(serving.Shape.from_config(dict(model_type="llava", text_config=LLAMA)), shape())
         for wrong in (dict(intermediate_size=1001), dict(moe, moe_intermediate_size=1001), dict(moe, shared_expert_intermediate_size=1001)):
             with self.assertRaises(ValueError):
                 serving.Steps(ask, shape(**wrong), tp=8)

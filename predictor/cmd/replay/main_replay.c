@@ -105,7 +105,7 @@ static const cd_command self = {
     "device: latency with an interval, critical path, peak memory. Devices need not be here.\n\n"
     "An operator without an estimate is named, and the network gets no total unless --allow-missing. Where some networks "
     "have none, the others are reported and the exit status is 3. It is also 3 where lines of schedule databases or logs could not be used, and where --run could not run a network or an operator of it; "
-    "and where --llm refused some configurations, but not with --sweep, which counts them.",
+    "and where --llm refused some configurations, but not with --sweep, which counts them, or could not use lines of --measured or rows of --runs.",
     table, sizeof table / sizeof *table, group, NULL, example, NULL, see, NULL, check};
 
 /* ---- options ---- */
@@ -333,7 +333,7 @@ static cdmpp_status list_networks(bool json, cdmpp_err *err) {
 }
 
 static cdmpp_status list_devices(const options *o, bool json, cdmpp_err *err) {
-    const cd_model_set_options a = {.model = &o->ask.cost_model, .mixed = &o->ask.mixed, .devices = o->ask.devices, .use_default = true};
+    const cd_model_set_options a = {.model = &o->ask.cost_model, .mixed = &o->ask.mixed, .devices = o->ask.devices, .use_default = true, .language = true};
     cd_model_set m = {0};
     cd_buf b = {0};
     const cdmpp_status st = cd_model_set_open(&a, &m, err);

@@ -58,7 +58,8 @@ static cdmpp_status config_of(const cd_replay_llm *o, cd_serving_config *c, cdmp
     c->gpu = "";
     CD_TRY(type_of("dtype", o->dtype, &c->linear, err));
     CD_TRY(type_of("experts-dtype", o->experts_dtype, &c->expert, err));
-    return type_of("kv-dtype", o->kv_dtype, &c->kv, err);
+    CD_TRY(type_of("kv-dtype", o->kv_dtype, &c->kv, err));
+    return c->kv < 0 || cd_serving_kv_type(c->kv) ? CDMPP_OK : CD_FAIL(err, EUSAGE, "--kv-dtype: expected " CD_SERVING_KV_TYPES ", found \"%.40s\"", o->kv_dtype);
 }
 
 cdmpp_status cd_replay_llm_check(const cd_replay_llm *o, cdmpp_err *err) {
@@ -70,6 +71,8 @@ cdmpp_status cd_replay_llm_check(const cd_replay_llm *o, cdmpp_err *err) {
     if (!o->cost_model) return CD_FAIL(err, EUSAGE, "--llm: expected --cost-model with a model of operators of language models");
     if (!o->list.gpu && !o->runs) return CD_FAIL(err, EUSAGE, "--llm: expected --gpu, as h100");
     if (o->rate && o->list.concurrency) return CD_FAIL(err, EUSAGE, "--rate and --concurrency are two loads");
+    if (!o->decode_workers && !o->runs && (o->decode_tp || o->decode_pp || o->decode_dp || o->decode_ep || o->decode_sequences))
+        return CD_FAIL(err, EUSAGE, "--decode-tp, --decode-pp, --decode-dp, --decode-ep and --decode-max-sequences go with --decode-workers");
     if (!o->sweep && (o->ttft || o->tpot || o->picture || o->prices)) return CD_FAIL(err, EUSAGE, "--ttft, --tpot, --picture and --prices go with --sweep");
     return o->sweep && o->runs ? CD_FAIL(err, EUSAGE, "--sweep and --runs are two lists of configurations") : CDMPP_OK;
 }
@@ -99,20 +102,55 @@ static cdmpp_status load_devices(const char *path, cd_log *log, cd_device_table 
     return st;
 }
 
+/* What was taken for what config.json does not say; lengths that it does not allow. */
+static void say_model(const cd_replay_llm *o, const work *w, cd_log *log) {
+    double most = 0;
+    size_t beyond = 0;
+    for (size_t i = 0; i < w->m.n_note; i++) cd_log_put(log, CD_LOG_INFO, "%s: %s", o->model, w->m.note[i]);
+    for (size_t i = 0; i < w->n && w->m.longest > 0; i++) {
+        const double length = cd_serving_longest(&w->c[i]);
+        most = fmax(most, length);
+        beyond += length > w->m.longest;
+    }
+    if (beyond)
+        cd_log_put(log, CD_LOG_WARNING, "%s: max_position_embeddings is %g; %zu of %zu configurations have longer sequences, of up to %g tokens", o->model, w->m.longest, beyond, w->n, most);
+}
+
+/* Configurations of one GPU follow each other and have one text. An unknown one is told later. */
+static void say_half(const work *w, cd_log *log) {
+    for (size_t i = 0; i < w->n; i++) {
+        const cd_device *d;
+        if (i && !strcmp(w->c[i].gpu, w->c[i - 1].gpu) && w->c[i].linear == w->c[i - 1].linear) continue;
+        if (!cd_device_table_find(w->devices, w->c[i].gpu, &d, NULL) && cd_serving_half(&w->m, &w->c[i], d))
+            cd_log_put(log, CD_LOG_WARNING, "%s has no units for bfloat16: float16 is taken in its place", d->name);
+    }
+}
+
+static void on_bad(void *ctx, const cdmpp_err *err) { cd_log_err(ctx, CD_LOG_WARNING, err); }
+
+/* Bad lines are told and count for the exit status. */
+static cdmpp_status open_tables(const cd_replay_llm *o, cd_command_run *r, work *w, cdmpp_err *err) {
+    CD_TRY(cd_serving_tables_open(o->measured, w->devices, on_bad, &r->log, &w->tables, err));
+    const size_t bad = cd_serving_tables_bad(w->tables);
+    if (bad) cd_log_put(&r->log, CD_LOG_WARNING, "%zu lines or files of %s are left out", bad, o->measured);
+    if (bad) r->exit_code = 3;
+    return CDMPP_OK;
+}
+
 static cdmpp_status open_files(const cd_replay_llm *o, cd_command_run *r, work *w, cdmpp_err *err) {
     cd_diag diag = {0};
-    size_t bad = 0;
     CD_TRY(cd_serving_model_load(o->model, &w->m, err));
     for (size_t i = 0; i < w->n; i++) CD_TRY(cd_serving_model_typed(&w->m, w->c[i].linear, err));
+    say_model(o, w, &r->log);
     cdmpp_status st = cd_serving_stacks_load(o->serving, &diag, &w->stacks, err);
     if (diag.n) cd_log_lines(&r->log, CD_LOG_ERROR, diag.text.p);
     if (st && diag.n) cd_command_reported(st, err);
     cd_diag_free(&diag);
     CD_TRY(st);
     CD_TRY(load_devices(o->devices, &r->log, &w->devices, err));
+    say_half(w, &r->log);
     CD_TRY(load_ops(o->cost_model, &w->ops, err));
-    CD_TRY(cd_serving_tables_open(o->measured, w->devices, &w->tables, &bad, err));
-    if (bad) cd_log_put(&r->log, CD_LOG_INFO, "%zu lines or files of %s are no operators that are known", bad, o->measured);
+    CD_TRY(open_tables(o, r, w, err));
     w->s = (cd_serving_session){.stop = r->stop, .m = &w->m, .ops = w->ops, .devices = w->devices, .tables = w->tables, .stacks = &w->stacks, .level = o->level, .shared = o->shared};
     return CDMPP_OK;
 }
@@ -128,7 +166,10 @@ static void close_files(work *w) {
 }
 
 /* ---- answers ---- */
-static bool of_one(cdmpp_status st) { return st == CDMPP_ERANGE || st == CDMPP_EMODEL || st == CDMPP_EUNSUPPORTED; }
+/* Of one configuration, not of all. A row of a table names its own GPU and stack. */
+static bool of_one(const cd_replay_llm *o, cdmpp_status st) {
+    return st == CDMPP_ERANGE || st == CDMPP_EMODEL || st == CDMPP_EUNSUPPORTED || (o->runs && st == CDMPP_ESCHEMA);
+}
 
 static cdmpp_status print(const cd_replay_llm *o, cd_command_run *r, const cd_serving_said *v, size_t n, cdmpp_err *err) {
     cd_buf b = {0};
@@ -154,7 +195,11 @@ static cdmpp_status answer_all(const cd_replay_llm *o, cd_command_run *r, work *
         cd_serving_rows *p = rows + (first ? 0 : 2);
         if (*r->stop) return CD_FAIL(err, EINTERRUPTED, "after %zu of %zu configurations", i, w->n);
         const cdmpp_status st = cd_serving_answer_of(&w->s, &w->c[i], &a[i], p, p + 1, &why[i]);
-        if (st && (w->n == 1 || !of_one(st))) return *err = why[i], st;
+        if (o->runs && st == CDMPP_ESCHEMA) {
+            (void)cd_err_at(&why[i], st, o->runs, w->runs.line[i]);
+            cd_log_err(&r->log, CD_LOG_WARNING, &why[i]);
+        }
+        if (st && (w->n == 1 || !of_one(o, st))) return *err = why[i], st;
         v[i] = (cd_serving_said){&w->m, &w->c[i], st ? NULL : &a[i], !st && first ? p : NULL, !st && first ? p + 1 : NULL, &why[i]};
         if (st) r->exit_code = 3;
         else first = false;
@@ -221,7 +266,7 @@ static cd_serving_lists lists_of(const cd_replay_llm *o) {
 }
 
 /* Lists of one value are what rows leave empty; a longer one would have no place. */
-static cdmpp_status read_runs(const cd_replay_llm *o, const cd_serving_config *usual, work *w, cdmpp_err *err) {
+static cdmpp_status read_runs(const cd_replay_llm *o, cd_command_run *r, const cd_serving_config *usual, work *w, cdmpp_err *err) {
     cd_serving_lists l = o->list;
     cd_serving_config one;
     if (!l.gpu) l.gpu = "none"; /* rows have it */
@@ -229,8 +274,9 @@ static cdmpp_status read_runs(const cd_replay_llm *o, const cd_serving_config *u
     if (w->n != 1) return CD_FAIL(err, EUSAGE, "--runs: expected one value of each of --gpu, --tp, --pp, --dp, --ep and --concurrency, found %zu combinations", w->n);
     one = w->c[0];
     if (!o->list.gpu) one.gpu = "";
-    CD_TRY(cd_serving_runs_read(o->runs, &one, &w->runs, err));
+    CD_TRY(cd_serving_runs_read(o->runs, &one, on_bad, &r->log, &w->runs, err));
     w->c = w->runs.v, w->n = w->runs.n;
+    if (w->runs.n_bad) r->exit_code = 3;
     return CDMPP_OK;
 }
 
@@ -240,7 +286,7 @@ static cdmpp_status run(const cd_replay_llm *o, cd_command_run *r, work *w, cdmp
     size_t asked, fresh;
     CD_TRY(config_of(o, &usual, err));
     CD_TRY(cd_serving_stack_name(&w->arena, usual.stack, &usual.stack, err));
-    if (o->runs) CD_TRY(read_runs(o, &usual, w, err));
+    if (o->runs) CD_TRY(read_runs(o, r, &usual, w, err));
     else CD_TRY(cd_serving_combine(&w->arena, &usual, &l, &w->c, &w->n, err));
     CD_TRY(open_files(o, r, w, err));
     CD_TRY(o->sweep ? sweep(o, r, w, err) : answer_all(o, r, w, err));

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/io/io.h"
 #include "profiler/network/zoo/zoo_internal.h"
@@ -77,6 +78,40 @@ static int by_name(const void *a, const void *b) {
 
 static bool same_name(const end_of_edge *a, const end_of_edge *b) { return a->name.n == b->name.n && !memcmp(a->name.p, b->name.p, a->name.n); }
 
+/* ---- names of columns ---- */
+static bool is_number(cd_str s) {
+    char text[32], *end;
+    if (!s.n || s.n >= sizeof text) return false;
+    memcpy(text, s.p, s.n);
+    text[s.n] = '\0';
+    (void)strtod(text, &end);
+    return !*end;
+}
+
+static bool is_pair(cd_str a, cd_str b) {
+    static const char *const names[][2] = {{"source", "target"}, {"src", "dst"}, {"from", "to"}, {"head", "tail"}, {"node1", "node2"}, {"node_1", "node_2"}, {"u", "v"}, {"fromnodeid", "tonodeid"}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (a.n == strlen(names[i][0]) && b.n == strlen(names[i][1]) && !strncasecmp(a.p, names[i][0], a.n) && !strncasecmp(b.p, names[i][1], b.n)) return true;
+    return false;
+}
+
+/* The first edge is no edge where it has two names that columns often have and no other edge knows them, or is words where all others are numbers. */
+static bool is_header(const end_of_edge *name, uint32_t n) {
+    const cd_str a = name[0].name, b = name[1].name;
+    bool again = false, numbers = !is_number(a) && !is_number(b);
+    for (uint32_t k = 2; k < 2 * n; k++) {
+        again |= cd_str_eq(name[k].name, a) || cd_str_eq(name[k].name, b);
+        numbers &= is_number(name[k].name);
+    }
+    return n > 1 && !again && (numbers || is_pair(a, b));
+}
+
+static cdmpp_status refuse_header(cd_str a, cd_str b, long line, cdmpp_err *err) {
+    const int n = (int)(a.n < 40 ? a.n : 40), m = (int)(b.n < 40 ? b.n : 40);
+    const cdmpp_status st = CD_FAIL(err, ESCHEMA, "expected two vertices, found what looks like names of columns: '%.*s' and '%.*s'; put # before them", n, a.p, m, b.p);
+    return cd_err_at(err, st, NULL, line);
+}
+
 /* Vertices have the numbers in which they first appear. first (2n): of each end the place where its name stands first. */
 static uint32_t number(end_of_edge *name, uint32_t n, uint32_t *first, pair *edge) {
     uint32_t n_vertex = 0;
@@ -132,7 +167,7 @@ static cdmpp_status connect(pair *edge, uint32_t n, cd_zoo_edges *e, cdmpp_err *
 
 cdmpp_status cd_zoo_edges_parse(const char *text, size_t len, cd_zoo_edges *e, cdmpp_err *err) {
     size_t lines = 1;
-    long at = 0;
+    long at = 0, head = 0;
     uint32_t n = 0;
     *e = (cd_zoo_edges){0};
     for (size_t i = 0; i < len; i++) lines += text[i] == '\n';
@@ -145,11 +180,13 @@ cdmpp_status cd_zoo_edges_parse(const char *text, size_t len, cd_zoo_edges *e, c
         const char *stop = memchr(p, '\n', (size_t)(end - p));
         const cdmpp_status st = line_of(p, stop ? stop : end, name, edge, &n, err);
         at++;
+        if (n == 1 && !head) head = at;
         if (st) return cd_err_add_place(err, NULL, at), st;
         if (!stop) break;
         p = stop;
     }
     if (!n) return CD_FAIL(err, ENODATA, "no edges: expected lines of two vertices");
+    if (is_header(name, n)) return refuse_header(name[0].name, name[1].name, head, err);
     e->n_vertex = number(name, n, first, edge);
     return connect(edge, n, e, err);
 }

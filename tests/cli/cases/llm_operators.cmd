@@ -38,6 +38,10 @@ grep ',64,2048,2048,' all.csv | { head -n 1 all.csv; cat; } >held.csv
 cdmpp-predict --operators --cost-model llm.cdmpp --devices "$ROOT/configs/devices.yaml" --measured table.csv --eval held.csv 2>eval.txt >held.jsonl
 echo "exit $?"
 awk -F '|' '/product/ { print $3, $4, $5, ($6 < 10 ? "small error" : "error " $6) }' eval.txt
+# rows of a GPU that was not trained on correct its other answers, and their number is told
+printf 'op,device,stack,m,n,k,latency_s\ngemm,h200,vllm-1,64,2048,2048,1e-5\ngemm,h200,vllm-1,64,4096,4096,2e-5\ngemm,h200,vllm-1,128,1024,2048,1e-5\n' >few.csv
+printf 'op,device,stack,m,n,k\ngemm,h200,vllm-1,96,512,512\ngemm,h100,vllm-1,96,512,512\n' >new.csv
+cdmpp-predict --operators --cost-model llm.cdmpp --devices "$ROOT/configs/devices.yaml" --measured few.csv new.csv | grep -o '"device":"[^"]*"\|"measured_rows":[0-9]*'
 cdmpp-predict --operators --cost-model llm.cdmpp --info | grep -c '"kind":"llm-operators"'
 cdmpp-predict --operators --cost-model llm.cdmpp --from h100 --to l40s ask.csv
 cdmpp-predict --operators --cost-model llm.cdmpp --strict --devices "$ROOT/configs/devices.yaml" ask.csv >/dev/null

@@ -13,6 +13,15 @@ MODEL=quantised.json ask --gpu h100
 echo "unknown types: $?"
 MODEL=quantised.json ask --gpu h100 --dtype fp8 >out.txt
 echo "known types: $?"
+# what config.json does not say is told; what nobody can know is refused
+sed '/head_dim/d; s/"num_hidden_layers"/"max_position_embeddings": 512, "num_hidden_layers"/' "$S/config.json" >short.json
+MODEL=short.json ask --gpu h100 --isl 500 --osl 16 --concurrency 1,2 --json | show 'notes\|isl' | cut -c 1-90
+sed '/torch_dtype/d' "$S/config.json" >untyped.json
+MODEL=untyped.json ask --gpu h100
+echo "no dtype: $?"
+{ echo '{"model_type": "llava", "text_config":' && cat "$S/config.json" && echo '}'; } >llava.json
+MODEL=llava.json ask --gpu h100 >out.txt
+echo "text part: $?"
 for bad in '--isl 100.5' '--osl 3.5' '--engines 1.5' '--decode-tp 1.5'; do
     # shellcheck disable=SC2086 # options
     ask --gpu h100 $bad
@@ -21,7 +30,17 @@ done
 ask --gpu h100 --stack vllm-nightly
 echo "no version: $?"
 ask --gpu h100 --stack vllm-v0.24.0 --json | show stack
-ask --gpu h100 --engines 8 --concurrency 16 --json | show 'workers\|gpus'
+ask --gpu h100 --engines 8 --concurrency 16 --json | show 'engines\|workers\|gpus'
+# a GPU without bfloat16 serves in float16; who asks for bfloat16 there, for a cache of weights, or for engines that are not there, is refused
+ask --gpu v100 --json | show 'dtype\|other_dtype'
+echo "no bfloat16: $?"
+ask --gpu v100 --dtype bfloat16
+echo "no bfloat16: $?"
+for bad in '--kv-dtype int4_wo' '--kv-dtype fp8_block' '--decode-tp 2' '--decode-max-sequences 4'; do
+    # shellcheck disable=SC2086 # options
+    ask --gpu h100 $bad
+    echo "not read: $?"
+done
 for bad in '--batch 7' '--trials 9' '--network resnet50' '--workers 2' '--list-networks' '--csv'; do
     # shellcheck disable=SC2086 # options
     ask --gpu h100 $bad
@@ -33,6 +52,18 @@ printf 'id,gpu,tp,rate\na,h100,,2\nb,h100,1,\n' >runs.csv
 ask --runs runs.csv --tp 2 --concurrency 4 --json | show 'tp\|rate\|concurrency'
 ask --runs runs.csv --tp 1,2
 echo "lists: $?"
+printf 'id,gpu,tp,stack\na,h100,1,\nb,h9000,1,\nc,h100,x,\nd,h100,2,other\ne,h100,2,\n' >rows.csv
+ask --runs rows.csv --json >out.json
+echo "bad rows: $?"
+show 'id\|refused' <out.json
+# what is measured and cannot be used is named, and the rest answers
+mkdir -p folder/h100
+cp "$S/operators.csv" folder/h100/operators.csv
+echo 'gemm,h100,vllm-1,x,2,3' >>folder/h100/operators.csv
+echo damaged >folder/h100/gemm.h5
+cdmpp-replay --llm "$S/config.json" --cost-model ops.cdmpp --devices "$ROOT/configs/devices.yaml" --measured folder --gpu h100 >out.txt
+echo "bad lines: $?"
+grep -c measured out.txt
 printf 'device,price_per_hour\nH100,-1\n' >prices.csv
 ask --gpu h100 --sweep --tp 1 --concurrency 1 --prices prices.csv
 echo "below 0: $?"

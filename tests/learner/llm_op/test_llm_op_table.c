@@ -89,6 +89,18 @@ TEST(folders) {
     assert_int_equal(t.n, 1);
     assert_int_equal(bad, 1);
     assert_string_equal(t.known[0]->name, "h100");
+    cd_llm_op_table_free(&t);
+    /* damaged files: named, the others are read */
+    (void)tmp_put(&f->dir, "set/h100_sxm/a_gemm.h5", "no HDF5", 7);
+    (void)tmp_put(&f->dir, "set/h100_sxm/norm.tsv.xz", "\xfd""7zXZ\0\0", 7);
+    bad = 0;
+    assert_ok(cd_llm_op_table_add(&t, tmp_path(&f->dir, "set"), f->devices, NULL, count, &bad, &err));
+    assert_int_equal(t.n, 1);
+    assert_int_equal(bad, 3);
+    assert_int_equal(t.drop[CD_LLM_OP_DROP_BAD], 3);
+    assert_status(cd_llm_op_table_add(&t, tmp_path(&f->dir, "set/h100_sxm/a_gemm.h5"), f->devices, NULL, count, &bad, &err), CDMPP_EPARSE);
+    const char *unknown[] = {"h9000"};
+    assert_status(cd_llm_op_table_add(&t, tmp_path(&f->dir, "set"), f->devices, &(cd_texts){1, unknown}, count, &bad, &err), CDMPP_ESCHEMA);
     assert_status(cd_llm_op_table_add(&t, other, f->devices, NULL, NULL, NULL, &err), CDMPP_ESCHEMA);
     cd_llm_op_table_free(&t);
 }

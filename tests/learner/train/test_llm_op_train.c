@@ -157,6 +157,7 @@ TEST(many_at_once) {
     cd_llm_op_record r[N];
     const cd_device *d[N];
     cd_llm_op_answer v[N], one;
+    static cdmpp_err whys[N];
     cdmpp_err err = {0};
     for (int i = 0; i < N; i++) {
         r[i] = made_llm_gemm(i % 7 + 1, 256 << i % 3, 512, (uint16_t)(1 + i % 2));
@@ -164,14 +165,19 @@ TEST(many_at_once) {
     }
     for (int table = 0; table < 2; table++) {
         assert_ok(cd_llm_op_asker_new(f->l.model, table ? &f->t : NULL, &f->t.names, &a, &err));
-        assert_ok(cd_llm_op_ask_many(a, r, d, N, 0.9, v, &err));
+        assert_ok(cd_llm_op_ask_many(a, r, d, N, 0.9, v, NULL, &err));
         for (int i = 0; i < N; i++) {
             assert_ok(cd_llm_op_ask(a, &r[i], d[i], 0.9, &one, &err));
             assert_true(one.latency_s == v[i].latency_s && one.how == v[i].how && one.news == v[i].news && one.base_s == v[i].base_s && one.roof_s == v[i].roof_s);
             assert_true(isnan(one.low_s) ? isnan(v[i].low_s) : one.low_s == v[i].low_s && one.high_s == v[i].high_s);
         }
         r[N - 1].type = CD_LLM_OP_T_FP8, d[N - 1] = f->d[2]; /* fp8 on an A100 */
-        assert_status(cd_llm_op_ask_many(a, r, d, N, 0.9, v, &err), CDMPP_EMODEL);
+        assert_status(cd_llm_op_ask_many(a, r, d, N, 0.9, v, NULL, &err), CDMPP_EMODEL);
+        const double first = v[0].latency_s;
+        assert_ok(cd_llm_op_ask_many(a, r, d, N, 0.9, v, whys, &err)); /* each has its own error */
+        assert_int_equal(whys[N - 1].code, CDMPP_EMODEL);
+        for (int i = 0; i < N - 1; i++) assert_int_equal(whys[i].code, CDMPP_OK);
+        assert_close(v[0].latency_s, first, 0, 0);
         r[N - 1] = r[0], d[N - 1] = d[0];
         cd_llm_op_asker_free(a);
     }

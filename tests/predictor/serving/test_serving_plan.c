@@ -1,4 +1,6 @@
 /* Layouts that do not divide or fit, constants of stacks, one configuration, a sweep, tables of runs, what is printed. */
+#include <sys/stat.h>
+
 #include "fault.h"
 #include "made_serving.h"
 #include "tmp.h"
@@ -119,13 +121,15 @@ typedef struct {
     cd_serving_session s;
 } fixture;
 
-static void open_session(fixture *f) {
+static void open_session_of(fixture *f, const char *measured) {
     cd_diag diag = {0};
-    made_serving_open(&f->made, path, 1);
+    made_serving_open(&f->made, measured, 1);
     assert_ok(cd_serving_stacks_read("s.yaml", STACKS, sizeof STACKS - 1, &diag, &f->stacks, &err));
     cd_diag_free(&diag);
     f->s = (cd_serving_session){.m = &f->made.m, .ops = &f->made.none, .devices = f->made.devices, .tables = f->made.t, .stacks = &f->stacks, .level = 0.9, .shared = 0.3};
 }
+
+static void open_session(fixture *f) { open_session_of(f, path); }
 
 static void close_session(fixture *f) {
     cd_serving_session_end(&f->s);
@@ -279,12 +283,114 @@ TEST(one_token) {
     close_session(&f);
 }
 
+/* What a model with 8 experts on two GPUs asks besides. */
+static const char *folder_with_experts(void) {
+    static char folder[256];
+    cd_buf b = {0};
+    (void)mkdir(tmp_path(&dir, "moe"), 0700);
+    made_rows(&b);
+    (void)tmp_put(&dir, "moe/t.csv", b.p, b.n);
+    cd_buf_clear(&b);
+    cd_buf_puts(&b, "op,device,stack,m,n,k,num_tokens,hidden_size,inter_size,topk,num_experts,moe_ep_size,distribution,num_gpus,message_bytes,latency_s\n");
+    for (int t = 1; t <= 2 * MADE_TOKENS; t++) {
+        if (t <= MADE_TOKENS) cd_buf_putf(&b, "gemm,h100,vllm-1,%d,8,64,,,,,,,,,,1e-6\n", t);
+        cd_buf_putf(&b, "moe,h100,vllm-1,,,,%d,64,32,2,8,2,power_law_1.2,,,%.17g\n", t, 1e-5 * t);
+        cd_buf_putf(&b, "all_gather,h100,vllm-1,,,,,,,,,,,2,%d,1e-6\nreduce_scatter,h100,vllm-1,,,,,,,,,,,2,%d,1e-6\n", 128 * t, 128 * t);
+    }
+    (void)tmp_put(&dir, "moe/moe.csv", b.p, b.n);
+    cd_buf_free(&b);
+    snprintf(folder, sizeof folder, "%s", tmp_path(&dir, "moe"));
+    return folder;
+}
+
+static double tokens_of_experts(const cd_serving_rows *r) {
+    for (size_t i = 0; i < r->n; i++)
+        if (r->v[i].r.kind == CD_LLM_OP_MOE) return cd_llm_op_get(&r->v[i].r, CD_LLM_OP_P_TOKENS);
+    return NAN;
+}
+
+/* Of two copies those count that have tokens: one of one request in flight, both of two; of few that come by themselves one. */
+TEST(idle_copies) {
+    fixture f;
+    cd_serving_config c = small();
+    cd_serving_answer one, two, rare, dense;
+    static cd_serving_rows p, d;
+    open_session_of(&f, folder_with_experts());
+    c.worker.dp = c.worker.ep = 2, c.concurrency = 1;
+    f.made.m.experts = 8, f.made.m.topk = 2, f.made.m.expert_ffn = 32, f.made.m.skew = 1.2;
+    assert_ok(cd_serving_answer_of(&f.s, &c, &one, &p, &d, &err));
+    assert_close(one.layout.busy, 1, 0, 0);
+    assert_close(tokens_of_experts(&d), 1, 0, 0);
+    assert_close(tokens_of_experts(&p), 16, 0, 0);
+    c.concurrency = 2;
+    assert_ok(cd_serving_answer_of(&f.s, &c, &two, &p, &d, &err));
+    assert_close(tokens_of_experts(&d), 2, 0, 0);
+    assert_close(two.r.tpot_s - one.r.tpot_s, 2 * 1e-5, 1e-9, 0); /* two layers, a token more */
+    c.concurrency = 0, c.rate = 1;
+    assert_ok(cd_serving_answer_of(&f.s, &c, &rare, &p, &d, &err));
+    assert_close(rare.layout.busy, 1, 0, 0);
+    assert_close(rare.r.tpot_s, one.r.tpot_s, 1e-6, 0);
+    c.rate = 1e5;
+    assert_ok(cd_serving_answer_of(&f.s, &c, &dense, &p, &d, &err));
+    assert_close(dense.layout.busy, 2, 0, 0);
+    close_session(&f);
+}
+
+/* Who asks the library need not ask for types himself; a cache is of no type of weights. */
+TEST(types_are_checked) {
+    fixture f;
+    cd_serving_config c = small();
+    cd_serving_answer a;
+    const cd_device *v100;
+    open_session(&f);
+    f.made.m.untyped = (cdmpp_err){.code = CDMPP_EUNSUPPORTED, .key = "quantization_config.quant_method"};
+    assert_status(cd_serving_answer_of(&f.s, &c, &a, NULL, NULL, &err), CDMPP_EUNSUPPORTED);
+    assert_string_equal(err.key, "quantization_config.quant_method");
+    c.linear = CD_LLM_OP_T_BF16;
+    assert_ok(cd_serving_answer_of(&f.s, &c, &a, NULL, NULL, &err));
+    f.made.m.untyped.code = CDMPP_OK;
+    for (int t = 0; t < CD_LLM_OP_N_TYPE; t++) {
+        const bool cache = t == CD_LLM_OP_T_F32 || t == CD_LLM_OP_T_BF16 || t == CD_LLM_OP_T_F16 || t == CD_LLM_OP_T_FP8 || t == CD_LLM_OP_T_INT8 || t == CD_LLM_OP_T_NVFP4;
+        assert_int_equal(cd_serving_kv_type(t), cache);
+    }
+    memset(&err, 0, sizeof err);
+    c.kv = CD_LLM_OP_T_INT4_WO;
+    assert_status(cd_serving_answer_of(&f.s, &c, &a, NULL, NULL, &err), CDMPP_ERANGE);
+    assert_string_equal(err.key, "kv_dtype");
+    c = small();
+    assert_ok(cd_device_table_find(f.made.devices, "v100", &v100, &err));
+    assert_true(cd_serving_half(&f.made.m, &c, v100) && !cd_serving_half(&f.made.m, &c, f.made.d));
+    c.linear = CD_LLM_OP_T_BF16; /* who asks for it gets an error */
+    assert_true(!cd_serving_half(&f.made.m, &c, v100));
+    close_session(&f);
+}
+
+/* float16 where the table has bfloat16 alone: the same seconds, but nobody measured them. */
+TEST(twins) {
+    fixture f;
+    cd_serving_config c = small();
+    cd_serving_answer a, b;
+    static cd_serving_rows p, d;
+    open_session(&f);
+    assert_ok(cd_serving_answer_of(&f.s, &c, &a, &p, &d, &err));
+    c.linear = CD_LLM_OP_T_F16;
+    assert_ok(cd_serving_answer_of(&f.s, &c, &b, &p, &d, &err));
+    assert_close(b.r.tpot_s, a.r.tpot_s, 1e-9, 0);
+    assert_int_equal(b.layout.base, CD_LLM_OP_T_F16);
+    assert_int_equal(b.layout.kv, CD_LLM_OP_T_F16);
+    for (size_t i = 0; i < d.n; i++) {
+        assert_int_equal(d.v[i].r.type, CD_LLM_OP_T_F16);
+        if (d.v[i].r.kind == CD_LLM_OP_GEMM) assert_int_equal(d.v[i].how, CD_LLM_OP_INTERPOLATED);
+    }
+    close_session(&f);
+}
+
 TEST(runs) {
     static const char text[] = "id,gpu,stack,tp,isl,osl,concurrency,kv-dtype,ttft_s,tpot_s\na,h100,vllm-1,1,16,8,2,bfloat16,1,1\nb,h100,vllm-1,2,16,8,2,,,\n";
     const char *file = tmp_put(&dir, "r.csv", text, sizeof text - 1);
     const cd_serving_config usual = small();
     cd_serving_runs r;
-    assert_ok(cd_serving_runs_read(file, &usual, &r, &err));
+    assert_ok(cd_serving_runs_read(file, &usual, NULL, NULL, &r, &err));
     assert_int_equal(r.n, 2);
     assert_int_equal(r.v[0].kv, CD_LLM_OP_T_BF16);
     assert_int_equal(r.v[1].kv, -1);
@@ -293,7 +399,7 @@ TEST(runs) {
     static const char *const bad[] = {"what\n1\n", "tp\n0\n", "tp\nx\n", "dtype\nfp7\n", "prompts\nsome\n"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         file = tmp_put(&dir, "bad.csv", bad[i], strlen(bad[i]));
-        assert_true(cd_serving_runs_read(file, &usual, &r, &err) != CDMPP_OK);
+        assert_true(cd_serving_runs_read(file, &usual, NULL, NULL, &r, &err) != CDMPP_OK);
         cd_serving_runs_free(&r);
     }
 }
@@ -345,4 +451,4 @@ TEST(printed) {
     close_session(&f);
 }
 
-TESTS(up, down, layouts, memory, stacks, answers, sweeps, one_token, runs, printed)
+TESTS(up, down, layouts, memory, stacks, answers, sweeps, one_token, idle_copies, types_are_checked, twins, runs, printed)

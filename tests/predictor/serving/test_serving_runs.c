@@ -12,7 +12,7 @@ static cdmpp_status reads(const char *text) {
     const cd_serving_config usual = cd_serving_config_defaults();
     const char *file = tmp_put(&dir, "r.csv", text, strlen(text));
     memset(&err, 0, sizeof err);
-    return cd_serving_runs_read(file, &usual, &r, &err);
+    return cd_serving_runs_read(file, &usual, NULL, NULL, &r, &err);
 }
 
 static void refuses(const char *text, cdmpp_status st, const char *key) {
@@ -28,7 +28,8 @@ TEST(whole_numbers) {
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         snprintf(text, sizeof text, "%s\n1.5\n", of[i]);
         refuses(text, CDMPP_ERANGE, of[i]);
-        snprintf(text, sizeof text, "%s\n2.0\n", of[i]);
+        const bool alone = strncmp(of[i], "decode_", 7) != 0 || !strcmp(of[i], "decode_workers");
+        snprintf(text, sizeof text, alone ? "%s\n2.0\n" : "%s,decode_workers\n2.0,1\n", of[i]);
         assert_ok(reads(text));
         cd_serving_runs_free(&r);
     }
@@ -54,6 +55,34 @@ TEST(loads) {
     assert_close(r.v[2].concurrency, 1, 0, 0);
     cd_serving_runs_free(&r);
     refuses("rate,concurrency\n2,3\n", CDMPP_ERANGE, "rate");
+    refuses("decode_tp\n2\n", CDMPP_ERANGE, "decode_tp"); /* of no engine */
+    refuses("decode_tp,decode_workers\n2,0\n", CDMPP_ERANGE, "decode_tp");
+    assert_ok(reads("decode_tp,decode_workers\n2,1\n,\n"));
+    cd_serving_runs_free(&r);
+    refuses("kv_dtype\nint4_wo\n", CDMPP_ESCHEMA, "kv_dtype");
+}
+
+static void keep(void *ctx, const cdmpp_err *why) {
+    (void)ctx;
+    err = *why;
+}
+
+/* With somebody who is told a bad row costs only itself. */
+TEST(bad_rows) {
+    static const char text[] = "tp,isl\n1,16\nx,16\n2,32\n0,1\n", none[] = "tp\nx\n", empty[] = "tp\n";
+    const cd_serving_config usual = cd_serving_config_defaults();
+    const char *file = tmp_put(&dir, "b.csv", text, sizeof text - 1);
+    assert_ok(cd_serving_runs_read(file, &usual, keep, NULL, &r, NULL));
+    assert_true(r.n == 2 && r.n_bad == 2 && r.line[0] == 2 && r.line[1] == 4);
+    assert_close(r.v[1].worker.tp, 2, 0, 0);
+    assert_close(r.v[1].isl, 32, 0, 0);
+    assert_int_equal(err.line, 5);
+    assert_string_equal(err.key, "tp");
+    cd_serving_runs_free(&r);
+    assert_int_equal(cd_serving_runs_read(tmp_put(&dir, "n.csv", none, sizeof none - 1), &usual, keep, NULL, &r, &err), CDMPP_ENODATA);
+    cd_serving_runs_free(&r);
+    assert_true(cd_serving_runs_read(tmp_put(&dir, "n.csv", empty, sizeof empty - 1), &usual, keep, NULL, &r, &err) != CDMPP_OK);
+    cd_serving_runs_free(&r);
 }
 
 TEST(versions) {
@@ -86,7 +115,7 @@ TEST(any_allocation_may_fail) {
     const cd_serving_config usual = cd_serving_config_defaults();
     const char *file = tmp_put(&dir, "f.csv", text, sizeof text - 1);
     FAULT_SWEEP(f, 0) {
-        f.st = cd_serving_runs_read(file, &usual, &r, &f.err);
+        f.st = cd_serving_runs_read(file, &usual, NULL, NULL, &r, &f.err);
         cd_serving_runs_free(&r);
     }
 }
@@ -101,4 +130,4 @@ static int tear_down(void **state) {
     tmp_remove(&dir);
     return 0;
 }
-TESTS(set_up, tear_down, whole_numbers, columns_that_say_the_same, loads, versions, any_allocation_may_fail)
+TESTS(set_up, tear_down, whole_numbers, columns_that_say_the_same, loads, bad_rows, versions, any_allocation_may_fail)

@@ -102,6 +102,11 @@ TEST(windows_and_experts) {
         if (!strcmp(v->name, "combine")) assert_int_equal(v->r.kind, CD_LLM_OP_REDUCE_SCATTER), seen++;
     }
     assert_int_equal(seen, 4);
+    s.l.busy = 1; /* the other copy has no tokens */
+    cd_serving_ops_rest(&s.m, &s.l, 8, 8, true, &o);
+    for (size_t i = 0; i < o.n; i++)
+        if (o.v[i].r.kind == CD_LLM_OP_MOE) assert_close(cd_llm_op_get(&o.v[i].r, CD_LLM_OP_P_TOKENS), 8, 0, 0), seen++;
+    assert_int_equal(seen, 5);
     made_serving_close(&s);
 }
 
@@ -335,9 +340,8 @@ TEST(refused) {
     }
     FAULT_SWEEP(f, 10) {
         cd_serving_tables *t = NULL;
-        size_t bad;
         f.step = 7;
-        f.st = cd_serving_tables_open(path, s.devices, &t, &bad, &f.err);
+        f.st = cd_serving_tables_open(path, s.devices, NULL, NULL, &t, &f.err);
         cd_serving_tables_free(t);
     }
     made_serving_close(&s);

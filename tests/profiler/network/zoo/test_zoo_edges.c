@@ -33,6 +33,11 @@ TEST(test_parse) {
     assert_ok(parse("10 9", &e)); /* names are words: no vertex 0 to 8 */
     assert_true(e.n_vertex == 2 && e.n == 4);
     cd_zoo_edges_free(&e);
+    static const char *const edges[] = {"source target", "source target\ntarget ann", "a b\n1 a\n", "a 1\n2 3\n", "u w\nann bob\n"}; /* no names of columns */
+    for (size_t i = 0; i < sizeof edges / sizeof *edges; i++) {
+        assert_ok(parse(edges[i], &e));
+        cd_zoo_edges_free(&e);
+    }
     assert_ok(parse("a b\na a 0.25", &e)); /* a loop of the file has its own weight: degrees 1.25 and 2 */
     assert_true(fabs(e.weight[0] - 0.25 / 1.25) < 1e-12 && fabs(e.weight[1] - 1 / sqrt(1.25 * 2)) < 1e-12 && fabs(e.weight[3] - 1 / 2.0) < 1e-12);
     cd_zoo_edges_free(&e);
@@ -47,7 +52,8 @@ TEST(test_parse) {
 TEST(test_refused) {
     static const struct { const char *text; cdmpp_status st; long line; } bad[] = {
         {"", CDMPP_ENODATA, 0}, {"# a b\n", CDMPP_ENODATA, 0}, {"a b\nc\n", CDMPP_EPARSE, 2}, {"a b 1 2\n", CDMPP_EPARSE, 1}, {"a b\n\na b x\n", CDMPP_EPARSE, 3}, {"a b 0\n", CDMPP_EPARSE, 1},
-        {"a b -1", CDMPP_EPARSE, 1}, {"a b inf", CDMPP_EPARSE, 1}, {"a b nan", CDMPP_EPARSE, 1}, {"a b 1e200\nb c 1e200", CDMPP_ERANGE, 1}, {"a b\na b 1e400", CDMPP_EPARSE, 2}};
+        {"a b -1", CDMPP_EPARSE, 1}, {"a b inf", CDMPP_EPARSE, 1}, {"a b nan", CDMPP_EPARSE, 1}, {"a b 1e200\nb c 1e200", CDMPP_ERANGE, 1}, {"a b\na b 1e400", CDMPP_EPARSE, 2},
+        {"# x\nsource,target\n1,2\n", CDMPP_ESCHEMA, 2}, {"From To\nann bob\n", CDMPP_ESCHEMA, 1}, {"a b\n1 2\n2 3\n", CDMPP_ESCHEMA, 1}};
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
         cd_zoo_edges e;
         assert_int_equal(parse(bad[k].text, &e), bad[k].st);

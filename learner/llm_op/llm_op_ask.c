@@ -1,0 +1,293 @@
+/* Answers of a model of operators of language models: measured, interpolated, predicted; one, or many at once.
+ *
+ *   begin     features of the record
+ *   own       where its device has measured rows: what the trees of set seen expect
+ *   choose    neighbours -> which trees answer
+ *   scores    of the answer, of the interval
+ *   tell      scores -> the answer
+ *
+ * One record goes through all; of many each step is made of all before the next, so that trees score many rows in one call. The bits are the same. */
+#include <math.h>
+#include <string.h>
+
+#include "learner/llm_op/llm_op_internal.h"
+
+/* A record on its way. */
+typedef struct {
+    const cd_llm_op_record *r;
+    const cd_device *d;
+    long device;               /* in the table; CD_LLM_OP_NONE */
+    cd_llm_op_family f;
+    cd_llm_op_codes c;
+    bool seen;
+    float x[CD_LLM_OP_N_FEATURE];
+    cd_llm_op_estimate e;
+    double own, said;          /* own: ln of what the trees of set seen expect, NaN: nobody needs it; said: by neighbours */
+    cd_llm_op_sides near;
+    cd_llm_op_set s;
+    const cd_llm_op_part *p;   /* of set s; NULL: it is answered, or cannot be */
+    float score, spread;
+} asking;
+
+static unsigned news_of(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_llm_op_codes *c, bool seen) {
+    const cd_llm_op_range *g = &a->m->range[r->kind];
+    unsigned u = 0;
+    if (!seen) u |= CD_LLM_OP_NEW_DEVICE;
+    if (isnan(c->stack) && a->m->stacks.n) u |= CD_LLM_OP_NEW_STACK;
+    if (isnan(c->kernel) && r->kernel) u |= CD_LLM_OP_NEW_KERNEL; /* most questions name no kernel: who asks leaves it to the library */
+    if (!g->type[r->type]) u |= CD_LLM_OP_NEW_TYPE;
+    for (size_t i = 0; i < cd_llm_op_n_size((cd_llm_op_kind)r->kind); i++)
+        if (!g->any || r->size[i] < g->low[i] || r->size[i] > g->high[i]) u |= CD_LLM_OP_NEW_SIZE;
+    return u;
+}
+
+static double times_at(const cd_llm_op_part *p, double level) {
+    size_t k = 0;
+    if (level <= cd_llm_op_level[0]) return p->times[0] * level / cd_llm_op_level[0];
+    while (k + 2 < CD_LLM_OP_LEVELS && level > cd_llm_op_level[k + 1]) k++;
+    const double at = (level - cd_llm_op_level[k]) / (cd_llm_op_level[k + 1] - cd_llm_op_level[k]);
+    return p->times[k] + at * (p->times[k + 1] - p->times[k]);
+}
+
+/* The interval round out->latency_s, from the score of the spread. */
+static void interval(const cd_llm_op_part *p, double score, double level, cd_llm_op_answer *out) {
+    const double half = times_at(p, level) * exp(p->spread_bias + score);
+    out->low_s = out->latency_s * exp(-half);
+    out->high_s = out->latency_s * exp(half);
+}
+
+static cdmpp_status ln_of(const cd_llm_op_part *p, cd_llm_op_set s, const float *x, double base, double *ln, cdmpp_err *err) {
+    float y;
+    CD_TRY(cd_xgb_predict(p->gbt, x, 1, cd_llm_op_feature_width(s), &y, err));
+    *ln = base + p->bias + (double)y;
+    return CDMPP_OK;
+}
+
+static const cd_llm_op_part *part_of(const cd_llm_op_asker *a, cd_llm_op_family f, cd_llm_op_set *s) {
+    const cd_llm_op_part *p = a->m->part[f];
+    if (*s == CD_LLM_OP_SET_NEAR && p[*s].gbt) return &p[*s];
+    if (*s == CD_LLM_OP_SET_NEAR) *s = CD_LLM_OP_SET_SEEN;
+    if (*s == CD_LLM_OP_SET_SEEN && p[*s].gbt) return &p[*s];
+    *s = CD_LLM_OP_SET_UNSEEN;
+    return p[*s].gbt ? &p[*s] : NULL;
+}
+
+/* ln of what the trees of set seen expect; without such trees the estimate. */
+static cdmpp_status expect_of(const cd_llm_op_asker *a, cd_llm_op_family f, const float *x, const cd_llm_op_estimate *e, double *out, cdmpp_err *err) {
+    const cd_llm_op_part *p = &a->m->part[f][CD_LLM_OP_SET_SEEN];
+    *out = log(e->base_s) + p->bias;
+    return p->gbt ? ln_of(p, CD_LLM_OP_SET_SEEN, x, log(e->base_s), out, err) : CDMPP_OK;
+}
+
+/* Each value is computed from the row alone, so threads that compute it twice write the same. */
+static double expect_row(const void *ctx, size_t row) {
+    const cd_llm_op_asker *a = ctx;
+    float x[CD_LLM_OP_N_FEATURE], y;
+    cd_llm_op_estimate e;
+    double v;
+    __atomic_load(&a->expect[row], &y, __ATOMIC_RELAXED);
+    if (fabsf(y) > 0 || isnan(y)) return (double)y;
+    const cd_llm_op_record *r = &a->t->r[row];
+    const cd_llm_op_codes c = cd_llm_op_asker_codes(a, r);
+    cdmpp_status st = cd_llm_op_feature(r, a->t->known[a->t->device[row]], &c, x, &e, NULL);
+    if (!st) st = expect_of(a, cd_llm_op_family_of((cd_llm_op_kind)r->kind), x, &e, &v, NULL);
+    y = st ? NAN : (float)v;
+    __atomic_store(&a->expect[row], &y, __ATOMIC_RELAXED);
+    return (double)y;
+}
+
+static cd_llm_op_answer empty(const cd_llm_op_estimate *e) {
+    return (cd_llm_op_answer){.how = CD_LLM_OP_PREDICTED, .base_s = e->base_s, .roof_s = e->roof_s, .line_s = NAN, .low_s = NAN, .high_s = NAN};
+}
+
+static cdmpp_status no_trees(const cd_llm_op_record *r, cdmpp_err *err) {
+    return CD_FAIL(err, EMODEL, "the model was trained on no operator like %s", cd_llm_op_kind_name((cd_llm_op_kind)r->kind));
+}
+
+/* Two neighbours stand within two octaves of each other, one on each side. */
+static bool between(const float *x) {
+    bool found = false;
+    for (size_t i = 0; i < CD_LLM_OP_MAX_SIZE; i++) found |= x[CD_LLM_OP_X_gap_below0 + i] + x[CD_LLM_OP_X_gap_above0 + i] <= 2;
+    return found;
+}
+
+static void correct(const cd_llm_op_few *few, const cd_llm_op_record *r, const cd_llm_op_codes *c, const cd_llm_op_estimate *e, cd_llm_op_answer *out) {
+    const cd_llm_op_few_row row = cd_llm_op_few_row_of(r, c->maker, e);
+    const double factor = exp(cd_llm_op_few_ask(few, &row));
+    out->latency_s *= factor;
+    out->low_s *= factor;
+    out->high_s *= factor;
+    out->few = (uint32_t)cd_llm_op_few_count(few);
+}
+
+/* ---- one step after the other ---- */
+static cdmpp_status begin(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, long device, asking *q, cdmpp_err *err) {
+    *q = (asking){.r = r, .d = d, .device = device, .f = cd_llm_op_family_of((cd_llm_op_kind)r->kind), .c = cd_llm_op_asker_codes(a, r), .own = NAN};
+    q->seen = cd_llm_op_model_seen(a->m, q->f, d);
+    return cd_llm_op_feature(r, d, &q->c, q->x, &q->e, err);
+}
+
+/* What neighbours say, and so whose answer it is. */
+static cdmpp_status choose(const cd_llm_op_asker *a, asking *q, cdmpp_err *err) {
+    const cd_llm_op_near near = {.t = a->t, .expect = expect_row, .ctx = a};
+    q->near = CD_LLM_OP_NO_SIDE;
+    if (q->device >= 0) {
+        const cd_llm_op_few *few = a->few[(size_t)q->device * CD_LLM_OP_N_FAMILY + q->f];
+        q->near = cd_llm_op_feature_near(&near, q->r, (uint32_t)q->device, q->own, q->x, &q->said);
+        if (few && cd_llm_op_few_count(few) < CD_LLM_OP_FEW_MOST && !between(q->x)) q->near = CD_LLM_OP_NO_SIDE; /* a row from afar says less than all together */
+    }
+    q->s = q->near ? CD_LLM_OP_SET_NEAR : q->seen ? CD_LLM_OP_SET_SEEN : CD_LLM_OP_SET_UNSEEN;
+    q->p = part_of(a, q->f, &q->s);
+    return q->p ? CDMPP_OK : no_trees(q->r, err);
+}
+
+/* The trees of set seen have said it before. */
+static bool is_own(const asking *q) { return q->s == CD_LLM_OP_SET_SEEN && !isnan(q->own); }
+
+static void tell(const cd_llm_op_asker *a, const asking *q, double level, cd_llm_op_answer *out) {
+    const double base = q->s == CD_LLM_OP_SET_NEAR ? q->said : log(q->e.base_s);
+    *out = empty(&q->e);
+    out->news = news_of(a, q->r, &q->c, q->seen);
+    if (q->s == CD_LLM_OP_SET_NEAR && q->near == CD_LLM_OP_TWO_SIDES) out->how = CD_LLM_OP_INTERPOLATED;
+    if (q->near == CD_LLM_OP_TWO_SIDES) out->line_s = exp(q->said);
+    if (q->s == CD_LLM_OP_SET_NEAR) out->news &= ~(unsigned)CD_LLM_OP_NEW_DEVICE;
+    out->latency_s = exp(is_own(q) ? q->own : base + q->p->bias + (double)q->score);
+    if (q->p->spread) interval(q->p, (double)q->spread, level, out);
+    const cd_llm_op_few *few = q->device < 0 || q->s != CD_LLM_OP_SET_UNSEEN ? NULL : a->few[(size_t)q->device * CD_LLM_OP_N_FAMILY + q->f];
+    if (few) correct(few, q->r, &q->c, &q->e, out);
+}
+
+static cdmpp_status predicted(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, long device, double level, cd_llm_op_answer *out, cdmpp_err *err) {
+    asking q;
+    CD_TRY(begin(a, r, d, device, &q, err));
+    if (device >= 0) CD_TRY(expect_of(a, q.f, q.x, &q.e, &q.own, err));
+    CD_TRY(choose(a, &q, err));
+    if (!is_own(&q)) CD_TRY(cd_xgb_predict(q.p->gbt, q.x, 1, cd_llm_op_feature_width(q.s), &q.score, err));
+    if (q.p->spread) CD_TRY(cd_xgb_predict(q.p->spread, q.x, 1, cd_llm_op_feature_width(q.s), &q.spread, err));
+    tell(a, &q, level, out);
+    return CDMPP_OK;
+}
+
+static cdmpp_status measured(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, size_t row, double level, cd_llm_op_answer *out, cdmpp_err *err) {
+    const double half = cd_llm_op_table_half(a->t, row, level);
+    cd_llm_op_estimate e;
+    CD_TRY(cd_llm_op_estimate_of(r, d, &e, err));
+    *out = empty(&e);
+    out->how = CD_LLM_OP_MEASURED;
+    out->latency_s = a->t->r[row].latency_s;
+    out->low_s = out->latency_s * exp(-half);
+    out->high_s = out->latency_s * exp(half);
+    return CDMPP_OK;
+}
+
+/* The number of the device in the table, and of the row that is the record. */
+static long row_of(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, long *device) {
+    *device = a->t ? cd_llm_op_table_device(a->t, d) : CD_LLM_OP_NONE;
+    return *device < 0 ? CD_LLM_OP_NONE : cd_llm_op_table_find(a->t, r, (uint32_t)*device);
+}
+
+cdmpp_status cd_llm_op_ask(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, double level, cd_llm_op_answer *out, cdmpp_err *err) {
+    long device;
+    const long row = row_of(a, r, d, &device);
+    return row < 0 ? predicted(a, r, d, device, level, out, err) : measured(a, r, d, (size_t)row, level, out, err);
+}
+
+/* ---- many at once ---- */
+enum { BLOCK = 64 };
+
+typedef struct {
+    asking q[BLOCK];
+    float x[BLOCK * CD_LLM_OP_N_FEATURE], y[BLOCK];
+    float *to[BLOCK];
+    size_t n;
+} batch;
+
+/* Rows of one set of trees: collected, and scored in one call. */
+static void collect(batch *b, const asking *q, size_t width, float *to) {
+    memcpy(b->x + b->n * width, q->x, width * sizeof *q->x);
+    b->to[b->n++] = to;
+}
+
+static cdmpp_status score(batch *b, const cd_xgb *trees, size_t width, cdmpp_err *err) {
+    if (b->n) CD_TRY(cd_xgb_predict(trees, b->x, b->n, width, b->y, err));
+    for (size_t k = 0; k < b->n; k++) *b->to[k] = b->y[k];
+    b->n = 0;
+    return CDMPP_OK;
+}
+
+/* What the trees of set seen expect of the records whose devices have measured rows. */
+static cdmpp_status own_of(const cd_llm_op_asker *a, batch *b, size_t n, cdmpp_err *err) {
+    const size_t width = cd_llm_op_feature_width(CD_LLM_OP_SET_SEEN);
+    for (size_t f = 0; f < CD_LLM_OP_N_FAMILY; f++) {
+        const cd_llm_op_part *p = &a->m->part[f][CD_LLM_OP_SET_SEEN];
+        for (size_t i = 0; i < n; i++)
+            if (b->q[i].device >= 0 && b->q[i].f == f && p->gbt) collect(b, &b->q[i], width, &b->q[i].score);
+        CD_TRY(score(b, p->gbt, width, err));
+        for (size_t i = 0; i < n; i++)
+            if (b->q[i].device >= 0 && b->q[i].f == f) b->q[i].own = p->gbt ? log(b->q[i].e.base_s) + p->bias + (double)b->q[i].score : log(b->q[i].e.base_s) + p->bias;
+    }
+    return CDMPP_OK;
+}
+
+static cdmpp_status scores_of(const cd_llm_op_asker *a, batch *b, size_t n, cdmpp_err *err) {
+    for (size_t k = 0; k < CD_LLM_OP_N_FAMILY * CD_LLM_OP_N_SET; k++) {
+        const cd_llm_op_set s = (cd_llm_op_set)(k % CD_LLM_OP_N_SET);
+        const cd_llm_op_part *p = &a->m->part[k / CD_LLM_OP_N_SET][s];
+        const size_t width = cd_llm_op_feature_width(s);
+        for (size_t i = 0; i < n; i++)
+            if (b->q[i].p == p && !is_own(&b->q[i])) collect(b, &b->q[i], width, &b->q[i].score);
+        CD_TRY(score(b, p->gbt, width, err));
+        for (size_t i = 0; i < n; i++)
+            if (b->q[i].p == p && p->spread) collect(b, &b->q[i], width, &b->q[i].spread);
+        CD_TRY(score(b, p->spread, width, err));
+    }
+    return CDMPP_OK;
+}
+
+/* Only memory and trees that cannot be walked end all; else it is the record's own error. */
+static cdmpp_status of_one(cdmpp_status st, const cdmpp_err *why, cdmpp_err *whys, size_t i, cdmpp_err *err) {
+    if (!st) return CDMPP_OK;
+    if (whys && st != CDMPP_ENOMEM && st != CDMPP_EBACKEND) return whys[i] = *why, CDMPP_OK;
+    if (err) *err = *why;
+    return st;
+}
+
+/* A record that is measured, or cannot be answered, leaves no trees. */
+static cdmpp_status begin_all(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *const *d, size_t n, double level, batch *b, cd_llm_op_answer *out,
+                              cdmpp_err *whys, bool *going, cdmpp_err *err) {
+    for (size_t i = 0; i < n; i++) {
+        long device;
+        cdmpp_err why = {0};
+        const long row = row_of(a, &r[i], d[i], &device);
+        b->q[i] = (asking){.device = CD_LLM_OP_NONE};
+        if (whys) whys[i] = (cdmpp_err){0};
+        const cdmpp_status st = row < 0 ? begin(a, &r[i], d[i], device, &b->q[i], &why) : measured(a, &r[i], d[i], (size_t)row, level, &out[i], &why);
+        going[i] = row < 0 && !st;
+        if (st) b->q[i].device = CD_LLM_OP_NONE;
+        CD_TRY(of_one(st, &why, whys, i, err));
+    }
+    return CDMPP_OK;
+}
+
+static cdmpp_status ask_block(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *const *d, size_t n, double level, batch *b, cd_llm_op_answer *out,
+                              cdmpp_err *whys, cdmpp_err *err) {
+    bool going[BLOCK];
+    b->n = 0;
+    CD_TRY(begin_all(a, r, d, n, level, b, out, whys, going, err));
+    CD_TRY(own_of(a, b, n, err));
+    for (size_t i = 0; i < n; i++) {
+        cdmpp_err why = {0};
+        if (going[i]) CD_TRY(of_one(choose(a, &b->q[i], &why), &why, whys, i, err));
+    }
+    CD_TRY(scores_of(a, b, n, err));
+    for (size_t i = 0; i < n; i++)
+        if (b->q[i].p) tell(a, &b->q[i], level, &out[i]);
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_llm_op_ask_many(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *const *d, size_t n, double level, cd_llm_op_answer *out, cdmpp_err *whys,
+                                cdmpp_err *err) {
+    batch b;
+    for (size_t i = 0; i < n; i += BLOCK) CD_TRY(ask_block(a, r + i, d + i, n - i < BLOCK ? n - i : BLOCK, level, &b, out + i, whys ? whys + i : NULL, err));
+    return CDMPP_OK;
+}
