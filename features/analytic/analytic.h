@@ -31,12 +31,14 @@ enum {
     CD_N_GPU_FACT_GROUP = CD_GPU_FACT_SECTORS_LOADED - CD_GPU_FACT_GROUP_1 /* groups of 1, 4, 16 ... blocks */
 };
 _Static_assert((int)CD_N_GPU_FACTS <= (int)CD_N_FACTS, "facts of GPU programs are stored in the place of those of CPU programs");
-#define CD_GPU_FACTS_VERSION 1        /* likewise */
+#define CD_GPU_FACTS_VERSION 2        /* likewise; 1: a compiler writes out loops of up to 256 copies, not 4096 */
 #define CD_GPU_SECTOR 32.0            /* bytes */
 
-/* Of which programs facts are: which columns they have. */
-typedef enum { CD_FACTS_OF_CPU, CD_FACTS_OF_GPU, CD_N_FACTS_SET } cd_facts_set;
+/* Of which programs facts are: which columns they have. Data sets hold the first CD_N_FACTS_SET. Models of before version 2 of GPU facts read those of
+ * version 1, whose columns have the same names: CD_FACTS_OF_GPU_1. */
+typedef enum { CD_FACTS_OF_CPU, CD_FACTS_OF_GPU, CD_N_FACTS_SET, CD_FACTS_OF_GPU_1 = CD_N_FACTS_SET } cd_facts_set;
 #define CD_FACTS_SETS "cpu|gpu"
+static inline bool cd_facts_set_is_gpu(int set) { return set != CD_FACTS_OF_CPU; }
 
 typedef struct cd_fact_col {
     const char *name, *unit, *meaning;
@@ -67,7 +69,7 @@ cdmpp_status cd_facts_cpu(cd_facts *f, const cd_nest *nest, float *out, cdmpp_er
 cdmpp_status cd_facts_gpu(cd_facts *f, const cd_nest *nest, float *out, cdmpp_err *err);
 /* Which of them a program has: thread axes make a GPU program. */
 cd_facts_set cd_facts_set_of_nest(const cd_nest *nest);
-/* The one or the other. */
+/* Those of the set. */
 cdmpp_status cd_facts_of(cd_facts *f, cd_facts_set set, const cd_nest *nest, float *out, cdmpp_err *err);
 
 /* The numbers of a device that the three models read: clock_mhz, l1_kb, l2_kb, l3_kb, bandwidth_gb_s, and where they are known cores,
@@ -96,8 +98,8 @@ typedef struct cd_analytic_time {
 /* Seconds of a run whose data were used just before, on the cores in use of the device. Errors: ESCHEMA (a number that the device does
  * not say, its key named), ERANGE (facts that are none), EUNSUPPORTED (not a CPU). */
 cdmpp_status cd_analytic_seconds(const float *facts, const cd_device_numbers *device, cd_analytic_time *out, cdmpp_err *err);
-/* The same of facts of a GPU program. Errors: likewise, EUNSUPPORTED (not a GPU). */
+/* The same of facts of a GPU program (CD_FACTS_OF_GPU). Errors: likewise, EUNSUPPORTED (not a GPU). */
 cdmpp_status cd_analytic_gpu_seconds(const float *facts, const cd_device_numbers *device, cd_analytic_time *out, cdmpp_err *err);
-/* The one or the other. */
+/* Those of the set; of CD_FACTS_OF_GPU_1 as they were: the threads of a block have all registers that a thread may have. */
 cdmpp_status cd_analytic_seconds_of(cd_facts_set set, const float *facts, const cd_device_numbers *device, cd_analytic_time *out, cdmpp_err *err);
 #endif

@@ -12,7 +12,8 @@
  *   start       blocks                                1/3 of the GPU
  *
  * Tiles that a loop indexes, and what is over seven eighths of a thread's registers, are in memory: in L1 where the tiles of all resident
- * threads fit it, else in L2, else in memory. The rates for each clock and the clocks of waiting are round numbers of GPUs since 2014; nothing is fitted. */
+ * threads fit it, else in L2, else in memory. A thread has so many registers that its block can start: 65536 over the threads of the block at
+ * most. The rates for each clock and the clocks of waiting are round numbers of GPUs since 2014; nothing is fitted. */
 #include <math.h>
 
 #include "features/analytic/analytic.h"
@@ -27,7 +28,7 @@
 #define L1_CLOCKS 30.0
 #define BLOCK_CLOCKS 3.0        /* of the GPU, to start a block */
 #define LAUNCH_S 3e-6
-#define REGISTERS 65536.0       /* of a multiprocessor */
+#define REGISTERS 65536.0       /* of a multiprocessor; of a block at most */
 #define MOST_REGISTERS 255.0    /* of a thread */
 #define SPARE 0.125             /* of the registers of a thread that tiles cannot have */
 #define BANDWIDTH 0.8           /* of the peak that a kernel reaches */
@@ -38,6 +39,7 @@ typedef struct {
     const cd_device *d;
     cd_analytic_time *out;
     bool wide;                  /* wavefronts of 64 */
+    bool first;                 /* as version 1 of the facts had it: any thread may have what one may have */
     double clock, resident;     /* blocks of a multiprocessor */
     double busiest;             /* blocks that one runs, over the mean */
     double start_s;             /* of all blocks */
@@ -53,10 +55,19 @@ static double known(machine *m, double value, double rule, unsigned mark) {
     return rule;
 }
 
+/* Threads of a block, whole warps. */
+static double whole(const machine *m) { return ceil(fact(m, CD_GPU_FACT_THREADS) / m->d->warp) * m->d->warp; }
+
+/* Compilers know the threads of the block (__launch_bounds__, amdgpu-flat-work-group-size), and keep its registers within what a block can have. */
+static double most_registers(machine *m) {
+    const double thread = known(m, m->d->thread_registers, MOST_REGISTERS, CD_ANALYTIC_RULE_REGISTERS);
+    return m->first ? thread : fmin(thread, fmax(1, floor(REGISTERS / fmax(1, whole(m)))));
+}
+
 /* Blocks that fit: by threads, registers, shared memory, and their number. */
 static double resident(machine *m) {
     const cd_device *d = m->d;
-    const double threads = ceil(fact(m, CD_GPU_FACT_THREADS) / d->warp) * d->warp;
+    const double threads = whole(m);
     const double registers = known(m, d->core_registers, REGISTERS, CD_ANALYTIC_RULE_REGISTERS);
     double n = known(m, d->core_blocks, BLOCKS, CD_ANALYTIC_RULE_BLOCKS);
     n = fmin(n, floor(d->core_threads / fmax(threads, 1)));
@@ -67,7 +78,7 @@ static double resident(machine *m) {
 
 static void waves(machine *m) {
     const double blocks = fmax(1, fact(m, CD_GPU_FACT_BLOCKS)), cores = m->d->cores;
-    m->most = known(m, m->d->thread_registers, MOST_REGISTERS, CD_ANALYTIC_RULE_REGISTERS);
+    m->most = most_registers(m);
     m->resident = resident(m);
     const double full = floor(blocks / (cores * m->resident)), last = blocks - full * cores * m->resident;
     m->busiest = (full * m->resident + ceil(last / cores)) * cores / blocks;
@@ -147,10 +158,10 @@ static cdmpp_status check(const float *facts, const cd_device *d, cdmpp_err *err
     return CDMPP_OK;
 }
 
-cdmpp_status cd_analytic_gpu_seconds(const float *facts, const cd_device_numbers *device, cd_analytic_time *out, cdmpp_err *err) {
+static cdmpp_status seconds(bool first, const float *facts, const cd_device_numbers *device, cd_analytic_time *out, cdmpp_err *err) {
     CD_TRY(check(facts, device, err));
     *out = (cd_analytic_time){0};
-    machine m = {.fact = facts, .d = device, .out = out, .wide = device->warp > 32, .clock = device->clock_mhz * 1e6};
+    machine m = {.fact = facts, .d = device, .out = out, .first = first, .wide = device->warp > 32, .clock = device->clock_mhz * 1e6};
     waves(&m);
     parts(&m);
     const double launch = out->overhead_s - m.start_s, far = fmax(out->l2_s, out->memory_s), least = fmax(out->latency_s, m.start_s);
@@ -160,6 +171,10 @@ cdmpp_status cd_analytic_gpu_seconds(const float *facts, const cd_device_numbers
     return CDMPP_OK;
 }
 
+cdmpp_status cd_analytic_gpu_seconds(const float *facts, const cd_device_numbers *device, cd_analytic_time *out, cdmpp_err *err) {
+    return seconds(false, facts, device, out, err);
+}
+
 cdmpp_status cd_analytic_seconds_of(cd_facts_set set, const float *facts, const cd_device_numbers *device, cd_analytic_time *out, cdmpp_err *err) {
-    return set == CD_FACTS_OF_GPU ? cd_analytic_gpu_seconds(facts, device, out, err) : cd_analytic_seconds(facts, device, out, err);
+    return cd_facts_set_is_gpu(set) ? seconds(set == CD_FACTS_OF_GPU_1, facts, device, out, err) : cd_analytic_seconds(facts, device, out, err);
 }

@@ -5,7 +5,6 @@
 #include "features/analytic/analytic_internal.h"
 
 #define MAX_DEPTH 8             /* TVM's auto_max_depth */
-#define MAX_COPIES 256          /* copies of statements that a compiler makes unasked */
 
 typedef struct {
     double step, copies;        /* statements written out; by the compiler too, INFINITY: a loop stays */
@@ -26,7 +25,7 @@ static count loop(cd_an_gpu *g, int32_t k, double step, double vthreads) {
         g->copied[k] = true;
     } else {
         c.normal++;
-        g->copied[k] = extent * c.copies <= MAX_COPIES;
+        g->copied[k] = extent * c.copies <= g->w->gpu_copies;
     }
     c.copies = g->copied[k] ? c.copies * extent : (double)INFINITY;
     return c;

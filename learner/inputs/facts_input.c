@@ -9,7 +9,7 @@ static float log_s(double seconds) { return (float)log(fmax(seconds, 1e-12)); }
 cdmpp_status cd_facts_input_times(cd_facts_set set, const float *facts, const cd_device_numbers *device, float *out, cdmpp_err *err) {
     cd_analytic_time t;
     CD_TRY(cd_analytic_seconds_of(set, facts, device, &t, err));
-    const double third = set == CD_FACTS_OF_GPU ? t.latency_s : t.l3_s;
+    const double third = cd_facts_set_is_gpu(set) ? t.latency_s : t.l3_s;
     const double all[CD_N_ANALYTIC] = {t.roofline_s, t.ecm_s, t.sum_s, t.compute_s, t.l1_s, t.l2_s, third, t.memory_s, t.overhead_s};
     for (size_t k = 0; k < CD_N_ANALYTIC; k++) {
         if (!(all[k] >= 0) || !isfinite(all[k])) return CD_FAIL(err, ENUMERIC, "an analytic time of %g s", all[k]);
@@ -51,7 +51,7 @@ static void relative(const float *fact, unsigned without, float *x) {
 /* Of GPU programs counts and totals are as they are. */
 void cd_facts_input_fill(const cd_program_view *v, size_t p, float *x) {
     const float *fact = v->facts + p * CD_N_FACTS, *t = v->analytic + p * CD_N_ANALYTIC;
-    const bool gpu = v->facts_set == CD_FACTS_OF_GPU, without = v->facts_without >> CD_FACTS_TIMES & 1;
+    const bool gpu = cd_facts_set_is_gpu(v->facts_set), without = v->facts_without >> CD_FACTS_TIMES & 1;
     if (gpu) {
         for (size_t c = 0; c < CD_N_FACTS; c++) x[c] = log2f(fact[c] + 1);
         memset(x + CD_N_FACTS, 0, CD_N_TRAFFIC * sizeof *x);

@@ -44,11 +44,21 @@ void cd_model_facts_put(cd_facts_set set, cd_buf *b) {
     cd_buf_puts(b, "]},");
 }
 
+/* A model of GPU programs may read facts of version 1. */
+static cdmpp_status check_digest(cd_model *m, cd_str have, cdmpp_err *err) {
+    char want[65];
+    cd_facts_cols_digest(CD_FACTS_OF_GPU_1, want);
+    if (m->facts_set == CD_FACTS_OF_GPU && cd_str_is(have, want)) m->facts_set = CD_FACTS_OF_GPU_1;
+    cd_facts_cols_digest(m->facts_set, want);
+    if (cd_str_is(have, want)) return CDMPP_OK;
+    return CD_FAIL(err, EMODEL, "facts of loop nests: this program computes %.16s..., the model was trained on %.*s...: train it again", want,
+                   (int)(have.n < 16 ? have.n : 16), have.p);
+}
+
 cdmpp_status cd_model_facts_check(cd_model *m, const cd_json *model, cdmpp_err *err) {
     const cd_json *facts = cd_json_get(model, "facts"), *v;
     int64_t version;
     int set = CD_FACTS_OF_CPU;
-    char want[65];
     cd_str have;
     if (!facts) return CDMPP_OK;
     if (cd_json_get(facts, "set")) CD_TRY(cd_json_need_word(facts, "set", CD_FACTS_SETS, &set, err));
@@ -58,11 +68,7 @@ cdmpp_status cd_model_facts_check(cd_model *m, const cd_json *model, cdmpp_err *
     if (version != CD_FACTS_INPUT_VERSION)
         return CD_FAIL(err, EMODEL, "expected facts of input version %d, found %" PRId64 ": train the model again", CD_FACTS_INPUT_VERSION, version);
     CD_TRY(cd_json_need_str(facts, "digest", &have, err));
-    cd_facts_cols_digest(m->facts_set, want);
-    if (!cd_str_is(have, want))
-        return CD_FAIL(err, EMODEL, "facts of loop nests: this program computes %.16s..., the model was trained on %.*s...: train it again", want,
-                       (int)(have.n < 16 ? have.n : 16), have.p);
-    return CDMPP_OK;
+    return check_digest(m, have, err);
 }
 
 cdmpp_status cd_model_facts_read_device(cd_model *m, size_t i, const cd_json *device, cdmpp_err *err) {

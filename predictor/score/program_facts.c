@@ -17,8 +17,8 @@ cdmpp_status cd_program_facts_fill(cd_program_facts *f, cd_program *p, bool rows
     if (rows) return CD_FAIL(err, EMODEL, "the model reads facts of loop nests, rows do not hold them");
     CD_TRY(cd_program_nest(p, &nest, err));
     const cd_facts_set set = cd_model_facts_set(f->m), have = cd_facts_set_of_nest(&nest);
-    if (set != have)
-        return CD_FAIL(err, EMODEL, "the model reads facts of loop nests of %s programs, this is a %s program", set == CD_FACTS_OF_GPU ? "GPU" : "CPU", have == CD_FACTS_OF_GPU ? "GPU" : "CPU");
+    if (cd_facts_set_is_gpu(set) != cd_facts_set_is_gpu(have))
+        return CD_FAIL(err, EMODEL, "the model reads facts of loop nests of %s programs, this is a %s program", cd_facts_set_is_gpu(set) ? "GPU" : "CPU", cd_facts_set_is_gpu(have) ? "GPU" : "CPU");
     CD_TRY(cd_facts_of(f->scratch, set, &nest, f->fact, err));
     return cd_facts_input_times(set, f->fact, device, f->analytic, err);
 }

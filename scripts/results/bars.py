@@ -55,6 +55,17 @@ class Bars:
             promised=promised, id=id, n=n, test_set=test_set)
 
 # ---- accuracy on programs ----
+def unseen(b):
+    """Tasks never seen, the mean of the draws that no look was taken at before: MAPE and median."""
+    for stage, what in (("models-fresh", ""), ("models-trees", " (trees alone)")):
+        for s, name, mape, median in (("v100", "V100", 20, 11), ("k80", "K80", 19, 12), ("mi50", "MI50", 21, 14), ("zen5", "Zen 5", 23, 16)):
+            rows = b.f.rows(stage, set=s) if stage in b.f.stages else []
+            if rows:
+                ours = [sum(r[c] for r in rows) / len(rows) for c in ("MAPE", "median")]
+                b.add("programs", "tasks never seen, mean of %d draws, %s%s: MAPE, median" % (len(rows), name, what), "%d %%, %d %%" % (mape, median),
+                    bar=[(ours[0], mape), (ours[1], median)], text="%.1f %%, %.1f %%" % tuple(ours), n=sum(r["n"] for r in rows), test_set="fresh-draws",
+                    again="`fresh`")
+
 def programs(b):
     f = b.f
     def pair(stage, what, kind, promised, test_set, **where):
@@ -76,6 +87,7 @@ def programs(b):
             unit="%",
               n=f.cell("models-protocol", "n", set=s, model="cdmpp"), test_set="interleaved", promised=True, again="`models`", id=s + "-protocol")
 
+    unseen(b)
     if "models-left-out" in f.stages:
         left_out(b)
     if "models-kshot" in f.stages:

@@ -3,6 +3,7 @@
 #
 #   run.sh models             protocol, task, draws, tuner, network, transfer, ablation
 #   run.sh search             tuners on recorded measurements, by the models of draws (search.sh)
+#   run.sh fresh              draws of tasks that nothing was chosen by, without profile tuner (fresh.sh)
 #
 # Sets are unpacked and extracted once into $W; a training whose figures are there already is not repeated, so a run that was stopped goes
 # on. $W is of one code, configuration and data (run.sh). About two hours on two cores.
@@ -23,7 +24,7 @@ page() { # section, stage, head of its table
 sets_of() {
     case $1 in
     protocol) echo interleaved ;; task) echo tasks-zen5 tasks-gpu ;; draws | tuner) echo task-draws ;;
-    network | ablation) echo networks-of-programs ;; tilted) echo tasks-zen5 tasks-gpu networks-of-programs ;; transfer) echo transfer ;; replay) echo search-replay ;;
+    fresh | trees) echo fresh-draws ;; network | ablation) echo networks-of-programs ;; tilted) echo tasks-zen5 tasks-gpu networks-of-programs ;; transfer) echo transfer ;; replay) echo search-replay ;;
     esac
 }
 
@@ -102,6 +103,17 @@ draws() { # the task split again, other tasks; and what profile tuner makes of t
             row draws $s "task, seed $seed" cdmpp $s "$more split.seed=$seed split.kind=task"
             tuner_row $s $seed
         done
+    done
+}
+fresh() { unseen fresh cdmpp model.tuner=false; } # the same with seeds that no look was taken at before
+trees() { unseen trees trees "model.tuner=false model.members=[rows,program]"; }
+unseen() { # section, model, options
+    for s in mi50 k80 v100 zen5; do
+        case $s in
+        zen5) more="data.files=$W/zen5.h5 data.devices=[zen5-avx512] filter.max_per_task=0 split.test=0.2" ;;
+        *) more="data.files=$W/$s.h5" ;;
+        esac
+        for seed in 5 6 7 8; do row "$1" $s "task, seed $seed" "$2" $s "$more split.seed=$seed split.kind=task $3"; done
     done
 }
 tuner_row() { # set, seed; of the file that was written last
