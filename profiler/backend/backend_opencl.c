@@ -154,15 +154,26 @@ static cdmpp_status load_program(cd_loaded *l, const cd_build *p, cdmpp_err *err
     return st ? build_failed(l->b, l->program, st, err) : CDMPP_OK;
 }
 
-/* The kernel's own limit may be below the device's; sizes are checked before the launch. */
+/* How large groups of a kernel may be: its own limit may be below the device's. A kernel that was compiled for just these groups runs with them; for such a one NVIDIA's
+ * driver names 256 all the same, seen with 392 on an H200. */
+static size_t group_limit(const cd_opencl *d, cd_cl kernel, const int64_t block[3]) {
+    size_t most = d->group_max, compiled[3] = {0};
+    d->api.clGetKernelWorkGroupInfo(kernel, d->device, CD_CL_KERNEL_GROUP_COMPILED, sizeof compiled, compiled, NULL);
+    bool same = true;
+    for (int x = 0; x < 3; x++) same &= compiled[x] == (size_t)block[x];
+    if (!same) d->api.clGetKernelWorkGroupInfo(kernel, d->device, CD_CL_KERNEL_GROUP_MAX, sizeof most, &most, NULL);
+    return most;
+}
+
+/* Sizes are checked before the launch. */
 static cdmpp_status load_kernel(cd_loaded *l, const cd_codegen_code *c, uint32_t k, cdmpp_err *err) {
     const cd_opencl *d = &l->b->d;
     const cd_codegen_launch *at = &c->launch[k];
     int32_t st = 0;
-    size_t threads = 1, most = d->group_max;
+    size_t threads = 1;
     l->kernel[k] = d->api.clCreateKernel(l->program, at->entry, &st);
     if (st) return ocl_fail(l->b, st, at->entry, err);
-    d->api.clGetKernelWorkGroupInfo(l->kernel[k], d->device, CD_CL_KERNEL_GROUP_MAX, sizeof most, &most, NULL);
+    const size_t most = group_limit(d, l->kernel[k], at->block);
     for (int x = 0; x < 3; x++) {
         l->local[k][x] = (size_t)at->block[x];
         l->global[k][x] = (size_t)at->block[x] * (size_t)at->grid[x];

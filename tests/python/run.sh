@@ -28,6 +28,7 @@ export CDMPP_DEFAULT_MODEL=
 export B WORK="$work" CDMPP_LIBRARY="$B/libcdmpp.so" TASKS=$K HELD PYTHONPATH=scripts/python:tests/python PYTHONDONTWRITEBYTECODE=1
 "$PYTHON" tests/python/test_network.py
 "$PYTHON" tests/python/test_operators.py
+"$PYTHON" tests/python/test_torch_ops.py
 "$PYTHON" tests/python/test_cdmpp_partition.py
 "$PYTHON" tests/python/test_cdmpp_tvm.py
 if [ -n "${CDMPP_TVM:-}" ]; then
