@@ -1,0 +1,131 @@
+/* What a log of known times teaches. */
+#include "made_calibrate.h"
+
+TEST(a_slower_machine_is_learned) {
+    cdmpp_err err = {0};
+    cd_calibrate_result r;
+    const cd_calibrate_fit_options o = fit_options();
+    made_log(3, 0.02);
+    assert_ok(cd_calibrate_fit(&o, &r, &err));
+    assert_int_equal(r.programs, 4 * N_TASK);
+    assert_int_equal(r.tasks, N_TASK);
+    assert_int_equal(r.held, 4 * N_TASK / CD_CALIBRATE_HELD);
+    assert_int_equal(r.before.n, r.held);
+    assert_int_equal(r.failed, 2);
+    assert_true(r.before.mape > 0.55 && r.before.mean_log > 0.9);
+    assert_true(r.after.mape < 0.2 && r.after.mean_log < 0.2);
+    assert_true(r.crossed < r.alone && r.crossed < 0.3);
+    assert_true(r.after.inside >= 0.7);
+    assert_int_equal(r.pairs, N_TASK);
+    assert_close(r.noise, 0.02, 1e-6, 1e-9);
+    assert_false(cd_calibrate_noisy(&r));
+    assert_close(exp(r.trees.bias), 3, 0.05, 0);
+    cd_calibrate_result_free(&r);
+}
+
+/* Trees are believed where they learn what holds for other tasks, and not where there is nothing but noise. */
+TEST(trees_are_believed_as_far_as_they_help) {
+    cdmpp_err err = {0};
+    cd_calibrate_result r[2];
+    const cd_calibrate_fit_options o = fit_options();
+    for (int k = 0; k < 2; k++) {
+        small = k ? 4 : 1;
+        made_log(1, 0.02);
+        assert_ok(cd_calibrate_fit(&o, &r[k], &err));
+        cd_calibrate_result_free(&r[k]);
+    }
+    small = 1;
+    assert_true(r[0].share < 0.5 && r[1].share > 0.8);
+    assert_true(r[0].trees.share == r[0].share && r[1].trees.share == r[1].share);
+    assert_true(r[1].after.mean_log < 0.5 * r[1].before.mean_log);
+}
+
+/* What a correction has seen is not what it is judged by: a part whose programs are off to the other side than all others is predicted worse than by nobody. */
+TEST(a_correction_is_judged_by_what_it_has_not_seen) {
+    cdmpp_err err = {0};
+    cd_calibrate_result r;
+    const cd_calibrate_fit_options o = fit_options();
+    made_log_of((double[]){1, 2, 0.5, 2, 0.5}, 0.02);
+    assert_ok(cd_calibrate_fit(&o, &r, &err));
+    assert_true(r.crossed > r.alone);
+    cd_calibrate_result_free(&r);
+}
+
+/* Who asks the model that is written gets the corrected answer. */
+TEST(a_scorer_corrects) {
+    cdmpp_err err = {0};
+    cd_calibrate_result r;
+    cd_buf out = {0}, line = {0};
+    cd_model *m;
+    cd_scored before, after;
+    char *file;
+    size_t n;
+    const cd_calibrate_fit_options o = fit_options();
+    made_log(3, 0.02);
+    assert_ok(cd_calibrate_fit(&o, &r, &err));
+    const cd_here h = {.stands = 0, .name = "new", .cpu = "x", .programs = 1, .widen = r.widen, .most = r.most, .trees = r.trees};
+    assert_ok(cd_file_read(model_path, 0, &file, &n, &err));
+    assert_ok(cd_here_add(file, n, &h, "", &out, &err));
+    assert_ok(cd_model_from_bytes(out.p, out.n, &m, &err));
+    made_record(&line, cd_task_registry_at(tasks, 3)->workload_key, 9, "llvm -model=new", 1, 0); /* the machine's own name */
+    const cd_predict_line l = {line.p, line.n, "", 1};
+    for (int k = 0; k < 2; k++) {
+        const cd_scorer_options so = {.which = {.device = k ? NULL : "zen4"}, .traits = !k};
+        cd_scorer *s;
+        assert_ok(cd_scorer_new(k ? m : model, tasks, &so, &s, &err));
+        assert_ok(cd_scorer_run(s, &l, 1, k ? &after : &before, &err));
+        assert_int_equal(k ? after.st : before.st, CDMPP_OK);
+        cd_scorer_free(s);
+    }
+    assert_true(after.pred.median_s > 2 * before.pred.median_s && after.pred.median_s < 4 * before.pred.median_s);
+    assert_close(after.model_s, after.pred.median_s, 1e-9, 0); /* by which candidates are ordered */
+    cd_calibrate_result_free(&r);
+    cd_model_free(m);
+    cd_mem_free(file);
+    cd_buf_free(&out);
+    cd_buf_free(&line);
+}
+
+/* What is held out decides nothing that is told: with other times of these programs width and errors of the others are the same. The trees that are
+ * written learn from them, too. */
+TEST(held_out_programs_decide_nothing) {
+    cdmpp_err err = {0};
+    cd_calibrate_result r[2];
+    const cd_calibrate_fit_options o = fit_options();
+    for (int k = 0; k < 2; k++) {
+        made_log_of((double[]){k ? 6 : 2, 2, 2, 2, 2}, 0.02);
+        assert_ok(cd_calibrate_fit(&o, &r[k], &err));
+    }
+    assert_true(r[1].before.mean_log > r[0].before.mean_log + 1); /* they did change */
+    assert_true(r[0].widen == r[1].widen && r[0].most == r[1].most && r[0].crossed == r[1].crossed && r[0].alone == r[1].alone);
+    assert_close(r[1].after.mean_log, log(3), 0.2, 0); /* judged by trees that have not seen them */
+    assert_true(r[0].after.mean_log < 0.2);
+    for (int k = 0; k < 2; k++) cd_calibrate_result_free(&r[k]);
+}
+
+TEST(too_few_programs) {
+    cdmpp_err err = {0};
+    cd_calibrate_result r;
+    cd_buf b = {0};
+    const cd_calibrate_fit_options o = fit_options();
+    for (int i = 0; i < 9; i++) made_record(&b, cd_task_registry_at(tasks, 0)->workload_key, i, "llvm -model=new", 1e-3, 0);
+    tmp_put(&dir, "here.records.json", b.p, b.n);
+    assert_status(cd_calibrate_fit(&o, &r, &err), CDMPP_ENODATA);
+    cd_calibrate_result_free(&r);
+    cd_buf_free(&b);
+}
+
+/* ---- memory ---- */
+TEST(every_allocation_of_a_fit_may_fail) {
+    made_log(3, 0.02);
+    FAULT_SWEEP(f, 3) {
+        cd_calibrate_result r = {0};
+        const cd_calibrate_fit_options o = fit_options();
+        f.step = f.k < 200 ? 1 : 23;
+        f.st = cd_calibrate_fit(&o, &r, &f.err);
+        cd_calibrate_result_free(&r);
+    }
+}
+
+TESTS(setup, teardown, a_slower_machine_is_learned, trees_are_believed_as_far_as_they_help, a_correction_is_judged_by_what_it_has_not_seen,
+      a_scorer_corrects, held_out_programs_decide_nothing, too_few_programs, every_allocation_of_a_fit_may_fail)
