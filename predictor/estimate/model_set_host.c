@@ -54,8 +54,10 @@ const char *cd_model_set_gpu(const cd_model_set *m, const char *backend) {
 }
 
 static cdmpp_status no_gpu(const cd_model_set_entry *v, const char *backend, const cdmpp_err *why, cdmpp_err *err) {
-    return CD_FAIL(err, EUSAGE, "no GPU of this machine runs programs of %s (%.200s): --device names a GPU, %s for example, which the default model knows", backend, why->msg,
-                   v->n_device ? v->device[v->n_device - 1] : "a described one");
+    char unused[CD_DEFAULT_MODEL_SAID];
+    cd_default_model_gpu_why(backend, NULL, unused);
+    return CD_FAIL(err, EUSAGE, "no GPU of this machine runs programs of %s (%.150s%s%.200s): --device names a GPU, %s for example, which the default model knows", backend, why->msg,
+                   unused[0] ? "; " : "", unused, v->n_device ? v->device[v->n_device - 1] : "a described one");
 }
 
 cdmpp_status cd_model_set_gpu_host(cd_model_set *m, const char *backend, cd_log *log, const char **out, cdmpp_err *err) {
