@@ -7,7 +7,7 @@
 # make bench       speed and memory figures; BARS=1: fails where a bar is missed
 # make fuzz        every fuzz target for FUZZ_S seconds each (clang)
 # make deps        apt packages
-# make model       train the default cost model from the carried records (2 minutes)
+# make model       train the default cost models from the carried records (2 minutes)
 # make install     PREFIX=/usr/local DESTDIR=;  make uninstall
 # make deb         Debian packages into build/deb
 # make help        this text;  V=1 shows commands, MODE=san|tsan|fault|cov other builds, WERROR= warns only
@@ -169,12 +169,17 @@ $(B)/fuzz/%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c $(B)/libcdmpp.a
 	$(Q)$(CC) $(CFLAGS) tests/fuzz/fuzz_$*.c tests/fuzz/replay.c $(B)/libcdmpp.a $(LDFLAGS) $(LIBS) -o $@
 replayers: $(FUZZ:%=$(B)/fuzz/%)
 
-# The cost model that commands use where none is named (configs/default.yaml).
-MODEL := $(B)/models/$(shell sed -n 's/^\#define CD_DEFAULT_MODEL "\(.*\)"/\1/p' predictor/score/default_model.h)
-model: $(MODEL)
+# The cost models that commands use where none is named (configs/default.yaml, configs/default-gpu.yaml).
+model_name = $(B)/models/$(shell sed -n 's/^\#define $(1) "\(.*\)".*/\1/p' predictor/score/default_model.h)
+MODEL := $(call model_name,CD_DEFAULT_MODEL)
+MODEL_GPU := $(call model_name,CD_DEFAULT_MODEL_GPU)
+model: $(MODEL) $(MODEL_GPU)
 $(MODEL): configs/default.yaml | all
 	@echo "  MODEL $@"
-	$(Q)B=$(B) scripts/default_model.sh
+	$(Q)B=$(B) scripts/default_model.sh default
+$(MODEL_GPU): configs/default-gpu.yaml | all
+	@echo "  MODEL $@"
+	$(Q)B=$(B) scripts/default_model.sh default-gpu
 
 install: all model
 	@PREFIX=$(PREFIX) LIBDIR=$(LIBDIR) DESTDIR=$(DESTDIR) B=$(B) scripts/install.sh

@@ -4,7 +4,7 @@
 #   bin/cdmpp-*   lib/libcdmpp.{a,so*}   lib/pkgconfig/cdmpp.pc   include/cdmpp.h
 #   lib/cdmpp/libcdmpp-wrap.so      loaded by `cdmpp-profile wrap`
 #   share/cdmpp/python              cdmpp_tvm.py, the plug-in for TVM (docs/reference/tvm.md), and cdmpp.py
-#   share/cdmpp/models              the default cost model
+#   share/cdmpp/models              the default cost models
 #   share/cdmpp/configs             found by cdmpp-train and cdmpp-predict wherever they run
 #   share/man/man1/cdmpp-*.1        share/bash-completion/completions/cdmpp-*
 #   share/zsh/site-functions/_cdmpp-*   (with PREFIX=/usr Debian's vendor-completions)

@@ -41,12 +41,14 @@ typedef struct cd_model_set {
     size_t n, cap;
     const char *default_path;   /* the default model, where it is the only one; NULL: models were named */
     const char *gpu_path;       /* the model of this machine's GPU, which is used beside the default one; NULL: there is none, or models were named */
+    const char *gpu_default;    /* the installed model of GPUs, behind that; NULL: it is not installed, or models were named */
     bool default_said;          /* cd_model_set_host has named it in the log */
+    bool gpu_said;              /* cd_model_set_gpu_host has named gpu_default */
     cd_device_table *devices;        /* descriptions; NULL: there is no file of them */
     cd_device_table *usual;          /* those that everybody has, where others were named: of the devices of models; NULL: none */
     cd_network_cost *costs;          /* fits of what networks cost; NULL: there is no file of them */
     cd_network_cost *measured;       /* those of machines that models are corrected for; in `costs` too, where the file has no entry of the machine */
-    bool guessed;               /* cd_model_set_host, cd_model_set_is_host found no device that is this machine: the answer is the nearest one */
+    bool guessed;               /* cd_model_set_host, cd_model_set_gpu_host, cd_model_set_is_host found no device that is this machine: the answer is the nearest one */
     float here[CD_N_DEVICE_COL]; /* since then: this machine's own description */
     cd_dict no_names;           /* of questions to `half` */
     cd_llm_op_asker *half;      /* of the first model of operators of language models, made when it is first asked for */
@@ -56,7 +58,7 @@ typedef struct cd_model_set {
 typedef struct cd_model_set_options {
     const cd_texts *model;      /* models, all of them */
     const cd_texts *mixed;      /* of these what begins as a model does; NULL: none */
-    bool use_default;           /* without any model: the default ones (predictor/score/default_model.h), for processors where it is installed, for a GPU where it was calibrated */
+    bool use_default;           /* without any model: the default ones (predictor/score/default_model.h), for processors and for GPUs where it is installed or was calibrated */
     const char *devices;        /* descriptions; NULL: where they usually are */
     bool language;              /* models of operators of language models are taken; else they are errors */
     const char *file_option, *name_option; /* what the user calls `devices`, and the name of a device, in messages; NULL: "--devices", "--device" */
@@ -123,6 +125,9 @@ void cd_model_set_put_devices(const cd_model_set *m, bool json, cd_buf *out);
 cdmpp_status cd_model_set_host(cd_model_set *m, cd_log *log, CD_KEEP const char **out, cdmpp_err *err);
 /* The GPU of this machine that a model of the set is corrected for, by its back end (NULL: any); NULL: none is. */
 CD_KEEP const char *cd_model_set_gpu(const cd_model_set *m, const char *backend);
+/* The same or, of the installed model of GPUs, the device that stands for the GPU of this machine that this back end has, and a line in the log that says so. *out NULL: models were named,
+ * and none is of it. Errors: EUSAGE (no such model, or no GPU is here, and what to do about it), ENOMEM. */
+cdmpp_status cd_model_set_gpu_host(cd_model_set *m, const char *backend, cd_log *log, CD_KEEP const char **out, cdmpp_err *err);
 /* The same for a device that is the only one: guessed is false only where a description says that it is this machine's processor. Errors: ENOMEM. */
 cdmpp_status cd_model_set_is_host(cd_model_set *m, const char *device, cdmpp_err *err);
 /* What the analytic times of a device that the model does not know are computed with: its own description (not NULL). NULL: the model reads no facts, or the description says too little; then those of the

@@ -163,7 +163,9 @@ static cdmpp_status defaults(cd_model_set *m, cdmpp_err *err) {
     m->default_path = cd_default_model_path(&m->arena);
     if (m->default_path) CD_TRY(add(m, m->default_path, false, err));
     m->gpu_path = cd_default_model_gpu(&m->arena, NULL, NULL);
-    return m->gpu_path ? add(m, m->gpu_path, false, err) : CDMPP_OK;
+    if (m->gpu_path) CD_TRY(add(m, m->gpu_path, false, err));
+    m->gpu_default = cd_default_model_gpu_plain(&m->arena);
+    return m->gpu_default ? add(m, m->gpu_default, false, err) : CDMPP_OK;
 }
 
 /* Such a model names no programs: the default one is still wanted. */
@@ -233,12 +235,25 @@ cdmpp_status cd_model_set_tasks(cd_model_set *m, const char *device, bool neares
     return CDMPP_OK;
 }
 
-void cd_model_set_warn(cd_model_set *m, const cd_model *model, cd_log *log) {
+static bool is_unsaid(const cd_model_set *m, const char *path) {
+    if (path == m->gpu_default) return !m->gpu_said;
+    if (path == m->gpu_path) return m->default_path || !m->default_said;
+    return path == m->default_path && !m->default_said;
+}
+
+/* Devices of GPUs are named by the user: which of them the default model knows is said with it. */
+static void say_default(const cd_model_set *m, const cd_model_set_entry *v, cd_log *log) {
     char what[CD_DEFAULT_MODEL_SAID];
+    cd_buf known = {0};
+    for (size_t k = 0; v->path == m->gpu_default && k < v->n_device; k++) cd_buf_putf(&known, "%s%s", k ? ", " : "; it knows ", v->device[k]);
+    cd_log_put(log, CD_LOG_WARNING, "cost model: %s, %s%s", v->path, cd_default_model_what(v->path, what), known.p && !known.oom ? known.p : "");
+    cd_buf_free(&known);
+}
+
+void cd_model_set_warn(cd_model_set *m, const cd_model *model, cd_log *log) {
     for (size_t k = 0; k < m->n; k++) {
         if (!model || m->v[k].tasks != model || m->v[k].warned) continue;
-        if ((m->v[k].path == m->default_path && !m->default_said) || (m->v[k].path == m->gpu_path && (m->default_path || !m->default_said)))
-            cd_log_put(log, CD_LOG_WARNING, "cost model: %s, %s", m->v[k].path, cd_default_model_what(m->v[k].path, what));
+        if (is_unsaid(m, m->v[k].path)) say_default(m, &m->v[k], log);
         cd_score_warn(model, m->v[k].path, log);
         m->v[k].warned = true;
     }
@@ -296,15 +311,21 @@ static cdmpp_status needs_peaks(const cd_device *d, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* All models are loaded: their own descriptions decide. */
+/* Of the default models one is of processors, the others are of GPUs. */
+static bool is_other_default(const cd_model_set *m, const cd_model_set_entry *v, const cd_device *d) {
+    if (v->path == m->default_path) return d->kind == CD_DEVICE_GPU;
+    return d->kind == CD_DEVICE_CPU && (v->path == m->gpu_path || v->path == m->gpu_default);
+}
+
+/* All models are loaded, because their own descriptions decide; default ones of another kind where nothing else is left. */
 cdmpp_status cd_model_set_stand_in(cd_model_set *m, const char *device, const cd_model **out, const char **stands, bool *other_kind,
                                    cdmpp_err *err) {
     const cd_device *d = cd_model_set_device(m, device);
     nearest of[2] = {{.far = (double)INFINITY}, {.far = (double)INFINITY}};
     bool any = false;
-    for (size_t k = 0; d && k < m->n; k++) {
-        cd_model_set_entry *v = &m->v[k];
-        if (v->operators) continue;
+    for (size_t i = 0; d && i < 2 * m->n; i++) {
+        cd_model_set_entry *v = &m->v[i % m->n];
+        if (v->operators || is_other_default(m, v, d) != (i >= m->n) || (i >= m->n && of[0].model)) continue;
         any = true;
         if (!v->tasks) CD_TRY(cd_err_at(err, cd_model_load(v->path, &v->tasks, err), v->path, 0));
         nearest_of(m, v->tasks, d, of);
@@ -318,7 +339,7 @@ cdmpp_status cd_model_set_stand_in(cd_model_set *m, const char *device, const cd
 
 const char *cd_model_set_also(const cd_model_set *m, const char *device) {
     size_t found = 0, k = 0;
-    for (; k < m->n && found < 2; k++) found += !m->v[k].operators && knows(&m->v[k], device);
+    for (; k < m->n && found < 2; k++) found += !m->v[k].operators && m->v[k].path != m->gpu_default && knows(&m->v[k], device);
     return found < 2 ? NULL : m->v[k - 1].path;
 }
 

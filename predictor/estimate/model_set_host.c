@@ -1,4 +1,4 @@
-/* Which device of a model set this machine is: the one that stands for its processor, and the one that its GPU is. */
+/* Which device of a model set this machine is: the one that stands for its processor, and the one that its GPU is or that stands for it. */
 #include <stdio.h>
 #include <string.h>
 
@@ -26,7 +26,7 @@ cdmpp_status cd_model_set_is_host(cd_model_set *m, const char *device, cdmpp_err
 static const cd_model_set_entry *only_programs(const cd_model_set *m) {
     const cd_model_set_entry *one = NULL;
     for (size_t k = 0; k < m->n; k++) {
-        if (m->v[k].language || (m->default_path && m->v[k].path == m->gpu_path)) continue;
+        if (m->v[k].language || m->v[k].path == m->gpu_default || (m->default_path && m->v[k].path == m->gpu_path)) continue;
         if (one || m->v[k].operators) return NULL;
         one = &m->v[k];
     }
@@ -51,4 +51,28 @@ const char *cd_model_set_gpu(const cd_model_set *m, const char *backend) {
         if (v->backend && (!backend || !strcmp(v->backend, backend)) && (v->path == m->gpu_path || cd_default_model_is_here(v->path))) return v->here;
     }
     return NULL;
+}
+
+static cdmpp_status no_gpu(const cd_model_set_entry *v, const char *backend, const cdmpp_err *why, cdmpp_err *err) {
+    char unused[CD_DEFAULT_MODEL_SAID];
+    cd_default_model_gpu_why(backend, NULL, unused);
+    return CD_FAIL(err, EUSAGE, "no GPU of this machine runs programs of %s (%.150s%s%.200s): --device names a GPU, %s for example, which the default model knows", backend, why->msg,
+                   unused[0] ? "; " : "", unused, v->n_device ? v->device[v->n_device - 1] : "a described one");
+}
+
+cdmpp_status cd_model_set_gpu_host(cd_model_set *m, const char *backend, cd_log *log, const char **out, cdmpp_err *err) {
+    cd_describe_match here;
+    cdmpp_err why = {0};
+    *out = cd_model_set_gpu(m, backend);
+    for (size_t k = 0; !*out && k < m->n; k++) {
+        const cd_model_set_entry *v = &m->v[k];
+        if (v->path != m->gpu_default) continue;
+        const cdmpp_status st = cd_default_model_gpu_device(v->path, backend, "", m->devices, v->device, v->n_device, log, out, &here, &why);
+        if (st) *out = NULL;
+        if (st == CDMPP_ENOMEM) return CD_FAIL(err, ENOMEM, "the GPU of this machine");
+        if (st) return no_gpu(v, backend, &why, err);
+        m->gpu_said = log != NULL;
+        keep_host(m, &here);
+    }
+    return *out || !m->default_path ? CDMPP_OK : cd_default_model_gpu_missing(backend, err); /* models that somebody named may be of a GPU */
 }

@@ -182,14 +182,12 @@ static const char *own_name(cd_network_estimate *e) {
 }
 
 /* A GPU's target that no device has: programs of this machine's GPU. *out NULL: there is no such target. */
-static cdmpp_status device_of_target(const cd_network_estimate *e, const char **out, cdmpp_err *err) {
+static cdmpp_status device_of_target(cd_network_estimate *e, const char **out, cdmpp_err *err) {
     const char *target = given_target(e->o, "");
     const cd_backend_kind *k = target ? cd_backend_for_target((cd_str){target, strlen(target)}) : NULL;
     *out = NULL;
     if (!k || k->dialect == CD_DIALECT_C || e->o->from_records) return CDMPP_OK;
-    *out = cd_model_set_gpu(&e->models, k->name);
-    if (*out || !e->models.default_path) return CDMPP_OK; /* models that somebody named may be of a GPU */
-    return cd_default_model_gpu_missing(k->name, err);
+    return cd_model_set_gpu_host(&e->models, k->name, e->o->log, out, err);
 }
 
 /* One device, from graphs, models or logs. With times from the graph any name will do. */

@@ -17,6 +17,13 @@ const char *cd_default_model_plain(cd_arena *a) {
     return cd_data_path_find(a, "models/" CD_DEFAULT_MODEL);
 }
 
+const char *cd_default_model_gpu_plain(cd_arena *a) { return getenv("CDMPP_DEFAULT_MODEL") ? NULL : cd_data_path_find(a, "models/" CD_DEFAULT_MODEL_GPU); }
+
+bool cd_default_model_is_gpu_plain(const char *path) {
+    const char *name = strrchr(path, '/');
+    return !strcmp(name ? name + 1 : path, CD_DEFAULT_MODEL_GPU);
+}
+
 /* ---- corrected for a machine ---- */
 static const char *text_of(const cd_json *v, const char *key, cd_arena *a) {
     cd_str s;
@@ -63,6 +70,11 @@ const char *cd_default_model_gpu(cd_arena *a, const char *backend, const char *g
     return v && is_for(v, backend, a) && is_of(v, gpu, a) ? CD_DEFAULT_MODEL_HERE_GPU : NULL;
 }
 
+const char *cd_default_model_for_gpu(cd_arena *a, const char *backend, const char *gpu) {
+    const char *here = cd_default_model_gpu(a, backend, gpu);
+    return here ? here : cd_default_model_gpu_plain(a);
+}
+
 /* It is there, and nobody can read in it for which machine it is. */
 static bool is_damaged(const char *path) {
     cd_arena a = {0};
@@ -94,10 +106,18 @@ cdmpp_status cd_default_model_gpu_missing(const char *backend, cdmpp_err *err) {
     return CD_FAIL(err, EUSAGE, "there is no cost model for this machine's GPU%s%s: --cost-model FILE names one; cdmpp-tune calibrate --target %s makes one", why[0] ? "; " : "", why, backend);
 }
 
+static const char *what_gpu(char out[CD_DEFAULT_MODEL_SAID]) {
+    char why[CD_DEFAULT_MODEL_SAID];
+    cd_default_model_gpu_why(NULL, NULL, why);
+    (void)snprintf(out, CD_DEFAULT_MODEL_SAID, "the default one of GPUs%s%.280s", why[0] ? "; " : "", why);
+    return out;
+}
+
 const char *cd_default_model_what(const char *path, char out[CD_DEFAULT_MODEL_SAID]) {
     cd_arena a = {0};
     const cd_json *v, *other = NULL;
     uint64_t n = 0;
+    if (cd_default_model_is_gpu_plain(path)) return what_gpu(out);
     cd_here_look(path, &a, &v);
     if (!v && !getenv("CDMPP_DEFAULT_MODEL")) cd_here_look(CD_DEFAULT_MODEL_HERE, &a, &other);
     if (v && !cd_json_need_count(v, "programs", &n, NULL))
@@ -153,22 +173,37 @@ static cdmpp_status find(const char *path, const cd_device_table *devices, const
     return st;
 }
 
+/* Which model answers, and for which device. */
+static void say(const char *path, const char *device, const cd_describe_match *here, bool gpu, struct cd_log *log) {
+    char what[CD_DEFAULT_MODEL_SAID];
+    const char *cpu = here->cpu[0] ? here->cpu : "unknown processor", *microarch = here->microarch[0] ? here->microarch : "not listed";
+    const char *is = here->exact ? gpu ? "recognised as this machine's GPU" : "recognised as this machine" : gpu ? "the nearest known one to this machine's GPU" : "the nearest known one to this machine";
+    cd_default_model_what(path, what);
+    cd_log_put(log, CD_LOG_WARNING, "cost model: %s%s%s; device: %s, %s (%s, %s)%s", path, strcmp(what, "the default one") ? ", " : "",
+               strcmp(what, "the default one") ? what : "", device, is, cpu, microarch, here->exact ? "" : ", which is out of range");
+}
+
 cdmpp_status cd_default_model_device(const char *model_path, const cd_device_table *devices, const char *const *name, size_t n,
                                      struct cd_log *log, const char **out, cd_describe_match *here, cdmpp_err *err) {
-    char what[CD_DEFAULT_MODEL_SAID];
     bool gpu;
     CD_TRY(find(model_path, devices, name, n, here, &gpu, err));
     *out = name[here->index];
-    if (!log) return CDMPP_OK;
-    const char *cpu = here->cpu[0] ? here->cpu : "unknown processor", *microarch = here->microarch[0] ? here->microarch : "not listed";
-    const char *is = gpu ? "recognised as this machine's GPU" : here->exact ? "recognised as this machine" : "the nearest known one to this machine";
-    cd_default_model_what(model_path, what);
-    cd_log_put(log, CD_LOG_WARNING, "cost model: %s%s%s; device: %s, %s (%s, %s)%s", model_path, strcmp(what, "the default one") ? ", " : "",
-               strcmp(what, "the default one") ? what : "", *out, is, cpu, microarch, here->exact ? "" : ", which is out of range");
+    if (log) say(model_path, *out, here, gpu, log);
     return CDMPP_OK;
 }
 
-cdmpp_status cd_default_model_host(const char *model_path, const struct cd_model *m, struct cd_log *log, const char **out, cdmpp_err *err) {
+cdmpp_status cd_default_model_gpu_device(const char *model_path, const char *backend, const char *gpu, const cd_device_table *devices, const char *const *name, size_t n,
+                                         struct cd_log *log, const char **out, cd_describe_match *here, cdmpp_err *err) {
+    cd_describe_entry e;
+    CD_TRY(cd_describe_gpu_apart(backend, gpu, &e, err));
+    CD_TRY(cd_describe_match_gpu(&e, backend, devices, name, n, here, err));
+    *out = name[here->index];
+    if (log) say(model_path, *out, here, true, log);
+    return CDMPP_OK;
+}
+
+/* backend NULL: this machine's processor, or what the model is corrected for. */
+static cdmpp_status host(const char *model_path, const struct cd_model *m, const char *backend, const char *gpu, struct cd_log *log, const char **out, cdmpp_err *err) {
     cd_arena a = {0};
     cd_diag diag = {0};
     cd_device_table *devices = NULL;
@@ -180,9 +215,19 @@ cdmpp_status cd_default_model_host(const char *model_path, const struct cd_model
     cdmpp_status st = cd_device_table_path(&a, NULL, NULL, &path, err);
     for (size_t i = 0; !st && i < n; i++) name[i] = cd_model_device(m, i);
     if (!st) st = cd_device_table_load(path, &diag, &devices, err);
-    if (!st) st = cd_default_model_device(model_path, devices, name, n, log, out, &here, err);
+    if (!st && backend) st = cd_default_model_gpu_device(model_path, backend, gpu, devices, name, n, log, out, &here, err);
+    else if (!st) st = cd_default_model_device(model_path, devices, name, n, log, out, &here, err);
     cd_diag_free(&diag);
     cd_device_table_free(devices);
     cd_arena_free(&a);
     return st;
+}
+
+cdmpp_status cd_default_model_host(const char *model_path, const struct cd_model *m, struct cd_log *log, const char **out, cdmpp_err *err) {
+    return host(model_path, m, NULL, NULL, log, out, err);
+}
+
+cdmpp_status cd_default_model_gpu_host(const char *model_path, const struct cd_model *m, const char *backend, const char *gpu, struct cd_log *log, const char **out,
+                                       cdmpp_err *err) {
+    return host(model_path, m, backend, gpu, log, out, err);
 }

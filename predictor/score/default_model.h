@@ -1,11 +1,11 @@
 /* default_model -- the cost model that the commands use where the user names none.
  *
  *   programs of processors    $CDMPP_DEFAULT_MODEL ──> here.cdmpp in the current folder, of this processor ──> the installed one      the first that there is
- *   programs of a GPU         here-gpu.cdmpp in the current folder, of a GPU that is here; not with $CDMPP_DEFAULT_MODEL
+ *   programs of a GPU         here-gpu.cdmpp in the current folder, of a GPU that is here ──> the installed one of GPUs                          not with $CDMPP_DEFAULT_MODEL
  *
  * Who calibrates writes for which of both a file is ("backend" in its key "here"): under the wrong name it is not used.
- * `make quickstart`, `make install` and the Debian package leave it in models/ beside the programs or in
- * PREFIX/share/cdmpp/models. It is trained from the records that this project carries (configs/default.yaml). */
+ * `make quickstart`, `make install` and the Debian package leave the installed ones in models/ beside the programs or in
+ * PREFIX/share/cdmpp/models. They are trained from the records that this project carries (configs/default.yaml, default-gpu.yaml). */
 #ifndef CD_DEFAULT_MODEL_H
 #define CD_DEFAULT_MODEL_H
 #include "base/core/core.h"
@@ -14,6 +14,7 @@
 
 /* Name and version: the version grows when the recipe or the carried records change. */
 #define CD_DEFAULT_MODEL "cdmpp-default-3.cdmpp"
+#define CD_DEFAULT_MODEL_GPU "cdmpp-default-gpu-1.cdmpp" /* of programs of GPUs */
 
 #define CD_DEFAULT_MODEL_HERE "here.cdmpp" /* of cdmpp-tune calibrate: corrected for a machine (learner/model/here.h) */
 #define CD_DEFAULT_MODEL_HERE_GPU "here-gpu.cdmpp" /* the same of a GPU */
@@ -30,6 +31,12 @@ CD_KEEP const char *cd_default_model_gpu(cd_arena *a, const char *backend, const
 /* Why cd_default_model_gpu gives none although the file is there: "here-gpu.cdmpp is of another GPU (...) and is not used"; "" where it is not there. Returns `out`. */
 enum { CD_DEFAULT_MODEL_SAID = 320 };
 const char *cd_default_model_gpu_why(const char *backend, const char *gpu, char out[CD_DEFAULT_MODEL_SAID]);
+/* The installed one of GPUs, in `a`; NULL: it is not installed, $CDMPP_DEFAULT_MODEL names another model or none, or out of memory. */
+CD_KEEP const char *cd_default_model_gpu_plain(cd_arena *a);
+/* Is this file that one, by its name? */
+bool cd_default_model_is_gpu_plain(const char *path);
+/* cd_default_model_gpu, else cd_default_model_gpu_plain. */
+CD_KEEP const char *cd_default_model_for_gpu(cd_arena *a, const char *backend, const char *gpu);
 /* EUSAGE: there is no model for programs of this back end's GPU, and what to do about it. */
 cdmpp_status cd_default_model_gpu_missing(const char *backend, cdmpp_err *err);
 /* Is the file a model that is corrected for this machine, or a GPU of it? Who names such a one, and no device, asks about this machine. */
@@ -47,9 +54,15 @@ cdmpp_status cd_default_model_missing(cdmpp_err *err);
  * Errors: EMODEL (no described CPU among them), EBACKEND (this machine cannot be described), ENOMEM. */
 cdmpp_status cd_default_model_device(const char *model_path, const cd_device_table *devices, const char *const *name, size_t n,
                                      struct cd_log *log, CD_KEEP const char **out, cd_describe_match *here, cdmpp_err *err);
-/* The same for a loaded model, with the installed descriptions; *out lives with `m`. Errors: also those of
+/* The same of a model of GPUs that is not corrected, and the GPU of this machine that this back end has (as it counts it, "": the first). The driver is asked in a process of its own.
+ * Errors: EMODEL (it is no GPU; no described GPU among them), EBACKEND (there is none), EIO, ENOMEM. */
+cdmpp_status cd_default_model_gpu_device(const char *model_path, const char *backend, const char *gpu, const cd_device_table *devices, const char *const *name, size_t n,
+                                         struct cd_log *log, CD_KEEP const char **out, cd_describe_match *here, cdmpp_err *err);
+/* Both for a loaded model, with the installed descriptions; *out lives with `m`. Errors: also those of
  * cd_device_table_load. */
 struct cd_model;
+cdmpp_status cd_default_model_gpu_host(const char *model_path, const struct cd_model *m, const char *backend, const char *gpu, struct cd_log *log, CD_KEEP const char **out,
+                                       cdmpp_err *err);
 cdmpp_status cd_default_model_host(const char *model_path, const struct cd_model *m, struct cd_log *log, CD_KEEP const char **out,
                                    cdmpp_err *err);
 #endif

@@ -124,6 +124,9 @@ const char *cd_describe_microarch(const char *vendor, int family, int model);
  * Errors: EMODEL (no described CPU among them), EBACKEND (no topology), ENOMEM. */
 cdmpp_status cd_describe_match_host(const char *root, const cd_device_table *devices, const char *const *name, size_t n,
                                     cd_describe_match *out, cdmpp_err *err);
+/* The same of a GPU that is described already: among those that are GPUs. microarch is its back end. Errors: EMODEL (it is no GPU; no described GPU among them). */
+cdmpp_status cd_describe_match_gpu(const cd_describe_entry *e, const char *backend, const cd_device_table *devices, const char *const *name, size_t n,
+                                   cd_describe_match *out, cdmpp_err *err);
 
 /* describe_name -- what measure records call the device of this machine that they were measured on.
  *

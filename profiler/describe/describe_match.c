@@ -73,3 +73,28 @@ cdmpp_status cd_describe_match_host(const char *root, const cd_device_table *dev
     }
     return isfinite(best) ? CDMPP_OK : CD_FAIL(err, EMODEL, "device: the model has no described CPU to stand for this machine (%s)", out->cpu);
 }
+
+cdmpp_status cd_describe_match_gpu(const cd_describe_entry *e, const char *backend, const cd_device_table *devices, const char *const *name, size_t n,
+                                   cd_describe_match *out, cdmpp_err *err) {
+    cd_describe_name is;
+    const cd_device *own = NULL, *d;
+    double best = (double)INFINITY;
+    float has[CD_N_DEVICE_COL];
+    memset(out, 0, sizeof *out);
+    cd_describe_name_entry(e, devices, &is);
+    snprintf(out->cpu, sizeof out->cpu, "%.95s", is.says);
+    snprintf(out->microarch, sizeof out->microarch, "%s", backend);
+    if (e->device.kind != CD_DEVICE_GPU) return CD_FAIL(err, EMODEL, "device: %s is no GPU", out->cpu);
+    if (is.described && cd_device_table_find(devices, is.name, &own, NULL)) own = NULL;
+    cd_device_vector(own ? own : &e->device, out->here);
+    for (size_t i = 0; devices && i < n; i++) {
+        if (cd_device_table_find(devices, name[i], &d, NULL) || d->kind != CD_DEVICE_GPU) continue;
+        cd_device_vector(d, has);
+        const double far = d == own ? -1 : cd_device_distance(out->here, has);
+        if (far >= best) continue;
+        best = far;
+        out->index = i;
+        out->exact = d == own;
+    }
+    return isfinite(best) ? CDMPP_OK : CD_FAIL(err, EMODEL, "device: the model has no described GPU to stand for this machine's (%s)", out->cpu);
+}

@@ -24,7 +24,7 @@ typedef struct {
 
 #define AT(member) offsetof(options, member)
 static const cd_option table[] = {
-    {"cost-model", 0, "FILE", CD_OPTION_FILE, AT(model), "*.cdmpp", 0, "Cost model of cdmpp-train (default: the installed default model)"},
+    {"cost-model", 0, "FILE", CD_OPTION_FILE, AT(model), "*.cdmpp", 0, "Cost model of cdmpp-train (default: the installed default model, for a GPU that of GPUs)"},
     {"model", 0, "FILE", CD_OPTION_FILE, AT(model), "*.cdmpp", 0, NULL}, /* older name */
     {"tasks", 0, "FILE", CD_OPTION_FILES, AT(task), NULL, 0, "Task definitions: all_tasks.pkl, *.task.pkl, our text form, or a folder of these"},
     {"device", 0, "NAME", CD_OPTION_TEXT, AT(device), NULL, 0, "Device of all records (default: -model= of the target, else the folder of the file)"},
@@ -71,8 +71,7 @@ static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
     if (o->from && !o->operators && (o->device || o->eval)) return CD_FAIL(err, EUSAGE, "--from and --to of records go without --device and --eval");
     if (!o->model && o->operators && !o->from) return CD_FAIL(err, EUSAGE, "--cost-model is missing");
     if (!o->model && !o->operators) {
-        o->model = cd_default_model_path(&o->arena);
-        if (!o->model) return cd_default_model_missing(err);
+        CD_TRY(cd_predict_default_model(&(cd_predict_asked){o->device, o->devices, o->explain, &said->operand}, &o->arena, &o->model, err));
         o->default_model = true;
     }
     if (o->export_to < 0 && (o->out || o->member >= 0)) return CD_FAIL(err, EUSAGE, "--out and --member go with --export");

@@ -11,6 +11,14 @@ cdmpp_status cd_predict_no_figures(size_t rows, size_t scored, cdmpp_err *err);
 /* Descriptions of devices from a file, NULL: from where they are looked for. */
 cdmpp_status cd_predict_devices(const char *file, cd_log *log, CD_GIVE cd_device_table **out, cdmpp_err *err);
 
+/* What says of which kind the default model is asked: the device, else the record of --explain, else the first one of the first input. */
+typedef struct cd_predict_asked {
+    const char *device, *devices, *explain;
+    const cd_texts *input;
+} cd_predict_asked;
+/* Its path, in `a`. Errors: EUSAGE: there is none. */
+cdmpp_status cd_predict_default_model(const cd_predict_asked *o, cd_arena *a, CD_KEEP const char **out, cdmpp_err *err);
+
 /* Options of the command that count for operators of language models. */
 typedef struct cd_predict_llm {
     const char *model, *device, *devices;

@@ -26,7 +26,7 @@ static const cd_option table[] = {
     {"threads", 0, "N", CD_OPTION_INT, AT(what.threads), "1..1024", WHAT, "Threads of a program on a CPU, its cores in the records too (default: -num-cores of the target, else all CPUs of what measures)"},
     {"tune", 0, "[BOOL]", CD_OPTION_WORD, AT(tune), "false|true", SEARCH, "Search (default); false: only check and measure the untuned programs"},
     {"tuner", 0, "NAME", CD_OPTION_WORD, AT(tuner), CD_TUNERS, SEARCH, "Who searches (default: cdmpp with a cost model, else ansor); --list-tuners tells about them"},
-    {"cost-model", 0, "FILE", CD_OPTION_FILE, AT(model), "*.cdmpp", SEARCH, "Cost model of cdmpp-train, for tuners that start from one (default: the installed default model, for a GPU here-gpu.cdmpp of calibrate)"},
+    {"cost-model", 0, "FILE", CD_OPTION_FILE, AT(model), "*.cdmpp", SEARCH, "Cost model of cdmpp-train, for tuners that start from one (default: the installed default model, for a GPU here-gpu.cdmpp of calibrate, else that of GPUs)"},
     {"model", 0, "FILE", CD_OPTION_FILE, AT(model), "*.cdmpp", SEARCH, NULL}, /* older name */
     {"device", 0, "NAME", CD_OPTION_TEXT, AT(session.device), NULL, SEARCH, "Device of the model (default: -model of the target)"},
     {"nearest", 0, NULL, CD_OPTION_FLAG, AT(session.nearest), NULL, SEARCH, "A device that the model does not know is taken for its nearest"},
@@ -177,14 +177,22 @@ static cdmpp_status check_emit(const options *o, cdmpp_err *err) {
     return CD_FAIL(err, EUSAGE, "--emit: programs for target '%.40s' are not in that language", target);
 }
 
-/* Without --cost-model the default one: for CPUs the installed one or this machine's, for a GPU that of this machine's where it was calibrated. A board is neither. The tasks of a
+/* That of this machine's GPU, or the installed one where the device is a GPU: an OpenCL device may be a processor. */
+static const char *default_of_gpu(options *o, const char *backend) {
+    const char *gpu = o->session.gpu ? o->session.gpu : "", *here = cd_default_model_gpu(&o->arena, backend, gpu);
+    const char *plain = here ? NULL : cd_default_model_gpu_plain(&o->arena);
+    cd_describe_entry e;
+    return here ? here : plain && !cd_describe_gpu_apart(backend, gpu, &e, NULL) && e.device.kind == CD_DEVICE_GPU ? plain : NULL;
+}
+
+/* Without --cost-model the default one: the installed one or this machine's, of CPUs or of GPUs. A board is neither. The tasks of a
  * file may be of any target, so there the user names the target or the model. */
 static void take_default_model(options *o) {
     const char *target = o->what.target ? o->what.target : o->what.network ? "llvm" : "";
     const cd_backend_kind *k = cd_backend_for_target((cd_str){target, strlen(target)});
     if (o->model || o->compare || !o->tune || o->dry_run || o->session.host.n || !k) return;
     if (o->tuner >= 0 && !cd_tune_tuner_needs_model(cd_tune_tuner_at((size_t)o->tuner))) return;
-    o->model = k->dialect == CD_DIALECT_C ? cd_default_model_path(&o->arena) : cd_default_model_gpu(&o->arena, k->name, o->session.gpu ? o->session.gpu : "");
+    o->model = k->dialect == CD_DIALECT_C ? cd_default_model_path(&o->arena) : default_of_gpu(o, k->name);
     o->default_model = o->model != NULL;
 }
 
@@ -299,7 +307,7 @@ static const char *const example[] = {
     "Two tuners against each other", "cdmpp-tune --compare random,ansor --at 10,50,100 --trials 100 --tasks net.tasks.json --task '#3' --out cmp.json",
     "Search on a board, which has cdmpp-profile and a C compiler", "cdmpp-tune --host pi@board-1 --network mobilenet-v2 --trials 1000 --out board.json",
     "Correct the default model for this machine in five minutes", "cdmpp-tune calibrate",
-    "Correct a model of GPU programs for the GPU of this machine", "cdmpp-tune calibrate --target cuda --cost-model v100.cdmpp",
+    "Correct the default model of GPUs for the GPU of this machine", "cdmpp-tune calibrate --target cuda",
     "How good would they have been on what was measured", "cdmpp-tune --replay --compare random,cdmpp --cost-model v100.cdmpp --tasks network_info measure_records/v100", NULL};
 static const char *const see[] = {"cdmpp-profile(1)", "cdmpp-train(1)", "cdmpp-predict(1)", NULL};
 static const cd_command self = {

@@ -100,6 +100,13 @@ static bool is_for_here(const options *o, const cd_model *m, const cd_tune_tasks
     return o->default_model || cd_model_n_device(m) > 1;
 }
 
+/* Which device of the model this machine is. The installed model of GPUs is only taken for a target of the user's. */
+static cdmpp_status host_of(options *o, const cd_model *m, cdmpp_err *err) {
+    const cd_backend_kind *k = o->what.target ? cd_backend_for_target((cd_str){o->what.target, strlen(o->what.target)}) : NULL;
+    if (!o->default_model || !k || !cd_default_model_is_gpu_plain(o->model)) return cd_default_model_host(o->model, m, o->log, &o->session.device, err);
+    return cd_default_model_gpu_host(o->model, m, k->name, o->session.gpu ? o->session.gpu : "", o->log, &o->session.device, err);
+}
+
 /* A file that is there and not used is no secret. */
 static void say_unused(const options *o) {
     char why[CD_DEFAULT_MODEL_SAID];
@@ -117,7 +124,7 @@ static cdmpp_status with_model(options *o, cd_tune_session *s, cdmpp_err *err) {
     if (s->board) {
         take_board(o, s);
     } else if (is_for_here(o, model, s->what)) {
-        const cdmpp_status st = cd_default_model_host(o->model, model, o->log, &o->session.device, err);
+        const cdmpp_status st = host_of(o, model, err);
         if (st) return cd_model_free(model), st;
     }
     const cdmpp_status st = o->compare ? compare(o, s, err) : tune(o, s, err);

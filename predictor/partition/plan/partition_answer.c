@@ -26,12 +26,24 @@ static const char *only_device(const cd_model_set *m) {
 /* One that runs here. */
 static bool is_processor(const cd_machine_device *d) { return !strcmp(d->kind, "cpu") || !strcmp(d->kind, "native"); }
 
+/* That of calibrate, or what the driver calls the device: it is described, and known or like a known one. NULL: it is no GPU (*is_gpu false), or nobody describes it. */
+static const char *gpu_here(cd_partition *p, const cd_machine_device *d, bool *is_gpu) {
+    const char *gpu = cd_model_set_gpu(&p->models, d->kind);
+    cd_describe_entry e;
+    cd_describe_name is;
+    if (gpu || !p->models.gpu_default || strcmp(d->kind, "opencl") != 0 || cd_describe_gpu_apart(d->kind, "", &e, NULL) || e.device.kind != CD_DEVICE_GPU) return gpu;
+    *is_gpu = true;
+    cd_describe_name_entry(&e, p->models.devices, &is);
+    return is.described ? cd_arena_text(&p->arena, is.name) : NULL;
+}
+
 /* Nobody named the device: it is the only one that models know, or of the default model the one that stands for this machine. A processor is this machine, and whether
  * that is the only device is looked at. Said once, not for each device of the plan. */
 static cdmpp_status unnamed(cd_partition *p, const cd_machine_device *d, const char **out, cdmpp_err *err) {
-    const char *only = only_device(&p->models), *gpu = only || is_processor(d) ? NULL : cd_model_set_gpu(&p->models, d->kind);
-    *out = gpu ? gpu : only ? only : p->host;
-    if (gpu) return CDMPP_OK;
+    bool is_gpu = false;
+    const char *only = only_device(&p->models), *gpu = only || is_processor(d) ? NULL : gpu_here(p, d, &is_gpu);
+    *out = gpu || is_gpu ? gpu : only ? only : p->host; /* no processor stands for a GPU whose name nobody knows: the user names it */
+    if (gpu || is_gpu) return CDMPP_OK;
     if (!cd_partition_needs_times(p->o) || p->host) return CDMPP_OK;
     if (!only) CD_TRY(cd_model_set_host(&p->models, p->o->log, &p->host, err));
     else if (is_processor(d)) CD_TRY(cd_model_set_is_host(&p->models, p->host = only, err));
@@ -175,7 +187,7 @@ static cdmpp_status model_of(cd_partition *p, uint32_t k, cdmpp_err *err) {
     else if (p->models.guessed && d->as == p->host) guess(p, k);
     cd_model_set_warn(&p->models, by->model, p->o->log);
     p->source[k].model = cd_model_set_path(&p->models, by->model);
-    p->source[k].by_default = p->source[k].model && p->source[k].model == p->models.default_path;
+    p->source[k].by_default = p->source[k].model && (p->source[k].model == p->models.default_path || p->source[k].model == p->models.gpu_default);
     return CDMPP_OK;
 }
 

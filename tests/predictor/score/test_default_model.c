@@ -167,6 +167,42 @@ TEST(the_wrong_kind_is_never_taken) {
     (void)unlink(CD_DEFAULT_MODEL_HERE);
 }
 
+/* Installed or not, it is one file of a name, which no variable hides but CDMPP_DEFAULT_MODEL. */
+TEST(the_installed_one_of_gpus) {
+    char what[CD_DEFAULT_MODEL_SAID];
+    cd_arena a = {0};
+    const char *path = cd_default_model_gpu_plain(&a);
+    assert_true(!path || cd_default_model_is_gpu_plain(path));
+    assert_true(cd_default_model_is_gpu_plain(CD_DEFAULT_MODEL_GPU) && cd_default_model_is_gpu_plain("a/b/" CD_DEFAULT_MODEL_GPU));
+    assert_false(cd_default_model_is_gpu_plain(CD_DEFAULT_MODEL) || cd_default_model_is_gpu_plain(CD_DEFAULT_MODEL_GPU "/m.cdmpp") || cd_default_model_is_gpu_plain(CD_DEFAULT_MODEL_HERE_GPU));
+    assert_string_equal(cd_default_model_what("a/" CD_DEFAULT_MODEL_GPU, what), "the default one of GPUs");
+    put(CD_DEFAULT_MODEL_HERE_GPU, "Another GPU 9000", "\"backend\":\"cuda\"");
+    assert_string_equal(cd_default_model_what(CD_DEFAULT_MODEL_GPU, what), "the default one of GPUs; here-gpu.cdmpp is of another GPU (Another GPU 9000) and is not used");
+    const char *other = cd_default_model_for_gpu(&a, NULL, NULL);
+    assert_true(!path == !other && (!other || cd_default_model_is_gpu_plain(other)));
+    (void)unlink(CD_DEFAULT_MODEL_HERE_GPU);
+    setenv("CDMPP_DEFAULT_MODEL", "", 1);
+    assert_null(cd_default_model_gpu_plain(&a));
+    setenv("CDMPP_DEFAULT_MODEL", CD_DEFAULT_MODEL_GPU, 1);
+    assert_null(cd_default_model_for_gpu(&a, NULL, NULL));
+    unsetenv("CDMPP_DEFAULT_MODEL");
+    cd_arena_free(&a);
+}
+
+/* Where the back end has no device, none is made up. */
+TEST(a_gpu_that_is_not_here) {
+    static const char *const name[] = {"h100"};
+    const char *out = NULL;
+    cdmpp_err err = {0};
+    cd_describe_match here;
+    cd_model *model = NULL;
+    assert_true(cd_default_model_gpu_device("m.cdmpp", "nobody's", "", NULL, name, 1, NULL, &out, &here, &err) != CDMPP_OK);
+    assert_ok(cd_model_load("m.cdmpp", &model, &err));
+    FAULT_SWEEP(f, 0) f.st = cd_default_model_gpu_host("m.cdmpp", model, "nobody's", "", NULL, &out, &f.err) == CDMPP_ENOMEM ? CDMPP_ENOMEM : CDMPP_OK;
+    assert_null(out);
+    cd_model_free(model);
+}
+
 TEST(that_of_this_gpu) {
     char what[CD_DEFAULT_MODEL_SAID];
     cdmpp_err err = {0};
@@ -213,4 +249,4 @@ TEST(without_memory_no_model_is_made_up) {
     (void)unlink(CD_DEFAULT_MODEL_HERE_GPU);
 }
 
-TESTS(setup, teardown, that_of_this_processor, that_of_another_one_is_not_used_and_this_is_said, one_that_is_damaged_is_told, it_is_a_device_of_its_model, that_of_another_gpu_is_not_used_and_this_is_said, the_wrong_kind_is_never_taken, that_of_this_gpu, without_memory_no_model_is_made_up)
+TESTS(setup, teardown, that_of_this_processor, that_of_another_one_is_not_used_and_this_is_said, one_that_is_damaged_is_told, it_is_a_device_of_its_model, that_of_another_gpu_is_not_used_and_this_is_said, the_wrong_kind_is_never_taken, the_installed_one_of_gpus, a_gpu_that_is_not_here, that_of_this_gpu, without_memory_no_model_is_made_up)

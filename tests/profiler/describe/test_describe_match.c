@@ -70,6 +70,34 @@ TEST(none_fits) {
     assert_status(match("GenuineIntel", 6, 173, "avx", name, 2, &m), CDMPP_EMODEL);
 }
 
+/* A GPU by what its driver calls it, by its numbers else; never a processor, which an OpenCL device may be. */
+TEST(a_gpu_by_name_and_by_numbers) {
+    static const char text[] = "- {name: card, aliases: [super-card], kind: gpu, clock_mhz: 1500, cores: 40}\n- {name: small, kind: gpu, clock_mhz: 800, cores: 4}\n- {name: big, kind: cpu, cores: 8}\n";
+    static const char *const name[] = {"big", "small", "card"};
+    static const struct { const char *says; cd_device_kind kind; int units; size_t index; bool exact; } t[] = {
+        {"Super Card", CD_DEVICE_GPU, 4, 2, true}, {"Another", CD_DEVICE_GPU, 5, 1, false}, {"Another", CD_DEVICE_GPU, 38, 2, false}, {"Super Card", CD_DEVICE_CPU, 40, 0, false}};
+    cd_diag diag = {0};
+    cd_device_table *devices = NULL;
+    cd_describe_match m;
+    assert_ok(cd_device_table_read("d.yaml", text, sizeof text - 1, &diag, &devices, &err));
+    for (size_t k = 0; k < sizeof t / sizeof *t; k++) {
+        cd_describe_entry e;
+        cd_opencl_facts f = {.gpu = t[k].kind == CD_DEVICE_GPU, .units = (uint32_t)t[k].units, .clock_mhz = 1000};
+        snprintf(f.name, sizeof f.name, "%s", t[k].says);
+        cd_describe_opencl_facts(&f, &e);
+        const cdmpp_status st = cd_describe_match_gpu(&e, "opencl", devices, name, 3, &m, &err);
+        assert_status(st, f.gpu ? CDMPP_OK : CDMPP_EMODEL);
+        if (st) continue;
+        assert_int_equal(m.index, t[k].index);
+        assert_int_equal(m.exact, t[k].exact);
+        assert_true(m.cpu[0] != 0);
+        assert_string_equal(m.microarch, "opencl");
+        assert_status(cd_describe_match_gpu(&e, "opencl", devices, name, 1, &m, &err), CDMPP_EMODEL);
+    }
+    cd_device_table_free(devices);
+    cd_diag_free(&diag);
+}
+
 TEST(published_numbers) {
     assert_string_equal(cd_describe_microarch("AuthenticAMD", 25, 1), "zen3");
     assert_string_equal(cd_describe_microarch("AuthenticAMD", 25, 17), "zen4");
@@ -78,7 +106,7 @@ TEST(published_numbers) {
 }
 
 int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(known_by_name), cmocka_unit_test(described_but_not_of_the_model), cmocka_unit_test(nearest_by_numbers), cmocka_unit_test(none_fits),
+    const struct CMUnitTest t[] = {cmocka_unit_test(known_by_name), cmocka_unit_test(described_but_not_of_the_model), cmocka_unit_test(nearest_by_numbers), cmocka_unit_test(none_fits), cmocka_unit_test(a_gpu_by_name_and_by_numbers),
                                    cmocka_unit_test(published_numbers)};
     return cmocka_run_group_tests(t, NULL, NULL);
 }

@@ -1,0 +1,59 @@
+/* The default cost model of cdmpp-predict: that of processors or that of GPUs, by the device that the user names, else by the first record. One file answers for all
+ * records: those of the other kind name a device that it does not know, and get an error each. */
+#include <string.h>
+#include <sys/stat.h>
+
+#include "dataset/extract/extract.h"
+#include "features/task/task.h"
+#include "predictor/cmd/predict/main_predict.h"
+#include "predictor/score/score.h"
+#include "profiler/records/records.h"
+
+/* -1: nobody describes it. */
+static int kind_of(const char *device, const char *devices) {
+    cd_device_table *t = NULL;
+    const cd_device *d;
+    if (cd_predict_devices(devices, NULL, &t, NULL)) return -1;
+    const int gpu = cd_device_table_find(t, device, &d, NULL) ? -1 : d->kind == CD_DEVICE_GPU;
+    cd_device_table_free(t);
+    return gpu;
+}
+
+/* The target of the first record that can be read. What a pipe has given cannot be read again. */
+static bool log_is_gpu(const char *path) {
+    struct stat s;
+    cd_record_reader *r = NULL;
+    cd_recline line = {0};
+    cd_record record;
+    bool gpu = false;
+    if (stat(path, &s) || !(S_ISREG(s.st_mode) || S_ISDIR(s.st_mode))) return false;
+    if (!cd_record_reader_open(&path, 1, &r, NULL) && !cd_record_reader_next(r, &line, NULL) && line.text) {
+        cd_arena a = {0};
+        if (!cd_record_read(&a, line.text, line.len, &record, NULL)) gpu = cd_target_is_gpu(record.target);
+        cd_arena_free(&a);
+    }
+    cd_record_reader_close(r);
+    return gpu;
+}
+
+/* "FILE:LINE" */
+static bool place_is_gpu(const char *where) {
+    cd_buf path = {0}, text = {0};
+    cd_arena a = {0};
+    cd_record record;
+    long number;
+    const bool gpu = !cd_extract_line(where, &path, &number, &text, NULL) && !cd_record_read(&a, text.p ? text.p : "", text.n, &record, NULL) && cd_target_is_gpu(record.target);
+    cd_arena_free(&a);
+    cd_buf_free(&path);
+    cd_buf_free(&text);
+    return gpu;
+}
+
+cdmpp_status cd_predict_default_model(const cd_predict_asked *o, cd_arena *a, const char **out, cdmpp_err *err) {
+    int gpu = o->device ? kind_of(o->device, o->devices) : -1;
+    if (gpu < 0 && o->explain) gpu = place_is_gpu(o->explain);
+    if (gpu < 0 && o->input->n) gpu = log_is_gpu(o->input->v[0]);
+    *out = gpu > 0 ? cd_default_model_for_gpu(a, NULL, NULL) : NULL;
+    if (!*out) *out = cd_default_model_path(a);
+    return *out ? CDMPP_OK : cd_default_model_missing(err);
+}

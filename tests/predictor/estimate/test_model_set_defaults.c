@@ -1,0 +1,155 @@
+/* The default models of both kinds in one set: which of them answers for a device, and which is not even loaded. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "fault.h"
+#include "learner/inputs/inputs.h"
+#include "made_model.h"
+#include "predictor/estimate/estimate.h"
+#include "tmp.h"
+
+#define OF_CPUS "tests/golden/model_v3.cdmpp" /* zen5-avx2 and zen5-avx512 */
+
+static const char descriptions[] =
+    "- {name: like-avx2, kind: cpu, clock_mhz: 4100, cores: 1, lanes: 16, simd_bits: 256, bandwidth_gb_s: 200, fp32_gflops: 131.2, warp: 1}\n"
+    "- {name: card, kind: gpu, clock_mhz: 1000, cores: 50, lanes: 64, bandwidth_gb_s: 400, fp32_gflops: 6400, warp: 32}\n"
+    "- {name: board, kind: gpu, clock_mhz: 1200, cores: 60, lanes: 64, bandwidth_gb_s: 500, fp32_gflops: 9200, warp: 32}\n";
+
+static cdmpp_err err;
+static tmp_dir dir;
+static char described[256], of_gpus[256];
+static cd_model_set m;
+
+static int set_up(void **state) {
+    static const char *const target[] = {"cuda -model=card"};
+    (void)state;
+    unsetenv("CDMPP_MODELS");
+    dir = tmp_make();
+    snprintf(described, sizeof described, "%s", tmp_put(&dir, "devices.yaml", descriptions, sizeof descriptions - 1));
+    snprintf(of_gpus, sizeof of_gpus, "%s", tmp_path(&dir, CD_DEFAULT_MODEL_GPU));
+    return made_learn_targets(&dir, target, 1, "train.rounds=5", of_gpus, &err) != CDMPP_OK;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    tmp_remove(&dir);
+    return 0;
+}
+
+/* As cd_model_set_open leaves it where both are installed. */
+static cdmpp_status open_defaults(cdmpp_err *e) {
+    const char *path[] = {OF_CPUS, of_gpus};
+    m = (cd_model_set){0};
+    CD_TRY(cd_model_set_open(&(cd_model_set_options){.model = &(cd_texts){2, path}, .devices = described}, &m, e));
+    m.default_path = m.v[0].path;
+    m.gpu_default = m.v[1].path;
+    return CDMPP_OK;
+}
+
+/* The one that is of the other kind stays unread. */
+static void stands(const char *device, size_t by, const char *name) {
+    const cd_model *model;
+    const char *who;
+    bool other;
+    assert_ok(open_defaults(&err));
+    assert_ok(cd_model_set_stand_in(&m, device, &model, &who, &other, &err));
+    assert_string_equal(who, name);
+    assert_false(other);
+    assert_ptr_equal(model, m.v[by].tasks);
+    assert_null(m.v[!by].tasks);
+    cd_model_set_free(&m);
+}
+
+TEST(each_kind_has_its_own) {
+    stands("board", 1, "card");
+    stands("like-avx2", 0, "zen5-avx2");
+}
+
+/* Only a model of processors is there: it answers for a GPU, by the rooflines, and that is told. */
+TEST(without_that_of_gpus_a_processor_stands_for_one) {
+    const cd_model *model;
+    const char *who;
+    bool other;
+    assert_ok(open_defaults(&err));
+    m.gpu_default = NULL;
+    m.n = 1;
+    assert_ok(cd_model_set_stand_in(&m, "board", &model, &who, &other, &err));
+    assert_true(other && model == m.v[0].tasks);
+    m.n = 2;
+    cd_model_set_free(&m);
+}
+
+/* A model that is corrected for a GPU and the default one know the same devices: nobody is surprised by that. */
+TEST(it_is_no_second_model_of_a_device) {
+    const char *path[] = {of_gpus, of_gpus};
+    m = (cd_model_set){0};
+    assert_ok(cd_model_set_open(&(cd_model_set_options){.model = &(cd_texts){2, path}, .devices = described}, &m, &err));
+    assert_non_null(cd_model_set_also(&m, "card"));
+    m.v[1].path = m.gpu_default = tmp_path(&dir, CD_DEFAULT_MODEL_GPU);
+    assert_null(cd_model_set_also(&m, "card"));
+    cd_model_set_free(&m);
+}
+
+/* This machine is its processor, also where a model of GPUs is beside it. */
+TEST(this_machine) {
+    const char *out;
+    assert_ok(open_defaults(&err));
+    assert_null(cd_model_set_gpu(&m, NULL));
+    const cdmpp_status st = cd_model_set_host(&m, NULL, &out, &err); /* nobody describes the two of OF_CPUS here */
+    assert_true(st == CDMPP_OK || st == CDMPP_EMODEL);
+    assert_true(st || !strncmp(out, "zen5", 4));
+    cd_model_set_free(&m);
+}
+
+/* A back end without a device: the user names one, and is told which for example. Without the model of GPUs it is the model that is missing. */
+TEST(a_gpu_that_is_not_here) {
+    const char *out = "x";
+    assert_ok(open_defaults(&err));
+    assert_status(cd_model_set_gpu_host(&m, "nobody's", NULL, &out, &err), CDMPP_EUSAGE);
+    assert_null(out);
+    assert_non_null(strstr(err.msg, "no GPU of this machine runs programs of nobody's"));
+    assert_non_null(strstr(err.msg, "--device names a GPU, card for example"));
+    m.gpu_default = NULL;
+    assert_status(cd_model_set_gpu_host(&m, "nobody's", NULL, &out, &err), CDMPP_EUSAGE);
+    assert_non_null(strstr(err.msg, "there is no cost model for this machine's GPU"));
+    m.default_path = NULL; /* named by the user */
+    assert_ok(cd_model_set_gpu_host(&m, "nobody's", NULL, &out, &err));
+    assert_null(out);
+    cd_model_set_free(&m);
+}
+
+TEST(which_devices_it_knows_is_told_once) {
+    const cd_model *model;
+    cd_log log;
+    char *text = NULL;
+    size_t n = 0;
+    FILE *f = open_memstream(&text, &n);
+    assert_non_null(f);
+    cd_log_init(&log, "test", f);
+    assert_ok(open_defaults(&err));
+    assert_ok(cd_model_set_tasks(&m, "card", false, &model, &err));
+    cd_model_set_warn(&m, model, &log);
+    cd_model_set_warn(&m, model, &log);
+    (void)fclose(f);
+    const char *told = strstr(text, CD_DEFAULT_MODEL_GPU ", the default one of GPUs; it knows card\n");
+    assert_non_null(told);
+    assert_null(strstr(told + sizeof CD_DEFAULT_MODEL_GPU + 5, "the default one"));
+    free(text);
+    cd_model_set_free(&m);
+}
+
+TEST(without_memory) {
+    const cd_model *model;
+    const char *who;
+    bool other;
+    FAULT_SWEEP(f, 0) {
+        f.st = open_defaults(&f.err);
+        if (!f.st) f.st = cd_model_set_stand_in(&m, "board", &model, &who, &other, &f.err);
+        if (!f.st) cd_model_set_warn(&m, model, NULL);
+        cd_model_set_free(&m);
+    }
+}
+
+TESTS(set_up, tear_down, each_kind_has_its_own, without_that_of_gpus_a_processor_stands_for_one, it_is_no_second_model_of_a_device, this_machine, a_gpu_that_is_not_here, which_devices_it_knows_is_told_once,
+      without_memory)
