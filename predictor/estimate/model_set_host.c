@@ -1,4 +1,4 @@
-/* Which device of a model set this machine is: the one that stands for its processor, and the one that its GPU is or that stands for it. */
+/* Which device of a model set this machine is: the one that stands for its processor, and the one that its GPU is or that stands for it. What is said of default models, which nobody named. */
 #include <stdio.h>
 #include <string.h>
 
@@ -75,4 +75,29 @@ cdmpp_status cd_model_set_gpu_host(cd_model_set *m, const char *backend, cd_log 
         keep_host(m, &here);
     }
     return *out || !m->default_path ? CDMPP_OK : cd_default_model_gpu_missing(backend, err); /* models that somebody named may be of a GPU */
+}
+
+/* ---- what is said of the default models ---- */
+static bool is_unsaid(const cd_model_set *m, const char *path) {
+    if (path == m->gpu_default) return !m->gpu_said;
+    if (path == m->gpu_path) return m->default_path || !m->default_said;
+    return path == m->default_path && !m->default_said;
+}
+
+/* Devices of GPUs are named by the user: which of them the default model knows is said with it. */
+static void say_default(const cd_model_set *m, const cd_model_set_entry *v, cd_log *log) {
+    char what[CD_DEFAULT_MODEL_SAID];
+    cd_buf known = {0};
+    for (size_t k = 0; v->path == m->gpu_default && k < v->n_device; k++) cd_buf_putf(&known, "%s%s", k ? ", " : "; it knows ", v->device[k]);
+    cd_log_put(log, CD_LOG_WARNING, "cost model: %s, %s%s", v->path, cd_default_model_what(v->path, what), known.p && !known.oom ? known.p : "");
+    cd_buf_free(&known);
+}
+
+void cd_model_set_warn(cd_model_set *m, const cd_model *model, cd_log *log) {
+    for (size_t k = 0; k < m->n; k++) {
+        if (!model || m->v[k].tasks != model || m->v[k].warned) continue;
+        if (is_unsaid(m, m->v[k].path)) say_default(m, &m->v[k], log);
+        cd_score_warn(model, m->v[k].path, log);
+        m->v[k].warned = true;
+    }
 }
