@@ -21,8 +21,54 @@ typedef struct cd_copies {
     cd_copies_stats stats;
 } cd_copies;
 
-/* Reads identities, labels and runs of all inputs. Errors: those of reading; ENODATA: no identities. */
-cdmpp_status cd_copies_find(const char *const *in, size_t n, double slow, cd_log *log, cd_copies *out, cdmpp_err *err);
+/* One record of all inputs. */
+typedef struct cd_copies_entry {
+    uint64_t id[2], program; /* counted over all inputs */
+    double s;                /* NaN: not measured */
+    uint32_t run;
+} cd_copies_entry;
+
+/* Arrays are read in blocks of so many programs. */
+enum { CD_COPIES_BLOCK = 65536 };
+typedef struct cd_copies_block {
+    uint64_t id[CD_COPIES_BLOCK][2];
+    double v[3][CD_COPIES_BLOCK];
+    uint32_t u[CD_COPIES_BLOCK];
+} cd_copies_block;
+/* n elements from `at` on. Errors: those of reading. */
+cdmpp_status cd_copies_read(const cd_h5 *h, cd_layout_array a, uint64_t at, size_t n, void *out, cdmpp_err *err);
+
+/* scan -- the records of all inputs by identity, without holding all of them.
+ *
+ *   part 0           part 1           part 2       n_part = 3: identities by their first bits
+ *   a a b c c c      f f g g          k l l l      sorted by identity, run, time
+ *
+ * (1) all records of an identity are in one part; parts one after another are in the order of all;
+ * (2) the inputs are read again for each part. */
+typedef struct cd_copies_scan {
+    const char *const *in;   /* (n_in) */
+    size_t n_in;
+    uint64_t n;              /* records of all inputs */
+    uint32_t n_part, part;
+    cd_dict run;             /* folders */
+    cd_copies_entry *e;      /* (n_e) of the part */
+    size_t n_e, cap_e;
+    uint64_t first;          /* records before the input at hand */
+    cd_copies_block *block;
+} cd_copies_scan;
+
+enum { CD_COPIES_PART_RECORDS = 1 << 20 };
+/* part_records: about so many in a part, more where that would be too many parts to read. Close after an error, too. Errors: those of reading;
+ * ENODATA: no identities, or merged already. */
+cdmpp_status cd_copies_scan_open(cd_copies_scan *s, const char *const *in, size_t n, size_t part_records, cdmpp_err *err);
+/* Fills e. Errors: those of reading; ESCHEMA: an input has changed since. */
+cdmpp_status cd_copies_scan_part(cd_copies_scan *s, uint32_t part, cdmpp_err *err);
+/* Frees e: until the next part. */
+void cd_copies_scan_rest(cd_copies_scan *s);
+void cd_copies_scan_close(cd_copies_scan *s);
+
+/* Reads identities, labels and runs of all inputs; part_records changes memory and time, not the result. Errors: those of the scan. */
+cdmpp_status cd_copies_find(const char *const *in, size_t n, double slow, size_t part_records, cd_log *log, cd_copies *out, cdmpp_err *err);
 void cd_copies_free(cd_copies *c);
 
 /* Puts the labels of several copies into the block of an array of labels: n programs from `first` on. */

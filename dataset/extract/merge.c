@@ -361,7 +361,7 @@ cdmpp_status cd_merge(const char *out, const char *const *in, size_t n, const ch
 cdmpp_status cd_merge_copies(const char *out, const char *const *in, size_t n, double slow, const char *command_line, cd_log *log,
                              cd_extract_stats *stats, cd_copies_stats *copies, cdmpp_err *err) {
     cd_copies c;
-    CD_TRY(cd_copies_find(in, n, slow, log, &c, err));
+    CD_TRY(cd_copies_find(in, n, slow, CD_COPIES_PART_RECORDS, log, &c, err));
     const cdmpp_status st = join(out, in, n, &c, command_line, stats, err);
     *copies = c.stats;
     cd_copies_free(&c);

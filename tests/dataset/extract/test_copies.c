@@ -204,6 +204,93 @@ TEST(each_program_once) {
     }
 }
 
+/* ---- parts ---- */
+
+static void assert_same_copies(const cd_copies *a, const cd_copies *b) {
+    assert_int_equal(a->n, b->n);
+    assert_int_equal(a->n_label, b->n_label);
+    assert_memory_equal(a->keep, b->keep, a->n);
+    assert_memory_equal(a->label_of, b->label_of, a->n * sizeof *a->label_of);
+    for (size_t k = 0; k < a->n_label; k++) assert_memory_equal(&a->label[k], &b->label[k], offsetof(cd_copy_label, copies) + sizeof a->label->copies);
+    assert_memory_equal(&a->stats, &b->stats, sizeof a->stats);
+}
+
+/* Every record is in one part, and parts one after another are in the order of identities. */
+TEST(parts_hold_every_record) {
+    const char **in = inputs();
+    static bool seen[N_ITEM];
+    for (size_t records = 1; records <= 2 * N_ITEM; records *= 10) {
+        cd_copies_scan s;
+        cd_copies_entry last = {0};
+        size_t n = 0;
+        memset(seen, 0, sizeof seen);
+        assert_ok(cd_copies_scan_open(&s, in, 2, records, &err));
+        assert_int_equal(s.n, N_ITEM);
+        assert_int_equal(s.n_part, records == 1 || records == 10 ? 16 : records == 100 ? 8 : 1);
+        for (uint32_t p = 0; p < s.n_part; p++) {
+            assert_ok(cd_copies_scan_part(&s, p, &err));
+            assert_in_range(s.n_e, 1, s.n_part > 1 ? N_ITEM / 3 : N_ITEM); /* no part has nearly all */
+            for (size_t i = 0; i < s.n_e; i++, n++) {
+                const cd_copies_entry *e = &s.e[i];
+                assert_true(last.id[0] <= e->id[0] && !seen[e->program]);
+                assert_int_equal(e->id[1], id_number((unsigned)e->program));
+                seen[e->program] = true;
+                last = *e;
+            }
+        }
+        assert_int_equal(n, N_ITEM);
+        cd_copies_scan_close(&s);
+    }
+}
+
+TEST(parts_change_nothing) {
+    const char **in = inputs();
+    static const size_t records[] = {1, 100, 300};
+    for (size_t k = 0; k < 6; k++) {
+        cd_copies whole, parts;
+        const double slow = k % 2 ? 1.25 : 0;
+        assert_ok(cd_copies_find(in, 2, slow, CD_COPIES_PART_RECORDS, NULL, &whole, &err));
+        assert_ok(cd_copies_find(in, 2, slow, records[k / 2], NULL, &parts, &err));
+        assert_true(whole.stats.several > 100 && whole.n_label > 100);
+        assert_same_copies(&whole, &parts);
+        cd_copies_free(&whole);
+        cd_copies_free(&parts);
+    }
+}
+
+/* All records are of one program: a part that is far larger than the others. */
+static void as_one(made_item *m, unsigned i) {
+    static const uint64_t id[2] = {5, 6};
+    as_copy(m, i);
+    m->it.id = id;
+}
+
+TEST(a_part_may_hold_all) {
+    const char *in = scratch("one.h5");
+    cd_copies c;
+    assert_ok(make_spoilt(in, 0, N_ITEM, as_one, &err));
+    assert_ok(cd_copies_find(&in, 1, 0, 1, NULL, &c, &err));
+    assert_int_equal(c.n, N_ITEM);
+    assert_int_equal(c.stats.programs, 1);
+    assert_int_equal(c.n_label, 1);
+    assert_int_equal(c.label->copies, c.stats.records_of_several);
+    assert_int_equal(c.keep[c.label->program], 1);
+    cd_copies_free(&c);
+}
+
+/* A file that is replaced between two parts would be read beyond the arrays. */
+TEST(a_file_that_changes) {
+    const char **in = inputs();
+    char want[400];
+    cd_copies_scan s;
+    snprintf(want, sizeof want, "%s: the file has changed since it was read first [ESCHEMA]", in[1]);
+    assert_ok(cd_copies_scan_open(&s, in, 2, 100, &err));
+    assert_ok(cd_copies_scan_part(&s, 0, &err));
+    assert_ok(make_spoilt(in[1], CUT - 1, N_ITEM, as_copy, &err));
+    assert_error(cd_copies_scan_part(&s, 1, &err), want);
+    cd_copies_scan_close(&s);
+}
+
 TEST(what_is_refused) {
     cd_extract_stats s;
     cd_copies_stats c;
@@ -232,4 +319,16 @@ TEST(out_of_memory) {
     }
 }
 
-TESTS(NULL, NULL, identity, slow_runs_are_found, each_program_once, what_is_refused, out_of_memory)
+TEST(out_of_memory_in_parts) {
+    const char *in[] = {scratch("few.h5"), scratch("few_more.h5")};
+    assert_ok(make_spoilt(in[0], 200, 240, as_copy, &err));
+    assert_ok(make_spoilt(in[1], 440, 470, as_one, &err));
+    FAULT_SWEEP(f, 1) {
+        cd_copies c;
+        f.st = cd_copies_find(in, 2, 1.25, 20, NULL, &c, &f.err);
+        if (!f.st) cd_copies_free(&c);
+    }
+}
+
+TESTS(NULL, NULL, identity, slow_runs_are_found, each_program_once, parts_hold_every_record, parts_change_nothing, a_part_may_hold_all,
+      a_file_that_changes, what_is_refused, out_of_memory, out_of_memory_in_parts)
