@@ -20,7 +20,7 @@
 #include "features/sketch/sketch.h"
 #include "predictor/estimate/estimate_internal.h"
 
-enum { PARENTS = 4, ROUND = 8, LAST = 16, NEAR = 8, CHUNK = 128, TRIES = 16, DRY = 4, MAX_ROWS = 16384 };
+enum { PARENTS = 4, ROUND = 8, LAST = 16, NEAR = 8, CHUNK = 128, TRIES = 16, DRY = 4, TURNS = 16, MAX_ROWS = 16384 };
 static const double caution = 0.5;
 
 typedef struct {
@@ -77,9 +77,11 @@ static cdmpp_status keep(worker *w, const cd_sketch_sample *d, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* Random programs, or ones like the `best` best, until there are n. */
+/* Random programs, or ones like the `best` best that are programs, until there are n. */
 static cdmpp_status widen(worker *w, cd_sketch_sampler *s, size_t n, size_t best, uint64_t from, cdmpp_err *err) {
-    const size_t parents = w->n < best ? w->n : best, most = TRIES * (n - w->n);
+    const size_t most = TRIES * (n - w->n);
+    size_t parents = 0;
+    while (parents < best && parents < w->n && w->cand[parents].score > -HUGE_VAL) parents++;
     for (uint64_t i = 0; i < most && w->n < n; i++) {
         cd_sketch_sample d;
         const cand *p = parents ? &w->cand[i % parents] : NULL;
@@ -128,13 +130,13 @@ static cdmpp_status score(worker *w, cd_scorer *s, const cd_aim *aim, size_t fro
 
 /* Rounds of drawing and mutating: the few estimators of the sketch model rank, the whole model has the last word on the best. A
  * round that finds nothing new is "dry"; several of them end the search of a small space. */
-static cdmpp_status search(const picking *p, worker *w, cd_sketch_sampler *s, const cd_aim *aim, cdmpp_err *err) {
+static cdmpp_status search(const picking *p, worker *w, cd_sketch_sampler *s, const cd_aim *aim, uint64_t from, cdmpp_err *err) {
     const cd_schedule_db_search *o = &p->plan;
     cd_scorer *first = o->last ? w->sketch : w->whole;
     size_t want = o->drawn;
     for (uint32_t r = 0, dry = 0; dry < DRY; r++) {
         const size_t had = r ? w->n : 0, to = want < o->trials ? want : o->trials;
-        CD_TRY(widen(w, s, to, o->parents, (uint64_t)r << 32, err));
+        CD_TRY(widen(w, s, to, o->parents, from + ((uint64_t)r << 32), err));
         dry = w->n < to ? dry + 1 : 0;
         CD_TRY(score(w, first, aim, had, w->n, err));
         qsort(w->cand, w->n, sizeof *w->cand, better);
@@ -187,7 +189,19 @@ static cdmpp_status begin(const picking *p, worker *w, cd_sketch_sampler *s, cdm
     if (!p->o->start) return CDMPP_OK;
     const cdmpp_status st = cd_sketch_sampler_match(s, p->o->start, &d, &exact, err);
     if (st) return st == CDMPP_EREJECTED ? CDMPP_OK : st;
-    return keep(w, &d, err);
+    CD_TRY(keep(w, &d, err));
+    w->cand[0].score = 0; /* it is a program: the parent of the first round, which scores it */
+    return CDMPP_OK;
+}
+
+/* A space may have few programs that the device takes (large blocks of a GPU): where none was found, others are drawn. */
+static cdmpp_status search_on(const picking *p, worker *w, cd_sketch_sampler *s, const cd_aim *aim, cdmpp_err *err) {
+    for (uint64_t turn = 0; turn < TURNS; turn++) {
+        if (turn) cd_arena_reset(&w->mem), w->n = 0;
+        CD_TRY(search(p, w, s, aim, turn << 48, err));
+        if (p->o->start || !w->n || w->cand[0].score > -HUGE_VAL) break;
+    }
+    return CDMPP_OK;
 }
 
 /* Errors of the task itself, such as a space without programs, leave it without a schedule; other errors end the search. */
@@ -204,7 +218,7 @@ static cdmpp_status pick_one(const picking *p, worker *w, const cd_task *t, cd_b
     cdmpp_status st = cd_sketch_space_new(t, &aim.hardware, gpu, &sketches, &why);
     if (!st) st = cd_sketch_sampler_new(sketches, cd_rng_mix(p->o->seed), &sampler, &why);
     if (!st) st = begin(p, w, sampler, &why);
-    if (!st) st = search(p, w, sampler, &aim, &why);
+    if (!st) st = search_on(p, w, sampler, &aim, &why);
     if (!st && w->n && w->cand[0].score > -HUGE_VAL) st = write_best(p, &aim, &w->cand[0], line, &why);
     cd_sketch_sampler_free(sampler);
     cd_sketch_space_free(sketches);

@@ -155,7 +155,7 @@ static cdmpp_status own_device(cd_device_match *w, cd_str target, const char *so
         return CDMPP_OK;
     }
     if (w->o.nearest && !unnamed) return answer_for(w, name, target.n ? cd_target_is_gpu(target) : -1, out, err);
-    return cd_err_key(err, not_known(w, name, "; --device NAME says which to take", err), "i[0][1]");
+    return cd_err_key(err, not_known(w, name, "; --device NAME says which to take, --nearest takes the most similar one", err), "i[0][1]");
 }
 
 cdmpp_status cd_device_match_pick(cd_device_match *w, cd_str target, const char *source, cd_device_pick *out, cdmpp_err *err) {

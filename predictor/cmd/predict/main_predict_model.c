@@ -19,19 +19,23 @@ static int kind_of(const char *device, const char *devices) {
     return gpu;
 }
 
-/* The target of the first record that can be read. What a pipe has given cannot be read again. */
+/* The target of the first record that can be read, among the first lines. What a pipe has given cannot be read again. */
 static bool log_is_gpu(const char *path) {
+    enum { LINES = 1000 };
     struct stat s;
     cd_record_reader *r = NULL;
-    cd_recline line = {0};
-    cd_record record;
-    bool gpu = false;
+    cd_record record = {0};
+    cd_arena a = {0};
     if (stat(path, &s) || !(S_ISREG(s.st_mode) || S_ISDIR(s.st_mode))) return false;
-    if (!cd_record_reader_open(&path, 1, &r, NULL) && !cd_record_reader_next(r, &line, NULL) && line.text) {
-        cd_arena a = {0};
-        if (!cd_record_read(&a, line.text, line.len, &record, NULL)) gpu = cd_target_is_gpu(record.target);
-        cd_arena_free(&a);
+    bool found = false, over = cd_record_reader_open(&path, 1, &r, NULL) != CDMPP_OK;
+    for (int k = 0; k < LINES && !found && !over; k++) {
+        cd_recline line = {0};
+        if (cd_record_reader_next(r, &line, NULL)) continue; /* a bad line: told when all are predicted */
+        over = !line.text;
+        if (!over) found = !cd_record_read(&a, line.text, line.len, &record, NULL);
     }
+    const bool gpu = found && cd_target_is_gpu(record.target);
+    cd_arena_free(&a);
     cd_record_reader_close(r);
     return gpu;
 }

@@ -122,7 +122,7 @@ TEST(its_own_device) {
     } tab[] = {{"llvm -model=middle", "", 1, ""}, {"llvm -model=middle", "gpu20/a.json", 1, ""}, {"cuda -model=gpu100", "", 4, ""}, {"", "logs/large/a.json", 2, ""},
                {"llvm", "small/a.json", 0, ""}, {"cuda", "small/a.json", -1, "the record is for a GPU, the model's device small is a CPU"},
                {"llvm -model=gpu20", "", -1, "the record is for a CPU, the model's device gpu20 is a GPU"},
-               {"llvm -model=cpu5", "", -1, "expected one of small, middle, large, gpu20, gpu100, found 'cpu5'; --device NAME says which to take"},
+               {"llvm -model=cpu5", "", -1, "expected one of small, middle, large, gpu20, gpu100, found 'cpu5'; --device NAME says which to take, --nearest takes the most similar one"},
                {"llvm", "", -1, "found 'unknown'"}, {"", "", -1, "found 'unknown'"}};
     made k;
     cd_device_match *w = match(make(&k, five, 5, 31), NULL, false, true);
