@@ -74,7 +74,7 @@ cdmpp_status cd_model_set_gpu_host(cd_model_set *m, const char *backend, cd_log 
         m->gpu_said = log != NULL;
         keep_host(m, &here);
     }
-    return *out || !m->default_path ? CDMPP_OK : cd_default_model_gpu_missing(backend, err); /* models that somebody named may be of a GPU */
+    return *out || !(m->default_path || m->gpu_path) ? CDMPP_OK : cd_default_model_gpu_missing(backend, err); /* models that somebody named may be of a GPU */
 }
 
 /* ---- what is said of the default models ---- */

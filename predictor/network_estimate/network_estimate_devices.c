@@ -187,13 +187,14 @@ static cdmpp_status device_of_target(cd_network_estimate *e, const char **out, c
     const cd_backend_kind *k = target ? cd_backend_for_target((cd_str){target, strlen(target)}) : NULL;
     *out = NULL;
     if (!k || k->dialect == CD_DIALECT_C || e->o->from_records) return CDMPP_OK;
+    if (!e->models.n && !e->o->graph.n) return cd_default_model_gpu_missing(k->name, err); /* a graph may have all times itself */
     return cd_model_set_gpu_host(&e->models, k->name, e->o->log, out, err);
 }
 
 /* One device, from graphs, models or logs. With times from the graph any name will do. */
 static cdmpp_status default_device(cd_network_estimate *e, const char ***name, size_t *n, const char **also, cdmpp_err *err) {
     const char *d = device_of_graphs(e);
-    if (!d) d = only_device(e);
+    if (!d && !e->models.gpu_path) d = only_device(e); /* here-gpu.cdmpp was not named: it is of one back end */
     if (!d) d = device_of_logs(e);
     if (!d && e->o->replay_given) d = NOBODY;
     if (!d) CD_TRY(device_of_target(e, &d, err));
