@@ -163,6 +163,10 @@ static cdmpp_status prebuild(cd_measure *m, cd_measure_item *item, size_t n, cdm
     }
     const bool keeps = !m->o.cache || m->o.cache[0];
     if (!st && k > 1 && m->o.jobs > 1 && keeps) st = cd_prebuild_run(m->prebuild, job, k, m->o.jobs, seconds, m->o.stop, err);
+    if (st == CDMPP_EIO) { /* its process is gone: the worker compiles */
+        st = CDMPP_OK;
+        if (err) *err = (cdmpp_err){0};
+    }
     for (size_t i = 0; !st && i < k; i++) item[at[i]].out.build_s = seconds[i];
     cd_mem_free(job), cd_mem_free(seconds), cd_mem_free(at);
     return st;

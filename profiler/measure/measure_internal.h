@@ -85,6 +85,9 @@ bool cd_worker_protocol_receive(int fd, CD_GIVE void **bytes, size_t *n);
 
 typedef struct cd_supervisor cd_supervisor;
 
+/* A new process that runs body(its end of a socket), which does not return; *fd is this end. Errors: EIO. */
+cdmpp_status cd_supervisor_fork(void (*body)(int fd), pid_t *pid, int *fd, cdmpp_err *err);
+
 /* Errors: EIO (no process), ENOMEM. */
 cdmpp_status cd_supervisor_open(CD_GIVE cd_supervisor **out, cdmpp_err *err);
 void cd_supervisor_close(CD_TAKE cd_supervisor *k); /* NULL is fine; kills and reaps */

@@ -4,12 +4,10 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -104,25 +102,12 @@ static void prebuild_main(int up) {
 
 /* ---- opener ---- */
 cdmpp_status cd_prebuild_open(cd_prebuild **out, cdmpp_err *err) {
-    int s[2];
     cd_prebuild *k = cd_mem_zalloc(1, sizeof *k);
     if (!k) return CD_FAIL(err, ENOMEM, "compilers of GPU programs");
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, s) != 0) {
-        cd_mem_free(k);
-        return CD_FAIL(err, EIO, "no socket: %s", strerror(errno));
-    }
-    fflush(NULL); /* nothing is printed twice */
-    k->pid = fork();
-    if (k->pid == 0) {
-        close(s[0]);
-        prebuild_main(s[1]);
-    }
-    close(s[1]);
-    k->fd = s[0];
-    if (k->pid > 0) return *out = k, CDMPP_OK;
-    close(s[0]);
-    cd_mem_free(k);
-    return CD_FAIL(err, EIO, "no process: %s", strerror(errno));
+    const cdmpp_status st = cd_supervisor_fork(prebuild_main, &k->pid, &k->fd, err);
+    if (st) cd_mem_free(k);
+    else *out = k;
+    return st;
 }
 
 /* Killed: it may wait for a compiler. Its compilers die with it. */

@@ -171,27 +171,30 @@ static void supervisor_main(int up) {
 }
 
 /* ---- opener ---- */
-/* The socket is the only link: its end tells the supervisor that the opener has gone, in whatever way. */
-cdmpp_status cd_supervisor_open(cd_supervisor **out, cdmpp_err *err) {
+cdmpp_status cd_supervisor_fork(void (*body)(int fd), pid_t *pid, int *fd, cdmpp_err *err) {
     int s[2];
-    cd_supervisor *k = cd_mem_zalloc(1, sizeof *k);
-    if (!k) return CD_FAIL(err, ENOMEM, "supervisor");
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, s) != 0) {
-        cd_mem_free(k);
-        return CD_FAIL(err, EIO, "no socket: %s", strerror(errno));
-    }
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, s) != 0) return CD_FAIL(err, EIO, "no socket: %s", strerror(errno));
     fflush(NULL); /* nothing is printed twice */
-    k->pid = fork();
-    if (k->pid == 0) {
+    *pid = fork();
+    if (*pid == 0) {
         close(s[0]);
-        supervisor_main(s[1]);
+        body(s[1]);
     }
     close(s[1]);
-    k->fd = s[0];
-    if (k->pid > 0) return *out = k, CDMPP_OK;
+    *fd = s[0];
+    if (*pid > 0) return CDMPP_OK;
     close(s[0]);
-    cd_mem_free(k);
     return CD_FAIL(err, EIO, "no process: %s", strerror(errno));
+}
+
+/* The socket is the only link: its end tells the supervisor that the opener has gone, in whatever way. */
+cdmpp_status cd_supervisor_open(cd_supervisor **out, cdmpp_err *err) {
+    cd_supervisor *k = cd_mem_zalloc(1, sizeof *k);
+    if (!k) return CD_FAIL(err, ENOMEM, "supervisor");
+    const cdmpp_status st = cd_supervisor_fork(supervisor_main, &k->pid, &k->fd, err);
+    if (st) cd_mem_free(k);
+    else *out = k;
+    return st;
 }
 
 void cd_supervisor_close(cd_supervisor *k) {
