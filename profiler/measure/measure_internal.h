@@ -72,6 +72,8 @@ cdmpp_status cd_worker_protocol_get(cd_arena *a, const void *bytes, size_t n, cd
 bool cd_worker_protocol_send(int fd, const void *bytes, size_t n);
 /* The next frame, freed by the caller (cd_mem_free); false: the other end is gone, or no memory. */
 bool cd_worker_protocol_receive(int fd, CD_GIVE void **bytes, size_t *n);
+/* The next frame, of exactly n bytes, into p; false: the other end is gone, or sends something else. Needs no memory. */
+bool cd_worker_protocol_receive_into(int fd, void *p, size_t n);
 
 /* supervisor -- a process that starts workers, gives them jobs, and outlives their crashes.
  *

@@ -67,12 +67,7 @@ static void compile_all(const frame *f, unsigned n, unsigned jobs, board *b) {
 /* ---- the process ---- */
 /* The opener's next batch: its two numbers, then its jobs. False: the opener is gone, or memory is short. */
 static bool get_batch(int up, frame **f, unsigned head[2]) {
-    void *bytes = NULL;
-    size_t n = 0;
-    if (!cd_worker_protocol_receive(up, &bytes, &n)) return false;
-    const bool good = n == 2 * sizeof *head;
-    if (good) memcpy(head, bytes, n);
-    cd_mem_free(bytes);
+    const bool good = cd_worker_protocol_receive_into(up, head, 2 * sizeof *head);
     *f = good && head[0] <= MOST ? cd_mem_zalloc(head[0] + 1, sizeof **f) : NULL;
     if (!*f) return false;
     for (unsigned k = 0; k < head[0]; k++)
@@ -139,11 +134,7 @@ cdmpp_status cd_prebuild_run(cd_prebuild *k, const cd_job *job, size_t n, int jo
         struct pollfd f = {k->fd, POLLIN, 0};
         if (stop && *stop) return CD_FAIL(err, EINTERRUPTED, "while programs were compiled");
         if (poll(&f, 1, TICK_MS) <= 0) continue;
-        void *bytes = NULL;
-        size_t got = 0;
-        const bool good = cd_worker_protocol_receive(k->fd, &bytes, &got) && got == n * sizeof *seconds;
-        if (good) memcpy(seconds, bytes, got);
-        cd_mem_free(bytes);
-        return good ? CDMPP_OK : CD_FAIL(err, EIO, "the compilers' process is gone");
+        if (cd_worker_protocol_receive_into(k->fd, seconds, n * sizeof *seconds)) return CDMPP_OK;
+        return CD_FAIL(err, EIO, "the compilers' process is gone");
     }
 }

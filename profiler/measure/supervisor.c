@@ -128,13 +128,7 @@ static outcome wait_for(const ward *w, const cd_job *j, cd_worker_result *a) {
         if (poll(f, 2, (int)((left < most ? left : most) * 1e3) + 1) < 0 && errno != EINTR) return DIED;
         if (f[1].revents) return ORPHANED; /* the opener asks for nothing meanwhile: it has closed its end */
         if (!f[0].revents) continue;
-        void *bytes = NULL;
-        size_t n = 0;
-        if (!cd_worker_protocol_receive(w->fd, &bytes, &n)) return DIED;
-        const bool good = n == sizeof *a;
-        if (good) memcpy(a, bytes, n);
-        cd_mem_free(bytes);
-        return good ? ANSWERED : DIED;
+        return cd_worker_protocol_receive_into(w->fd, a, sizeof *a) ? ANSWERED : DIED;
     }
 }
 
@@ -214,11 +208,7 @@ cdmpp_status cd_supervisor_do(cd_supervisor *k, const cd_job *job, cd_worker_res
         struct pollfd f = {k->fd, POLLIN, 0};
         if (stop && *stop) return CD_FAIL(err, EINTERRUPTED, "while a program was measured");
         if (poll(&f, 1, TICK_MS) <= 0) continue;
-        void *bytes = NULL;
-        size_t n = 0;
-        if (!cd_worker_protocol_receive(k->fd, &bytes, &n) || n != sizeof *out) st = CD_FAIL(err, EIO, "the measuring process is gone");
-        else memcpy(out, bytes, n);
-        cd_mem_free(bytes);
+        if (!cd_worker_protocol_receive_into(k->fd, out, sizeof *out)) st = CD_FAIL(err, EIO, "the measuring process is gone");
         break;
     }
     return st;

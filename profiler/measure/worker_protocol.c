@@ -195,6 +195,11 @@ bool cd_worker_protocol_send(int fd, const void *bytes, size_t n) {
     return n < WIRE_MAX && send_all(fd, (const char *)&size, sizeof size) && send_all(fd, bytes, n);
 }
 
+bool cd_worker_protocol_receive_into(int fd, void *p, size_t n) {
+    uint32_t size;
+    return cd_fd_get(fd, (char *)&size, sizeof size) && size == n && cd_fd_get(fd, p, n);
+}
+
 bool cd_worker_protocol_receive(int fd, void **bytes, size_t *n) {
     uint32_t size;
     if (!cd_fd_get(fd, (char *)&size, sizeof size) || size >= WIRE_MAX) return false;
