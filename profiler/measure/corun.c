@@ -19,8 +19,7 @@
 
 /* What the processes share. */
 typedef struct {
-    atomic_int turn;            /* number of the window, from 1; -1: end */
-    atomic_int who;             /* bit k: program k */
+    atomic_int turn;            /* turn_of a window; -1: end */
     atomic_int arrived, counted;/* in this window */
     struct {
         atomic_int ready;       /* 1: loaded; -1: it cannot be, see err */
@@ -62,6 +61,10 @@ static cdmpp_status warm_up(cd_loaded *l, unsigned *number, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* The number of a window, from 1, and who takes part (bit k: program k) in one atomic number: a process that wakes late must not see the number of
+ * one window with those of the next. */
+static int turn_of(int number, int who) { return number << CD_CORUN_GROUP | who; }
+static int who_of(int turn) { return turn & ((1 << CD_CORUN_GROUP) - 1); }
 static int members(int who) { return __builtin_popcount((unsigned)who); }
 
 /* Processor time of process `pid` until now. */
@@ -74,8 +77,7 @@ static double used(pid_t pid) {
 
 /* What the clock says of this side's place: the processor time of all programs that are on it in this window, so that the time slices of somebody else's processes
  * are no time of ours. Threads wait for each other, so of several threads only the wall clock tells. */
-static double place_clock(const rig *r, int side) {
-    const int who = atomic_load(&r->b->who);
+static double place_clock(const rig *r, int side, int who) {
     double s = 0;
     if (r->q.threads > 1) return cd_clock_wall();
     for (int k = side % r->places; k < r->n; k += r->places)
@@ -84,18 +86,18 @@ static double place_clock(const rig *r, int side) {
 }
 
 /* One window: begin together, run for window_s, then go on until the other programs have their times, too. */
-static cdmpp_status window(const rig *r, int side, cd_loaded *l, unsigned number, cdmpp_err *err) {
+static cdmpp_status window(const rig *r, int side, int who, cd_loaded *l, unsigned number, cdmpp_err *err) {
     board *b = r->b;
-    const int n = members(atomic_load(&b->who));
+    const int n = members(who);
     double s, runs = 0;
     atomic_fetch_add(&b->arrived, 1);
     while (atomic_load(&b->arrived) < n) (void)sched_yield();
-    const double end = cd_clock_wall() + r->q.window_s, begin = place_clock(r, side);
+    const double end = cd_clock_wall() + r->q.window_s, begin = place_clock(r, side, who);
     do { /* at least once */
         CD_TRY(cd_backend_cpu.run(l, number, &s, err));
         runs += number;
     } while (cd_clock_wall() < end);
-    b->side[side].run_s = (place_clock(r, side) - begin) / runs;
+    b->side[side].run_s = (place_clock(r, side, who) - begin) / runs;
     atomic_fetch_add(&b->counted, 1);
     while (atomic_load(&b->counted) < n) CD_TRY(cd_backend_cpu.run(l, 1, &s, err));
     return CDMPP_OK;
@@ -115,8 +117,8 @@ static cdmpp_status serve(const rig *r, int side, cd_loaded *l, cdmpp_err *err) 
             continue;
         }
         seen = turn;
-        if (!(atomic_load(&b->who) >> side & 1)) continue;
-        CD_TRY(window(r, side, l, number, err));
+        if (!(who_of(turn) >> side & 1)) continue;
+        CD_TRY(window(r, side, who_of(turn), l, number, err));
         atomic_store(&b->side[side].finished, seen);
     }
 }
@@ -207,11 +209,11 @@ static double middle(double *v, unsigned n, double *spread) {
 }
 
 /* One window of those of `who`. */
-static bool one_window(rig *r, int who, int turn, cd_corun_group *out) {
+static bool one_window(rig *r, int who, int number, cd_corun_group *out) {
     board *b = r->b;
+    const int turn = turn_of(number, who);
     atomic_store(&b->arrived, 0);
     atomic_store(&b->counted, 0);
-    atomic_store(&b->who, who);
     atomic_store(&b->turn, turn);
     return wait_for(r, who, turn, members(who) * r->q.window_s + r->q.limit_s, out);
 }
@@ -220,14 +222,14 @@ static bool one_window(rig *r, int who, int turn, cd_corun_group *out) {
 static void all_rounds(rig *r, cd_corun_group *out) {
     double solo[CD_CORUN_GROUP][CD_CORUN_ROUNDS], all[CD_CORUN_GROUP][CD_CORUN_ROUNDS];
     const int everybody = (1 << r->n) - 1;
-    int turn = 0;
+    int number = 0;
     if (!wait_for(r, everybody, 0, r->q.limit_s, out)) return;
     for (unsigned k = 0; k < r->q.rounds; k++) {
         for (int s = 0; s < r->n; s++) {
-            if (!one_window(r, 1 << s, ++turn, out)) return;
+            if (!one_window(r, 1 << s, ++number, out)) return;
             solo[s][k] = r->b->side[s].run_s;
         }
-        if (!one_window(r, everybody, ++turn, out)) return;
+        if (!one_window(r, everybody, ++number, out)) return;
         for (int s = 0; s < r->n; s++) all[s][k] = r->b->side[s].run_s;
     }
     for (int s = 0; s < r->n; s++) {

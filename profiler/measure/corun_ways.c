@@ -15,8 +15,7 @@ enum { PROCESSES = CD_CORUN_WAYS * CD_CORUN_GROUP, PASSES = 4096 };
 #define PAUSE_S 0.02            /* threads of OpenMP that wait for work poll for some milliseconds before they sleep */
 
 typedef struct {
-    atomic_int turn;            /* number of the turn, from 1; -1: end */
-    atomic_int way;             /* whose turn it is */
+    atomic_int turn;            /* number of the turn, from 1, which tells whose it is; -1: end */
     atomic_int arrived;         /* at the barriers of this turn */
     atomic_int over;            /* the first process has decided it */
     int n_pass;                 /* of this turn: */
@@ -39,9 +38,12 @@ typedef struct {
     cd_corun_policy q;          /* with defaults */
     crew crew[PROCESSES];       /* (n) */
     pid_t pid[PROCESSES];
-    int n;
+    int n, n_way;
     board *b;
 } rig;
+
+/* Ways take turns. One number says both: a process that wakes late must not see the number of one turn with the way of the next. */
+static int way_of(const rig *r, int turn) { return (turn - 1) % r->n_way; }
 
 /* ---- a process ---- */
 
@@ -98,7 +100,7 @@ static cdmpp_status serve(const rig *r, int self, cd_loaded *const *l, cdmpp_err
     for (int seen = 0;;) {
         const int turn = atomic_load(&b->turn);
         if (turn < 0) return CDMPP_OK;
-        if (turn == seen || atomic_load(&b->way) != r->crew[self].way) {
+        if (turn == seen || way_of(r, turn) != r->crew[self].way) {
             seen = turn;
             (void)usleep(200);
             continue;
@@ -165,15 +167,14 @@ static bool wait_for(rig *r, int way, int turn, double limit_s, cd_corun_ways *o
 }
 
 /* *median and *best of the passes of one turn. */
-static bool take_turn(rig *r, int way, int turn, double *median, double *best, cd_corun_ways *out) {
+static bool take_turn(rig *r, int turn, double *median, double *best, cd_corun_ways *out) {
     board *b = r->b;
     b->n_pass = 0;
     atomic_store(&b->over, 0);
     atomic_store(&b->arrived, 0);
-    atomic_store(&b->way, way);
     (void)usleep((unsigned)(PAUSE_S * 1e6));
     atomic_store(&b->turn, turn);
-    if (!wait_for(r, way, turn, r->q.window_s + r->q.limit_s, out)) return false;
+    if (!wait_for(r, way_of(r, turn), turn, r->q.window_s + r->q.limit_s, out)) return false;
     cd_sort_doubles(b->pass_s, (size_t)b->n_pass);
     *median = cd_sort_median(b->pass_s, (size_t)b->n_pass);
     if (!*best || b->pass_s[0] < *best) *best = b->pass_s[0];
@@ -187,7 +188,7 @@ static void all_rounds(rig *r, unsigned n_way, cd_corun_ways *out) {
     if (!wait_for(r, -1, 0, r->q.limit_s, out)) return;
     for (unsigned k = 0; k < n; k++)
         for (unsigned w = 0; w < n_way; w++)
-            if (!take_turn(r, (int)w, ++turn, &v[w][k], &out->best_s[w], out)) return;
+            if (!take_turn(r, ++turn, &v[w][k], &out->best_s[w], out)) return;
     for (unsigned w = 0; w < n_way; w++) {
         cd_sort_doubles(v[w], n);
         out->pass_s[w] = cd_sort_median(v[w], n);
@@ -231,6 +232,7 @@ cdmpp_status cd_corun_ways_run(const cd_corun_way *way, unsigned n_way, const cd
     if (!n_way || n_way > CD_CORUN_WAYS) return CD_FAIL(err, EUSAGE, "%u ways: 1 to %d are possible", n_way, CD_CORUN_WAYS);
     for (unsigned w = 0; w < n_way; w++)
         if (!way[w].n || way[w].n > CD_CORUN_GROUP) return CD_FAIL(err, EUSAGE, "%u programs: 1 to %d are possible", way[w].n, CD_CORUN_GROUP);
+    r.n_way = (int)n_way;
     const int need = plan(&r, n_way);
     if (cd_affinity_count() < need) return CD_FAIL(err, EUSAGE, "%d processors are needed, there are %d", need, cd_affinity_count());
     void *m = mmap(NULL, sizeof *r.b, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
