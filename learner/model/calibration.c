@@ -177,7 +177,7 @@ static void put(const cd_calibration *c, const cd_calibration_output *o, size_t 
 }
 
 /* In blocks, so that the working memory does not grow with n. */
-cdmpp_status cd_calibration_apply(const cd_calibration *c, const double *kind_log_s, const float *x, size_t n, void *scratch,
+cdmpp_status cd_calibration_apply(const cd_calibration *c, const double *kind_log_s, const float *x, size_t n, int fold, void *scratch,
                             const cd_calibration_output *out, cdmpp_err *err) {
     block *b = scratch;
     const size_t n_seen = cd_calibration_seen(c->width, c->n_kind);
@@ -191,7 +191,7 @@ cdmpp_status cd_calibration_apply(const cd_calibration *c, const double *kind_lo
             b->outside[i] = cd_calibration_see(c->range, x + (beg + i) * c->width, c->width, kind, n, c->n_kind, b->m[i], b->spread[i],
                                          b->seen + i * n_seen);
         }
-        CD_TRY(cd_calibration_raw(c, b->seen, b->spread, len, b->score, b->raw, err));
+        CD_TRY(cd_calibration_raw(c, b->seen, b->spread, len, fold, b->score, b->raw, err));
         for (size_t i = 0; i < len; i++) put(c, out, beg + i, b->m[i], b->raw[i], b->outside[i]);
     }
     return CDMPP_OK;

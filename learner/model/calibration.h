@@ -120,9 +120,10 @@ typedef struct cd_calibration_output {
 
 /* Bytes that apply needs, whatever n is; 16-byte aligned. */
 size_t cd_calibration_scratch_bytes(const cd_calibration *c);
-/* n new programs: kind_log_s (n_kind, n), x (n, width). No heap, once the boosters were read from a file.
+/* n programs: kind_log_s (n_kind, n), x (n, width). fold -1: new programs; else programs of the fit, all of this fold, which are answered as new
+ * ones: by the booster of sigma that their errors are not in. No heap, once the boosters were read from a file.
  * Errors: ENUMERIC (an answer that is not finite), EBACKEND; out is then partly written. */
-cdmpp_status cd_calibration_apply(const cd_calibration *c, const double *kind_log_s, const float *x, size_t n, void *scratch,
+cdmpp_status cd_calibration_apply(const cd_calibration *c, const double *kind_log_s, const float *x, size_t n, int fold, void *scratch,
                             const cd_calibration_output *out, cdmpp_err *err);
 
 /* One JSON object to `json`, the boosters of sigma to `blob`, whose sizes are in the object.

@@ -36,13 +36,15 @@ double cd_calibration_see(const float *range, const float *x, size_t width, cons
     return outside;
 }
 
-/* The mean over the folds' trees in the logarithm; without trees, two numbers. */
-cdmpp_status cd_calibration_raw(const cd_calibration *c, const float *seen, const double *spread, size_t n, float *score, double *raw,
+/* The mean over the folds' trees in the logarithm, or those that a fold's errors are not in; without trees, two numbers. */
+cdmpp_status cd_calibration_raw(const cd_calibration *c, const float *seen, const double *spread, size_t n, int fold, float *score, double *raw,
                           cdmpp_err *err) {
+    const bool all = fold < 0 || !c->n_sigma;
+    const size_t first = all ? 0 : (size_t)fold % c->n_sigma, end = all ? c->n_sigma : first + 1;
     for (size_t i = 0; i < n; i++) raw[i] = c->n_sigma ? 0 : log1p(c->slope * spread[i]);
-    for (size_t f = 0; f < c->n_sigma; f++) {
+    for (size_t f = first; f < end; f++) {
         CD_TRY(cd_xgb_predict(c->sigma[f], seen, n, cd_calibration_seen(c->width, c->n_kind), score, err));
-        for (size_t i = 0; i < n; i++) raw[i] += (c->base[f] + (double)score[i]) / (double)c->n_sigma;
+        for (size_t i = 0; i < n; i++) raw[i] += (c->base[f] + (double)score[i]) / (double)(end - first);
     }
     for (size_t i = 0; i < n; i++) raw[i] = exp(fmax(-50, fmin(raw[i], 50)));
     return CDMPP_OK;

@@ -138,7 +138,7 @@ static void fill_programs(const cd_program_view *v, const uint32_t *index, size_
     }
 }
 
-cdmpp_status cd_model_answer(const cd_model *m, cd_model_scratch *s, const cd_program_view *v, const uint32_t *index, size_t n,
+cdmpp_status cd_model_answer(const cd_model *m, cd_model_scratch *s, const cd_program_view *v, const uint32_t *index, size_t n, int fold,
                              const double *kind_log_s, cd_model_prediction *out, cdmpp_err *err) {
     if (!m->calib) {
         plain_answer(m, n, kind_log_s, out);
@@ -151,7 +151,7 @@ cdmpp_status cd_model_answer(const cd_model *m, cd_model_scratch *s, const cd_pr
     const uint32_t *flags = s->flags.p;
     const cd_calibration_output o = {l, l + n, l + 2 * n, l + 3 * n, l + 4 * n, s->flags.p, l + 5 * n};
     fill_programs(v, index, n, s->x.p);
-    CD_TRY(cd_calibration_apply(m->calib, kind_log_s, s->x.p, n, s->calib.p, &o, err));
+    CD_TRY(cd_calibration_apply(m->calib, kind_log_s, s->x.p, n, fold, s->calib.p, &o, err));
     for (size_t i = 0; i < n; i++) {
         const double y = clip(m, o.point_log[i]), room = inside * o.sigma[i];
         out[i] = (cd_model_prediction){.latency_s = exp(y), .median_s = exp(clip(m, o.median_log[i])), .rel_std = o.sigma[i], .like_std = o.sigma[i],
@@ -170,7 +170,7 @@ cdmpp_status cd_model_predict(const cd_model *m, cd_model_scratch *s, const cd_p
     cd_program_view of = *v;
     CD_TRY(stand_in(m, s, &of, err));
     CD_TRY(cd_model_kinds(m, s, &of, index, n, -1, s->kinds.p, err));
-    return cd_model_answer(m, s, &of, index, n, s->kinds.p, out, err);
+    return cd_model_answer(m, s, &of, index, n, -1, s->kinds.p, out, err);
 }
 
 /* Of each kind its first member. A kind always has one. */
@@ -196,7 +196,7 @@ cdmpp_status cd_model_sketch(const cd_model *m, cd_model_scratch *s, const cd_pr
     s->tree->trees = FEW_TREES;
     const cdmpp_status st = first_of_kinds(m, s, &of, index, n, err);
     s->tree->trees = 0;
-    return st ? st : cd_model_answer(m, s, &of, index, n, s->kinds.p, out, err);
+    return st ? st : cd_model_answer(m, s, &of, index, n, -1, s->kinds.p, out, err);
 }
 
 /* ---- the rest ---- */

@@ -261,8 +261,8 @@ struct cd_model {
  * (n_kind, n). fold -1: all members; else only those of this fold. */
 cdmpp_status cd_model_kinds(const cd_model *m, cd_model_scratch *s, const cd_program_view *v, const uint32_t *index, size_t n, int fold,
                             double *kind_log_s, cdmpp_err *err);
-/* From those to the answer. */
-cdmpp_status cd_model_answer(const cd_model *m, cd_model_scratch *s, const cd_program_view *v, const uint32_t *index, size_t n,
+/* From those to the answer; fold as of cd_calibration_apply. */
+cdmpp_status cd_model_answer(const cd_model *m, cd_model_scratch *s, const cd_program_view *v, const uint32_t *index, size_t n, int fold,
                              const double *kind_log_s, cd_model_prediction *out, cdmpp_err *err);
 
 /* Write file and header; `provenance` is the inside of a JSON object (without

@@ -100,7 +100,7 @@ double cd_calibration_see(const float *range, const float *x, size_t width, cons
 /* Boosters and raw sigma (n) of the set, those of a fold from trees without it. */
 cdmpp_status cd_calibration_fit_sigma(cd_calibration *c, const cd_calibration_input *in, const cd_calibration_options *opt, cd_calibration_set *s, cdmpp_err *err);
 /* Raw sigma of n <= CD_CALIBRATION_BLOCK programs by the mean of all boosters; score (n) is scratch. */
-cdmpp_status cd_calibration_raw(const cd_calibration *c, const float *seen, const double *spread, size_t n, float *score, double *raw,
+cdmpp_status cd_calibration_raw(const cd_calibration *c, const float *seen, const double *spread, size_t n, int fold, float *score, double *raw,
                           cdmpp_err *err);
 
 /* q_low, q_mid, q_high of z (n) where each task counts the same, and z's standard deviation; *e: independent errors. Errors: ENOMEM. */

@@ -44,12 +44,18 @@ static double *gather(const judging *j, size_t beg, size_t k, cdmpp_err *err) {
     return part;
 }
 
-/* Out-of-fold programs lie by fold: a chunk has runs of one. */
+/* Out-of-fold programs lie by fold: a chunk has runs of one. How many from i on are of program i's. */
+static size_t run_of(const judging *j, size_t i, size_t end) {
+    const int fold = j->t->fold[j->program[i]];
+    size_t k = 1;
+    while (i + k < end && j->t->fold[j->program[i + k]] == fold) k++;
+    return k;
+}
+
 static cdmpp_status oof(const judging *j, cd_model_scratch *s, size_t beg, size_t end, cdmpp_err *err) {
     for (size_t i = beg; i < end;) {
         const int fold = j->t->fold[j->program[i]];
-        size_t k = 1;
-        while (i + k < end && j->t->fold[j->program[i + k]] == fold) k++;
+        const size_t k = run_of(j, i, end);
         double *part = gather(j, i, k, err);
         const cdmpp_status st = part ? cd_model_kinds(j->m, s, &j->t->view, j->program + i, k, fold, part, err) : CDMPP_ENOMEM;
         for (size_t q = 0; !st && q < j->m->n_kind; q++) memcpy(j->kind_log_s + q * j->n + i, part + q * k, k * sizeof *part);
@@ -65,11 +71,17 @@ static cdmpp_status whole(const judging *j, cd_model_scratch *s, size_t beg, siz
 }
 
 static cdmpp_status answers(const judging *j, cd_model_scratch *s, size_t beg, size_t end, cdmpp_err *err) {
-    double *part = gather(j, beg, end - beg, err);
-    if (!part) return CDMPP_ENOMEM;
-    const cdmpp_status st = cd_model_answer(j->m, s, &j->t->view, j->program + beg, end - beg, part, j->out + beg, err);
-    cd_mem_free(part);
-    return st;
+    for (size_t i = beg; i < end;) {
+        const size_t k = run_of(j, i, end);
+        const int fold = j->t->n_fold > 1 ? j->t->fold[j->program[i]] : -1; /* one fold: the calibration has folds of its own */
+        double *part = gather(j, i, k, err);
+        if (!part) return CDMPP_ENOMEM;
+        const cdmpp_status st = cd_model_answer(j->m, s, &j->t->view, j->program + i, k, fold, part, j->out + i, err);
+        cd_mem_free(part);
+        if (st) return st;
+        i += k;
+    }
+    return CDMPP_OK;
 }
 
 static cdmpp_status unseen(const judging *j, cd_model_scratch *s, size_t beg, size_t end, cdmpp_err *err) {
@@ -77,7 +89,7 @@ static cdmpp_status unseen(const judging *j, cd_model_scratch *s, size_t beg, si
     double *part = cd_mem_zalloc(j->m->n_kind * n, sizeof *part);
     if (!part) return CD_FAIL(err, ENOMEM, "%zu programs", n);
     cdmpp_status st = cd_model_kinds(j->m, s, &j->t->view, j->program + beg, n, j->fold, part, err);
-    if (!st) st = cd_model_answer(j->m, s, &j->t->view, j->program + beg, n, part, j->out + beg, err);
+    if (!st) st = cd_model_answer(j->m, s, &j->t->view, j->program + beg, n, -1, part, j->out + beg, err);
     cd_mem_free(part);
     return st;
 }

@@ -1,5 +1,4 @@
 #!/bin/sh
-# fresh.sh -- stage fresh: tasks never seen, by draws (seeds 5 to 8) that nothing was chosen by; the configurations of models.sh without profile tuner, with their trees
-# alone and whole.
+# fresh.sh -- stage fresh: tasks never seen, by draws (seeds 9 to 12) that nothing was chosen by; the configurations of models.sh without profile tuner.
 set -eu
-SECTIONS=${SECTIONS:-"trees fresh"} exec sh scripts/results/models.sh
+SECTIONS=fresh exec sh scripts/results/models.sh

@@ -241,6 +241,31 @@ TEST(averages_err_less) {
     apply(fitted, &fresh, &first);
 }
 
+/* MAPE of programs of the fit: as members of their fold, or as new ones. */
+static double mape_of(bool by_fold) {
+    void *scratch = cd_mem_alloc(cd_calibration_scratch_bytes(fitted));
+    double sum = 0;
+    for (size_t i = 0; i < old.n; i++) {
+        double kind[KINDS], point, median, sigma, low, high;
+        uint32_t flags;
+        cdmpp_err err = {0};
+        const cd_calibration_output out = {&point, &median, &sigma, &low, &high, &flags, NULL};
+        for (size_t k = 0; k < KINDS; k++) kind[k] = old.kind[k * old.n + i];
+        assert_ok(cd_calibration_apply(fitted, kind, old.x + i * W, 1, by_fold ? (int)old.fold[i] : -1, scratch, &out, &err));
+        sum += fabs(expm1(point - old.y[i]));
+    }
+    cd_mem_free(scratch);
+    return sum / (double)old.n;
+}
+
+/* The boosters of sigma know where a program of the fit was wrong, and the point of least MAPE follows sigma. So a program of the fit is answered
+ * as a new one only by the booster that its fold is not in. */
+TEST(fold_of_the_fit) {
+    const double told = cd_calibration_info_of(fitted).mape_point;
+    assert_close(mape_of(true), told, 0.01, 0);
+    assert_true(mape_of(false) < 0.98 * told);
+}
+
 /* ---- odd inputs ---- */
 TEST(few_programs) {
     for (size_t n = 2; n <= 60; n += 29) {
@@ -322,7 +347,7 @@ TEST(bad_input) {
     assert_non_null(strstr(err.msg, "program 3"));
     void *scratch = cd_mem_alloc(cd_calibration_scratch_bytes(fitted));
     const cd_calibration_output none = {0};
-    assert_status(cd_calibration_apply(fitted, d.kind, d.x, d.n, scratch, &none, &err), CDMPP_ENUMERIC);
+    assert_status(cd_calibration_apply(fitted, d.kind, d.x, d.n, -1, scratch, &none, &err), CDMPP_ENUMERIC);
     cd_mem_free(scratch);
     opt.level = 1;
     assert_status(cd_calibration_fit(&in, &opt, &c, &err), CDMPP_ERANGE);
@@ -347,5 +372,5 @@ TEST(out_of_memory) {
 
 TESTS(setup, teardown, interval_holds, sigma_is_the_deviation, knows_the_least_certain, point_has_the_least_mape,
       better_kind_weighs_more, any_number_of_threads, any_order_of_programs, any_cut_of_apply, quantiles_count_tasks,
-      few_errors_hold_the_next, few_programs_and_spread, outside_of_a_range, flags_the_foreign, averages_err_less, few_programs, perfect_kinds, without_folds, bad_input,
+      few_errors_hold_the_next, few_programs_and_spread, outside_of_a_range, flags_the_foreign, averages_err_less, fold_of_the_fit, few_programs, perfect_kinds, without_folds, bad_input,
       out_of_memory)

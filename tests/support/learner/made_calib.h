@@ -79,7 +79,7 @@ static inline void apply(const cd_calibration *c, const made *d, answer *a) {
     const cd_calibration_output out = {a->point, a->median, a->sigma, a->low, a->high, a->flags, NULL};
     void *scratch = cd_mem_alloc(cd_calibration_scratch_bytes(c));
     memset(a, 0, sizeof *a);
-    assert_ok(cd_calibration_apply(c, d->kind, d->x, d->n, scratch, &out, &err));
+    assert_ok(cd_calibration_apply(c, d->kind, d->x, d->n, -1, scratch, &out, &err));
     cd_mem_free(scratch);
 }
 
