@@ -81,14 +81,14 @@ static cdmpp_status begin(run *r, cdmpp_err *err) {
     cd_buf b = {0};
     CD_TRY(load(r, err));
     CD_TRY(cd_calibrate_machine_find(o, r->model, r->devices, &r->machine, err));
-    CD_TRY(cd_calibrate_log_check(o->records, o->target, r->gpu ? r->machine.name.name : NULL, err));
+    CD_TRY(cd_calibrate_log_check(o->records, o->target, r->gpu || o->board ? r->machine.name.name : NULL, err));
     /* As a replay has it: features of programs with other vectors would be of other programs. */
     if (!(r->target = cd_usual_target_vectors(&r->arena, o->target, r->machine.numbers))) return CD_FAIL(err, ENOMEM, "target");
     cd_host_info_read("", &h);
     cd_host_info_warnings(&b, &h, o->threads);
-    if (b.n && !r->gpu) cd_log_put(o->log, CD_LOG_WARNING, "times may be unsteady: %s", b.p);
+    if (b.n && !r->gpu && !o->board) cd_log_put(o->log, CD_LOG_WARNING, "times may be unsteady: %s", b.p);
     cd_buf_free(&b);
-    cd_log_put(o->log, CD_LOG_INFO, "cost model: %s; %s stands for this %s (%s); at most %.0f s", o->model, r->machine.stands, r->gpu ? "GPU" : "machine", r->machine.name.says, o->limit_s);
+    cd_log_put(o->log, CD_LOG_INFO, "cost model: %s; %s stands for this %s (%s); at most %.0f s", o->model, r->machine.stands, r->gpu ? "GPU" : o->board ? "board" : "machine", r->machine.name.says, o->limit_s);
     return CDMPP_OK;
 }
 
@@ -142,7 +142,7 @@ static const char *name_of(void *ctx, cd_str target) {
 }
 
 static cdmpp_status measure(run *r, cdmpp_err *err) {
-    cd_record_maker maker = {.tasks = r->o->tasks, .dialect = -1, .isa = r->o->isa, .device = name_of, .ctx = r, .threads = r->o->threads, .cpus = cd_affinity_count()};
+    cd_record_maker maker = {.tasks = r->o->tasks, .dialect = -1, .isa = r->o->isa, .device = name_of, .ctx = r, .threads = r->o->threads, .cpus = r->o->board ? r->o->board->cpus : cd_affinity_count()};
     cd_record_log *log = NULL;
     CD_TRY(cd_record_log_open(r->o->records, false, &log, err));
     cdmpp_status st = cd_program_new(&maker.program, err);
@@ -203,7 +203,7 @@ static cdmpp_status write_model(const run *r, const cd_calibrate_told *t, cdmpp_
     const cd_here h = {.stands = (uint32_t)device, .name = r->machine.name.name, .cpu = r->machine.name.says, .programs = (uint32_t)r->result.programs, .widen = r->result.widen, .most = r->result.most, .numbers = r->machine.own,
                        .trees = r->result.trees};
     cd_buf more = {0}, out = {0}, yaml = {0};
-    if (!r->o->n_given) {
+    if (!r->o->n_given && !r->o->board) {
         cd_describe_entry_put_yaml(&yaml, &r->machine.entry);
         cd_buf_puts(&more, "\"description\":");
         cd_buf_put_json_str(&more, yaml.p ? yaml.p : "", yaml.n);

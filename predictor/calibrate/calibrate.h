@@ -21,6 +21,7 @@
  *       (predictor/estimate/network_cost.h). It is not in the log: each run measures it anew. Without time for four networks there is none.
  *   (6) by the target it is this machine's processor or a GPU of it. A GPU's driver is asked in a process of its own, because what is measured is measured in processes that fork
  *       later. A model of processors never stands for a GPU.
+ *   (7) a board is measured by workers there (calibrate_board.c). Everything else is computed here.
  * One thread. */
 #ifndef CD_CALIBRATE_H
 #define CD_CALIBRATE_H
@@ -29,6 +30,7 @@
 #include "predictor/partition/run/run.h"
 #include "predictor/score/score.h"
 #include "profiler/records/records.h"
+#include "profiler/remote/remote.h"
 
 #define CD_CALIBRATE_LEVEL 0.9  /* share of new programs whose time the interval is to hold */
 #define CD_CALIBRATE_NOISE 0.1  /* above it a machine is too noisy: half of the errors of a good model would be of the measurements */
@@ -38,6 +40,7 @@ enum {
     CD_CALIBRATE_HELD = 5,      /* one task in so many is held out */
     CD_CALIBRATE_LEAST = 8,     /* programs of a correction; of the held out ones CD_CALIBRATE_PAIRS */
     CD_CALIBRATE_VAIN = 8,      /* programs that fail before one runs: then it is not the programs' fault */
+    CD_CALIBRATE_BATCH = 32,    /* programs that are measured together at most */
     CD_CALIBRATE_MOST = 1500    /* candidates */
 };
 
@@ -86,15 +89,22 @@ void cd_calibrate_pool_free(cd_calibrate_pool *p); /* zeroed is fine */
 typedef struct cd_calibrate_clock {
     void *ctx;
     double (*now)(void *ctx);   /* seconds */
-    /* Times n programs that have code. */
+    /* Times n programs that have code. After an error those that out has times or an error number of were measured, from the first on. */
     cdmpp_status (*measure)(void *ctx, cd_record_program *job, size_t n, cd_measure_result *out, cdmpp_err *err);
     /* Runs a network; `o` is without a measurer. NULL: networks cannot be run. */
     cdmpp_status (*network)(void *ctx, const cd_network_loaded *l, const cd_network_run_options *o, cd_network_run **out, cdmpp_err *err);
     /* A GPU by the back end of the target and its name there, "": the first. NULL: that of this machine, by its driver. */
     cdmpp_status (*gpu)(void *ctx, const char *backend, const char *name, cd_describe_entry *out, cdmpp_err *err);
+    size_t batch;               /* programs that are given to `measure` together, CD_CALIBRATE_BATCH at most; 0: four */
 } cd_calibrate_clock;
 /* This machine: programs are compiled and run by `m`. */
 cd_calibrate_clock cd_calibrate_clock_here(CD_KEEP cd_measure *m);
+/* A board: `b` is borrowed. A lost connection ends the run; what was measured is in the log. */
+typedef struct cd_calibrate_board {
+    cd_remote_measure *measure;
+    const cd_task_registry *tasks; /* of the programs */
+} cd_calibrate_board;
+cd_calibrate_clock cd_calibrate_clock_board(CD_KEEP cd_calibrate_board *b);
 
 typedef struct cd_calibrate_measure_options {
     CD_KEEP const cd_calibrate_pool *pool;
@@ -200,6 +210,7 @@ typedef struct cd_calibrate_options {
     size_t n_network;
     const char *target, *isa;   /* of the programs; isa NULL: by the target. A target of GPUs: a GPU is measured */
     const char *gpu;            /* which one, as its back end counts them; NULL: the first */
+    const cd_remote_about *board; /* what it says of itself: a board is measured; NULL: this machine */
     int threads;                /* of a program; of a GPU's 0 */
     int jobs;                   /* threads that look for schedules; 0: one */
     uint64_t seed;

@@ -9,7 +9,7 @@
 /* Measuring the caches and the memory of a processor takes some seconds: below `describe_s` the description of the device that stands for it has to do. */
 static const double describe_s = 60;
 
-static bool says_enough(cd_facts_set set, const cd_device *d) {
+bool cd_calibrate_machine_says_enough(cd_facts_set set, const cd_device *d) {
     const float none[CD_N_FACTS] = {0};
     cd_analytic_time t;
     return !cd_analytic_seconds_of(set, none, d, &t, NULL);
@@ -36,7 +36,7 @@ static cdmpp_status find_cpu(const cd_calibrate_options *o, const cd_model *m, c
     cd_describe_narrow(&io->code, cd_isa_vector_bytes(o->isa, o->target));
     io->numbers = &io->code.device;
     cd_calibrate_machine_own(m, devices, measured && !st ? &io->entry.device : NULL, io);
-    if (!st && says_enough(CD_FACTS_OF_CPU, io->numbers)) return CDMPP_OK;
+    if (!st && cd_calibrate_machine_says_enough(CD_FACTS_OF_CPU, io->numbers)) return CDMPP_OK;
     CD_TRY(cd_device_table_find(devices, io->stands, &d, err));
     if (measured) cd_log_put(o->log, CD_LOG_WARNING, "this machine does not say enough of its caches and memory: costs of programs are estimated with %s", io->stands);
     io->numbers = d;
@@ -130,13 +130,14 @@ static cdmpp_status find_gpu(const cd_calibrate_options *o, const cd_model *m, c
     if (!io->stands && known >= 0 && cd_model_device_is_gpu(m, (size_t)known)) io->stands = cd_model_device(m, (size_t)known);
     if (!io->stands) CD_TRY(nearest_gpu(m, devices, d, &io->stands, err));
     io->numbers = d;
-    cd_calibrate_machine_own(m, devices, says_enough(CD_FACTS_OF_GPU, d) ? d : NULL, io);
-    if (says_enough(CD_FACTS_OF_GPU, d)) return CDMPP_OK;
+    cd_calibrate_machine_own(m, devices, cd_calibrate_machine_says_enough(CD_FACTS_OF_GPU, d) ? d : NULL, io);
+    if (cd_calibrate_machine_says_enough(CD_FACTS_OF_GPU, d)) return CDMPP_OK;
     CD_TRY(cd_device_table_find(devices, io->stands, &io->numbers, err));
     cd_log_put(o->log, CD_LOG_WARNING, "%s does not say enough of its arithmetic and memory: costs of programs are estimated with %s", io->name.name, io->stands);
     return CDMPP_OK;
 }
 
 cdmpp_status cd_calibrate_machine_find(const cd_calibrate_options *o, const cd_model *m, const cd_device_table *devices, cd_calibrate_machine *io, cdmpp_err *err) {
+    if (o->board) return cd_calibrate_board_find(o, m, devices, io, err);
     return (cd_calibrate_facts_set(o->target) == CD_FACTS_OF_GPU ? find_gpu : find_cpu)(o, m, devices, io, err);
 }

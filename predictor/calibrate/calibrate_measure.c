@@ -5,7 +5,7 @@
 
 #include "predictor/calibrate/calibrate.h"
 
-enum { BATCH = 4 };             /* compiled together; measured one after the other */
+enum { FEW = 4 };               /* compiled together; measured one after the other */
 static const double first_s = 1; /* of a program, before one was measured */
 
 typedef struct run {
@@ -13,8 +13,8 @@ typedef struct run {
     cd_calibrate_measured *out;
     size_t step;                /* of the sequence */
     double worst_s;             /* of a program, in the slowest batch */
-    cd_record_program job[BATCH];
-    bool repeat[BATCH];
+    cd_record_program job[CD_CALIBRATE_BATCH];
+    bool repeat[CD_CALIBRATE_BATCH];
     size_t n;
     size_t vain;                /* failed, before one ran */
 } run;
@@ -49,27 +49,28 @@ static cdmpp_status add(run *r, const cd_calibrate_candidate *c, bool repeat, cd
 static cdmpp_status fill(run *r, cdmpp_err *err) {
     const cd_calibrate_candidate *c;
     bool repeat;
+    const size_t asked = r->o->clock->batch ? r->o->clock->batch : FEW, most = asked < CD_CALIBRATE_BATCH ? asked : CD_CALIBRATE_BATCH;
     r->n = 0;
-    while (r->n < BATCH && next(r, &c, &repeat)) CD_TRY(add(r, c, repeat, err));
+    while (r->n < most && next(r, &c, &repeat)) CD_TRY(add(r, c, repeat, err));
     return CDMPP_OK;
 }
 
 /* ---- a batch ---- */
-static bool one_ran(const run *r, const cd_measure_result *m) {
+static bool one_ran(const run *r, const cd_measure_result *m, size_t n) {
     bool any = r->out->fresh > r->out->failed;
-    for (size_t i = 0; i < r->n; i++) any |= !m[i].error_no;
+    for (size_t i = 0; i < n; i++) any |= !m[i].error_no;
     return any;
 }
 
-static cdmpp_status in_vain(run *r, const cd_measure_result *m, cdmpp_err *err) {
-    r->vain += r->n;
+static cdmpp_status in_vain(run *r, const cd_measure_result *m, size_t n, cdmpp_err *err) {
+    r->vain += n;
     if (r->vain < CD_CALIBRATE_VAIN) return CDMPP_OK;
     return CD_FAIL(err, EBACKEND, "none of the first %zu programs runs: %s", r->vain, m->err.msg);
 }
 
-static cdmpp_status write_down(run *r, const cd_measure_result *m, cdmpp_err *err) {
-    if (!one_ran(r, m)) return in_vain(r, m, err);
-    for (size_t i = 0; i < r->n; i++) {
+static cdmpp_status write_down(run *r, const cd_measure_result *m, size_t n, cdmpp_err *err) {
+    if (!one_ran(r, m, n)) return in_vain(r, m, n, err);
+    for (size_t i = 0; i < n; i++) {
         cd_record record;
         CD_TRY(cd_record_program_record(&r->job[i], &m[i], &record, err));
         CD_TRY(cd_record_log_add(r->o->log, &record, NULL, err));
@@ -82,16 +83,24 @@ static cdmpp_status write_down(run *r, const cd_measure_result *m, cdmpp_err *er
     return CDMPP_OK;
 }
 
+/* How many of a batch that did not end were measured: a lost connection costs no measurement. */
+static size_t answered(const run *r, const cd_measure_result *m) {
+    size_t n = 0;
+    while (n < r->n && (m[n].error_no || m[n].time.n)) n++;
+    return n;
+}
+
 static cdmpp_status measure(run *r, cdmpp_err *err) {
     const cd_calibrate_clock *c = r->o->clock;
-    cd_measure_result *m = cd_mem_zalloc(BATCH, sizeof *m);
+    cd_measure_result *m = cd_mem_zalloc(r->n, sizeof *m);
     const double begin = c->now(c->ctx);
     if (!m) return CD_FAIL(err, ENOMEM, "results");
-    cdmpp_status st = c->measure(c->ctx, r->job, r->n, m, err);
-    if (!st) st = write_down(r, m, err);
+    const cdmpp_status st = c->measure(c->ctx, r->job, r->n, m, err);
+    const size_t n = st ? answered(r, m) : r->n;
+    const cdmpp_status kept = n ? write_down(r, m, n, st ? NULL : err) : CDMPP_OK;
     r->worst_s = fmax(r->worst_s, (c->now(c->ctx) - begin) / (double)r->n);
     cd_mem_free(m);
-    return st;
+    return st ? st : kept;
 }
 
 /* Is there time for this batch, and for what is done with all programs afterwards? */
@@ -154,4 +163,4 @@ static cdmpp_status network_here(void *ctx, const cd_network_loaded *l, const cd
     return cd_network_run_measure(l, &here, out, err);
 }
 
-cd_calibrate_clock cd_calibrate_clock_here(cd_measure *m) { return (cd_calibrate_clock){m, now_here, measure_here, network_here, NULL}; }
+cd_calibrate_clock cd_calibrate_clock_here(cd_measure *m) { return (cd_calibrate_clock){.ctx = m, .now = now_here, .measure = measure_here, .network = network_here}; }

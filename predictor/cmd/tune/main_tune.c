@@ -320,7 +320,7 @@ static const cd_command self = {
     "program of each task is compared with the reference on its real shapes and measured by turns with the untuned one; a best one that is wrong or "
     "slower is refused and the untuned one kept.\n\n"
     "calibrate measures programs of built-in networks, or of those that are named, for at most --seconds. It runs some networks, too. It corrects the cost model by them, tells what that "
-    "changes on programs held out, and writes here.cdmpp, which cdmpp commands in this folder use where no model is named. With --target cuda or opencl it measures a GPU, and writes here-gpu.cdmpp.\n\n"
+    "changes on programs held out, and writes here.cdmpp, which cdmpp commands in this folder use where no model is named. With --target cuda or opencl it measures a GPU, and writes here-gpu.cdmpp; with --host a board.\n\n"
     "The exit status is 3 when some task has no program that runs.",
     table, sizeof table / sizeof *table, group, "", example, NULL, see, NULL, check};
 

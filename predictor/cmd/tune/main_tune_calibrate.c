@@ -53,6 +53,17 @@ static cdmpp_status check_gpu(const options *o, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* Its model may not be found by itself in this folder. */
+static cdmpp_status check_board(options *o, cdmpp_err *err) {
+    if (o->given.n) return CD_FAIL(err, EUSAGE, "--records measures nothing: --host does not go with it");
+    if (is_gpu(o)) return CD_FAIL(err, EUSAGE, "--host: the processor of a board is measured, not --target %.20s", o->what.target);
+    if (!o->out || !strcmp(o->out, CD_DEFAULT_MODEL_HERE)) return CD_FAIL(err, EUSAGE, "--host needs --out, another name than " CD_DEFAULT_MODEL_HERE ", which is of this machine");
+    if (o->networks.n && strcmp(o->networks.v[0], "none") != 0) return CD_FAIL(err, EUSAGE, "--run-networks: networks are not run on a board");
+    static const char *none[] = {"none"};
+    o->networks = (cd_texts){1, none};
+    return CDMPP_OK;
+}
+
 /* Under the name of the other kind nobody would find it. */
 static cdmpp_status check_out(const options *o, cdmpp_err *err) {
     const char *other = is_gpu(o) ? CD_DEFAULT_MODEL_HERE : CD_DEFAULT_MODEL_HERE_GPU, *name = strrchr(o->out, '/');
@@ -68,7 +79,8 @@ cdmpp_status cd_main_tune_calibrate_check(options *o, cdmpp_err *err) {
     if (!k) return CD_FAIL(err, EUSAGE, "--target: calibrate measures programs of llvm, c, opencl or cuda, found '%.60s'", target);
     if (o->compare || o->replays || o->best || o->emit >= 0 || o->tuner >= 0 || o->session.warm.n || o->curves || o->what.only.n)
         return CD_FAIL(err, EUSAGE, "calibrate searches nothing: --compare, --replay, --best, --emit, --tuner, --warm, --curves and --task do not go with it");
-    if (o->core_type >= 0 || o->session.host.n) return CD_FAIL(err, EUSAGE, "calibrate measures on the cores of this machine: --core-type and --host do not go with it");
+    if (o->core_type >= 0) return CD_FAIL(err, EUSAGE, "calibrate measures on all types of cores: --core-type does not go with it");
+    if (o->session.host.n) CD_TRY(check_board(o, err));
     if (is_gpu(o)) CD_TRY(check_gpu(o, err));
     else if (o->session.gpu) return CD_FAIL(err, EUSAGE, "--gpu goes with --target cuda or opencl");
     if (o->given.n) CD_TRY(check_given(o, err));
@@ -137,30 +149,47 @@ static cdmpp_status take_target(options *o, cdmpp_err *err) {
 }
 
 /* A program that hangs may not cost the whole limit. */
-static cd_measure_options how_measured(const options *o) {
-    cd_measure_options m = cd_tune_session_measure(&o->session);
-    if (!o->session.build_timeout_s) m.build_limit_s = BUILD_S;
-    if (!o->session.timeout_s) m.run_limit_s = RUN_S;
-    if (!o->session.budget_ms) m.timing.budget_s = BUDGET_MS * 1e-3;
-    return m;
+static cd_measure_options how_measured(options *o) {
+    if (!o->session.build_timeout_s) o->session.build_timeout_s = BUILD_S;
+    if (!o->session.timeout_s) o->session.timeout_s = RUN_S;
+    if (!o->session.budget_ms) o->session.budget_ms = BUDGET_MS;
+    return cd_tune_session_measure(&o->session);
+}
+
+static void on_note(void *ctx, const char *text) { cd_log_put(ctx, CD_LOG_WARNING, "%s", text); }
+
+/* The board, or this machine: that one first of all, for it forks. */
+static cdmpp_status open_machine(options *o, const cd_measure_options *mo, const cd_record_listener *l, cd_measure **here, cd_remote_measure **there, cdmpp_err *err) {
+    if (!o->session.host.n) {
+        if (!o->given.n) CD_TRY(cd_measure_open(mo, here, err));
+        return take_target(o, err);
+    }
+    CD_TRY(take_target(o, err));
+    o->session.threads = o->what.threads;
+    CD_TRY(cd_tune_session_open_board(&o->session, l, there, err));
+    if (!o->session.isa && cd_remote_measure_about(*there)->isa[0]) o->session.isa = cd_remote_measure_about(*there)->isa;
+    return CDMPP_OK;
 }
 
 cdmpp_status cd_main_tune_calibrate(options *o, cdmpp_err *err) {
     const cd_measure_options mo = how_measured(o);
     cd_task_registry *tasks = NULL;
+    const cd_record_listener l = {.note = on_note, .ctx = o->log};
     cd_measure *measure = NULL;
+    cd_calibrate_board board = {0};
     cd_buf b = {0};
-    if (!o->given.n) CD_TRY(cd_measure_open(&mo, &measure, err)); /* first of all: it forks */
-    const cd_calibrate_clock clock = cd_calibrate_clock_here(measure);
-    cdmpp_status st = take_target(o, err);
+    cdmpp_status st = open_machine(o, &mo, &l, &measure, &board.measure, err);
     if (!st) st = read_tasks(o, &tasks, err);
+    board.tasks = tasks;
+    const cd_calibrate_clock clock = board.measure ? cd_calibrate_clock_board(&board) : cd_calibrate_clock_here(measure);
     const cd_calibrate_options co = {.model = o->model, .out = o->out, .records = o->records, .given = o->given.v, .n_given = o->given.n, .device = o->session.device, .tasks = tasks, .network = o->networks.v, .n_network = o->networks.n, .target = o->what.target,
-                                     .isa = o->session.isa, .gpu = o->session.gpu, .threads = o->what.threads, .jobs = cd_affinity_count(), .seed = (uint64_t)o->session.seed, .most = (size_t)o->session.trials,
+                                     .isa = o->session.isa, .gpu = o->session.gpu, .board = board.measure ? cd_remote_measure_about(board.measure) : NULL, .threads = o->what.threads, .jobs = cd_affinity_count(), .seed = (uint64_t)o->session.seed, .most = (size_t)o->session.trials,
                                      .limit_s = o->session.seconds, .force = o->force, .json = o->json, .clock = &clock, .log = o->log, .stop = o->session.stop};
     if (!st) st = cd_calibrate_run(&co, &b, err);
     const cdmpp_status told = b.n ? cd_command_result(o->json, "cdmpp.calibrate", "cdmpp-tune", o->log, &b, st ? NULL : err) : CDMPP_OK;
     cd_buf_free(&b);
     cd_task_registry_free(tasks);
     cd_measure_close(measure);
+    cd_remote_measure_close(board.measure);
     return st ? st : told;
 }

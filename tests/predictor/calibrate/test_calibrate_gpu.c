@@ -151,7 +151,7 @@ static cdmpp_status made_measure(void *ctx, cd_record_program *job, size_t n, cd
 }
 
 static cdmpp_status run(made_gpu *g, const char *model, const char *target, const char *device, cd_buf *text, cdmpp_err *err) {
-    const cd_calibrate_clock clock = {g, made_now, made_measure, NULL, made_ask};
+    const cd_calibrate_clock clock = {.ctx = g, .now = made_now, .measure = made_measure, .gpu = made_ask};
     const cd_calibrate_options o = {.model = model, .out = out_path, .records = log_path, .device = device, .tasks = tasks, .target = target, .gpu = "1", .seed = 1, .most = 40,
                                     .limit_s = 100, .force = true, .json = true, .clock = &clock, .log = &quiet};
     return cd_calibrate_run(&o, text, err);

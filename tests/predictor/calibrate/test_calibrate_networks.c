@@ -91,7 +91,7 @@ static cdmpp_status made_network(void *ctx, const cd_network_loaded *l, const cd
 }
 
 static cdmpp_status run(made_clock *c, double until, cd_network_cost_fit *f, cdmpp_err *err) {
-    const cd_calibrate_clock clock = {c, made_now, made_measure, made_network, NULL};
+    const cd_calibrate_clock clock = {.ctx = c, .now = made_now, .measure = made_measure, .network = made_network};
     const cd_calibrate_networks_options o = {.network = network, .n_network = N, .model = model, .stands = "zen4", .about = &machine, .target = "llvm -num-cores=1",
                                              .hardware = cd_target_hardware(false, 1, 64), .gpu = "pocl:0", .threads = 1, .seed = 1, .clock = &clock, .until_s = until, .log = &quiet};
     return cd_calibrate_networks(&o, f, err);
@@ -141,7 +141,7 @@ TEST(too_few_make_none) {
 
 /* ---- in the model ---- */
 static cdmpp_status calibrate(made_clock *c, double limit, const char *out, cd_buf *text, cdmpp_err *err) {
-    const cd_calibrate_clock clock = {c, made_now, made_measure, made_network, NULL};
+    const cd_calibrate_clock clock = {.ctx = c, .now = made_now, .measure = made_measure, .network = made_network};
     char log[256];
     cd_task_registry *t = NULL;
     snprintf(log, sizeof log, "%s", tmp_path(&dir, "here.records.json"));

@@ -5,7 +5,7 @@
 static cdmpp_status run_on(const char *device, double noise, bool force, size_t most, cd_buf *text, cdmpp_err *err) {
     static cd_log log;
     made_clock c = {.each = 1, .noise = noise};
-    const cd_calibrate_clock clock = {&c, made_now, made_measure, NULL, NULL};
+    const cd_calibrate_clock clock = {.ctx = &c, .now = made_now, .measure = made_measure};
     const cd_calibrate_options o = {.model = model_path, .out = tmp_path(&dir, "here.cdmpp"), .records = log_path, .device = device, .tasks = tasks, .target = "llvm -num-cores=1",
                                     .threads = 1, .seed = 1, .most = most, .limit_s = 59, .force = force, .json = true, .clock = &clock, .log = &log};
     if (!log.out) cd_log_init(&log, "", stderr), log.level = CD_LOG_ERROR;
@@ -78,7 +78,7 @@ TEST(an_early_end_is_told) {
 static cdmpp_status run_given(const char *path, const char *device, cd_buf *text, cdmpp_err *err) {
     static cd_log log;
     made_clock c = {.each = 1};
-    const cd_calibrate_clock clock = {&c, made_now, made_measure, NULL, NULL};
+    const cd_calibrate_clock clock = {.ctx = &c, .now = made_now, .measure = made_measure};
     const char *const given[] = {path};
     const cd_calibrate_options o = {.model = model_path, .out = tmp_path(&dir, "board.cdmpp"), .given = given, .n_given = 1, .device = device, .tasks = tasks, .force = true, .json = true,
                                     .clock = &clock, .log = &log};

@@ -98,7 +98,7 @@ static inline cd_calibrate_pool_options pool_options(uint32_t trials) {
 static double after_s = 0;      /* of each program, behind its measurement */
 
 static inline cdmpp_status measure_once(const cd_calibrate_pool *p, made_clock *c, double until, size_t most, cd_calibrate_measured *out, cdmpp_err *err) {
-    const cd_calibrate_clock clock = {c, made_now, made_measure, NULL, NULL};
+    const cd_calibrate_clock clock = {.ctx = c, .now = made_now, .measure = made_measure};
     cd_record_maker maker = {.tasks = tasks, .dialect = -1, .threads = 1, .cpus = 1};
     cd_record_log *log = NULL;
     CD_TRY(cd_record_log_open(log_path, false, &log, err));
