@@ -70,6 +70,7 @@ static cdmpp_status begin_given(run *r, cdmpp_err *err) {
     const cd_calibrate_options *o = r->o;
     CD_TRY(load(r, err));
     CD_TRY(cd_calibrate_name_of(o->given, o->n_given, r->machine.name.name, err));
+    if (cd_record_first_is_gpu(o->given, o->n_given)) CD_TRY(cd_calibrate_needs_gpus(o, r->model, r->machine.stands, err));
     (void)snprintf(r->machine.name.says, sizeof r->machine.name.says, "logs of %s", r->machine.name.name);
     cd_calibrate_machine_own(r->model, r->devices, NULL, &r->machine);
     return r->machine.stands ? CDMPP_OK : cd_calibrate_stand_in(r->model, r->devices, r->machine.name.name, &r->machine.stands, err);

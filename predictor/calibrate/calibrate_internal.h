@@ -23,6 +23,8 @@ typedef struct cd_calibrate_machine {
 /* This machine's processor or a GPU of it, by o->target. Errors: EMODEL (no device of the model can stand for it; nobody describes what is needed), EUSAGE (-model= of the target is another
  * device's name), EBACKEND (no such GPU, no compiler for it), ENOMEM. */
 cdmpp_status cd_calibrate_machine_find(const cd_calibrate_options *o, const cd_model *m, const cd_device_table *devices, cd_calibrate_machine *io, cdmpp_err *err);
+/* A model of which a device can stand for a GPU; `stands`, where it is not NULL. Errors: EMODEL (it knows none; `stands` is a processor). */
+cdmpp_status cd_calibrate_needs_gpus(const cd_calibrate_options *o, const cd_model *m, const char *stands, cdmpp_err *err);
 /* m->own of a machine whose name is known; measured NULL: its description is that of its name. */
 void cd_calibrate_machine_own(const cd_model *m, const cd_device_table *devices, const cd_device *measured, cd_calibrate_machine *io);
 

@@ -80,7 +80,7 @@ cdmpp_status cd_main_tune_calibrate_check(options *o, cdmpp_err *err) {
         return CD_FAIL(err, EUSAGE, "--run-networks: expected %d networks or more, or none, found %zu", CD_NETWORK_COST_FEWEST, o->networks.n);
     if (o->out) CD_TRY(check_out(o, err));
     if (!o->out) o->out = is_gpu(o) ? CD_DEFAULT_MODEL_HERE_GPU : CD_DEFAULT_MODEL_HERE;
-    if (!o->model && is_gpu(o)) o->model = cd_default_model_gpu_plain(&o->arena);
+    if (!o->model && (is_gpu(o) || cd_record_first_is_gpu(o->given.v, o->given.n))) o->model = cd_default_model_gpu_plain(&o->arena);
     if (!o->model) o->model = cd_default_model_plain(&o->arena); /* where it knows no GPU, calibrating says so */
     if (!o->model) return cd_default_model_missing(err);
     return name_log(o, err);
