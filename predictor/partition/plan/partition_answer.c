@@ -185,7 +185,7 @@ static cdmpp_status model_of(cd_partition *p, uint32_t k, cdmpp_err *err) {
     if (d->as == p->host) p->source[k].host = p->models.host;
     if (!by->model) CD_TRY(stand_in(p, k, err));
     else if (p->models.guessed && d->as == p->host) guess(p, k);
-    cd_model_set_warn(&p->models, by->model, p->o->log);
+    cd_model_set_warn(&p->models, by->model, d->as, by->device, p->o->log);
     p->source[k].model = cd_model_set_path(&p->models, by->model);
     p->source[k].by_default = p->source[k].model && (p->source[k].model == p->models.default_path || p->source[k].model == p->models.gpu_default);
     return CDMPP_OK;
