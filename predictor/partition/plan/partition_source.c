@@ -39,15 +39,17 @@ void cd_partition_say_stand_in(const cd_partition *p, uint32_t k) {
 
 void cd_partition_say_costs(const cd_partition *p, uint32_t k) {
     const cd_shard_plan_source *s = &p->source[k];
-    const char *as = s->as ? cd_model_set_stands(&p->models, s->as) : NULL;
+    const cd_device *about = s->as ? cd_model_set_device(&p->models, s->as) : NULL;
+    const cd_network_cost_fit *fit = s->as && !s->guessed ? cd_network_cost_find(p->models.costs, s->as, about) : NULL;
+    const char *lender = cd_network_cost_lender(fit, s->as, about), *as = lender ? lender : fit ? cd_model_set_stands(&p->models, s->as) : NULL;
     char times[CD_MODEL_SET_TIMES_OFF];
     if (s->costs_spread == 0 || cd_partition_was_there(p, k)) return;
     if (isnan(s->costs_spread)) cd_log_put(p->o->log, CD_LOG_WARNING, "there is no fit of what a network costs on any device (" CD_NETWORK_COST_FILE "): nothing is added for it");
-    else if (as && cd_network_cost_find(p->models.costs, as, NULL))
-        cd_log_put(p->o->log, CD_LOG_WARNING, "a network on %s is taken to add as much to its operators as on %s: it was not measured there (cdmpp-replay --fit-network-cost). Its time may be %s times shorter or longer",
+    else if (as)
+        cd_log_put(p->o->log, CD_LOG_WARNING, "no network was measured on %s: it is taken to add as much to its operators as on %s (cdmpp-replay --fit-network-cost). Its time may be %s times shorter or longer",
                    s->as, as, cd_model_set_times_off(s->costs_spread, times));
     else
-        cd_log_put(p->o->log, CD_LOG_WARNING, "a network on %s is taken to cost the sum of its operators: what the network adds to them was not measured there (cdmpp-replay --fit-network-cost). Its time may be %s times shorter or longer",
+        cd_log_put(p->o->log, CD_LOG_WARNING, "no network was measured on %s: it is taken to cost the sum of its operators (cdmpp-replay --fit-network-cost). Its time may be %s times shorter or longer",
                    s->as, cd_model_set_times_off(s->costs_spread, times));
 }
 
