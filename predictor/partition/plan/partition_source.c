@@ -63,15 +63,24 @@ void cd_partition_say_models(const cd_partition *p) {
     }
 }
 
+enum { SAID = 160 };
+
+/* The network, with its batch where that is not the usual one. */
+static const char *named(const cd_partition *p, char out[SAID]) {
+    if (p->o->batch > 1) (void)snprintf(out, SAID, "%.120s, batch %d", p->net.name, p->o->batch);
+    else (void)snprintf(out, SAID, "%.120s", p->net.name);
+    return out;
+}
+
 static void say_unlike(const cd_partition *p, uint32_t k) {
-    char why[CD_UNLIKE_SHARES];
+    char why[CD_UNLIKE_SHARES], name[SAID];
     double most = p->source[k].stands ? 0 : p->source[k].unlike; /* that its device is a new one was said when another took its place */
     for (uint32_t b = 0; b < CD_N_UNLIKE; b++)
         if (b != CD_UNLIKE_BIT_DEVICE) most = fmax(most, p->source[k].unlike_of[b]);
     if (!(most > UNLIKE)) return;
     cd_trained_on_shares(p->source[k].unlike_of, 1, why);
     cd_log_put(p->o->log, CD_LOG_WARNING, "%s: %.0f %% of the time on %s is of programs unlike those that the model was trained on (%s): do not rely on it",
-               p->net.name, 100 * p->source[k].unlike, p->machine.device[k].name, why);
+               named(p, name), 100 * p->source[k].unlike, p->machine.device[k].name, why);
 }
 
 /* Nobody named the model of the plan, or the device either. */
@@ -99,10 +108,11 @@ static void say_unknown(const cd_partition *p, uint32_t k) {
 /* Programs of a type that the model was not trained on are answered as float32. */
 static cdmpp_status say_types(const cd_partition *p, uint32_t k, cdmpp_err *err) {
     double share[CD_TE_N_LEAST];
+    char name[SAID];
     const cd_device *d = cd_model_set_device(&p->models, p->machine.device[k].as);
     CD_TRY(cd_shard_cost_types(p->cost, k, share, err));
     for (int t = 0; t < CD_TE_N_LEAST; t++)
-        if (t != CD_TE_LEAST_F32 && share[t] > UNLIKE) cd_model_set_say_type(d, (cd_te_least_type)t, p->net.name, p->machine.device[k].name, share[t], p->o->log);
+        if (t != CD_TE_LEAST_F32 && share[t] > UNLIKE) cd_model_set_say_type(d, (cd_te_least_type)t, named(p, name), p->machine.device[k].name, share[t], p->o->log);
     return CDMPP_OK;
 }
 

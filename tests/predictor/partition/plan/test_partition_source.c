@@ -107,4 +107,20 @@ TEST(said_again) {
           "x: warning: net: 50 % of the time on b0 is of programs unlike those that the model was trained on (range of features 50 %): do not rely on it\n");
 }
 
-TESTS(NULL, NULL, stand_ins, costs_that_are_lent, costs_and_models, said_again)
+/* A batch may be what is unlike. */
+TEST(the_batch_is_said) {
+    begin();
+    options.batch = 16;
+    cd_shard_plan_source of_file[3] = {p.source[0], p.source[1], p.source[2]};
+    of_file[2].unlike = of_file[2].unlike_of[CD_UNLIKE_BIT_RANGE] = 0.5;
+    plan.source = of_file;
+    cd_partition_say_again(&p);
+    (void)fflush(to);
+    assert_non_null(strstr(said, "x: warning: net, batch 16: 50 % of the time on b0 is of programs unlike"));
+    (void)fclose(to);
+    cd_log_done(&out);
+    free(said);
+    said = NULL;
+}
+
+TESTS(NULL, NULL, stand_ins, costs_that_are_lent, costs_and_models, said_again, the_batch_is_said)
