@@ -53,6 +53,25 @@ void cd_partition_say_costs(const cd_partition *p, uint32_t k) {
                    s->as, cd_model_set_times_off(s->costs_spread, times));
 }
 
+static bool prefers_nchw(const cd_machine_device *d) { return d->target && cd_target_is_gpu((cd_str){d->target, strlen(d->target)}); }
+
+static bool has_images(const cd_partition *p) {
+    for (uint32_t k = 0; k < p->net.n_op; k++)
+        if (p->net.op[k].type && (!strncasecmp(p->net.op[k].type, "conv", 4) || strcasestr(p->net.op[k].type, "pool"))) return true;
+    return false;
+}
+
+void cd_partition_say_layout(const cd_partition *p) {
+    const cd_machine_device *first = &p->machine.device[0];
+    const char *has = prefers_nchw(first) ? "nchw" : "nhwc", *other = prefers_nchw(first) ? "nhwc" : "nchw";
+    for (uint32_t k = 1; k < p->machine.n && !p->o->layout && has_images(p); k++) {
+        if (prefers_nchw(&p->machine.device[k]) == prefers_nchw(first)) continue;
+        cd_log_put(p->o->log, CD_LOG_WARNING, "%s: images of the plan are %s, as %s has them, the first of the devices; %s has %s: with --layout %s or another order of --devices the plan is another one, and may be faster",
+                   p->net.name, has, first->name, p->machine.device[k].name, other, other);
+        return;
+    }
+}
+
 /* Times of two models are compared with each other in such a plan, which one model's errors do not have in common. */
 void cd_partition_say_models(const cd_partition *p) {
     for (uint32_t k = 1; k < p->machine.n; k++) {

@@ -123,4 +123,25 @@ TEST(the_batch_is_said) {
     said = NULL;
 }
 
-TESTS(NULL, NULL, stand_ins, costs_that_are_lent, costs_and_models, said_again, the_batch_is_said)
+/* Only where the order of the devices decides: they prefer two layouts, nobody named one, and the network has images. */
+TEST(the_layout_is_said) {
+    cd_shard_net_op op[2] = {{.type = "Relu"}, {.type = "Conv"}};
+    for (int images = 0; images < 2; images++) {
+        begin();
+        p.net.op = op;
+        p.net.n_op = images ? 2 : 1;
+        for (int k = 0; k < 3; k++) p.machine.device[k].target = "llvm";
+        cd_partition_say_layout(&p);
+        p.machine.device[2].target = "cuda";
+        cd_partition_say_layout(&p);
+        options.layout = "nchw";
+        cd_partition_say_layout(&p);
+        options.layout = NULL;
+        p.machine.device[0].target = "opencl";
+        cd_partition_say_layout(&p);
+        heard(!images ? "" : "x: warning: net: images of the plan are nhwc, as a0 has them, the first of the devices; b0 has nchw: with --layout nchw or another order of --devices the plan is another one, and may be faster\n"
+              "x: warning: net: images of the plan are nchw, as a0 has them, the first of the devices; a1 has nhwc: with --layout nhwc or another order of --devices the plan is another one, and may be faster\n");
+    }
+}
+
+TESTS(NULL, NULL, stand_ins, costs_that_are_lent, costs_and_models, said_again, the_batch_is_said, the_layout_is_said)
