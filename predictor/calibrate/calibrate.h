@@ -191,6 +191,7 @@ void cd_calibrate_members(cd_buf *b, const cd_calibrate_told *t, bool file);
 /* ---- all of it (calibrate.c) ---- */
 typedef struct cd_calibrate_options {
     const char *model, *out;    /* files: the model that is corrected, and what becomes of it */
+    bool by_default;            /* nobody named `model`: it serves GPUs alone, and no processor that OpenCL has */
     const char *records;        /* the log that grows */
     const char *const *given;   /* (n_given) logs of another device, in the place of measurements; n_given 0: this machine is measured */
     size_t n_given;

@@ -124,6 +124,8 @@ static cdmpp_status find_gpu(const cd_calibrate_options *o, const cd_model *m, c
     CD_TRY(ask_driver(o, k ? k->name : "", &io->entry, err));
     io->code = io->entry;
     cd_describe_name_entry(&io->entry, devices, &io->name);
+    if (o->by_default && !cd_describe_is_gpu(&io->entry))
+        return CD_FAIL(err, EMODEL, "%.95s is a processor and no GPU: the default model of GPUs does not answer for it; --cost-model FILE names the model that is corrected", io->name.says);
     if (io->name.described) (void)cd_device_table_find(devices, io->name.name, &d, NULL);
     CD_TRY(take_model(o->target, devices, &io->name, err));
     const int known = cd_model_find_device(m, io->name.name, strlen(io->name.name));

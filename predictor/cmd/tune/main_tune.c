@@ -182,7 +182,7 @@ static const char *default_of_gpu(options *o, const char *backend) {
     const char *gpu = o->session.gpu ? o->session.gpu : "", *here = cd_default_model_gpu(&o->arena, backend, gpu);
     const char *plain = here ? NULL : cd_default_model_gpu_plain(&o->arena);
     cd_describe_entry e;
-    return here ? here : plain && !cd_describe_gpu_apart(backend, gpu, &e, NULL) && e.device.kind == CD_DEVICE_GPU ? plain : NULL;
+    return here ? here : plain && !cd_describe_gpu_apart(backend, gpu, &e, NULL) && cd_describe_is_gpu(&e) ? plain : NULL;
 }
 
 /* Without --cost-model the default one: the installed one or this machine's, of CPUs or of GPUs. A board is neither. The tasks of a

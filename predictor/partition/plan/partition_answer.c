@@ -31,7 +31,7 @@ static const char *gpu_here(cd_partition *p, const cd_machine_device *d, bool *i
     const char *gpu = cd_model_set_gpu(&p->models, d->kind);
     cd_describe_entry e;
     cd_describe_name is;
-    if (gpu || !p->models.gpu_default || strcmp(d->kind, "opencl") != 0 || cd_describe_gpu_apart(d->kind, "", &e, NULL) || e.device.kind != CD_DEVICE_GPU) return gpu;
+    if (gpu || !p->models.gpu_default || strcmp(d->kind, "opencl") != 0 || cd_describe_gpu_apart(d->kind, "", &e, NULL) || !cd_describe_is_gpu(&e)) return gpu;
     *is_gpu = true;
     cd_describe_name_entry(&e, p->models.devices, &is);
     return is.described ? cd_arena_text(&p->arena, is.name) : NULL;

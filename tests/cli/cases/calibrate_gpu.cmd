@@ -34,6 +34,10 @@ args="-q --target opencl --seconds 3600 --trials 22 --budget-ms 1 --timeout 100 
 told() { grep -o '"\(device\|measured_now\|repeated_now\|programs\|measured\|unusable\|out\|records\)":[^,}]*' | tr '\n' ' '; echo; }
 key() { sed 's/, "r": .*//' "$1" | sort; }
 measured() {
+    # the default model of GPUs is for GPUs: nothing is measured where the device is a processor
+    if cdmpp-profile --describe-device opencl: | grep -q 'kind: cpu' && ls "$B"/models/cdmpp-default-gpu-*.cdmpp >/dev/null 2>&1; then
+        cal -q --target opencl $net 2>&1 | grep -c 'is a processor and no GPU: the default model of GPUs does not answer for it'; ls here-gpu.* 2>/dev/null
+    else echo 1; fi
     cal $args --json | told
     mv here-gpu.records.json whole.json; mv here-gpu.cdmpp whole.cdmpp
     cdmpp-tune calibrate $args >/dev/null & pid=$!
