@@ -26,6 +26,7 @@ sed 's/ -model=h200//' two.json >none.json; sed 's/-model=h200/-model=a100/' two
 shape() { says | sed -E 's/"(latency_s|low_s|high_s|rel_std)":[^,}]*/"\1":N/g; s/"workload_key":"[^}]*\]",/KEY,/; s/[0-9.]+ %/N %/g'; }
 predict() { cdmpp-predict --tasks "$tasks" "$@" 2>&1 | shape; }
 predict two.json
+predict --eval logs | grep -o 'the model was trained on the tasks of . of these 2 records'
 predict logs | grep -c '"latency_s"'
 predict none.json | tail -n 1
 predict --device h100 none.json | grep -c '"latency_s"'

@@ -429,7 +429,7 @@ static void test_tasks_of_training_are_known_by_name(void **state) {
     cd_node_cost_bias b;
     (void)state;
     assert_ok(cd_node_cost_bias_read(model, "chip", &b, &err));
-    assert_int_equal(b.n, 1);
+    assert_int_equal(b.tasks.n, 1);
     assert_true(cd_node_cost_bias_knows(&b, key, "chip"));
     assert_false(cd_node_cost_bias_knows(&b, key, "other"));
     assert_false(cd_node_cost_bias_knows(&b, "nobody", "chip"));
