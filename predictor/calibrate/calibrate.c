@@ -160,7 +160,7 @@ static cdmpp_status run_networks(run *r, cdmpp_err *err) {
     if (!(time_of_networks(r) > 0)) return CDMPP_OK;
     if (cd_device_table_find(r->devices, r->machine.name.name, &about, NULL)) (void)cd_device_table_find(r->devices, r->machine.stands, &about, NULL);
     const cd_calibrate_networks_options no = {.network = o->network, .n_network = o->n_network, .model = r->model, .stands = r->machine.stands, .numbers = r->machine.own, .best = r->pool.best, .about = about, .target = r->target,
-                                              .hardware = hardware(r), .gpu = o->gpu, .threads = o->threads, .jobs = o->jobs, .seed = o->seed, .clock = o->clock, .until_s = end_of_measuring(r),
+                                              .hardware = hardware(r), .gpu = o->gpu, .threads = o->threads, .jobs = o->jobs, .seed = o->seed, .clock = o->clock, .until_s = end_of_measuring(r), .program_s = r->measured.each_s,
                                               .log = o->log, .stop = o->stop};
     CD_TRY(cd_calibrate_networks(&no, &r->costs, err));
     if (!r->costs.networks)

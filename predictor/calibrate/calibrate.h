@@ -112,6 +112,7 @@ typedef struct cd_calibrate_measure_options {
 typedef struct cd_calibrate_measured {
     size_t programs, fresh, repeats, failed; /* of the order so far; measured by this run; of these repeated ones, and failed ones */
     bool late;                  /* the time was over before the programs were */
+    double each_s;              /* of the clock: a fresh program in the mean; 0: none was measured */
     cdmpp_err why;              /* of the last failed one; failed 0: empty */
 } cd_calibrate_measured;
 
@@ -134,7 +135,8 @@ typedef struct cd_calibrate_networks_options {
     int jobs;                   /* threads that look for schedules; 0: one */
     uint64_t seed;
     const cd_calibrate_clock *clock; /* with a `network` */
-    double until_s;             /* none begins that would, as the slowest before it, end later */
+    double until_s;             /* none begins that would, as the slowest before it, end later; one that is not ready then is given up */
+    double program_s;           /* of the clock: what a program took so far, compiled and measured; 0: not known */
     struct cd_log *log;
     const volatile sig_atomic_t *stop;
 } cd_calibrate_networks_options;

@@ -12,7 +12,7 @@ typedef struct run {
     const cd_calibrate_measure_options *o;
     cd_calibrate_measured *out;
     size_t step;                /* of the sequence */
-    double worst_s;             /* of a program, in the slowest batch */
+    double worst_s, all_s;      /* of a program, in the slowest batch; of all batches */
     cd_record_program job[BATCH];
     bool repeat[BATCH];
     size_t n;
@@ -90,6 +90,8 @@ static cdmpp_status measure(run *r, cdmpp_err *err) {
     cdmpp_status st = c->measure(c->ctx, r->job, r->n, m, err);
     if (!st) st = write_down(r, m, err);
     r->worst_s = fmax(r->worst_s, (c->now(c->ctx) - begin) / (double)r->n);
+    r->all_s += c->now(c->ctx) - begin;
+    if (r->out->fresh) r->out->each_s = r->all_s / (double)r->out->fresh;
     cd_mem_free(m);
     return st;
 }
