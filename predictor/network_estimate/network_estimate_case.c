@@ -93,6 +93,7 @@ static cdmpp_status costs(cd_network_estimate *e, cd_network_estimate_case *c, c
         a.schedules = d->schedules;
         a.from_records = e->o->from_records;
         a.from_given = e->o->replay_given;
+        a.tried = cd_network_estimate_draws(e->o, d);
         a.any_times = d->unnamed;
         CD_TRY(cd_node_cost_of(g, &a, &c->cost[k], err));
     }

@@ -242,6 +242,7 @@ static cdmpp_status check_session(options *o, cdmpp_err *err) {
     CD_TRY(check_executor(o, err));
     if (o->check && o->session.no_check) return CD_FAIL(err, EUSAGE, "--check and --no-check do not go together");
     take_default_model(o);
+    CD_TRY(cd_main_tune_device_check(o, err));
     CD_TRY(check_search(o, err));
     CD_TRY(check_emit(o, err));
     if (o->session.isa && o->session.isa[0]) CD_TRY(cd_err_key(err, cd_isa_choose(o->session.isa, "", &c, err), "--isa"));

@@ -242,7 +242,11 @@ static void memory_of(const cd_partition *p, cd_machine_device *d) {
 cdmpp_status cd_partition_answers(cd_partition *p, cdmpp_err *err) {
     cd_str of;
     CD_TRY(check_as(p, err));
-    for (size_t k = 0; k < p->o->target.n; k++) CD_TRY(cd_target_check(cd_target_of_device(p->o->target.v[k], &of), p->o->log, err));
+    for (size_t k = 0; k < p->o->target.n; k++) {
+        const char *target = cd_target_of_device(p->o->target.v[k], &of);
+        CD_TRY(cd_target_check(target, p->o->log, err));
+        CD_TRY(cd_backend_check_target(target, err));
+    }
     for (uint32_t k = 0; k < p->machine.n; k++) {
         CD_TRY(as_of(p, &p->machine.device[k], err));
         CD_TRY(model_of(p, k, err));
