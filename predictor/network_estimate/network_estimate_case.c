@@ -217,7 +217,7 @@ enum { SAID = 160 };
 /* "resnet-50", and with its batch where that is not the usual one, or one of several. */
 static const char *named(const cd_network_estimate *e, const cd_network_estimate_case *c, char out[SAID]) {
     const long long batch = c->source->batch;
-    if (batch > 1 || (batch && e->n_batch > 1)) (void)snprintf(out, SAID, "%.120s, batch %lld", c->source->name, batch);
+    if (batch > 1 || (batch && e->n_batch > 1)) (void)snprintf(out, SAID, "%.120s (batch %lld)", c->source->name, batch);
     else (void)snprintf(out, SAID, "%.120s", c->source->name);
     return out;
 }

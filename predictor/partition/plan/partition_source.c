@@ -86,7 +86,7 @@ enum { SAID = 160 };
 
 /* The network, with its batch where that is not the usual one. */
 static const char *named(const cd_partition *p, char out[SAID]) {
-    if (p->o->batch > 1) (void)snprintf(out, SAID, "%.120s, batch %d", p->net.name, p->o->batch);
+    if (p->o->batch > 1) (void)snprintf(out, SAID, "%.120s (batch %d)", p->net.name, p->o->batch);
     else (void)snprintf(out, SAID, "%.120s", p->net.name);
     return out;
 }

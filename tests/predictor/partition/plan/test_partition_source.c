@@ -116,7 +116,7 @@ TEST(the_batch_is_said) {
     plan.source = of_file;
     cd_partition_say_again(&p);
     (void)fflush(to);
-    assert_non_null(strstr(said, "x: warning: net, batch 16: 50 % of the time on b0 is of programs unlike"));
+    assert_non_null(strstr(said, "x: warning: net (batch 16): 50 % of the time on b0 is of programs unlike"));
     (void)fclose(to);
     cd_log_done(&out);
     free(said);
