@@ -150,6 +150,19 @@ void cd_model_free(CD_TAKE cd_model *m); /* NULL is fine */
 
 /* The header, one JSON object, NUL-terminated. */
 CD_KEEP const char *cd_model_header(const cd_model *m);
+
+/* Tasks that a model was trained on, each on a device of it, as hashes; none where the header does not say. Free after an error too. */
+typedef struct cd_trained_tasks {
+    uint64_t *v;                /* (n) sorted, owned */
+    size_t n;
+} cd_trained_tasks;
+/* From the list of the header ("best.tasks"), and from a model. Errors: ESCHEMA, ENOMEM. */
+cdmpp_status cd_trained_tasks_read(const cd_json *list, cd_trained_tasks *out, cdmpp_err *err);
+cdmpp_status cd_trained_tasks_of(const cd_model *m, cd_trained_tasks *out, cdmpp_err *err);
+void cd_trained_tasks_free(cd_trained_tasks *t);
+/* Was the model trained on programs of this task on this device of its? */
+bool cd_trained_tasks_knows(const cd_trained_tasks *t, const char *key, const char *device);
+
 /* The SHA-256 at the end of its file, 64 hex digits: two files of one digest are the same model. */
 CD_KEEP const char *cd_model_digest(const cd_model *m);
 /* The small model for schedule search in the same file: same devices, no header of its own, lives as long as m. NULL: none. */

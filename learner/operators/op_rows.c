@@ -146,7 +146,7 @@ static cdmpp_status file(const cd_op_loading *l, const char *path, bool alone, c
     return st;
 }
 
-static bool is_table(const char *path, void *ctx) {
+bool cd_op_rows_is_table(const char *path, void *ctx) {
     static const char *const end[] = {".tsv", ".csv", ".tsv.xz", ".csv.xz", ".tsv.gz", ".csv.gz", ".tsv.zst", ".csv.zst", ".h5", ".hdf5"};
     const size_t n = strlen(path);
     (void)ctx;
@@ -159,7 +159,7 @@ cdmpp_status cd_op_rows_load(const cd_op_loading *l, const char *path, cdmpp_err
     const char *const *v;
     size_t n;
     cd_arena a = {0};
-    cdmpp_status st = cd_file_list(&a, path, is_table, NULL, &v, &n, err);
+    cdmpp_status st = cd_file_list(&a, path, cd_op_rows_is_table, NULL, &v, &n, err);
     if (!st && !n) { /* one file of another name */
         st = cd_file_list(&a, path, NULL, NULL, &v, &n, err);
         if (!st && (n != 1 || strcmp(v[0], path) != 0)) st = cd_err_at(err, CD_FAIL(err, ESCHEMA, "expected tables (*.tsv, *.csv, *.h5) in this folder"), path, 0);

@@ -61,6 +61,8 @@ typedef struct cd_op_loading {
  * bad line (rows before the damage stay).
  * Errors: EIO, ESCHEMA (a folder without tables), those of opening a table, ENOMEM. */
 cdmpp_status cd_op_rows_load(const cd_op_loading *l, const char *path, cdmpp_err *err);
+/* Has the file such a name? For cd_file_list. */
+bool cd_op_rows_is_table(const char *path, void *ctx);
 /* Is an error of reading that of one line, behind which reading goes on? */
 bool cd_op_line_is_bad(cdmpp_status st);
 /* Is the device one of `only` (none: all)? Errors: ESCHEMA (data.devices names an unknown one). */

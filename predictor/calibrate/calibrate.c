@@ -70,6 +70,7 @@ static cdmpp_status begin_given(run *r, cdmpp_err *err) {
     const cd_calibrate_options *o = r->o;
     CD_TRY(load(r, err));
     CD_TRY(cd_calibrate_name_of(o->given, o->n_given, r->machine.name.name, err));
+    if (cd_record_first_is_gpu(o->given, o->n_given)) CD_TRY(cd_calibrate_needs_gpus(o, r->model, r->machine.stands, err));
     (void)snprintf(r->machine.name.says, sizeof r->machine.name.says, "logs of %s", r->machine.name.name);
     cd_calibrate_machine_own(r->model, r->devices, NULL, &r->machine);
     return r->machine.stands ? CDMPP_OK : cd_calibrate_stand_in(r->model, r->devices, r->machine.name.name, &r->machine.stands, err);
@@ -159,7 +160,7 @@ static cdmpp_status run_networks(run *r, cdmpp_err *err) {
     if (!(time_of_networks(r) > 0)) return CDMPP_OK;
     if (cd_device_table_find(r->devices, r->machine.name.name, &about, NULL)) (void)cd_device_table_find(r->devices, r->machine.stands, &about, NULL);
     const cd_calibrate_networks_options no = {.network = o->network, .n_network = o->n_network, .model = r->model, .stands = r->machine.stands, .numbers = r->machine.own, .best = r->pool.best, .about = about, .target = r->target,
-                                              .hardware = hardware(r), .gpu = o->gpu, .threads = o->threads, .jobs = o->jobs, .seed = o->seed, .clock = o->clock, .until_s = end_of_measuring(r),
+                                              .hardware = hardware(r), .gpu = o->gpu, .threads = o->threads, .jobs = o->jobs, .seed = o->seed, .clock = o->clock, .until_s = end_of_measuring(r), .program_s = r->measured.each_s,
                                               .log = o->log, .stop = o->stop};
     CD_TRY(cd_calibrate_networks(&no, &r->costs, err));
     if (!r->costs.networks)

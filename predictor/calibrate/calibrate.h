@@ -122,6 +122,7 @@ typedef struct cd_calibrate_measure_options {
 typedef struct cd_calibrate_measured {
     size_t programs, fresh, repeats, failed; /* of the order so far; measured by this run; of these repeated ones, and failed ones */
     bool late;                  /* the time was over before the programs were */
+    double each_s;              /* of the clock: a fresh program in the mean; 0: none was measured */
     cdmpp_err why;              /* of the last failed one; failed 0: empty */
 } cd_calibrate_measured;
 
@@ -144,7 +145,8 @@ typedef struct cd_calibrate_networks_options {
     int jobs;                   /* threads that look for schedules; 0: one */
     uint64_t seed;
     const cd_calibrate_clock *clock; /* with a `network` */
-    double until_s;             /* none begins that would, as the slowest before it, end later */
+    double until_s;             /* none begins that would, as the slowest before it, end later; one that is not ready then is given up */
+    double program_s;           /* of the clock: what a program took so far, compiled and measured; 0: not known */
     struct cd_log *log;
     const volatile sig_atomic_t *stop;
 } cd_calibrate_networks_options;
@@ -201,6 +203,7 @@ void cd_calibrate_members(cd_buf *b, const cd_calibrate_told *t, bool file);
 /* ---- all of it (calibrate.c) ---- */
 typedef struct cd_calibrate_options {
     const char *model, *out;    /* files: the model that is corrected, and what becomes of it */
+    bool by_default;            /* nobody named `model`: it serves GPUs alone, and no processor that OpenCL has */
     const char *records;        /* the log that grows */
     const char *const *given;   /* (n_given) logs of another device, in the place of measurements; n_given 0: this machine is measured */
     size_t n_given;

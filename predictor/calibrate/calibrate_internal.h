@@ -27,6 +27,8 @@ cdmpp_status cd_calibrate_machine_find(const cd_calibrate_options *o, const cd_m
 cdmpp_status cd_calibrate_board_find(const cd_calibrate_options *o, const cd_model *m, const cd_device_table *devices, cd_calibrate_machine *io, cdmpp_err *err);
 /* Are there numbers enough for the analytic time of a program? */
 bool cd_calibrate_machine_says_enough(cd_facts_set set, const cd_device *d);
+/* A model of which a device can stand for a GPU; `stands`, where it is not NULL. Errors: EMODEL (it knows none; `stands` is a processor). */
+cdmpp_status cd_calibrate_needs_gpus(const cd_calibrate_options *o, const cd_model *m, const char *stands, cdmpp_err *err);
 /* m->own of a machine whose name is known; measured NULL: its description is that of its name. */
 void cd_calibrate_machine_own(const cd_model *m, const cd_device_table *devices, const cd_device *measured, cd_calibrate_machine *io);
 

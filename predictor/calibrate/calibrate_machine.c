@@ -45,7 +45,7 @@ static cdmpp_status find_cpu(const cd_calibrate_options *o, const cd_model *m, c
 
 /* ---- a GPU ---- */
 /* A model of processors says nothing of a GPU's programs, whatever stands for it: their features are others. */
-static cdmpp_status needs_gpus(const cd_calibrate_options *o, const cd_model *m, const char *stands, cdmpp_err *err) {
+cdmpp_status cd_calibrate_needs_gpus(const cd_calibrate_options *o, const cd_model *m, const char *stands, cdmpp_err *err) {
     const int at = stands ? cd_model_find_device(m, stands, strlen(stands)) : -1;
     bool any = false;
     for (size_t i = 0; i < cd_model_n_device(m); i++) any |= cd_model_device_is_gpu(m, i) != 0;
@@ -120,10 +120,12 @@ static cdmpp_status ask_driver(const cd_calibrate_options *o, const char *backen
 static cdmpp_status find_gpu(const cd_calibrate_options *o, const cd_model *m, const cd_device_table *devices, cd_calibrate_machine *io, cdmpp_err *err) {
     const cd_backend_kind *k = cd_backend_for_target((cd_str){o->target, strlen(o->target)});
     const cd_device *d = &io->entry.device;
-    CD_TRY(needs_gpus(o, m, io->stands, err));
+    CD_TRY(cd_calibrate_needs_gpus(o, m, io->stands, err));
     CD_TRY(ask_driver(o, k ? k->name : "", &io->entry, err));
     io->code = io->entry;
     cd_describe_name_entry(&io->entry, devices, &io->name);
+    if (o->by_default && !cd_describe_is_gpu(&io->entry))
+        return CD_FAIL(err, EMODEL, "%.95s is a processor and no GPU: the default model of GPUs does not answer for it; --cost-model FILE names the model that is corrected", io->name.says);
     if (io->name.described) (void)cd_device_table_find(devices, io->name.name, &d, NULL);
     CD_TRY(take_model(o->target, devices, &io->name, err));
     const int known = cd_model_find_device(m, io->name.name, strlen(io->name.name));

@@ -12,7 +12,7 @@ typedef struct run {
     const cd_calibrate_measure_options *o;
     cd_calibrate_measured *out;
     size_t step;                /* of the sequence */
-    double worst_s;             /* of a program, in the slowest batch */
+    double worst_s, all_s;      /* of a program, in the slowest batch; of all batches */
     cd_record_program job[CD_CALIBRATE_BATCH];
     bool repeat[CD_CALIBRATE_BATCH];
     size_t n;
@@ -99,6 +99,8 @@ static cdmpp_status measure(run *r, cdmpp_err *err) {
     const size_t n = st ? answered(r, m) : r->n;
     const cdmpp_status kept = n ? write_down(r, m, n, st ? NULL : err) : CDMPP_OK;
     r->worst_s = fmax(r->worst_s, (c->now(c->ctx) - begin) / (double)r->n);
+    r->all_s += c->now(c->ctx) - begin;
+    if (r->out->fresh) r->out->each_s = r->all_s / (double)r->out->fresh;
     cd_mem_free(m);
     return st ? st : kept;
 }

@@ -13,6 +13,8 @@ typedef struct work {
     double slowest;             /* seconds that a network took */
 } work;
 
+static double left_s(const work *w) { return w->o->until_s - w->o->clock->now(w->o->clock->ctx); }
+
 /* What was chosen without the network was chosen as if the task's parameter were a weight. */
 static cdmpp_status take_chosen(const work *w, const cd_network_loaded *l, const char *key, cd_arena *a, cd_schedule_db *db, cdmpp_err *err) {
     const cd_schedule_db_entry *e = w->o->best ? cd_schedule_db_find(w->o->best, key) : NULL;
@@ -59,13 +61,16 @@ static bool odd(const cd_network_cost_row *row) {
     return lift < 0.97 || lift > 1.25;
 }
 
-/* Once, and again where the first run is odd. */
+/* Once, and again where the first run is odd, and there is as much time. */
 static cdmpp_status run_with(const work *w, const cd_network_loaded *l, const cd_schedule_db *db, double *alone, cd_network_cost_row *row, cdmpp_err *err) {
     const cd_calibrate_networks_options *o = w->o;
-    const cd_network_run_options ro = {.schedules = db, .target = o->target, .hardware = &o->hardware, .seed = o->seed, .device = o->gpu, .threads = o->threads, .budget_s = 1, .limit_s = 30, .pin = true,
-                                       .alone = true, .stop = o->stop};
-    for (int k = 0; k < 2 && (!k || odd(row)); k++) {
+    cd_network_run_options ro = {.schedules = db, .target = o->target, .hardware = &o->hardware, .seed = o->seed, .device = o->gpu, .threads = o->threads, .budget_s = 1, .limit_s = 30, .pin = true,
+                                 .alone = true, .stop = o->stop};
+    const double before = left_s(w);
+    for (int k = 0; k < 2 && (!k || (odd(row) && left_s(w) > before - left_s(w))); k++) {
         cd_network_run *r = NULL;
+        if (!(left_s(w) > 0)) return CD_FAIL(err, EBACKEND, "the time is over");
+        ro.until_s = cd_clock_wall() + left_s(w); /* the machine's own clock: the other one may be made */
         CD_TRY(o->clock->network(o->clock->ctx, l, &ro, &r, err));
         const cdmpp_status st = take(w, l, r, alone, row, err);
         cd_network_run_free(r);
@@ -88,18 +93,27 @@ static cdmpp_status run(const work *w, const cd_network_loaded *l, cd_network_co
     return st;
 }
 
+/* Before the first one, what programs took so far tells whether there is any hope: half of that, because some are known and those of a network are compiled together. */
+static cdmpp_status hope(const work *w, const cd_network_loaded *l, cdmpp_err *err) {
+    const double needs = 0.5 * w->o->program_s * (double)l->work->n_task;
+    if (w->slowest > 0 || !(needs > left_s(w))) return CDMPP_OK;
+    return CD_FAIL(err, EBACKEND, "its %u programs would take %.0f s or more, and %.0f s are left", l->work->n_task, needs, left_s(w));
+}
+
 static cdmpp_status one(work *w, const char *name, cd_network_cost_row *row, cdmpp_err *err) {
     const cd_network_load_options lo = {.network = name, .target = w->o->target, .hardware = &w->o->hardware};
     cd_network_loaded l = {0};
     const double begin = w->o->clock->now(w->o->clock->ctx);
     cdmpp_status st = cd_network_load(&lo, &l, err);
+    if (!st) st = hope(w, &l, err);
+    const bool begun = !st;
     if (!st) st = run(w, &l, row, err);
     cd_network_load_free(&l);
-    w->slowest = fmax(w->slowest, w->o->clock->now(w->o->clock->ctx) - begin);
+    if (begun) w->slowest = fmax(w->slowest, w->o->clock->now(w->o->clock->ctx) - begin);
     return st;
 }
 
-static bool later(const work *w) { return w->o->clock->now(w->o->clock->ctx) + w->slowest > w->o->until_s; }
+static bool later(const work *w) { return !(left_s(w) > w->slowest); }
 
 /* A network that does not run is told, and the others count. */
 static cdmpp_status all(work *w, cd_network_cost_row *row, size_t *n, cdmpp_err *err) {

@@ -31,6 +31,7 @@ typedef struct cd_model_set_entry {
     const char *machine, *stands; /* that it is corrected for, the last of device; who stands for it. NULL: none, or it was trained on the machine */
     cd_model *tasks;            /* loaded when first asked for */
     bool warned;                /* cd_model_set_warn */
+    bool asked, absent;         /* of gpu_path: cd_model_set_uses has asked the driver; its GPU is not here */
     cd_library_op_model *ops;
     cd_llm_op_model *llm;
 } cd_model_set_entry;
@@ -40,7 +41,7 @@ typedef struct cd_model_set {
     cd_model_set_entry *v;         /* (n) in the order they are asked */
     size_t n, cap;
     const char *default_path;   /* the default model, where it is the only one; NULL: models were named */
-    const char *gpu_path;       /* the model of this machine's GPU, which is used beside the default one; NULL: there is none, or models were named */
+    const char *gpu_path;       /* here-gpu.cdmpp, which is used beside the default one where its GPU is here (cd_model_set_uses); NULL: there is none, or models were named */
     const char *gpu_default;    /* the installed model of GPUs, behind that; NULL: it is not installed, or models were named */
     bool default_said;          /* cd_model_set_host has named it in the log */
     bool gpu_said;              /* cd_model_set_gpu_host has named gpu_default */
@@ -110,9 +111,12 @@ enum { CD_MODEL_SET_CORES = 24 };
 const char *cd_model_set_cores(const cd_device *d, char out[CD_MODEL_SET_CORES]);
 /* File of a loaded model of the set; NULL: none of it, or `model` is NULL. */
 CD_KEEP const char *cd_model_set_path(const cd_model_set *m, const cd_model *model);
-/* cd_score_warn, and which file it is if nobody named one; once for each model; `model` NULL is fine. */
-void cd_model_set_warn(cd_model_set *m, const cd_model *model, cd_log *log);
-/* "k80, v100" of all. */
+/* cd_score_warn, and which file it is if nobody named one; once for each model; `model` NULL is fine. Where a default one is corrected for this machine, and `device`, about which it is asked, is another one: that each time.
+ * device NULL: nobody says; stands: who answers for it, NULL: itself. */
+void cd_model_set_warn(cd_model_set *m, const cd_model *model, const char *device, const char *stands, cd_log *log);
+/* False: model k of the set is here-gpu.cdmpp, and its GPU is not here. The driver is asked once, when that matters first: a question about a processor starts none. */
+bool cd_model_set_uses(const cd_model_set *m, size_t k);
+/* "k80, v100" of all that are used. */
 void cd_model_set_list(const cd_model_set *m, cd_buf *out);
 /* "; did you mean v100 or v100s?" of the names that models and descriptions have, those of models first; nothing where none is near, or where the name
  * is described. */
@@ -154,8 +158,7 @@ typedef struct cd_node_cost_bias {
     double ratio[2], spread[2];  /* [0] tasks that it does not know, [1] tasks that it was trained on */
     double within[2];           /* 0: the header does not say; else of a program whose slower ones are known: */
     double among[2], among_spread[2];
-    uint64_t *task;             /* (n) sorted, owned */
-    size_t n;
+    cd_trained_tasks tasks;
 } cd_node_cost_bias;
 
 /* device: whose figures are taken where the header has them apart; NULL, and for others: those of all devices. Errors: ESCHEMA,

@@ -148,13 +148,22 @@ static cdmpp_status describe(const cd_model_set_options *a, cd_model_set *m, cdm
     return st;
 }
 
+/* That of a machine that a model is corrected for. An entry of the file comes first. */
+static cdmpp_status take_costs(cd_model_set *m, const char *machine, cdmpp_err *err) {
+    for (size_t k = 0; machine && m->measured && k < m->measured->n; k++) {
+        const char *of = m->measured->v[k].devices.v[0];
+        if (!strcmp(of, machine) && !cd_network_cost_find(m->costs, of, NULL)) CD_TRY(cd_network_cost_add(&m->costs, &m->measured->v[k], err));
+    }
+    return CDMPP_OK;
+}
+
 static cdmpp_status read_costs(const cd_model_set_options *a, cd_model_set *m, cdmpp_err *err) {
     cd_diag diag = {0};
     const cdmpp_status st = cd_network_cost_usual(&diag, &m->costs, err);
     if (st && diag.n && a->lines) a->lines(a->ctx, diag.text.p);
     cd_diag_free(&diag);
-    for (size_t k = 0; !st && m->measured && k < m->measured->n; k++)
-        if (!cd_network_cost_find(m->costs, m->measured->v[k].devices.v[0], NULL)) CD_TRY(cd_network_cost_add(&m->costs, &m->measured->v[k], err));
+    for (size_t k = 0; !st && k < m->n; k++)
+        if (m->v[k].path != m->gpu_path) CD_TRY(take_costs(m, m->v[k].here, err)); /* of which nobody has asked so far whether it is used */
     return st;
 }
 
@@ -162,7 +171,8 @@ static cdmpp_status read_costs(const cd_model_set_options *a, cd_model_set *m, c
 static cdmpp_status defaults(cd_model_set *m, cdmpp_err *err) {
     m->default_path = cd_default_model_path(&m->arena);
     if (m->default_path) CD_TRY(add(m, m->default_path, false, err));
-    m->gpu_path = cd_default_model_gpu(&m->arena, NULL, NULL);
+    m->gpu_path = cd_default_model_gpu_file(&m->arena);
+    if (m->gpu_path && !m->default_path && !cd_default_model_is_here(m->gpu_path)) m->gpu_path = NULL; /* it would be the first, also where nobody asks for a GPU */
     if (m->gpu_path) CD_TRY(add(m, m->gpu_path, false, err));
     m->gpu_default = cd_default_model_gpu_plain(&m->arena);
     return m->gpu_default ? add(m, m->gpu_default, false, err) : CDMPP_OK;
@@ -220,9 +230,9 @@ static bool knows(const cd_model_set_entry *v, const char *device) {
 /* The first one that knows the device; `any`: else the first of its kind. */
 static cd_model_set_entry *first(cd_model_set *m, bool operators, const char *device, bool any) {
     for (size_t k = 0; k < m->n; k++)
-        if (!m->v[k].language && m->v[k].operators == operators && knows(&m->v[k], device)) return &m->v[k];
+        if (!m->v[k].language && m->v[k].operators == operators && knows(&m->v[k], device) && cd_model_set_uses(m, k)) return &m->v[k];
     for (size_t k = 0; any && k < m->n; k++)
-        if (!m->v[k].language && m->v[k].operators == operators) return &m->v[k];
+        if (!m->v[k].language && m->v[k].operators == operators && cd_model_set_uses(m, k)) return &m->v[k];
     return NULL;
 }
 
@@ -230,6 +240,7 @@ cdmpp_status cd_model_set_tasks(cd_model_set *m, const char *device, bool neares
     cd_model_set_entry *v = first(m, false, device, nearest);
     *out = NULL;
     if (!v) return CDMPP_OK;
+    if (v->path == m->gpu_path) CD_TRY(take_costs(m, v->here, err));
     if (!v->tasks) CD_TRY(cd_err_at(err, cd_model_load(v->path, &v->tasks, err), v->path, 0));
     *out = v->tasks;
     return CDMPP_OK;
@@ -301,7 +312,7 @@ cdmpp_status cd_model_set_stand_in(cd_model_set *m, const char *device, const cd
     bool any = false;
     for (size_t i = 0; d && i < 2 * m->n; i++) {
         cd_model_set_entry *v = &m->v[i % m->n];
-        if (v->operators || is_other_default(m, v, d) != (i >= m->n) || (i >= m->n && of[0].model)) continue;
+        if (v->operators || is_other_default(m, v, d) != (i >= m->n) || (i >= m->n && of[0].model) || !cd_model_set_uses(m, i % m->n)) continue;
         any = true;
         if (!v->tasks) CD_TRY(cd_err_at(err, cd_model_load(v->path, &v->tasks, err), v->path, 0));
         nearest_of(m, v->tasks, d, of);
@@ -315,7 +326,7 @@ cdmpp_status cd_model_set_stand_in(cd_model_set *m, const char *device, const cd
 
 const char *cd_model_set_also(const cd_model_set *m, const char *device) {
     size_t found = 0, k = 0;
-    for (; k < m->n && found < 2; k++) found += !m->v[k].operators && m->v[k].path != m->gpu_default && knows(&m->v[k], device);
+    for (; k < m->n && found < 2; k++) found += !m->v[k].operators && m->v[k].path != m->gpu_default && knows(&m->v[k], device) && cd_model_set_uses(m, k);
     return found < 2 ? NULL : m->v[k - 1].path;
 }
 
@@ -354,7 +365,7 @@ cdmpp_status cd_model_set_ops(cd_model_set *m, const char *device, const cd_libr
 
 void cd_model_set_list(const cd_model_set *m, cd_buf *out) {
     for (size_t k = 0; k < m->n; k++)
-        for (size_t d = 0; d < m->v[k].n_device; d++) {
+        for (size_t d = 0; cd_model_set_uses(m, k) && d < m->v[k].n_device; d++) {
             bool listed = false;
             for (size_t j = 0; j < k && !listed; j++) listed = knows(&m->v[j], m->v[k].device[d]);
             if (!listed) cd_buf_putf(out, "%s%s", out->n ? ", " : "", m->v[k].device[d]);
@@ -369,7 +380,7 @@ const cd_device_numbers *cd_model_set_numbers(const cd_model *m, const cd_device
 
 const char *cd_model_set_stands(const cd_model_set *m, const char *name) {
     for (size_t k = 0; k < m->n; k++)
-        if (m->v[k].machine && !strcmp(m->v[k].machine, name)) return m->v[k].stands;
+        if (m->v[k].machine && !strcmp(m->v[k].machine, name) && cd_model_set_uses(m, k)) return m->v[k].stands;
     return NULL;
 }
 

@@ -23,7 +23,7 @@ static bool collect(const cd_model_set *m, names *out, size_t *known) {
     for (size_t k = 0; k < m->n; k++) all += m->v[k].n_device;
     *out = (names){cd_mem_zalloc(all, sizeof *out->v), 0};
     for (size_t k = 0; out->v && k < m->n; k++)
-        for (size_t d = 0; d < m->v[k].n_device; d++)
+        for (size_t d = 0; d < m->v[k].n_device && cd_model_set_uses(m, k); d++)
             if (!has(out, m->v[k].device[d])) out->v[out->n++] = m->v[k].device[d];
     *known = out->n;
     for (size_t i = 0; out->v && i < described; i++)
@@ -51,7 +51,7 @@ void cd_model_set_near(const cd_model_set *m, const char *name, cd_buf *out) {
 static const char *known_by(const cd_model_set *m, const char *name) {
     for (size_t k = 0; k < m->n; k++)
         for (size_t d = 0; d < m->v[k].n_device; d++)
-            if (!strcmp(m->v[k].device[d], name)) return m->v[k].path;
+            if (!strcmp(m->v[k].device[d], name) && cd_model_set_uses(m, k)) return m->v[k].path;
     return NULL;
 }
 

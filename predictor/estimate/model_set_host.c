@@ -44,11 +44,21 @@ cdmpp_status cd_model_set_host(cd_model_set *m, cd_log *log, const char **out, c
     return CDMPP_OK;
 }
 
+bool cd_model_set_uses(const cd_model_set *m, size_t k) {
+    cd_model_set_entry *v = &m->v[k];
+    if (!m->gpu_path || v->path != m->gpu_path) return true;
+    if (!v->asked) {
+        v->absent = !cd_default_model_is_here(v->path);
+        v->asked = true;
+    }
+    return !v->absent;
+}
+
 /* Of models that somebody named it is looked at whether they are of this machine. */
 const char *cd_model_set_gpu(const cd_model_set *m, const char *backend) {
     for (size_t k = 0; k < m->n; k++) {
         const cd_model_set_entry *v = &m->v[k];
-        if (v->backend && (!backend || !strcmp(v->backend, backend)) && (v->path == m->gpu_path || cd_default_model_is_here(v->path))) return v->here;
+        if (v->backend && (!backend || !strcmp(v->backend, backend)) && (v->path == m->gpu_path ? cd_model_set_uses(m, k) : cd_default_model_is_here(v->path))) return v->here;
     }
     return NULL;
 }
@@ -93,11 +103,21 @@ static void say_default(const cd_model_set *m, const cd_model_set_entry *v, cd_l
     cd_buf_free(&known);
 }
 
-void cd_model_set_warn(cd_model_set *m, const cd_model *model, cd_log *log) {
+/* What corrects one machine says nothing of another one, unless it stands for it. */
+static void say_other(const cd_model_set *m, const cd_model_set_entry *v, const char *device, const char *stands, cd_log *log) {
+    const bool gpu = v->path == m->gpu_path, ours = gpu || (v->path == m->default_path && !strcmp(v->path, CD_DEFAULT_MODEL_HERE));
+    if (!ours || !v->here || !strcmp(v->here, device)) return;
+    if (stands && !strcmp(v->here, stands))
+        cd_log_put(log, CD_LOG_WARNING, "%s was measured on %s, this machine's %s: %s is another one, which was not measured", v->path, v->here, gpu ? "GPU" : "processor", device);
+    else cd_log_put(log, CD_LOG_WARNING, "%s corrects times of %s alone, this machine's %s: %s is another one, and its times are not corrected", v->path, v->here, gpu ? "GPU" : "processor", device);
+}
+
+void cd_model_set_warn(cd_model_set *m, const cd_model *model, const char *device, const char *stands, cd_log *log) {
     for (size_t k = 0; k < m->n; k++) {
-        if (!model || m->v[k].tasks != model || m->v[k].warned) continue;
-        if (is_unsaid(m, m->v[k].path)) say_default(m, &m->v[k], log);
-        cd_score_warn(model, m->v[k].path, log);
+        if (!model || m->v[k].tasks != model) continue;
+        if (!m->v[k].warned && is_unsaid(m, m->v[k].path)) say_default(m, &m->v[k], log);
+        if (!m->v[k].warned) cd_score_warn(model, m->v[k].path, log);
         m->v[k].warned = true;
+        if (device) say_other(m, &m->v[k], device, stands, log);
     }
 }

@@ -8,10 +8,12 @@
 #include <unistd.h>
 
 #include "base/io/io.h"
+#include "learner/inputs/inputs.h"
 
 enum { MOST = 4096 };
 static const cd_conf_key key[] = {
     {"devices", CD_CONF_LIST, offsetof(cd_network_cost_fit, devices), "[]", "", "devices that the fit is of"},
+    {"lent_to", CD_CONF_LIST, offsetof(cd_network_cost_fit, lent_to), "[]", "", "devices that take it, and whose networks nobody measured"},
     {"lift", CD_CONF_REAL, offsetof(cd_network_cost_fit, lift), "1", "0.1..10", "times that a task takes in a network over alone"},
     {"lift_from", CD_CONF_REAL, offsetof(cd_network_cost_fit, lift_from), "0", "0..1e9",
      "of networks that move more than so many times the largest shared cache"},
@@ -21,9 +23,38 @@ static const cd_conf_key key[] = {
     {"refill_to", CD_CONF_REAL, offsetof(cd_network_cost_fit, refill_to), "2", "0..1e9", "these are smaller than so many times the core's last own cache"},
     {"networks", CD_CONF_INT, offsetof(cd_network_cost_fit, networks), "0", "0..", "networks that it was fitted on"},
     {"spread", CD_CONF_REAL, offsetof(cd_network_cost_fit, spread), "0", "0..10", "standard deviation of ln(measured / fitted)"},
+    {"adds", CD_CONF_REAL, offsetof(cd_network_cost_fit, adds), "0", "0..10", "root of the mean square of ln(measured / sum of operators alone); 0: not told"},
     {"source", CD_CONF_TEXT, offsetof(cd_network_cost_fit, source), "\"\"", "", "which data"},
 };
 
+/* ---- whose it is ---- */
+static bool is_in(const cd_texts *l, const char *name) {
+    for (size_t i = 0; name && i < l->n; i++)
+        if (cd_device_table_same(NULL, l->v[i], name)) return true;
+    return false;
+}
+
+bool cd_network_cost_names(const cd_network_cost_fit *f, const char *name) { return f && is_in(&f->devices, name); }
+
+static const cd_network_cost_fit *by_name(const cd_network_cost *l, const char *name, bool lent) {
+    for (size_t k = 0; l && k < l->n; k++)
+        if (is_in(lent ? &l->v[k].lent_to : &l->v[k].devices, name)) return &l->v[k];
+    return NULL;
+}
+
+/* The name that was asked for comes first: a machine that a model is corrected for has the description of another device. */
+const cd_network_cost_fit *cd_network_cost_find(const cd_network_cost *l, const char *name, const cd_device *d) {
+    const cd_network_cost_fit *f = by_name(l, name, false);
+    if (!f && d) f = by_name(l, d->name, false);
+    if (!f) f = by_name(l, name, true);
+    return f || !d ? f : by_name(l, d->name, true);
+}
+
+const char *cd_network_cost_lender(const cd_network_cost_fit *f, const char *name, const cd_device *d) {
+    return !f || cd_network_cost_names(f, name) || (d && cd_network_cost_names(f, d->name)) || !f->devices.n ? NULL : f->devices.v[0];
+}
+
+/* ---- reading ---- */
 typedef struct {
     const char *path;
     cd_diag *diag;
@@ -45,7 +76,7 @@ static cdmpp_status read_entry(const reading *r, cd_network_cost *l, const cd_ya
     if (!st && !f->devices.n)
         cd_diag_add(r->diag, r->err, CDMPP_ESCHEMA, r->path, map, false, "devices", "expected the names of the devices, found nothing");
     for (size_t k = 0; !st && k < f->devices.n; k++)
-        if (cd_network_cost_find(l, f->devices.v[k], NULL))
+        if (by_name(l, f->devices.v[k], false))
             cd_diag_add(r->diag, r->err, CDMPP_ESCHEMA, r->path, map, false, "devices", "'%s' has a fit already", f->devices.v[k]);
     l->n++;
     return CDMPP_OK;
@@ -112,10 +143,15 @@ cdmpp_status cd_network_cost_usual(cd_diag *diag, cd_network_cost **out, cdmpp_e
     return st;
 }
 
+static void copy_list(cd_arena *a, cd_texts *l) {
+    const char **name = CD_NEWN(a, const char *, l->n + 1);
+    for (size_t k = 0; name && k < l->n; k++) name[k] = cd_arena_text(a, l->v[k]);
+    l->v = name;
+}
+
 static bool copy_texts(cd_arena *a, cd_network_cost_fit *f) {
-    const char **name = CD_NEWN(a, const char *, f->devices.n + 1);
-    for (size_t k = 0; name && k < f->devices.n; k++) name[k] = cd_arena_text(a, f->devices.v[k]);
-    f->devices.v = name;
+    copy_list(a, &f->devices);
+    copy_list(a, &f->lent_to);
     f->source = cd_arena_text(a, f->source ? f->source : "");
     return !a->oom;
 }
@@ -130,34 +166,23 @@ cdmpp_status cd_network_cost_add(cd_network_cost **l, const cd_network_cost_fit 
     return CDMPP_OK;
 }
 
-/* ---- asking ---- */
-bool cd_network_cost_names(const cd_network_cost_fit *f, const char *name) {
-    for (size_t i = 0; f && name && i < f->devices.n; i++)
-        if (cd_device_table_same(NULL, f->devices.v[i], name)) return true;
-    return false;
-}
-
-static const cd_network_cost_fit *by_name(const cd_network_cost *l, const char *name) {
-    for (size_t k = 0; l && k < l->n; k++)
-        if (cd_network_cost_names(&l->v[k], name)) return &l->v[k];
-    return NULL;
-}
-
-/* The name that was asked for comes first: a machine that a model is corrected for has the description of another device. */
-const cd_network_cost_fit *cd_network_cost_find(const cd_network_cost *l, const char *name, const cd_device *d) {
-    const cd_network_cost_fit *f = by_name(l, name);
-    return f || !d ? f : by_name(l, d->name);
-}
-
 double cd_network_cost_cache(const cd_device *d) {
     const double kb = !d ? -1 : d->l3_kb > 0 || d->kind != CD_DEVICE_GPU ? d->l3_kb : d->l2_kb;
     return kb > 0 ? kb * 1024 : (double)NAN;
 }
 
+static double adds_of(const cd_network_cost_fit *f) { return f->adds > 0 ? f->adds : hypot(log(f->lift), f->spread); }
+
 double cd_network_cost_spread(const cd_network_cost *l) {
-    double sum = 0;
-    for (size_t k = 0; l && k < l->n; k++) sum += log(l->v[k].lift) * log(l->v[k].lift) + l->v[k].spread * l->v[k].spread;
-    return l && l->n ? sqrt(sum / (double)l->n) : (double)NAN;
+    static const double ninety = 0.95; /* both ends of an interval of level 0.9 */
+    double sum = 0, most = 0;
+    if (!l || !l->n) return (double)NAN;
+    for (size_t k = 0; k < l->n; k++) {
+        const double adds = adds_of(&l->v[k]);
+        sum += adds * adds;
+        most = fmax(most, adds);
+    }
+    return fmax(most, sqrt(sum / (double)l->n) * cd_normal_student(ninety, (double)l->n) / cd_normal_quantile(ninety));
 }
 
 /* ---- writing ---- */

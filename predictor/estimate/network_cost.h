@@ -5,8 +5,8 @@
  *   in the network = lift * alone + call_s + weights / refill      of each task; lift 1 in networks that move little
  *
  *   (1) the file is a list; an entry names its devices, and a device has one entry;
- *   (2) a device without an entry gets no law: how far off that may be is what the entries of others would have changed, and what they
- *       left over (cd_network_cost_spread);
+ *   (2) a device without an entry gets no law, or one that was lent to it: how far off that may be is what networks of other devices add
+ *       (cd_network_cost_spread);
  *   (3) records are of one program in a loop, its data warm, the fastest of a task kept. In a network the caches hold what others used, a
  *       call goes through the executor, and nobody picks the lucky run. That is what an entry is about.
  * A list is read-only once read. Seconds, bytes. */
@@ -19,6 +19,7 @@
 
 typedef struct cd_network_cost_fit {
     cd_texts devices;           /* that the fit is of */
+    cd_texts lent_to;           /* devices that are like them, and whose networks nobody measured: they take the fit */
     double lift;                /* of networks that move more than `lift_from` times the largest shared cache in a pass */
     double lift_from;           /* 0: of all */
     double call_s;              /* of each task */
@@ -26,6 +27,7 @@ typedef struct cd_network_cost_fit {
     double refill_to;           /* these are weights of less than so many times the core's last own cache; larger ones come from the memory alone, too */
     int64_t networks;           /* that it was fitted on */
     double spread;              /* standard deviation of ln(measured / fitted), each network by the fit of the others */
+    double adds;                /* root of the mean square of ln(measured / sum of operators alone): what the sum alone would miss. 0: not told, see cd_network_cost_spread */
     const char *source;         /* which data, for people */
 } cd_network_cost_fit;
 
@@ -48,13 +50,15 @@ CD_KEEP const char *cd_network_cost_path(cd_arena *a);
 cdmpp_status cd_network_cost_usual(cd_diag *diag, CD_GIVE cd_network_cost **out, cdmpp_err *err);
 /* A copy of `f` behind the entries of *l; *l NULL: a list of it alone. Errors: ENOMEM; *l stays as it was. */
 cdmpp_status cd_network_cost_add(cd_network_cost **l, const cd_network_cost_fit *f, cdmpp_err *err);
-bool cd_network_cost_names(const cd_network_cost_fit *f, const char *name); /* is it of this device? f NULL: no */
-/* The entry of a device, else of its description, which has its proper name or is of who stands for it; d NULL: there is none. l NULL: NULL. */
+bool cd_network_cost_names(const cd_network_cost_fit *f, const char *name); /* was it measured on this device? f NULL: no */
+/* The entry of a device, else of its description, which has its proper name or is of who stands for it; where there is none, one that is lent to it. d NULL: there is no description. l NULL: NULL. */
 CD_KEEP const cd_network_cost_fit *cd_network_cost_find(const cd_network_cost *l, const char *name, const cd_device *d);
+/* Of a fit that was found so: the device that it was measured on, where that is neither of both. NULL: it is one of them, or f NULL. */
+CD_KEEP const char *cd_network_cost_lender(const cd_network_cost_fit *f, const char *name, const cd_device *d);
 /* Bytes of the largest cache that the cores share; NaN: unknown, or NULL. */
 double cd_network_cost_cache(const cd_device *d);
-/* Of a device without an entry, standard deviation of ln(true / sum of operators) of a network: root of the mean over the entries of
- * (ln lift)^2 + spread^2. NaN: there is no entry. */
+/* Of a device whose networks nobody measured, standard deviation of ln(true / sum of operators) of a network, as if normal at a level of 0.9. From the entries: root of the mean of their
+ * adds^2, wider by Student's t, because they are few; not less than the largest of them. An entry that does not tell `adds` counts with (ln lift)^2 + spread^2. NaN: there is no entry. */
 double cd_network_cost_spread(const cd_network_cost *l);
 /* An entry as the file has it. */
 void cd_network_cost_put(cd_buf *b, const cd_network_cost_fit *f);

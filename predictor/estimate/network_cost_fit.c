@@ -143,8 +143,10 @@ cdmpp_status cd_network_cost_fit_rows(const cd_network_cost_row *row, size_t n, 
     for (unsigned terms = 0; !st && terms < CHOICES; terms++) try_terms((choice){.row = row, .n = n, .terms = terms}, bound, n_bound, &best, &least);
     cd_mem_free(bound);
     if (st) return st;
+    double square = 0;
+    for (size_t i = 0; i < n; i++) square += pow(log(row[i].measured_s / (row[i].alone_s + row[i].rest_s)), 2);
     if (!isfinite(least) || !fit(&best, n, v)) return CD_FAIL(err, ERANGE, "nothing fits these %zu networks", n);
     *out = (cd_network_cost_fit){.lift = 1 + v[0], .lift_from = best.terms & LIFT ? best.from : 0, .call_s = v[1], .networks = (int64_t)n,
-                                 .refill_bytes_per_s = v[2] > 0 ? 1 / v[2] : 0, .refill_to = cd_network_cost_limit[best.limit], .spread = sqrt(least)};
+                                 .refill_bytes_per_s = v[2] > 0 ? 1 / v[2] : 0, .refill_to = cd_network_cost_limit[best.limit], .spread = sqrt(least), .adds = sqrt(square / (double)n)};
     return CDMPP_OK;
 }

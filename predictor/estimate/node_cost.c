@@ -105,6 +105,8 @@ static bool is_question(asking *k, uint32_t i) {
     else if (n->kind == CD_NODE_LIBRARY) return true;
     else if (!k->a->model && !k->a->from_records) give_up(k, i, "no model of programs");
     else if (!s && k->a->from_given) give_up(k, i, "the graph has no time of it, and no --schedules or --records has a schedule of its task");
+    else if (!s && k->a->from_records) give_up(k, i, "no record of its task (--records or --schedules names logs that have it; --from-records predicts nothing)");
+    else if (!s && k->a->tried) give_up(k, i, "none of the candidates of its task is a program for the device (--trials N draws more)");
     else if (!s) give_up(k, i, "no schedule for its task (--trials N chooses one; --schedules reads what cdmpp-tune --best wrote, which has all)");
     else if (k->a->from_records && is_time(s->measured_s)) cd_node_cost_known(c, s->measured_s, CD_COST_RECORD);
     else if (k->a->from_records) give_up(k, i, "its schedule was never measured");

@@ -65,6 +65,7 @@ typedef struct cd_node_cost_options {
     const char *stands;         /* device of the model that answers for it; NULL: itself */
     CD_KEEP const cd_device_numbers *numbers; /* what analytic times are computed with; NULL: with those of the device that answers */
     bool from_records;          /* tasks take the measured time of their schedule's record: checks the simulation apart from the model */
+    uint32_t tried;             /* candidates that were drawn of each task without a schedule; 0: none were */
     bool from_given;            /* every node that has given_s takes it */
     bool any_times;             /* times of the file are taken whatever device they are of: `device` is not the name of one */
     double refill_bytes_per_s;  /* 0: none. Of CPUs: tasks take longer than alone by their bytes read and written over this: in a network

@@ -3,12 +3,9 @@
 #include "predictor/estimate/estimate.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "dataset/split/split.h"
-
-enum { DIGITS = 16, FEW = 8 };   /* tasks that say too little about others */
+enum { FEW = 8 };               /* tasks that say too little about others */
 
 /* Older model files say nothing of others. */
 static cdmpp_status read_among(const cd_json *o, cd_node_cost_bias *out, int known, cdmpp_err *err) {
@@ -36,25 +33,6 @@ static cdmpp_status read_one(const cd_json *best, const char *name, cd_node_cost
     return CDMPP_OK;
 }
 
-/* Tasks of training as 64-bit hashes in hex, ascending, so that a look-up can bisect. */
-static cdmpp_status read_tasks(const cd_json *list, cd_node_cost_bias *out, cdmpp_err *err) {
-    const cd_json *v;
-    CD_TRY(cd_json_arr(list, 0, &v, err));
-    out->task = cd_mem_zalloc((size_t)list->n + 1, sizeof *out->task);
-    if (!out->task) return CD_FAIL(err, ENOMEM, "%u tasks", list->n);
-    for (; v; v = v->next) {
-        cd_str s;
-        char digits[DIGITS + 1] = "", *end = digits;
-        CD_TRY(cd_json_str(v, &s, err));
-        if (s.n == DIGITS) memcpy(digits, s.p, DIGITS);
-        out->task[out->n] = strtoull(digits, &end, DIGITS);
-        if (end != digits + DIGITS) return CD_FAIL(err, ESCHEMA, "expected %d hex digits, found \"%.*s\"", DIGITS, (int)(s.n < 24 ? s.n : 24), s.p);
-        if (out->n && out->task[out->n] <= out->task[out->n - 1]) return CD_FAIL(err, ESCHEMA, "expected names in their order");
-        out->n++;
-    }
-    return CDMPP_OK;
-}
-
 /* Those of the device in the place of all devices'. */
 static cdmpp_status read_part(const cd_json *best, const char *all, const char *each, const char *device, cd_node_cost_bias *out, int known, cdmpp_err *err) {
     const cd_json *of = cd_json_get(best, each);
@@ -68,7 +46,7 @@ static cdmpp_status read_bias(const cd_json *header, const char *device, cd_node
     CD_TRY(read_part(best, "validation", "validation_of", device, out, 0, err));
     CD_TRY(read_part(best, "train", "train_of", device, out, 1, err));
     CD_TRY(cd_json_need(best, "tasks", &list, err));
-    return cd_err_key(err, read_tasks(list, out, err), "tasks");
+    return cd_err_key(err, cd_trained_tasks_read(list, &out->tasks, err), "tasks");
 }
 
 cdmpp_status cd_node_cost_bias_read(const cd_model *m, const char *device, cd_node_cost_bias *out, cdmpp_err *err) {
@@ -82,7 +60,7 @@ cdmpp_status cd_node_cost_bias_read(const cd_model *m, const char *device, cd_no
     return st;
 }
 
-void cd_node_cost_bias_free(cd_node_cost_bias *b) { cd_mem_free(b->task); }
+void cd_node_cost_bias_free(cd_node_cost_bias *b) { cd_trained_tasks_free(&b->tasks); }
 
 double cd_node_cost_bias_correct(const cd_node_cost_bias *b, bool known, const double *log_s, size_t n, double times) {
     double stands[CD_SCHEDULE_DB_SLOWER + 1];
@@ -90,16 +68,4 @@ double cd_node_cost_bias_correct(const cd_node_cost_bias *b, bool known, const d
     return cd_order_stat_mean(log_s, stands, n, 0, b->within[known]) + log(b->among[known]);
 }
 
-bool cd_node_cost_bias_knows(const cd_node_cost_bias *b, const char *key, const char *device) {
-    cd_buf name = {0};
-    cd_buf_putf(&name, "%s\n%s", key, device);
-    const uint64_t want = name.oom ? 0 : cd_stable_id_name(name.p);
-    cd_buf_free(&name);
-    size_t lo = 0, hi = b->n;
-    while (lo < hi) {
-        const size_t mid = lo + (hi - lo) / 2;
-        if (b->task[mid] < want) lo = mid + 1;
-        else hi = mid;
-    }
-    return lo < b->n && b->task[lo] == want;
-}
+bool cd_node_cost_bias_knows(const cd_node_cost_bias *b, const char *key, const char *device) { return cd_trained_tasks_knows(&b->tasks, key, device); }

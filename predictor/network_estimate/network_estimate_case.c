@@ -93,6 +93,7 @@ static cdmpp_status costs(cd_network_estimate *e, cd_network_estimate_case *c, c
         a.schedules = d->schedules;
         a.from_records = e->o->from_records;
         a.from_given = e->o->replay_given;
+        a.tried = cd_network_estimate_draws(e->o, d);
         a.any_times = d->unnamed;
         CD_TRY(cd_node_cost_of(g, &a, &c->cost[k], err));
     }
@@ -211,14 +212,24 @@ void cd_network_estimate_unlike(const cd_network_estimate_case *c, char why[CD_N
     cd_trained_on_shares(c->unlike_of_s, c->ops_s, why);
 }
 
+enum { SAID = 160 };
+
+/* "resnet-50", and with its batch where that is not the usual one, or one of several. */
+static const char *named(const cd_network_estimate *e, const cd_network_estimate_case *c, char out[SAID]) {
+    const long long batch = c->source->batch;
+    if (batch > 1 || (batch && e->n_batch > 1)) (void)snprintf(out, SAID, "%.120s (batch %lld)", c->source->name, batch);
+    else (void)snprintf(out, SAID, "%.120s", c->source->name);
+    return out;
+}
+
 /* That a device is new was said when another one took its place. */
 static void warn_unlike(const cd_network_estimate *e, const cd_network_estimate_case *c) {
     const double unlike_s = c->device->stands ? c->unlike_else_s : c->unlike_s;
     if (!(unlike_s > UNLIKE * c->ops_s)) return;
-    char why[CD_NETWORK_ESTIMATE_WHY];
+    char why[CD_NETWORK_ESTIMATE_WHY], name[SAID];
     cd_network_estimate_unlike(c, why);
     cd_log_put(e->o->log, CD_LOG_WARNING, "%s on %s: %.0f %% of the time is of programs unlike those that the model was trained on (%s): do not rely on it",
-               c->source->name, c->device->name, 100 * unlike_s / c->ops_s, why);
+               named(e, c, name), c->device->name, 100 * unlike_s / c->ops_s, why);
 }
 
 /* Seconds on the place of programs in the type, where the model has not seen it. */
@@ -235,13 +246,15 @@ static double of_type_s(const cd_network_estimate_case *c, uint32_t place, const
 
 /* The model's answer and the roofline of a stand-in are those of float32. */
 static void warn_types(const cd_network_estimate *e, const cd_network_estimate_case *c) {
+    char name[SAID];
+    (void)named(e, c, name);
     for (uint32_t k = 0; k < c->n_place; k++) {
         const double bytes = of_type_s(c, k, "int8") + of_type_s(c, k, "uint8");
-        if (bytes > UNLIKE * c->ops_s) cd_model_set_say_int8(c->place[k]->about, c->source->name, c->place[k]->name, bytes / c->ops_s, e->o->log);
+        if (bytes > UNLIKE * c->ops_s) cd_model_set_say_int8(c->place[k]->about, name, c->place[k]->name, bytes / c->ops_s, e->o->log);
         for (int t = 0; t < CD_TE_N_LEAST; t++) {
             const double s = t == CD_TE_LEAST_F32 ? 0 : of_type_s(c, k, cd_model_set_type((cd_te_least_type)t));
             if (s > UNLIKE * c->ops_s)
-                cd_model_set_say_type(c->place[k]->about, (cd_te_least_type)t, c->source->name, c->place[k]->name, s / c->ops_s, e->o->log);
+                cd_model_set_say_type(c->place[k]->about, (cd_te_least_type)t, name, c->place[k]->name, s / c->ops_s, e->o->log);
         }
     }
 }

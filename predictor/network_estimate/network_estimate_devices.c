@@ -65,6 +65,15 @@ static void say_cores(const cd_network_estimate *e, const cd_network_estimate_de
     else cd_log_put(e->o->log, CD_LOG_INFO, "times of %s are of %s", d->name, of);
 }
 
+/* Programs of one kind of device are no programs of the other. Nobody knows of a device that neither a model nor a description tells. */
+static cdmpp_status check_kind(const cd_network_estimate_device *d, const char *target, cdmpp_err *err) {
+    const int is = gpu_of(d);
+    const bool wants = cd_target_is_gpu((cd_str){target, strlen(target)});
+    if (is < 0 || (is > 0) == wants || !d->model) return CDMPP_OK;
+    return CD_FAIL(err, EUSAGE, "--target: programs of %.*s are %s's, and %.60s is a %s: leave --target out, or name a device of that kind (--list-devices)", (int)strcspn(target, " "), target, wants ? "a GPU" : "a processor",
+                   d->guessed ? "this machine" : d->name, is ? "GPU" : "processor");
+}
+
 /* Everything of a device but its name, which may become the described one: models may know "zen5" only as "zen5-avx512".
  * The target decides whether it is a GPU, else the model. Without a model only times of the graph or of records are possible. */
 static cdmpp_status fill(cd_network_estimate *e, cd_network_estimate_device *d, cdmpp_err *err) {
@@ -79,10 +88,11 @@ static cdmpp_status fill(cd_network_estimate *e, cd_network_estimate_device *d, 
     else if (d->stands && !d->scaled) d->numbers = cd_model_set_numbers(d->model, d->about);
     if (cd_model_set_also(&e->models, d->name))
         cd_log_put(e->o->log, CD_LOG_WARNING, "%s knows %s too: a model before it answers", cd_model_set_also(&e->models, d->name), d->name);
-    if (!e->o->replay_given && !e->o->from_records) cd_model_set_warn(&e->models, d->model, e->o->log);
+    if (!e->o->replay_given && !e->o->from_records) cd_model_set_warn(&e->models, d->model, d->name, d->stands, e->o->log);
     CD_TRY(cd_model_set_ops(&e->models, d->name, &d->opmodel, err));
     CD_TRY(cd_model_set_half(&e->models, &d->half, err));
     d->target = d->runs = given_target(e->o, d->name);
+    if (d->target) CD_TRY(check_kind(d, d->target, err));
     const int gpu = d->target ? cd_target_is_gpu((cd_str){d->target, strlen(d->target)}) : gpu_of(d);
     d->gpu = gpu > 0;
     d->target = d->target ? cd_usual_target_vectors(&e->arena, d->target, programs_of(e, d)) : cd_usual_target_make(&e->arena, d->name, programs_of(e, d), d->gpu, 0);
@@ -229,7 +239,11 @@ cdmpp_status cd_network_estimate_devices(cd_network_estimate *e, cdmpp_err *err)
     const char **name, *also = NULL;
     size_t n;
     cd_str of;
-    for (size_t k = 0; k < e->o->target.n; k++) CD_TRY(cd_target_check(cd_target_of_device(e->o->target.v[k], &of), e->o->log, err));
+    for (size_t k = 0; k < e->o->target.n; k++) {
+        const char *target = cd_target_of_device(e->o->target.v[k], &of);
+        CD_TRY(cd_target_check(target, e->o->log, err));
+        CD_TRY(cd_backend_check_target(target, err));
+    }
     if (e->o->device) CD_TRY(cd_err_key(err, cd_network_estimate_split_list(&e->arena, e->o->device, &name, &n, err), "--device"));
     else CD_TRY(default_device(e, &name, &n, &also, err));
     if (!n) return CD_FAIL(err, EUSAGE, "--device: expected names, found '%.60s'", e->o->device);

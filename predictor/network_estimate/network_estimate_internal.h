@@ -61,6 +61,8 @@ void cd_network_estimate_weights(cd_network_estimate_source *s);
 cdmpp_status cd_network_estimate_memory(cd_network_estimate *e, cd_network_estimate_case *c, cdmpp_err *err);
 
 /* ---- network_estimate_schedules.c, network_estimate_cache.c ---- */
+/* Candidates that are drawn of each task that has no schedule; 0: none are. */
+uint32_t cd_network_estimate_draws(const cd_network_estimate_options *o, const cd_network_estimate_device *d);
 /* Completes d->schedules for the tasks that the case runs on d. Errors: ESCHEMA (none of them has a schedule in the logs that
  * were given), those of cd_schedule_db_read_logs and cd_schedule_db_predict. */
 cdmpp_status cd_network_estimate_schedules(cd_network_estimate *e, cd_network_estimate_case *c, cd_network_estimate_device *d,

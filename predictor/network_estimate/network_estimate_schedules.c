@@ -125,7 +125,7 @@ static size_t defined(const cd_task_registry *t, const char **key, size_t n) {
 static cdmpp_status choose(cd_network_estimate *e, const cd_network_estimate_case *c, cd_network_estimate_device *d, const char **key,
                            size_t n, cdmpp_err *err) {
     const cd_network_estimate_options *o = e->o;
-    const cd_schedule_db_pick how = {.trials = (uint32_t)(o->trials ? o->trials : CD_SCHEDULE_DB_TRIALS), .seed = (uint64_t)o->seed,
+    const cd_schedule_db_pick how = {.trials = cd_network_estimate_draws(o, d), .seed = (uint64_t)o->seed,
                                      .target = d->target, .device = d->stands ? d->stands : d->name, .numbers = d->numbers,
                                    .plain = c->source->loaded ? c->source->loaded->plain : NULL, .n_plain = c->source->loaded ? c->source->loaded->n_plain : 0};
     n = defined(c->source->tasks, key, n);
@@ -153,6 +153,12 @@ static void warn_bare(const cd_network_estimate *e, cd_network_estimate_case *c,
     cd_buf_free(&b);
 }
 
+uint32_t cd_network_estimate_draws(const cd_network_estimate_options *o, const cd_network_estimate_device *d) {
+    const bool given = o->records.n || o->schedules.n || o->store.n;
+    if (!d->model || (given && !o->trials) || o->from_records || o->replay_given) return 0;
+    return (uint32_t)(o->trials ? o->trials : CD_SCHEDULE_DB_TRIALS);
+}
+
 /* Where schedules are given, a search happens only when options.trials asks for it: a comparison with measured times must not
  * mix in candidates unnoticed. None of the tasks in the logs is an error, because the logs are then most likely the wrong ones. */
 cdmpp_status cd_network_estimate_schedules(cd_network_estimate *e, cd_network_estimate_case *c, cd_network_estimate_device *d,
@@ -173,7 +179,7 @@ cdmpp_status cd_network_estimate_schedules(cd_network_estimate *e, cd_network_es
         if (n && n == all && given && !o->trials && !o->allow_missing && !o->replay_given)
             st = CD_FAIL(err, ESCHEMA, "none of its %zu tasks is in the logs for %s: are they of another network, or device?", all,
                          d->name);
-        if (!st && n && d->model && (!given || o->trials) && !o->from_records && !o->replay_given) st = choose(e, c, d, key, n, err);
+        if (!st && n && cd_network_estimate_draws(o, d)) st = choose(e, c, d, key, n, err);
     }
     cd_arena_free(&a);
     return st;

@@ -20,25 +20,30 @@ static double tasks_s(const cd_network_estimate_case *c, uint32_t place) {
     return sum;
 }
 
-/* Of a device without a fit, what those of others say. */
-static double without_fit(const cd_network_estimate *e, cd_network_estimate_device *d) {
-    const double spread = cd_network_cost_spread(e->models.costs);
+/* Nobody measured a network there. `as`: whose law it has; NULL: none. */
+static void say_costs(const cd_network_estimate *e, cd_network_estimate_device *d, const char *as, double spread) {
+    const char *name = d->guessed ? "this machine" : d->name;
     char times[CD_MODEL_SET_TIMES_OFF];
-    const cd_network_cost_fit *fit = e->o->alone || d->guessed ? NULL : cd_network_cost_find(e->models.costs, d->name, d->about);
-    const char *as = fit ? cd_model_set_stands(&e->models, d->name) : NULL;
-    if (e->o->alone || (fit && !as)) return 0;
-    if (as && cd_network_cost_names(fit, d->name)) return fit->spread; /* of few networks: what it leaves is part of the interval */
-    if (as && !d->said_costs)
-        cd_log_put(e->o->log, CD_LOG_WARNING, "a network on %s is taken to add as much to its operators as on %s: it was not measured there (--fit-network-cost). Its time may be %s times shorter or "
-                   "longer; the interval allows for that", d->name, as, cd_model_set_times_off(spread, times));
-    else if (!d->said_costs && isnan(spread))
-        cd_log_put(e->o->log, CD_LOG_WARNING, "there is no fit of what a network costs on any device (" CD_NETWORK_COST_FILE "): "
-                   "nothing is added for it");
-    else if (!d->said_costs)
-        cd_log_put(e->o->log, CD_LOG_WARNING, "a network on %s is taken to cost the sum of its operators: what the network adds to them was not measured there "
-                   "(--fit-network-cost). Its time may be %s times shorter or longer; the interval allows for that",
-                   d->guessed ? "this machine" : d->name, cd_model_set_times_off(spread, times));
+    if (d->said_costs) return;
     d->said_costs = true;
+    if (isnan(spread))
+        cd_log_put(e->o->log, CD_LOG_WARNING, "there is no fit of what a network costs on any device (" CD_NETWORK_COST_FILE "): nothing is added for it");
+    else if (as)
+        cd_log_put(e->o->log, CD_LOG_WARNING, "no network was measured on %s: it is taken to add as much to its operators as on %s (--fit-network-cost). Its time may be %s times shorter or "
+                   "longer; the interval allows for that", name, as, cd_model_set_times_off(spread, times));
+    else
+        cd_log_put(e->o->log, CD_LOG_WARNING, "no network was measured on %s: it is taken to cost the sum of its operators (--fit-network-cost). Its time may be %s times shorter or longer; the "
+                   "interval allows for that", name, cd_model_set_times_off(spread, times));
+}
+
+/* Of a device whose networks nobody measured, what those of others say. */
+static double without_fit(const cd_network_estimate *e, cd_network_estimate_device *d) {
+    const cd_network_cost_fit *fit = e->o->alone || d->guessed ? NULL : cd_network_cost_find(e->models.costs, d->name, d->about);
+    const char *stands = fit ? cd_model_set_stands(&e->models, d->name) : NULL, *lender = cd_network_cost_lender(fit, d->name, d->about);
+    if (e->o->alone || (fit && !stands && !lender)) return 0;
+    if (stands && cd_network_cost_names(fit, d->name)) return fit->spread; /* of few networks: what it leaves is part of the interval */
+    const double spread = cd_network_cost_spread(e->models.costs);
+    say_costs(e, d, lender ? lender : stands, spread);
     return isnan(spread) ? 0 : spread;
 }
 

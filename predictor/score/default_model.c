@@ -64,6 +64,12 @@ static bool is_for(const cd_json *v, const char *backend, cd_arena *a) {
     return is && (!backend || !strcmp(is, backend));
 }
 
+const char *cd_default_model_gpu_file(cd_arena *a) {
+    const cd_json *v = NULL;
+    if (!getenv("CDMPP_DEFAULT_MODEL")) cd_here_look(CD_DEFAULT_MODEL_HERE_GPU, a, &v);
+    return v && backend_of(v, a) ? CD_DEFAULT_MODEL_HERE_GPU : NULL;
+}
+
 const char *cd_default_model_gpu(cd_arena *a, const char *backend, const char *gpu) {
     const cd_json *v = NULL;
     if (!getenv("CDMPP_DEFAULT_MODEL")) cd_here_look(CD_DEFAULT_MODEL_HERE_GPU, a, &v);
@@ -120,8 +126,10 @@ const char *cd_default_model_what(const char *path, char out[CD_DEFAULT_MODEL_SA
     if (cd_default_model_is_gpu_plain(path)) return what_gpu(out);
     cd_here_look(path, &a, &v);
     if (!v && !getenv("CDMPP_DEFAULT_MODEL")) cd_here_look(CD_DEFAULT_MODEL_HERE, &a, &other);
-    if (v && !cd_json_need_count(v, "programs", &n, NULL))
-        (void)snprintf(out, CD_DEFAULT_MODEL_SAID, "corrected by %llu programs measured on %s", (unsigned long long)n, is_of_here(v, &a) ? backend_of(v, &a) ? "this GPU" : "this machine" : text_of(v, "cpu", &a));
+    if (v && !cd_json_need_count(v, "programs", &n, NULL)) {
+        const bool here = is_of_here(v, &a), gpu = backend_of(v, &a) != NULL;
+        (void)snprintf(out, CD_DEFAULT_MODEL_SAID, here && gpu ? "corrected by %llu programs measured on this machine's GPU (%.120s)" : "corrected by %llu programs measured on %.120s", (unsigned long long)n, here && !gpu ? "this machine" : text_of(v, "cpu", &a));
+    }
     else if (other && backend_of(other, &a))
         (void)snprintf(out, CD_DEFAULT_MODEL_SAID, "the default one; " CD_DEFAULT_MODEL_HERE " is of a GPU (%.120s) and is not used: that of a GPU is called " CD_DEFAULT_MODEL_HERE_GPU, text_of(other, "cpu", &a));
     else if (other) (void)snprintf(out, CD_DEFAULT_MODEL_SAID, "the default one; " CD_DEFAULT_MODEL_HERE " is of another processor (%.120s) and is not used", text_of(other, "cpu", &a));

@@ -28,6 +28,8 @@ CD_KEEP const char *cd_default_model_plain(cd_arena *a);
 /* here-gpu.cdmpp in `a`, where it is of this GPU of this machine (as its back end counts it, "": the first; NULL: any) and of this back end ("cuda", "opencl"; NULL: any). NULL: there is none, or out of memory. The driver is asked in
  * a process of its own. */
 CD_KEEP const char *cd_default_model_gpu(cd_arena *a, const char *backend, const char *gpu);
+/* here-gpu.cdmpp in `a`, where it is of some GPU, here or not: no driver is asked. NULL: there is none, or out of memory. */
+CD_KEEP const char *cd_default_model_gpu_file(cd_arena *a);
 /* Why cd_default_model_gpu gives none although the file is there: "here-gpu.cdmpp is of another GPU (...) and is not used"; "" where it is not there. Returns `out`. */
 enum { CD_DEFAULT_MODEL_SAID = 320 };
 const char *cd_default_model_gpu_why(const char *backend, const char *gpu, char out[CD_DEFAULT_MODEL_SAID]);
@@ -41,7 +43,7 @@ CD_KEEP const char *cd_default_model_for_gpu(cd_arena *a, const char *backend, c
 cdmpp_status cd_default_model_gpu_missing(const char *backend, cdmpp_err *err);
 /* Is the file a model that is corrected for this machine, or a GPU of it? Who names such a one, and no device, asks about this machine. */
 bool cd_default_model_is_here(const char *path);
-/* What to say of the model that cd_default_model_path gave: "the default one", "corrected by 120 programs measured on this machine"; also why a
+/* What to say of the model that cd_default_model_path gave: "the default one", "corrected by 120 programs measured on this machine", "... on this machine's GPU (NVIDIA A100)"; also why a
  * here.cdmpp is not used. Returns `out`. */
 const char *cd_default_model_what(const char *model_path, char out[CD_DEFAULT_MODEL_SAID]);
 /* EUSAGE: there is no cost model, and what to do about it. */

@@ -34,6 +34,7 @@ struct cd_stream {
     pair *pair;           /* (n_pair) */
     size_t n_pair, cap_pair;
     double *weight;       /* (tasks) occurrences in networks */
+    cd_trained_tasks trained; /* of the model, with evaluation */
     cd_online_adapt *adapt; /* of o.adapt; NULL: nothing was measured */
     cd_log *told;         /* while measured records are read: who hears of those that cannot be used; else NULL */
     size_t measured, refused;
@@ -52,6 +53,7 @@ void cd_stream_free(cd_stream *s) {
     cd_buf_free(&s->json);
     cd_mem_free(s->pair);
     cd_mem_free(s->weight);
+    cd_trained_tasks_free(&s->trained);
     cd_online_adapt_free(s->adapt);
     cd_mem_free(s);
 }
@@ -82,6 +84,7 @@ static cdmpp_status fill(cd_stream *s, cdmpp_err *err) {
     s->weight = cd_mem_zalloc(cd_task_registry_count(s->tasks) + 1, sizeof *s->weight);
     if (!s->scorer || !s->line || !s->scored || !s->weight) return CD_FAIL(err, ENOMEM, "batch of %d lines", BATCH);
     set_weights(s);
+    if (s->o.eval) CD_TRY(cd_trained_tasks_of(s->m, &s->trained, err));
     const cd_scorer_options o = {.which = {s->o.from ? s->o.to->name : s->o.device, s->o.nearest, s->o.nearest ? s->o.devices : NULL},
                                  .launch = s->o.from != NULL, .traits = s->o.adapt, .peaks = s->o.devices};
     for (int w = 0; w < n; w++) CD_TRY(cd_scorer_new(s->m, s->tasks, &o, &s->scorer[w], err));
@@ -156,6 +159,7 @@ static void put_scored(cd_stream *s, const cd_scored *o) {
 static cdmpp_status remember(cd_stream *s, const cd_scored *o, cdmpp_err *err) {
     if (CD_GROW(s->pair, s->n_pair, s->cap_pair)) return CD_FAIL(err, ENOMEM, "records");
     const size_t task = cd_task_registry_index(s->tasks, o->task);
+    s->stats.known += cd_trained_tasks_knows(&s->trained, o->task->workload_key, cd_model_device(s->m, o->which.device));
     s->stats.inside += o->pred.low_s <= o->measured_s && o->measured_s <= o->pred.high_s;
     s->pair[s->n_pair++] = (pair){o->measured_s, o->pred.latency_s, o->pred.median_s, s->weight[task],
                                   (uint32_t)(task * cd_model_n_device(s->m) + o->which.device)};

@@ -35,4 +35,10 @@ const cd_backend_kind *cd_backend_for_target(cd_str target) {
     return NULL;
 }
 
+cdmpp_status cd_backend_check_target(const char *target, cdmpp_err *err) {
+    const size_t n = strcspn(target, " ");
+    if (cd_backend_for_target((cd_str){target, n}) || (n == 4 && !strncmp(target, "rocm", n))) return CDMPP_OK;
+    return CD_FAIL(err, EUSAGE, "--target: no back end runs programs of '%.*s': there are llvm, c, opencl and cuda; rocm is known of records", n > 40 ? 40 : (int)n, target);
+}
+
 const char *cd_backend_names(void) { return "cpu|opencl|cuda"; }

@@ -75,6 +75,8 @@ typedef struct cd_backend_kind {
 const cd_backend_kind *cd_backend_find(const char *name);
 /* A back end by a target string's kind: llvm, c -> cpu; opencl; cuda. NULL: none. */
 const cd_backend_kind *cd_backend_for_target(cd_str target);
+/* A target that the user names for programs that are estimated: one with a back end, or rocm, which records of AMD's GPUs have. Errors: EUSAGE, with those that there are. */
+cdmpp_status cd_backend_check_target(const char *target, cdmpp_err *err);
 /* "cpu|opencl|cuda" */
 const char *cd_backend_names(void);
 

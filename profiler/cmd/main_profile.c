@@ -125,7 +125,7 @@ static const char *const example[] = {
     "Keep what others measured, and ask for the best schedules of a task",
     "cdmpp-profile store import --store all.db --tasks network_info measure_records/\n"
     "cdmpp-profile store best --store all.db --device v100 --workload '[\"9f8e...\", [1, 64, 56, 56]]'",
-    "Shapes and operations of an ONNX file", "cdmpp-profile --list-ops --model-source onnx --network net.onnx --batch-size 8", NULL};
+    "Shapes and operations of an ONNX file", "cdmpp-profile --list-ops --model-source onnx --network net.onnx --batch 8", NULL};
 static const char *const see[] = {"cdmpp-extract(1)", "cdmpp-train(1)", NULL};
 static const cd_command self = {
     "cdmpp-profile", "measure tensor programs", use,

@@ -236,7 +236,7 @@ cdmpp_status cd_main_profile_curves_check(const cd_main_profile *o, cdmpp_err *e
     if (!cd_size_list_parse(o->sizes, &l))
         return CD_FAIL(err, EUSAGE, "--sizes: expected batch=N,N,... or input=N,N,..., 2 to %d ascending numbers up to %d, found '%.60s'", CD_SIZE_LIST_MAX,
                        CD_SIZE_LIST_LARGEST, o->sizes);
-    if (l.input ? o->input_size : o->batch) return CD_FAIL(err, EUSAGE, "--sizes goes in place of %s", l.input ? "--input-size" : "--batch-size");
+    if (l.input ? o->input_size : o->batch) return CD_FAIL(err, EUSAGE, "--sizes goes in place of %s", l.input ? "--input-size" : "--batch");
     if (backend_of(o) != cd_backend_find("cpu")) return CD_FAIL(err, EUSAGE, "curves are of this machine's processor: expected --target llvm..., found '%.60s'", target_of(o));
     return check_source(o, err);
 }

@@ -94,6 +94,8 @@ cdmpp_status cd_describe_gpu(const char *backend, const char *gpu, cd_describe_e
 /* The same in a process of its own: this one may fork afterwards, which a driver that it has started itself would not survive. Errors: also EBACKEND (the driver crashes, or says nothing for half a
  * minute), EIO (no process), ENOMEM. */
 cdmpp_status cd_describe_gpu_apart(const char *backend, const char *gpu, cd_describe_entry *out, cdmpp_err *err);
+/* The rule: a device of OpenCL may be a processor, and that is no GPU. No model of GPUs answers for it, or is corrected for it, that nobody named. */
+static inline bool cd_describe_is_gpu(const cd_describe_entry *e) { return e->device.kind == CD_DEVICE_GPU; }
 /* Does this device of the back end (gpu NULL: one of them) call itself so (cd_describe_name.says)? Asked apart. */
 bool cd_describe_gpu_is_here(const char *backend, const char *gpu, const char *says);
 

@@ -84,7 +84,7 @@ cdmpp_status cd_describe_match_gpu(const cd_describe_entry *e, const char *backe
     cd_describe_name_entry(e, devices, &is);
     snprintf(out->cpu, sizeof out->cpu, "%.95s", is.says);
     snprintf(out->microarch, sizeof out->microarch, "%s", backend);
-    if (e->device.kind != CD_DEVICE_GPU) return CD_FAIL(err, EMODEL, "device: %s is no GPU", out->cpu);
+    if (!cd_describe_is_gpu(e)) return CD_FAIL(err, EMODEL, "device: %s is no GPU", out->cpu);
     if (is.described && cd_device_table_find(devices, is.name, &own, NULL)) own = NULL;
     cd_device_vector(own ? own : &e->device, out->here);
     for (size_t i = 0; devices && i < n; i++) {

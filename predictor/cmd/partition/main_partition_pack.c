@@ -26,6 +26,7 @@ static const cd_option table[] = {
     {"target", 0, "TARGET", CD_OPTION_TEXTS, AT(target), NULL, WHAT, "Target of the programs (default: by the device's description)"},
     {"device-file", 0, "FILE", CD_OPTION_FILE, AT(descriptions), "*.yaml", WHAT, "Descriptions of the cost model's devices (default: configs/devices.yaml here, then the installed one)"},
     {"batch", 'b', "N", CD_OPTION_INT, AT(batch), "1..1048576", WHAT, "Batch size (default: 1, or what the file says)"},
+    {"batch-size", 0, "N", CD_OPTION_INT, AT(batch), "1..1048576", WHAT, NULL}, /* as OpBench calls it */
     {"input-size", 0, "N", CD_OPTION_INT, AT(input_size), "1..1048576", WHAT, "Edge of the image or length of the sequence of networks of the zoo (default: as published)"},
     {"dim", 0, "NAME=N", CD_OPTION_TEXTS, AT(dim), NULL, WHAT, "Value of a symbolic dimension of an ONNX file, or of a dimension of an input: 'ids[1]=128'; the branch of an If: if_3=then; the runs of a Loop: loop_1=10"},
     {"input", 0, "NAME", CD_OPTION_TEXTS, AT(input), NULL, WHAT, "This input of an ONNX file is data; those that are not named are weights"},

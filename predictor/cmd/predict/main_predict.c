@@ -93,7 +93,7 @@ static const char *const use[] = {"--cost-model FILE --tasks FILE [OPTION...] LO
                                   "--cost-model FILE --stream [--tasks FILE] [OPTION...]",
                                   "--cost-model FILE --stream --operators [--measured FOLDER] [OPTION...]",
                                   "--cost-model FILE --tasks FILE --explain FILE[:LINE]",
-                                  "--operators --cost-model FILE [OPTION...] TABLE...", "--operators --from NAME --to NAME [--cost-model FILE] [OPTION...] TABLE...",
+                                  "--operators --cost-model FILE [OPTION...] TABLE|FOLDER...", "--operators --from NAME --to NAME [--cost-model FILE] [OPTION...] TABLE|FOLDER...",
                                   "--cost-model FILE --export FORM --out FILE", "--cost-model FILE --info", NULL};
 static const char *const example[] = {
     "How good is it on new measurements", "cdmpp-predict --cost-model epyc.cdmpp --tasks network_info --eval new.json >predicted.jsonl",
@@ -318,9 +318,10 @@ static cdmpp_status score_operators(const options *o, const cd_library_op_model 
     return st;
 }
 
-static cdmpp_status operators(const options *o, size_t *bad, cdmpp_err *err) {
+static cdmpp_status operators(options *o, size_t *bad, cdmpp_err *err) {
     cd_library_op_model *m = NULL;
     bool is = false;
+    CD_TRY(cd_predict_tables(&o->input, &o->arena, &o->input, err));
     const cd_predict_llm llm = {.model = o->model, .device = o->device, .devices = o->devices, .measured = &o->measured, .input = &o->input, .eval = o->eval,
                                 .json = o->json, .strict = o->strict, .info = o->info, .scales = o->from != NULL, .stream = o->stream, .verbose = o->verbose,
                                 .log = o->log, .stop = &stop};

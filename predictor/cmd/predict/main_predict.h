@@ -19,6 +19,9 @@ typedef struct cd_predict_asked {
 /* Its path, in `a`. Errors: EUSAGE: there is none. */
 cdmpp_status cd_predict_default_model(const cd_predict_asked *o, cd_arena *a, CD_KEEP const char **out, cdmpp_err *err);
 
+/* Tables that are named, and those of folders, in `a`. Errors: EIO, ESCHEMA (a folder without tables), ENOMEM. */
+cdmpp_status cd_predict_tables(const cd_texts *input, cd_arena *a, cd_texts *out, cdmpp_err *err);
+
 /* Options of the command that count for operators of language models. */
 typedef struct cd_predict_llm {
     const char *model, *device, *devices;

@@ -1,8 +1,5 @@
 /* The default cost model of cdmpp-predict: that of processors or that of GPUs, by the device that the user names, else by the first record. One file answers for all
  * records: those of the other kind name a device that it does not know, and get an error each. */
-#include <string.h>
-#include <sys/stat.h>
-
 #include "dataset/extract/extract.h"
 #include "features/task/task.h"
 #include "predictor/cmd/predict/main_predict.h"
@@ -16,27 +13,6 @@ static int kind_of(const char *device, const char *devices) {
     if (cd_predict_devices(devices, NULL, &t, NULL)) return -1;
     const int gpu = cd_device_table_find(t, device, &d, NULL) ? -1 : d->kind == CD_DEVICE_GPU;
     cd_device_table_free(t);
-    return gpu;
-}
-
-/* The target of the first record that can be read, among the first lines. What a pipe has given cannot be read again. */
-static bool log_is_gpu(const char *path) {
-    enum { LINES = 1000 };
-    struct stat s;
-    cd_record_reader *r = NULL;
-    cd_record record = {0};
-    cd_arena a = {0};
-    if (stat(path, &s) || !(S_ISREG(s.st_mode) || S_ISDIR(s.st_mode))) return false;
-    bool found = false, over = cd_record_reader_open(&path, 1, &r, NULL) != CDMPP_OK;
-    for (int k = 0; k < LINES && !found && !over; k++) {
-        cd_recline line = {0};
-        if (cd_record_reader_next(r, &line, NULL)) continue; /* a bad line: told when all are predicted */
-        over = !line.text;
-        if (!over) found = !cd_record_read(&a, line.text, line.len, &record, NULL);
-    }
-    const bool gpu = found && cd_target_is_gpu(record.target);
-    cd_arena_free(&a);
-    cd_record_reader_close(r);
     return gpu;
 }
 
@@ -56,7 +32,7 @@ static bool place_is_gpu(const char *where) {
 cdmpp_status cd_predict_default_model(const cd_predict_asked *o, cd_arena *a, const char **out, cdmpp_err *err) {
     int gpu = o->device ? kind_of(o->device, o->devices) : -1;
     if (gpu < 0 && o->explain) gpu = place_is_gpu(o->explain);
-    if (gpu < 0 && o->input->n) gpu = log_is_gpu(o->input->v[0]);
+    if (gpu < 0 && o->input->n) gpu = cd_record_first_is_gpu(o->input->v, 1);
     *out = gpu > 0 ? cd_default_model_for_gpu(a, NULL, NULL) : NULL;
     if (!*out) *out = cd_default_model_path(a);
     return *out ? CDMPP_OK : cd_default_model_missing(err);

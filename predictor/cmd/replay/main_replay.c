@@ -36,6 +36,7 @@ static const cd_option table[] = {
     {"tasks", 0, "FILE", CD_OPTION_FILES, AT(ask.tasks), NULL, WHAT, "Task definitions of a graph: all_tasks.pkl, *.task.pkl, our text form, or a folder of these"},
     {"device", 'd', "A,B,...", CD_OPTION_TEXT, AT(ask.device), NULL, WHAT, "Devices (default: what the graph says, or the only one that the models know)"},
     {"batch", 'b', "N,N,...", CD_OPTION_TEXT, AT(ask.batch), NULL, WHAT, "Batch sizes of networks, or a range: 1..64 estimates five sizes, 1..64:9 nine, and a law tells those between (default: 1, or what the file says)"},
+    {"batch-size", 0, "N,N,...", CD_OPTION_TEXT, AT(ask.batch), NULL, WHAT, NULL}, /* as OpBench calls it */
     {"input-size", 0, "N", CD_OPTION_INT, AT(ask.input_size), "1..1048576", WHAT, "Edge of the image or length of the sequence of networks of the zoo (default: as published)"},
     {"dim", 0, "NAME=N", CD_OPTION_TEXTS, AT(ask.dim), NULL, WHAT, "Value of a symbolic dimension of an ONNX file, or of a dimension of an input: 'ids[1]=128'; the branch of an If: if_3=then; the runs of a Loop: loop_1=10; seq=16..512 is a range as in --batch"},
     {"input", 0, "NAME", CD_OPTION_TEXTS, AT(ask.input), NULL, WHAT, "This input of an ONNX file is data; those that are not named are weights"},
@@ -153,7 +154,7 @@ static cdmpp_status check_reads(const cd_cli_args *said, const char *mode, const
 }
 
 static cdmpp_status check_quantize_reads(const cd_cli_args *said, cdmpp_err *err) {
-    static const char *const its[] = {"quantize", "calibrate", "compare", "network", "batch", "input-size", "dim", "input", "layout", "target", "trials", "seed", "jobs", "run", "cpu-time", "verbose", NULL};
+    static const char *const its[] = {"quantize", "calibrate", "compare", "network", "batch", "batch-size", "input-size", "dim", "input", "layout", "target", "trials", "seed", "jobs", "run", "cpu-time", "verbose", NULL};
     return check_reads(said, "--quantize", its, "templates and samples (--trials) that it makes itself", err);
 }
 
@@ -187,7 +188,7 @@ static cdmpp_status read_sizes(const char *text, int64_t *size, size_t *n, cdmpp
 }
 
 static cdmpp_status check_vm(const options *o, const cd_cli_args *said, cdmpp_err *err) {
-    static const char *const its[] = {"executor", "at", "network", "batch", "input-size", "dim", "input", "layout", "target", "records", "trials", "seed", "jobs", "verbose", NULL};
+    static const char *const its[] = {"executor", "at", "network", "batch", "batch-size", "input-size", "dim", "input", "layout", "target", "records", "trials", "seed", "jobs", "verbose", NULL};
     int64_t size[CD_DYNAMIC_MOST_ASKED];
     size_t n;
     if (o->ask.network.n != 1 || o->ask.graph.n) return CD_FAIL(err, EUSAGE, "--executor vm: expected one --network, and no --graph");

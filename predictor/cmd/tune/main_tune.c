@@ -15,7 +15,8 @@ static const cd_option table[] = {
      "The network: a name of the zoo (resnet-50 ...) or an ONNX file, all its tasks are tuned; with --tasks one that those files name, with its weights"},
     {"model-name", 0, "NAME", CD_OPTION_TEXT, AT(what.network), NULL, WHAT, NULL}, /* older name; a file only with the next one */
     {"model-source", 0, "SOURCE", CD_OPTION_WORD, AT(what.source), CD_NETWORK_SOURCES, WHAT, NULL},
-    {"batch-size", 0, "N", CD_OPTION_INT, AT(what.batch), "1..1048576", WHAT, "Batch size of the network (default: 1, or what the file says)"},
+    {"batch", 'b', "N", CD_OPTION_INT, AT(what.batch), "1..1048576", WHAT, "Batch size of the network (default: 1, or what the file says)"},
+    {"batch-size", 0, "N", CD_OPTION_INT, AT(what.batch), "1..1048576", WHAT, NULL}, /* older name */
     {"input-size", 0, "N", CD_OPTION_INT, AT(what.input_size), "1..1048576", WHAT, "Edge of the image or length of the sequence (default: as published)"},
     {"dim", 0, "NAME=N", CD_OPTION_TEXTS, AT(what.dim), NULL, WHAT, "Value of a symbolic dimension of an ONNX file, or of a dimension of an input: 'ids[1]=128'; the branch of an If: if_3=then; the runs of a Loop: loop_1=10; with --executor vm seq=16..512 (five sizes), seq=16..512:9 (nine)"},
     {"input", 0, "NAME", CD_OPTION_TEXTS, AT(what.input), NULL, WHAT, "This input of an ONNX file is data; those that are not named are weights"},
@@ -103,7 +104,7 @@ static cdmpp_status check_tasks(const options *o, cdmpp_err *err) {
     if (o->operand.n) return CD_FAIL(err, EUSAGE, "unexpected '%.60s'", o->operand.v[0]);
     if (!w->network == !w->file.n) return CD_FAIL(err, EUSAGE, "expected either --network or --tasks%s", w->network ? ", found both" : "");
     if (w->file.n && (w->batch || w->input_size || w->dim.n || w->input.n || w->layout))
-        return CD_FAIL(err, EUSAGE, "--batch-size, --input-size, --dim, --input and --layout are for a --network without --tasks");
+        return CD_FAIL(err, EUSAGE, "--batch, --input-size, --dim, --input and --layout are for a --network without --tasks");
     if (w->source == CD_NETWORK_SOURCE_ZOO && (w->input.n || (w->dim.n && !has_range(o)))) return CD_FAIL(err, EUSAGE, "--dim and --input are for ONNX files");
     if (w->source == CD_NETWORK_SOURCE_ONNX && w->input_size) return CD_FAIL(err, EUSAGE, "--input-size is for networks of the zoo; use --dim");
     if (w->layout && !cd_workload_layout_parse(w->layout, &layout)) return CD_FAIL(err, EUSAGE, "--layout: expected one of " CD_WORKLOAD_LAYOUTS ", found '%.40s'", w->layout);
@@ -182,7 +183,7 @@ static const char *default_of_gpu(options *o, const char *backend) {
     const char *gpu = o->session.gpu ? o->session.gpu : "", *here = cd_default_model_gpu(&o->arena, backend, gpu);
     const char *plain = here ? NULL : cd_default_model_gpu_plain(&o->arena);
     cd_describe_entry e;
-    return here ? here : plain && !cd_describe_gpu_apart(backend, gpu, &e, NULL) && e.device.kind == CD_DEVICE_GPU ? plain : NULL;
+    return here ? here : plain && !cd_describe_gpu_apart(backend, gpu, &e, NULL) && cd_describe_is_gpu(&e) ? plain : NULL;
 }
 
 /* Without --cost-model the default one: the installed one or this machine's, of CPUs or of GPUs. A board is neither. The tasks of a
@@ -241,6 +242,7 @@ static cdmpp_status check_session(options *o, cdmpp_err *err) {
     CD_TRY(check_executor(o, err));
     if (o->check && o->session.no_check) return CD_FAIL(err, EUSAGE, "--check and --no-check do not go together");
     take_default_model(o);
+    CD_TRY(cd_main_tune_device_check(o, err));
     CD_TRY(check_search(o, err));
     CD_TRY(check_emit(o, err));
     if (o->session.isa && o->session.isa[0]) CD_TRY(cd_err_key(err, cd_isa_choose(o->session.isa, "", &c, err), "--isa"));

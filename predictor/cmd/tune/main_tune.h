@@ -35,4 +35,8 @@ cdmpp_status cd_main_tune_run(cd_main_tune *o, cdmpp_err *err);
 bool cd_main_tune_is_calibrate(const cd_main_tune *o);
 cdmpp_status cd_main_tune_calibrate_check(cd_main_tune *o, cdmpp_err *err);
 cdmpp_status cd_main_tune_calibrate(cd_main_tune *o, cdmpp_err *err);
+/* --device of a search against the kind of its target. Errors: EUSAGE (it is of the other kind; no GPU is here and no model is named). */
+cdmpp_status cd_main_tune_device_check(const cd_main_tune *o, cdmpp_err *err);
+/* Who ranks and who measures, where the user named a GPU. */
+void cd_main_tune_device_say(const cd_main_tune *o, bool named);
 #endif

@@ -92,7 +92,8 @@ cdmpp_status cd_main_tune_calibrate_check(options *o, cdmpp_err *err) {
         return CD_FAIL(err, EUSAGE, "--run-networks: expected %d networks or more, or none, found %zu", CD_NETWORK_COST_FEWEST, o->networks.n);
     if (o->out) CD_TRY(check_out(o, err));
     if (!o->out) o->out = is_gpu(o) ? CD_DEFAULT_MODEL_HERE_GPU : CD_DEFAULT_MODEL_HERE;
-    if (!o->model && is_gpu(o)) o->model = cd_default_model_gpu_plain(&o->arena);
+    o->default_model = !o->model;
+    if (!o->model && (is_gpu(o) || cd_record_first_is_gpu(o->given.v, o->given.n))) o->model = cd_default_model_gpu_plain(&o->arena);
     if (!o->model) o->model = cd_default_model_plain(&o->arena); /* where it knows no GPU, calibrating says so */
     if (!o->model) return cd_default_model_missing(err);
     return name_log(o, err);
@@ -182,7 +183,7 @@ cdmpp_status cd_main_tune_calibrate(options *o, cdmpp_err *err) {
     if (!st) st = read_tasks(o, &tasks, err);
     board.tasks = tasks;
     const cd_calibrate_clock clock = board.measure ? cd_calibrate_clock_board(&board) : cd_calibrate_clock_here(measure);
-    const cd_calibrate_options co = {.model = o->model, .out = o->out, .records = o->records, .given = o->given.v, .n_given = o->given.n, .device = o->session.device, .tasks = tasks, .network = o->networks.v, .n_network = o->networks.n, .target = o->what.target,
+    const cd_calibrate_options co = {.model = o->model, .by_default = o->default_model && cd_default_model_is_gpu_plain(o->model), .out = o->out, .records = o->records, .given = o->given.v, .n_given = o->given.n, .device = o->session.device, .tasks = tasks, .network = o->networks.v, .n_network = o->networks.n, .target = o->what.target,
                                      .isa = o->session.isa, .gpu = o->session.gpu, .board = board.measure ? cd_remote_measure_about(board.measure) : NULL, .threads = o->what.threads, .jobs = cd_affinity_count(), .seed = (uint64_t)o->session.seed, .most = (size_t)o->session.trials,
                                      .limit_s = o->session.seconds, .force = o->force, .json = o->json, .clock = &clock, .log = o->log, .stop = o->session.stop};
     if (!st) st = cd_calibrate_run(&co, &b, err);

@@ -121,6 +121,7 @@ static cdmpp_status with_model(options *o, cd_tune_session *s, cdmpp_err *err) {
     if (o->model) CD_TRY(cd_model_load(o->model, &model, err));
     s->model = model;
     if (model) cd_score_warn(model, o->model, o->log);
+    cd_main_tune_device_say(o, model && o->tune && !s->board);
     if (s->board) {
         take_board(o, s);
     } else if (is_for_here(o, model, s->what)) {

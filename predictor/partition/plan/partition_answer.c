@@ -31,7 +31,7 @@ static const char *gpu_here(cd_partition *p, const cd_machine_device *d, bool *i
     const char *gpu = cd_model_set_gpu(&p->models, d->kind);
     cd_describe_entry e;
     cd_describe_name is;
-    if (gpu || !p->models.gpu_default || strcmp(d->kind, "opencl") != 0 || cd_describe_gpu_apart(d->kind, "", &e, NULL) || e.device.kind != CD_DEVICE_GPU) return gpu;
+    if (gpu || !p->models.gpu_default || strcmp(d->kind, "opencl") != 0 || cd_describe_gpu_apart(d->kind, "", &e, NULL) || !cd_describe_is_gpu(&e)) return gpu;
     *is_gpu = true;
     cd_describe_name_entry(&e, p->models.devices, &is);
     return is.described ? cd_arena_text(&p->arena, is.name) : NULL;
@@ -185,7 +185,7 @@ static cdmpp_status model_of(cd_partition *p, uint32_t k, cdmpp_err *err) {
     if (d->as == p->host) p->source[k].host = p->models.host;
     if (!by->model) CD_TRY(stand_in(p, k, err));
     else if (p->models.guessed && d->as == p->host) guess(p, k);
-    cd_model_set_warn(&p->models, by->model, p->o->log);
+    cd_model_set_warn(&p->models, by->model, d->as, by->device, p->o->log);
     p->source[k].model = cd_model_set_path(&p->models, by->model);
     p->source[k].by_default = p->source[k].model && (p->source[k].model == p->models.default_path || p->source[k].model == p->models.gpu_default);
     return CDMPP_OK;
@@ -199,7 +199,7 @@ static void without_fit(cd_partition *p, uint32_t k) {
     if (!d->as || !cd_partition_needs_times(p->o)) return;
     const cd_network_cost_fit *fit = other ? NULL : cd_network_cost_find(p->models.costs, d->as, cd_model_set_device(&p->models, d->as));
     const char *as = fit ? cd_model_set_stands(&p->models, d->as) : NULL;
-    if (fit && !as) return;
+    if (fit && !as && !cd_network_cost_lender(fit, d->as, cd_model_set_device(&p->models, d->as))) return;
     if (as && cd_network_cost_names(fit, d->as)) { /* of few networks: what it leaves is part of the interval */
         p->source[k].stands_spread = hypot(p->source[k].stands_spread, fit->spread);
         return;
@@ -242,7 +242,11 @@ static void memory_of(const cd_partition *p, cd_machine_device *d) {
 cdmpp_status cd_partition_answers(cd_partition *p, cdmpp_err *err) {
     cd_str of;
     CD_TRY(check_as(p, err));
-    for (size_t k = 0; k < p->o->target.n; k++) CD_TRY(cd_target_check(cd_target_of_device(p->o->target.v[k], &of), p->o->log, err));
+    for (size_t k = 0; k < p->o->target.n; k++) {
+        const char *target = cd_target_of_device(p->o->target.v[k], &of);
+        CD_TRY(cd_target_check(target, p->o->log, err));
+        CD_TRY(cd_backend_check_target(target, err));
+    }
     for (uint32_t k = 0; k < p->machine.n; k++) {
         CD_TRY(as_of(p, &p->machine.device[k], err));
         CD_TRY(model_of(p, k, err));

@@ -24,6 +24,8 @@ bool cd_partition_was_there(const cd_partition *p, uint32_t k);
 void cd_partition_say_stand_in(const cd_partition *p, uint32_t k);
 void cd_partition_say_costs(const cd_partition *p, uint32_t k);
 void cd_partition_say_models(const cd_partition *p);
+/* Where devices of the plan prefer two layouts of images: which one it has, and that this is a matter of their order. Needs p->net. */
+void cd_partition_say_layout(const cd_partition *p);
 /* Fills what is unlike, with a warning for each device where it is much. Errors: those of cd_shard_cost_unlike. */
 cdmpp_status cd_partition_unlike(cd_partition *p, cdmpp_err *err);
 /* Of a plan that was read: p->source becomes the plan's, and is said. */

@@ -131,6 +131,7 @@ cdmpp_status cd_partition_open(const cd_partition_options *o, cd_partition *p, c
     CD_TRY(cd_partition_network(p, NULL, &p->loaded, err));
     CD_TRY(cd_plan_run_shard_net(&p->loaded, &p->arena, &p->net, err));
     if (o->allow_missing) say_missing(p);
+    if (!o->plan) cd_partition_say_layout(p);
     if (!p->net.n_op && !o->list_patterns) return cd_err_at(err, cd_network_load_nothing(0, err), o->network, 0);
     return o->rules || o->emit ? cd_partition_rules_open(&p->rules, o->rules, &p->loaded, &p->machine, &p->net, err) : CDMPP_OK;
 }

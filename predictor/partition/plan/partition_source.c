@@ -39,16 +39,37 @@ void cd_partition_say_stand_in(const cd_partition *p, uint32_t k) {
 
 void cd_partition_say_costs(const cd_partition *p, uint32_t k) {
     const cd_shard_plan_source *s = &p->source[k];
-    const char *as = s->as ? cd_model_set_stands(&p->models, s->as) : NULL;
+    const cd_device *about = s->as ? cd_model_set_device(&p->models, s->as) : NULL;
+    const cd_network_cost_fit *fit = s->as && !s->guessed ? cd_network_cost_find(p->models.costs, s->as, about) : NULL;
+    const char *lender = cd_network_cost_lender(fit, s->as, about), *as = lender ? lender : fit ? cd_model_set_stands(&p->models, s->as) : NULL;
     char times[CD_MODEL_SET_TIMES_OFF];
     if (s->costs_spread == 0 || cd_partition_was_there(p, k)) return;
     if (isnan(s->costs_spread)) cd_log_put(p->o->log, CD_LOG_WARNING, "there is no fit of what a network costs on any device (" CD_NETWORK_COST_FILE "): nothing is added for it");
-    else if (as && cd_network_cost_find(p->models.costs, as, NULL))
-        cd_log_put(p->o->log, CD_LOG_WARNING, "a network on %s is taken to add as much to its operators as on %s: it was not measured there (cdmpp-replay --fit-network-cost). Its time may be %s times shorter or longer",
+    else if (as)
+        cd_log_put(p->o->log, CD_LOG_WARNING, "no network was measured on %s: it is taken to add as much to its operators as on %s (cdmpp-replay --fit-network-cost). Its time may be %s times shorter or longer",
                    s->as, as, cd_model_set_times_off(s->costs_spread, times));
     else
-        cd_log_put(p->o->log, CD_LOG_WARNING, "a network on %s is taken to cost the sum of its operators: what the network adds to them was not measured there (cdmpp-replay --fit-network-cost). Its time may be %s times shorter or longer",
+        cd_log_put(p->o->log, CD_LOG_WARNING, "no network was measured on %s: it is taken to cost the sum of its operators (cdmpp-replay --fit-network-cost). Its time may be %s times shorter or longer",
                    s->as, cd_model_set_times_off(s->costs_spread, times));
+}
+
+static bool prefers_nchw(const cd_machine_device *d) { return d->target && cd_target_is_gpu((cd_str){d->target, strlen(d->target)}); }
+
+static bool has_images(const cd_partition *p) {
+    for (uint32_t k = 0; k < p->net.n_op; k++)
+        if (p->net.op[k].type && (!strncasecmp(p->net.op[k].type, "conv", 4) || strcasestr(p->net.op[k].type, "pool"))) return true;
+    return false;
+}
+
+void cd_partition_say_layout(const cd_partition *p) {
+    const cd_machine_device *first = &p->machine.device[0];
+    const char *has = prefers_nchw(first) ? "nchw" : "nhwc", *other = prefers_nchw(first) ? "nhwc" : "nchw";
+    for (uint32_t k = 1; k < p->machine.n && !p->o->layout && has_images(p); k++) {
+        if (prefers_nchw(&p->machine.device[k]) == prefers_nchw(first)) continue;
+        cd_log_put(p->o->log, CD_LOG_WARNING, "%s: images of the plan are %s, as %s has them, the first of the devices; %s has %s: with --layout %s or another order of --devices the plan is another one, and may be faster",
+                   p->net.name, has, first->name, p->machine.device[k].name, other, other);
+        return;
+    }
 }
 
 /* Times of two models are compared with each other in such a plan, which one model's errors do not have in common. */
@@ -61,15 +82,24 @@ void cd_partition_say_models(const cd_partition *p) {
     }
 }
 
+enum { SAID = 160 };
+
+/* The network, with its batch where that is not the usual one. */
+static const char *named(const cd_partition *p, char out[SAID]) {
+    if (p->o->batch > 1) (void)snprintf(out, SAID, "%.120s (batch %d)", p->net.name, p->o->batch);
+    else (void)snprintf(out, SAID, "%.120s", p->net.name);
+    return out;
+}
+
 static void say_unlike(const cd_partition *p, uint32_t k) {
-    char why[CD_UNLIKE_SHARES];
+    char why[CD_UNLIKE_SHARES], name[SAID];
     double most = p->source[k].stands ? 0 : p->source[k].unlike; /* that its device is a new one was said when another took its place */
     for (uint32_t b = 0; b < CD_N_UNLIKE; b++)
         if (b != CD_UNLIKE_BIT_DEVICE) most = fmax(most, p->source[k].unlike_of[b]);
     if (!(most > UNLIKE)) return;
     cd_trained_on_shares(p->source[k].unlike_of, 1, why);
     cd_log_put(p->o->log, CD_LOG_WARNING, "%s: %.0f %% of the time on %s is of programs unlike those that the model was trained on (%s): do not rely on it",
-               p->net.name, 100 * p->source[k].unlike, p->machine.device[k].name, why);
+               named(p, name), 100 * p->source[k].unlike, p->machine.device[k].name, why);
 }
 
 /* Nobody named the model of the plan, or the device either. */
@@ -97,10 +127,11 @@ static void say_unknown(const cd_partition *p, uint32_t k) {
 /* Programs of a type that the model was not trained on are answered as float32. */
 static cdmpp_status say_types(const cd_partition *p, uint32_t k, cdmpp_err *err) {
     double share[CD_TE_N_LEAST];
+    char name[SAID];
     const cd_device *d = cd_model_set_device(&p->models, p->machine.device[k].as);
     CD_TRY(cd_shard_cost_types(p->cost, k, share, err));
     for (int t = 0; t < CD_TE_N_LEAST; t++)
-        if (t != CD_TE_LEAST_F32 && share[t] > UNLIKE) cd_model_set_say_type(d, (cd_te_least_type)t, p->net.name, p->machine.device[k].name, share[t], p->o->log);
+        if (t != CD_TE_LEAST_F32 && share[t] > UNLIKE) cd_model_set_say_type(d, (cd_te_least_type)t, named(p, name), p->machine.device[k].name, share[t], p->o->log);
     return CDMPP_OK;
 }
 

@@ -39,7 +39,7 @@ static cdmpp_status pick(const cd_network_loaded *l, const cd_network_run_option
     const char **line = cd_mem_zalloc(w->n_task + 1, sizeof *line);
     if (!line) return CD_FAIL(err, ENOMEM, "%u tasks", w->n_task);
     cd_program_select_options o = {.line = line, .reference = a->check, .trials = a->trials, .seed = a->seed, .target = a->target && a->target[0] ? a->target : "llvm",
-                            .threads = threads_of(a), .measure = a->measure, .stop = a->stop};
+                            .threads = threads_of(a), .measure = a->measure, .until_s = a->until_s, .stop = a->stop};
     const cd_backend_kind *kind = cd_backend_for_target((cd_str){o.target, strlen(o.target)});
     const bool gpu = kind && kind->dialect != CD_DIALECT_C;
     o.hardware = a->hardware ? *a->hardware : cd_target_hardware(gpu, gpu ? 0 : threads_of(a), VECTOR_BYTES);
@@ -120,10 +120,18 @@ static cdmpp_status keep_drawn(const cd_network_loaded *l, const cd_network_run_
     return CDMPP_OK;
 }
 
+/* Of all passes: what is left of the time, where that is less. */
+static cdmpp_status limit_of(const cd_network_run_options *a, double *out, cdmpp_err *err) {
+    const double left = a->until_s > 0 ? a->until_s - cd_clock_wall() : (double)INFINITY;
+    *out = a->until_s > 0 ? fmin(left, a->limit_s > 0 ? a->limit_s : left) : a->limit_s;
+    return left > 0 ? CDMPP_OK : CD_FAIL(err, EBACKEND, "the time is over before the network runs");
+}
+
 static cdmpp_status run(const cd_network_loaded *l, const cd_network_run_options *a, cd_program_select **p, cd_op_profile **o, cd_network_run *r, cdmpp_err *err) {
-    const cd_op_profile_options no = {.threads = threads_of(a), .budget_s = a->budget_s, .limit_s = a->limit_s, .workers = a->workers,
+    cd_op_profile_options no = {.threads = threads_of(a), .budget_s = a->budget_s, .workers = a->workers,
                                   .by_chain = true, .pin = a->pin, .alone = a->alone, .check = a->check, .cpu_time = a->cpu_time, .device = a->device};
     CD_TRY(pick(l, a, p, err));
+    CD_TRY(limit_of(a, &no.limit_s, err));
     CD_TRY(cd_op_profile_run(l->work, *p, &no, o, err));
     CD_TRY(fill(r, l, a, *p, *o, err));
     return keep_drawn(l, a, *p, r, err);

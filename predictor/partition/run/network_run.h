@@ -35,6 +35,7 @@ typedef struct cd_network_run_options {
     int threads;                /* of a program; 0: -num-cores of the target, else 1 */
     double budget_s;            /* of passes; 0: 2 */
     double limit_s;             /* of all passes; 0: 120 */
+    double until_s;             /* of cd_clock_wall: no program is built or run later, and passes end; 0: whenever */
     bool pin;                   /* on the last processors */
     bool cpu_time;              /* processor time in place of the clock's: for a machine that others use too */
     bool alone, check;
@@ -64,7 +65,7 @@ typedef struct cd_network_run {
     cd_executor_bytes_used memory;
 } cd_network_run;
 
-/* Errors: EBACKEND (no node has a program; the child died), ENUMERIC, EINTERRUPTED, those of cd_program_select_run, ENOMEM. */
+/* Errors: EBACKEND (no node has a program; the child died; until_s), ENUMERIC, EINTERRUPTED, those of cd_program_select_run, ENOMEM. */
 cdmpp_status cd_network_run_measure(const cd_network_loaded *l, const cd_network_run_options *a, CD_GIVE cd_network_run **out, cdmpp_err *err);
 /* How many processors passes use. */
 int cd_network_run_processors(const cd_network_run_options *a);

@@ -7,7 +7,7 @@
 #include "profiler/describe/describe.h"
 #include "profiler/runtime/single/single_internal.h"
 
-enum { BATCH = 32, TRIALS = 4 };
+enum { BATCH = 32, FEW = 4, TRIALS = 4 }; /* built together; where the time is limited */
 
 /* A line to try, and whose task it is for. */
 typedef struct {
@@ -246,6 +246,11 @@ static cdmpp_status make(selector *p, candidate *c, cd_record_program *j, cd_mea
     return CDMPP_OK;
 }
 
+static cdmpp_status in_time(const selector *p, size_t done, cdmpp_err *err) {
+    if (!(p->o->until_s > 0) || cd_clock_wall() < p->o->until_s) return CDMPP_OK;
+    return CD_FAIL(err, EBACKEND, "the time is over after %zu of %zu programs", done, p->n);
+}
+
 /* A batch: made, built together, then run one by one. */
 static cdmpp_status try_some(selector *p, candidate *c, size_t n, cd_record_program *job, cd_measure_item *item, cdmpp_err *err) {
     size_t made = 0, done = 0;
@@ -254,6 +259,7 @@ static cdmpp_status try_some(selector *p, candidate *c, size_t n, cd_record_prog
     if (!st) st = cd_measure_build(p->o->measure, item, n, err);
     for (; done < n && !st; done++) {
         if (p->o->stop && *p->o->stop) st = CD_FAIL(err, EINTERRUPTED, "while programs were tried");
+        if (!st) st = in_time(p, (size_t)(c - p->c) + done, err);
         if (!st && !item[done].out.error_no) st = cd_measure_run(p->o->measure, &item[done], err);
         if (st) break;
         settle(p->out, &c[done], &job[done], &item[done]);
@@ -266,8 +272,11 @@ static cdmpp_status try_all(selector *p, cdmpp_err *err) {
     cd_record_program *job = cd_mem_zalloc(BATCH, sizeof *job);
     cd_measure_item *item = cd_mem_zalloc(BATCH, sizeof *item);
     cdmpp_status st = job && item ? CDMPP_OK : CD_FAIL(err, ENOMEM, "batch");
-    for (size_t k = 0; k < p->n && !st; k += BATCH)
-        st = try_some(p, p->c + k, p->n - k < BATCH ? p->n - k : BATCH, job, item, err);
+    const size_t most = p->o->until_s > 0 ? FEW : BATCH;
+    for (size_t k = 0; k < p->n && !st; k += most) {
+        st = in_time(p, k, err);
+        if (!st) st = try_some(p, p->c + k, p->n - k < most ? p->n - k : most, job, item, err);
+    }
     cd_mem_free(job);
     cd_mem_free(item);
     return st;

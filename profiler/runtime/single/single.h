@@ -147,6 +147,7 @@ typedef struct cd_program_select_options {
     int threads;                /* of a program; 0: the measurer's */
     CD_KEEP cd_measure *measure;
     CD_KEEP struct cd_describe_namer *namer; /* names this machine in records of targets without -model=; NULL: they stay without */
+    double until_s;             /* of cd_clock_wall: no program is built or run later, and few are built together; 0: whenever */
     const volatile sig_atomic_t *stop;
 } cd_program_select_options;
 
@@ -167,7 +168,7 @@ typedef struct cd_program_select {
     size_t bad_lines;           /* of logs */
 } cd_program_select;
 
-/* Errors: EIO (a log that cannot be read), EINTERRUPTED, those of cd_measure_build, ENOMEM. */
+/* Errors: EIO (a log that cannot be read), EINTERRUPTED, EBACKEND (until_s), those of cd_measure_build, ENOMEM. */
 cdmpp_status cd_program_select_run(const cd_workload *w, const cd_program_select_options *o, CD_GIVE cd_program_select **out, cdmpp_err *err);
 void cd_program_select_free(CD_TAKE cd_program_select *p); /* NULL is fine */
 /* What is known without building or running anything: analytic_s (w->n_task) of each task, the least of the pool, NaN for none. Logs and lines are not read.

@@ -34,6 +34,10 @@ args="-q --target opencl --seconds 3600 --trials 22 --budget-ms 1 --timeout 100 
 told() { grep -o '"\(device\|measured_now\|repeated_now\|programs\|measured\|unusable\|out\|records\)":[^,}]*' | tr '\n' ' '; echo; }
 key() { sed 's/, "r": .*//' "$1" | sort; }
 measured() {
+    # the default model of GPUs is for GPUs: nothing is measured where the device is a processor
+    if cdmpp-profile --describe-device opencl: | grep -q 'kind: cpu' && ls "$B"/models/cdmpp-default-gpu-*.cdmpp >/dev/null 2>&1; then
+        cal -q --target opencl $net 2>&1 | grep -c 'is a processor and no GPU: the default model of GPUs does not answer for it'; ls here-gpu.* 2>/dev/null
+    else echo 1; fi
     cal $args --json | told
     mv here-gpu.records.json whole.json; mv here-gpu.cdmpp whole.cdmpp
     cdmpp-tune calibrate $args >/dev/null & pid=$!
@@ -44,10 +48,11 @@ measured() {
     key here-gpu.records.json >a; key whole.json >b; cmp a b && echo "the same programs"
     cal $args --json | told
     cdmpp-predict --cost-model here-gpu.cdmpp --info | grep -o '"backend":"[^"]*"'
-    cdmpp-replay $net --target opencl 2>&1 >out.txt | grep -c 'cost model: here-gpu.cdmpp, corrected by 22 programs measured on this GPU'; grep -c squeezenet out.txt
+    cdmpp-replay $net --target opencl 2>&1 >out.txt | grep -c "cost model: here-gpu.cdmpp, corrected by 22 programs measured on this machine's GPU ("; grep -c squeezenet out.txt
+    cdmpp-replay $net --trials 2 --device v100 2>&1 >/dev/null | grep -c "here-gpu.cdmpp corrects times of .* alone, this machine's GPU: v100 is another one, and its times are not corrected"
     cdmpp-replay $net --target cuda 2>&1 | grep -c 'here-gpu.cdmpp is of opencl, not of cuda, and is not used'
     cdmpp-replay $net --trials 2 2>/dev/null --cost-model here-gpu.cdmpp --device v100 >/dev/null; echo "exit $?"
-    cdmpp-tune $net --task '#0' --target opencl --trials 1 --budget-ms 1 --no-check --out t.json 2>&1 >/dev/null | grep -c "cost model: here-gpu.cdmpp, corrected by 22 programs measured on this GPU; device: .*, recognised as this machine's GPU"
+    cdmpp-tune $net --task '#0' --target opencl --trials 1 --budget-ms 1 --no-check --out t.json 2>&1 >/dev/null | grep -c "cost model: here-gpu.cdmpp, corrected by 22 programs measured on this machine's GPU (.*); device: .*, recognised as this machine's GPU"
     cal $args --cost-model here-gpu.cdmpp; echo "exit $?"
 }
 if cdmpp-profile --describe-device opencl: >/dev/null 2>&1; then measured; else cat "$T/calibrate_gpu.txt"; fi

@@ -26,6 +26,7 @@ sed 's/ -model=h200//' two.json >none.json; sed 's/-model=h200/-model=a100/' two
 shape() { says | sed -E 's/"(latency_s|low_s|high_s|rel_std)":[^,}]*/"\1":N/g; s/"workload_key":"[^}]*\]",/KEY,/; s/[0-9.]+ %/N %/g'; }
 predict() { cdmpp-predict --tasks "$tasks" "$@" 2>&1 | shape; }
 predict two.json
+predict --eval logs | grep -o 'the model was trained on the tasks of . of these 2 records'
 predict logs | grep -c '"latency_s"'
 predict none.json | tail -n 1
 predict --device h100 none.json | grep -c '"latency_s"'
@@ -41,3 +42,10 @@ plan() { cdmpp-partition --network squeezenet-1.1 --input-size 64 --trials 2 --m
 plan h100 | grep 'cost model'
 plan a100 | grep 'cost model\|stands for'
 cdmpp-tune calibrate -q --target opencl --gpu nobody:9 $net 2>&1 | sed 's/error: .* \[/error: no such device [/'
+echo "--- logs of a GPU that is not here: the first record chooses the model; another one of processors is refused"
+xz -dc "$ROOT/examples/h200/measure_records/h200/programs.json.xz" | awk 'NR % 60 == 0' | sed 's/-model=h200/-model=a100/' >logs.json
+cdmpp-tune calibrate -q --tasks "$tasks" --records logs.json --out a100.cdmpp --force | sed -n '1,2p'
+cdmpp-predict --cost-model a100.cdmpp --tasks "$tasks" -q logs.json | grep -c '"latency_s"'
+(echo '{1}'; cat logs.json) >late.json
+cdmpp-tune calibrate -q --tasks "$tasks" --records late.json --out late.cdmpp --force | sed -n '1,2p'
+cdmpp-tune calibrate -q --tasks "$tasks" --records logs.json --out x.cdmpp --cost-model "$B"/models/cdmpp-default-[0-9]*.cdmpp 2>&1 | says

@@ -15,6 +15,10 @@ cdmpp-predict --operators --model a.cdmpp --devices "$ROOT/configs/devices.yaml"
 printf 'op,device,B,H\nadd,t4,100,1000\nadd,h100,100,1000\nadd,epyc-7452,100,1000\nfft,t4,1,1\n' >q.csv
 cdmpp-predict --operators --model a.cdmpp --devices "$ROOT/configs/devices.yaml" q.csv >q.jsonl; echo "status $?"
 sed 's/"\(latency\|low\|high\)_s":[0-9][0-9.e-]*/"\1_s":S/g' q.jsonl
+# a folder of tables is read as its tables are
+mkdir tables tables/more empty; cp q.csv tables/a.csv; gzip -c q.csv >tables/more/b.csv.gz; echo no >tables/c.txt
+cdmpp-predict --operators --model a.cdmpp --devices "$ROOT/configs/devices.yaml" tables >f.jsonl; echo "status $?"; sed 's|tables/a.csv|q.csv|' f.jsonl | head -n 4 | cmp - q.jsonl; grep -c 'more/b.csv.gz' f.jsonl
+cdmpp-predict --operators --model a.cdmpp --devices "$ROOT/configs/devices.yaml" empty; echo "status $?"
 # bad lines are left out, each is told; status 3
 cdmpp-train c.yaml -j1 --out a.cdmpp --set data.files=bad.csv --set operators.check=none --set device.file="$ROOT/configs/devices.yaml" 2>&1 |
     sed '/samples/d; s/, [0-9]* bytes//; s/| [0-9.]* |$/| ... |/'

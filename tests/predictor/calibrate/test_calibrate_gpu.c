@@ -114,6 +114,7 @@ typedef struct made_gpu {
     const char *name;           /* as the driver says */
     char asked[64];             /* back end and number */
     bool broken;                /* no program runs */
+    bool processor, by_default; /* OpenCL's device is a processor; nobody named the model */
     bool dumb;                  /* the driver says nothing but the name */
     size_t measured, refused;   /* programs; of them failed ones, at the end of which all run. 0: none */
 } made_gpu;
@@ -128,6 +129,11 @@ static cdmpp_status made_ask(void *ctx, const char *backend, const char *name, c
     if (g->dumb) f = (cd_cuda_facts){0};
     snprintf(f.name, sizeof f.name, "%s", g->name);
     cd_describe_cuda_facts(&f, out);
+    if (g->processor) {
+        cd_opencl_facts p = {.units = 2, .clock_mhz = 3000};
+        snprintf(p.name, sizeof p.name, "%s", g->name);
+        cd_describe_opencl_facts(&p, out);
+    }
     return CDMPP_OK;
 }
 
@@ -152,7 +158,7 @@ static cdmpp_status made_measure(void *ctx, cd_record_program *job, size_t n, cd
 
 static cdmpp_status run(made_gpu *g, const char *model, const char *target, const char *device, cd_buf *text, cdmpp_err *err) {
     const cd_calibrate_clock clock = {.ctx = g, .now = made_now, .measure = made_measure, .gpu = made_ask};
-    const cd_calibrate_options o = {.model = model, .out = out_path, .records = log_path, .device = device, .tasks = tasks, .target = target, .gpu = "1", .seed = 1, .most = 40,
+    const cd_calibrate_options o = {.model = model, .by_default = g->by_default, .out = out_path, .records = log_path, .device = device, .tasks = tasks, .target = target, .gpu = "1", .seed = 1, .most = 40,
                                     .limit_s = 100, .force = true, .json = true, .clock = &clock, .log = &quiet};
     return cd_calibrate_run(&o, text, err);
 }
@@ -275,6 +281,25 @@ TEST(what_cannot_be_calibrated_costs_no_time) {
     refused(h100, gpu_path, "llvm", NULL, CDMPP_EMODEL, "no described CPU");
 }
 
+/* A processor that OpenCL has is measured where somebody names the model, and the default model of GPUs is not corrected for it. */
+TEST(a_processor_is_no_gpu) {
+    cdmpp_err err = {0};
+    cd_buf text = {0};
+    made_gpu g = {.name = "pthread-made", .processor = true, .by_default = true};
+    begin();
+    assert_status(run(&g, gpu_path, "cuda", NULL, &text, &err), CDMPP_EMODEL);
+    assert_non_null(strstr(err.msg, "pthread-made is a processor and no GPU"));
+    assert_int_equal(g.measured, 0);
+    g.by_default = false;
+    assert_ok(run(&g, gpu_path, "cuda", NULL, &text, &err));
+    assert_true(g.measured > 0);
+    cd_buf_free(&text);
+    made_gpu gpu = {.name = "NVIDIA H100 80GB HBM3", .by_default = true};
+    begin();
+    assert_ok(run(&gpu, gpu_path, "cuda", NULL, &text, &err));
+    cd_buf_free(&text);
+}
+
 /* A word of one's own, and an alias of the described name, are names as good as another. */
 TEST(a_name_of_the_target) {
     static const char *const target[] = {"cuda -model=mine", "cuda -model=h100-sxm5"}, *const is[] = {"mine", "h100-sxm5"};
@@ -322,4 +347,4 @@ TEST(every_allocation_may_fail) {
     assert_int_equal(access(out_path, F_OK), 0);
 }
 
-TESTS(setup, teardown, a_described_gpu, it_goes_on, a_gpu_that_nobody_describes, a_log_of_another_device, what_cannot_be_calibrated_costs_no_time, a_name_of_the_target, nothing_runs, every_allocation_may_fail)
+TESTS(setup, teardown, a_described_gpu, it_goes_on, a_gpu_that_nobody_describes, a_log_of_another_device, what_cannot_be_calibrated_costs_no_time, a_processor_is_no_gpu, a_name_of_the_target, nothing_runs, every_allocation_may_fail)

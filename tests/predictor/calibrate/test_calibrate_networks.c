@@ -52,6 +52,7 @@ typedef struct made_clock {
     const char *fails;          /* network; NULL: none */
     size_t disturbed;           /* the run of this number takes three times as long; 0: none */
     size_t ran, asked;          /* asked: on a GPU that was named */
+    double until;               /* of networks; 0: not looked at */
 } made_clock;
 
 static double made_now(void *ctx) { return ((made_clock *)ctx)->now; }
@@ -69,6 +70,7 @@ static cdmpp_status made_measure(void *ctx, cd_record_program *job, size_t n, cd
 
 static cdmpp_status made_network(void *ctx, const cd_network_loaded *l, const cd_network_run_options *o, cd_network_run **out, cdmpp_err *err) {
     made_clock *c = ctx;
+    if (c->until > 0) assert_close(o->until_s - cd_clock_wall(), c->until - c->now, 0, 60); /* the first one's, too: the rest of the time, by the machine's clock */
     c->now += c->each;
     c->ran++;
     assert_true(!o->device || !strcmp(o->device, "pocl:0"));
@@ -90,10 +92,12 @@ static cdmpp_status made_network(void *ctx, const cd_network_loaded *l, const cd
     return CDMPP_OK;
 }
 
+static double program_s; /* of an option */
+
 static cdmpp_status run(made_clock *c, double until, cd_network_cost_fit *f, cdmpp_err *err) {
     const cd_calibrate_clock clock = {.ctx = c, .now = made_now, .measure = made_measure, .network = made_network};
     const cd_calibrate_networks_options o = {.network = network, .n_network = N, .model = model, .stands = "zen4", .about = &machine, .target = "llvm -num-cores=1",
-                                             .hardware = cd_target_hardware(false, 1, 64), .gpu = "pocl:0", .threads = 1, .seed = 1, .clock = &clock, .until_s = until, .log = &quiet};
+                                             .hardware = cd_target_hardware(false, 1, 64), .gpu = "pocl:0", .threads = 1, .seed = 1, .clock = &clock, .until_s = until, .program_s = program_s, .log = &quiet};
     return cd_calibrate_networks(&o, f, err);
 }
 
@@ -127,6 +131,36 @@ TEST(an_odd_run_is_repeated) {
     assert_ok(run(&c, 100, &f, &err));
     assert_int_equal(c.ran, N + 1);
     assert_close(f.lift, 1.2, 1e-9, 0);
+}
+
+/* Each network is told when the time is over; where it is over before the first, none begins. A second run of an odd one needs as much time as the first. */
+TEST(the_time_of_the_first_is_limited) {
+    cdmpp_err err = {0};
+    cd_network_cost_fit f;
+    made_clock c = {.each = 1000, .lift = 1.2, .until = 10000};
+    assert_ok(run(&c, 10000, &f, &err));
+    assert_int_equal(c.ran, N);
+    made_clock over = {.now = 100, .each = 1, .lift = 1.2};
+    assert_ok(run(&over, 100, &f, &err));
+    assert_int_equal(over.ran, 0);
+    made_clock odd = {.each = 10, .lift = 1.2, .disturbed = 1};
+    assert_ok(run(&odd, 19, &f, &err));
+    assert_int_equal(odd.ran, 1);
+    assert_int_equal(f.networks, 0);
+}
+
+/* Where programs are slow none begins: one or two programs of each are more than what is left. */
+TEST(slow_programs_leave_no_time) {
+    cdmpp_err err = {0};
+    cd_network_cost_fit f;
+    made_clock c = {.each = 1, .lift = 1.2};
+    program_s = 1000;
+    assert_ok(run(&c, 100, &f, &err));
+    assert_int_equal(c.ran, 0);
+    program_s = 10;
+    assert_ok(run(&c, 100, &f, &err));
+    assert_int_equal(c.ran, N);
+    program_s = 0;
 }
 
 /* No network begins that would end late; three make no law. */
@@ -204,4 +238,4 @@ TEST(every_allocation_may_fail) {
     }
 }
 
-TESTS(setup, teardown, the_law_of_the_machine_is_found, a_network_that_fails_is_left_out, an_odd_run_is_repeated, too_few_make_none, the_model_brings_the_law, a_short_run_runs_no_network, every_allocation_may_fail)
+TESTS(setup, teardown, the_law_of_the_machine_is_found, a_network_that_fails_is_left_out, an_odd_run_is_repeated, the_time_of_the_first_is_limited, slow_programs_leave_no_time, too_few_make_none, the_model_brings_the_law, a_short_run_runs_no_network, every_allocation_may_fail)

@@ -300,8 +300,8 @@ TEST(vectors_of_given_targets) {
 /* A model that is corrected for a GPU, in a file of a folder of its own. */
 static const char *gpu_file(const char *says, const char *backend) {
     cd_buf b = {0};
-    char more[64];
-    snprintf(more, sizeof more, "\"backend\":\"%s\"", backend);
+    char more[160];
+    snprintf(more, sizeof more, "\"backend\":\"%s\",\"network_cost\":\"- {devices: [mine], call_s: 1e-6, networks: 4, spread: 0.1}\"", backend);
     assert_ok(made_here_more(DESCRIBED, 0, says, 2, more, &b, &err));
     const char *path = tmp_put(&dir, CD_DEFAULT_MODEL_HERE_GPU, b.p, b.n);
     cd_buf_free(&b);
@@ -325,6 +325,7 @@ TEST(the_gpu_of_this_machine) {
     char from[512];
     cd_describe_name d;
     const cd_texts none = {0, NULL};
+    const cd_model *model;
     const char *host;
     SKIP_WITHOUT_GPU(&d);
     (void)gpu_file(d.says, "opencl");
@@ -335,6 +336,11 @@ TEST(the_gpu_of_this_machine) {
     assert_ok(cd_model_set_open(&(cd_model_set_options){.model = &none, .use_default = true}, &m, &err));
     assert_int_equal(m.n, m.default_path ? 2 : 1);
     assert_string_equal(m.gpu_path, CD_DEFAULT_MODEL_HERE_GPU);
+    assert_false(m.v[m.default_path ? 1 : 0].asked);
+    assert_null(cd_network_cost_find(m.costs, "mine", NULL)); /* nobody knows so far whether it is of this GPU */
+    assert_ok(cd_model_set_tasks(&m, "mine", false, &model, &err));
+    assert_non_null(model);
+    assert_non_null(cd_network_cost_find(m.costs, "mine", NULL));
     assert_string_equal(cd_model_set_gpu(&m, "opencl"), "mine");
     assert_string_equal(cd_model_set_gpu(&m, NULL), "mine");
     assert_null(cd_model_set_gpu(&m, "cuda"));

@@ -5,6 +5,7 @@
 #include "check.h"
 #include "fault.h"
 #include "learner/inputs/inputs.h"
+#include "made_here.h"
 #include "made_model.h"
 #include "predictor/estimate/estimate.h"
 #include "tmp.h"
@@ -129,12 +130,93 @@ TEST(which_devices_it_knows_is_told_once) {
     cd_log_init(&log, "test", f);
     assert_ok(open_defaults(&err));
     assert_ok(cd_model_set_tasks(&m, "card", false, &model, &err));
-    cd_model_set_warn(&m, model, &log);
-    cd_model_set_warn(&m, model, &log);
+    cd_model_set_warn(&m, model, "card", NULL, &log);
+    cd_model_set_warn(&m, model, "card", NULL, &log);
     (void)fclose(f);
     const char *told = strstr(text, CD_DEFAULT_MODEL_GPU ", the default one of GPUs; it knows card\n");
     assert_non_null(told);
     assert_null(strstr(told + sizeof CD_DEFAULT_MODEL_GPU + 5, "the default one"));
+    free(text);
+    cd_model_set_free(&m);
+}
+
+/* ---- here-gpu.cdmpp beside both ---- */
+static cdmpp_status open_three(cdmpp_err *e) {
+    static const char more[] = "\"backend\":\"nobody's\",\"network_cost\":\"- {devices: [mine], call_s: 1e-6, networks: 4, spread: 0.1}\"";
+    cd_buf b = {0};
+    const char *path[] = {OF_CPUS, CD_DEFAULT_MODEL_HERE_GPU, of_gpus};
+    cdmpp_status st = made_here_more(of_gpus, 0, "A GPU", 2, more, &b, e);
+    if (!st) path[1] = tmp_put(&dir, CD_DEFAULT_MODEL_HERE_GPU, b.p, b.n);
+    cd_buf_free(&b);
+    m = (cd_model_set){0};
+    if (!st) st = cd_model_set_open(&(cd_model_set_options){.model = &(cd_texts){3, path}, .devices = described}, &m, e);
+    if (st) return st;
+    m.default_path = m.v[0].path;
+    m.gpu_path = m.v[1].path;
+    m.gpu_default = m.v[2].path;
+    return CDMPP_OK;
+}
+
+/* The driver of a GPU is started where its answer matters first, and never twice. */
+TEST(no_driver_is_asked_about_a_processor) {
+    const cd_model *model;
+    const char *who;
+    bool other;
+    cd_buf list = {0};
+    assert_ok(open_three(&err));
+    assert_ok(cd_model_set_tasks(&m, "zen5-avx2", false, &model, &err));
+    assert_ptr_equal(model, m.v[0].tasks);
+    assert_ok(cd_model_set_stand_in(&m, "like-avx2", &model, &who, &other, &err));
+    assert_ptr_equal(model, m.v[0].tasks);
+    assert_null(cd_model_set_also(&m, "zen5-avx2"));
+    assert_non_null(cd_model_set_device(&m, "like-avx2"));
+    (void)cd_model_set_host(&m, NULL, &who, &err);
+    assert_false(m.v[1].asked);
+    assert_ok(cd_model_set_tasks(&m, "card", false, &model, &err)); /* of a back end that has no device */
+    assert_true(m.v[1].asked && m.v[1].absent);
+    assert_ptr_equal(model, m.v[2].tasks);
+    assert_ok(cd_model_set_tasks(&m, "mine", false, &model, &err));
+    assert_null(model);
+    assert_null(cd_model_set_stands(&m, "mine"));
+    assert_ok(cd_model_set_stand_in(&m, "board", &model, &who, &other, &err));
+    assert_ptr_equal(model, m.v[2].tasks);
+    cd_model_set_list(&m, &list);
+    assert_null(strstr(list.p, "mine"));
+    cd_buf_free(&list);
+    assert_null(m.v[1].tasks);
+    cd_model_set_free(&m);
+}
+
+static size_t count(const char *text, const char *word) {
+    size_t n = 0;
+    for (; (text = strstr(text, word)); text += strlen(word)) n++;
+    return n;
+}
+
+/* It knows the devices of the model that it was made of, too: their times are not corrected, and that is said of each. */
+TEST(what_was_measured_here_is_of_no_other_gpu) {
+    const cd_model *model;
+    char *text = NULL;
+    size_t n = 0;
+    cd_log log;
+    FILE *f = open_memstream(&text, &n);
+    assert_non_null(f);
+    cd_log_init(&log, "test", f);
+    assert_ok(open_three(&err));
+    m.v[1].asked = true; /* it is here */
+    assert_ok(cd_model_set_tasks(&m, "card", false, &model, &err));
+    assert_ptr_equal(model, m.v[1].tasks);
+    cd_model_set_warn(&m, model, "mine", NULL, &log);
+    (void)fflush(f);
+    assert_null(strstr(text, "another one"));
+    cd_model_set_warn(&m, model, "card", NULL, &log);
+    cd_model_set_warn(&m, model, "board", "mine", &log);
+    cd_model_set_warn(&m, model, NULL, NULL, &log);
+    (void)fclose(f);
+    assert_non_null(strstr(text, "here-gpu.cdmpp corrects times of mine alone, this machine's GPU: card is another one, and its times are not corrected\n"));
+    assert_non_null(strstr(text, "here-gpu.cdmpp was measured on mine, this machine's GPU: board is another one, which was not measured\n"));
+    assert_int_equal(count(text, "another one"), 2);
+    assert_int_equal(count(text, "cost model: "), 1);
     free(text);
     cd_model_set_free(&m);
 }
@@ -146,10 +228,10 @@ TEST(without_memory) {
     FAULT_SWEEP(f, 0) {
         f.st = open_defaults(&f.err);
         if (!f.st) f.st = cd_model_set_stand_in(&m, "board", &model, &who, &other, &f.err);
-        if (!f.st) cd_model_set_warn(&m, model, NULL);
+        if (!f.st) cd_model_set_warn(&m, model, "board", who, NULL);
         cd_model_set_free(&m);
     }
 }
 
 TESTS(set_up, tear_down, each_kind_has_its_own, without_that_of_gpus_a_processor_stands_for_one, it_is_no_second_model_of_a_device, this_machine, a_gpu_that_is_not_here, which_devices_it_knows_is_told_once,
-      without_memory)
+      no_driver_is_asked_about_a_processor, what_was_measured_here_is_of_no_other_gpu, without_memory)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/core/core.h"
+#include "learner/inputs/inputs.h"
 #include "check.h"
 #include "tmp.h"
 #include "predictor/estimate/estimate.h"
@@ -25,7 +26,9 @@ static void test_device_without_a_fit_gets_the_spread_of_the_others(void **state
     assert_null(cd_network_cost_find(l, "three", NULL));
     assert_null(cd_network_cost_find(l, NULL, NULL));
     assert_null(cd_network_cost_find(NULL, "one", NULL));
-    assert_close(cd_network_cost_spread(l), sqrt((log(1.2) * log(1.2) + 0.0025 + log(0.9) * log(0.9)) / 2), 1e-12, 0);
+    const double few = cd_normal_student(0.95, 2) / cd_normal_quantile(0.95);
+    assert_true(few > 1.7);
+    assert_close(cd_network_cost_spread(l), few * sqrt((log(1.2) * log(1.2) + 0.0025 + log(0.9) * log(0.9)) / 2), 1e-12, 0);
     assert_true(isnan(cd_network_cost_spread(NULL)));
     cd_node_cost_scaling_law law = cd_node_cost_law(l, "three", NULL, 1e9);
     assert_close(cd_node_cost_law_s(&law, 2, 100), 2, 0, 0);
@@ -35,6 +38,43 @@ static void test_device_without_a_fit_gets_the_spread_of_the_others(void **state
     l = read_text("");
     assert_true(isnan(cd_network_cost_spread(l)));
     cd_network_cost_free(l);
+}
+
+/* Networks of a device that nobody measured may add as much as those of any that somebody did. A refill adds time too, and has no lift. */
+static void test_the_spread_holds_what_measured_devices_add(void **state) {
+    cd_network_cost *l = read_text("- devices: [a]\n  refill_bytes_per_s: 1e9\n  spread: 0.03\n  adds: 0.4\n- devices: [b]\n  lift: 1.05\n- devices: [c]\n- devices: [d]\n- devices: [e]\n- devices: [f]\n");
+    (void)state;
+    assert_close(cd_network_cost_spread(l), 0.4, 1e-12, 0);
+    l->n = 2;
+    assert_true(cd_network_cost_spread(l) > 0.5);
+    l->n = 1; /* one device says little of another */
+    assert_close(cd_network_cost_spread(l), 0.4 * cd_normal_student(0.95, 1) / cd_normal_quantile(0.95), 1e-12, 0);
+    cd_network_cost_free(l);
+}
+
+/* A law is lent to a device where nobody measured: it is found last, and told from a measured one. */
+static void test_a_law_is_lent(void **state) {
+    (void)state;
+    cd_network_cost *l = read_text("- devices: [one, uno]\n  lent_to: [like]\n  lift: 1.2\n- devices: [two]\n  lent_to: [one]\n  lift: 1.5\n");
+    const cd_device d = {.name = "like"}, measured = {.name = "one"};
+    const cd_network_cost_fit *one = &l->v[0];
+    assert_ptr_equal(cd_network_cost_find(l, "one", NULL), one);
+    assert_null(cd_network_cost_lender(one, "UNO", NULL));
+    assert_null(cd_network_cost_lender(one, "mine", &measured));
+    assert_null(cd_network_cost_lender(NULL, "mine", NULL));
+    assert_ptr_equal(cd_network_cost_find(l, "like", NULL), one);
+    assert_ptr_equal(cd_network_cost_find(l, "alias", &d), one);
+    assert_string_equal(cd_network_cost_lender(one, "like", &d), "one");
+    assert_false(cd_network_cost_names(one, "like"));
+    assert_ptr_equal(cd_network_cost_find(l, "like", &measured), one);
+    const cd_node_cost_scaling_law law = cd_node_cost_law(l, "like", NULL, 1e9);
+    assert_close(cd_node_cost_law_s(&law, 2, 100), 2.4, 1e-12, 0);
+    cd_network_cost *copy = NULL;
+    cdmpp_err err = {0};
+    assert_ok(cd_network_cost_add(&copy, one, &err));
+    cd_network_cost_free(l);
+    assert_string_equal(copy->v[0].lent_to.v[0], "like");
+    cd_network_cost_free(copy);
 }
 
 static void test_mistakes_are_told_with_their_line(void **state) {
@@ -118,6 +158,7 @@ static void test_laws_are_found_again(void **state) {
     make(row, 1.3, 0, 0, 0, 0.01, 1);
     assert_ok(cd_network_cost_fit_rows(row, N, &f, &err));
     assert_close(f.lift, 1.3, 0, 0.01);
+    assert_close(f.adds, 0.25, 0, 0.02); /* ln 1.3, but a little of each network is no task */
     assert_true(f.spread < 0.012 && f.spread > 0.002);
     assert_int_equal(f.networks, N);
     make(row, 1.3, 2, 0, 0, 0.01, 2); /* only of large ones */
@@ -134,10 +175,12 @@ static void test_laws_are_found_again(void **state) {
     assert_close(f.lift, 1, 0, 0);
     assert_close(f.refill_bytes_per_s, 8e9, 0.15, 0);
     assert_close(f.refill_to, cd_network_cost_limit[2], 0, 0);
+    assert_true(f.adds > 0.05); /* without any lift */
     make(row, 1, 0, 0, 0, 0, 4); /* nothing is added */
     assert_ok(cd_network_cost_fit_rows(row, N, &f, &err));
     assert_close(f.lift, 1, 0, 1e-9);
     assert_close(f.call_s, 0, 0, 1e-12);
+    assert_close(f.adds, 0, 0, 1e-9);
     assert_true(f.spread < 1e-9);
 }
 
@@ -190,5 +233,5 @@ static void test_too_few_or_wrong_networks_are_refused(void **state) {
     assert_status(cd_network_cost_fit_rows(row, N, &f, &err), CDMPP_ERANGE);
 }
 
-TESTS(NULL, NULL, test_device_without_a_fit_gets_the_spread_of_the_others, test_mistakes_are_told_with_their_line, test_saving_replaces_the_device,
+TESTS(NULL, NULL, test_device_without_a_fit_gets_the_spread_of_the_others, test_the_spread_holds_what_measured_devices_add, test_a_law_is_lent, test_mistakes_are_told_with_their_line, test_saving_replaces_the_device,
       test_laws_are_found_again, test_spread_is_of_networks_left_out, test_few_networks_carry_few_terms, test_too_few_or_wrong_networks_are_refused)

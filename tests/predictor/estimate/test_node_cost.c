@@ -128,6 +128,23 @@ static void test_missing_is_named_and_no_total(void **state) {
     cd_network_graph_free(g);
 }
 
+/* What helps depends on what was tried: an option that was in use is not advised. */
+static void test_a_missing_schedule_is_told_with_what_helps(void **state) {
+    static const char *const want[] = {"no schedule for its task (--trials N chooses one", "none of the candidates of its task is a program for the device (--trials N draws more)", "no record of its task (--records"};
+    cdmpp_err err = {0};
+    (void)state;
+    cd_network_graph *g = small(5e-3);
+    for (int k = 0; k < 3; k++) {
+        const cd_node_cost_options a = {.model = model, .tasks = tasks, .device = "chip", .tried = k == 1 ? 64 : 0, .from_records = k == 2};
+        cd_node_cost *c;
+        assert_ok(cd_node_cost_of(g, &a, &c, &err));
+        assert_non_null(strstr(c->node[1].why, want[k]));
+        assert_true((strstr(c->node[1].why, "chooses one") != NULL) == (k == 0));
+        cd_node_cost_free(c);
+    }
+    cd_network_graph_free(g);
+}
+
 static void test_given_time_where_nobody_knows(void **state) {
     cdmpp_err err = {0};
     (void)state;
@@ -429,7 +446,7 @@ static void test_tasks_of_training_are_known_by_name(void **state) {
     cd_node_cost_bias b;
     (void)state;
     assert_ok(cd_node_cost_bias_read(model, "chip", &b, &err));
-    assert_int_equal(b.n, 1);
+    assert_int_equal(b.tasks.n, 1);
     assert_true(cd_node_cost_bias_knows(&b, key, "chip"));
     assert_false(cd_node_cost_bias_knows(&b, key, "other"));
     assert_false(cd_node_cost_bias_knows(&b, "nobody", "chip"));
@@ -451,7 +468,7 @@ static void test_slower_ones_say_how_fast_the_fastest_is(void **state) {
 }
 
 TESTS(set_up, tear_down, test_slower_ones_say_how_fast_the_fastest_is, test_missing_is_named_and_no_total,
-      test_given_time_where_nobody_knows, test_times_of_another_device, test_tasks_are_asked_once, test_fastest_without_figures_has_the_median, test_unknown_device_names_the_known, test_what_if,
+      test_a_missing_schedule_is_told_with_what_helps, test_given_time_where_nobody_knows, test_times_of_another_device, test_tasks_are_asked_once, test_fastest_without_figures_has_the_median, test_unknown_device_names_the_known, test_what_if,
       test_bridges_are_all_ways_around, test_large_networks_are_lifted_where_it_was_measured,
       test_weights_are_refilled_where_they_had_stayed, test_tasks_of_training_are_known_by_name,
       test_device_without_number_is_refused)

@@ -112,7 +112,7 @@ static void test_too_few_tasks_say_nothing(void **state) {
     cd_node_cost_bias_free(&b);
     b = read_of(NULL, "chip");
     for (int k = 0; k < 2; k++) assert_true(b.ratio[k] == 1 && b.spread[k] == -1 && b.within[k] == 0);
-    assert_int_equal(b.n, 0);
+    assert_int_equal(b.tasks.n, 0);
     cd_node_cost_bias_free(&b);
 }
 
@@ -145,7 +145,7 @@ static void test_names_are_found(void **state) {
         for (int k = 0; k < n; k++) cd_buf_putf(&text, "%s\"%016llx\"", k ? "," : "", (unsigned long long)sorted[k]);
         cd_buf_puts(&text, "]}");
         cd_node_cost_bias b = read_of(text.p, "chip");
-        assert_int_equal(b.n, n);
+        assert_int_equal(b.tasks.n, n);
         for (int k = 0; k < N + 20; k++) {
             snprintf(name, sizeof name, "task %d", k);
             assert_int_equal(cd_node_cost_bias_knows(&b, name, "chip"), k < n);

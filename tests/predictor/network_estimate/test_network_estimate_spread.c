@@ -107,8 +107,26 @@ TEST(without_a_fit_of_the_device) {
     assert_true(n > 2);
     assert_close(a.interval[0], b.interval[0], 1e-12, 0);
     assert_true(log(b.interval[0] / b.interval[1]) > s * z(o.level) && log(b.interval[2] / b.interval[0]) > s * z(o.level));
-    assert_non_null(strstr(said, "a network on zen5-avx2 is taken to cost the sum of its operators"));
+    assert_non_null(strstr(said, "no network was measured on zen5-avx2: it is taken to cost the sum of its operators"));
     end();
+}
+
+/* The law of another device: its time is taken, and how far off it may be is not what it leaves there. */
+TEST(with_a_fit_that_is_lent) {
+    static const char lent[] = "- {devices: [zen5-avx512], lent_to: [zen5-avx2], lift: 1.5, networks: 5, spread: 0.1, adds: 0.4}\n";
+    const kept alone = keep(estimate("zen5-avx2", true));
+    end();
+    setenv("CDMPP_NETWORK_COSTS", tmp_put(&dir, "lent.yaml", lent, sizeof lent - 1), 1);
+    const cd_network_estimate_case *c = estimate("zen5-avx2", false);
+    assert_true(c->replay.makespan_s > 1.3 * alone.interval[0]);
+    assert_true(c->spread[0] > 0.4);
+    assert_close(c->spread[0], cd_network_cost_spread(e.models.costs), 1e-12, 0);
+    assert_non_null(strstr(said, "no network was measured on zen5-avx2: it is taken to add as much to its operators as on zen5-avx512"));
+    end();
+    c = estimate("zen5-avx512", false);
+    assert_true(c->spread[0] == 0 && !strstr(said, "no network was measured"));
+    end();
+    setenv("CDMPP_NETWORK_COSTS", tmp_path(&dir, "costs.yaml"), 1);
 }
 
 /* A device that stands for this machine has a fit of its own networks, which says nothing about those here: none is taken, and that is said. */
@@ -125,7 +143,7 @@ TEST(without_the_fit_of_what_stands_for_the_machine) {
     const kept b = keep(c);
     assert_close(b.interval[0], alone.interval[0], 1e-12, 0);
     assert_close(c->spread[0], cd_network_cost_spread(e.models.costs), 1e-12, 0);
-    assert_non_null(strstr(said, "a network on this machine is taken to cost the sum of its operators"));
+    assert_non_null(strstr(said, "no network was measured on this machine: it is taken to cost the sum of its operators"));
     end();
 }
 
@@ -209,4 +227,4 @@ TEST(a_device_of_another_kind_stands_for_it) {
     end();
 }
 
-TESTS(set_up, tear_down, without_a_fit_of_the_device, without_the_fit_of_what_stands_for_the_machine, the_shift_stays_in_the_sum, the_peaks_of_a_stand_in_bound_nothing, another_device_stands_for_it, a_device_of_another_kind_stands_for_it)
+TESTS(set_up, tear_down, without_a_fit_of_the_device, with_a_fit_that_is_lent, without_the_fit_of_what_stands_for_the_machine, the_shift_stays_in_the_sum, the_peaks_of_a_stand_in_bound_nothing, another_device_stands_for_it, a_device_of_another_kind_stands_for_it)

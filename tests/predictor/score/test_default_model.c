@@ -218,7 +218,9 @@ TEST(that_of_this_gpu) {
     assert_non_null(strstr(cd_default_model_gpu_why("opencl", "200", what), "is of another GPU"));
     cd_arena_free(&a);
     assert_true(cd_default_model_is_here(CD_DEFAULT_MODEL_HERE_GPU));
-    assert_string_equal(cd_default_model_what(CD_DEFAULT_MODEL_HERE_GPU, what), "corrected by 37 programs measured on this GPU");
+    char want[CD_DEFAULT_MODEL_SAID];
+    snprintf(want, sizeof want, "corrected by 37 programs measured on this machine's GPU (%.120s)", d.says);
+    assert_string_equal(cd_default_model_what(CD_DEFAULT_MODEL_HERE_GPU, what), want);
     assert_ok(cd_default_model_device(CD_DEFAULT_MODEL_HERE_GPU, NULL, name, 2, NULL, &out, &match, &err));
     assert_string_equal(out, "mine");
     assert_true(match.exact);

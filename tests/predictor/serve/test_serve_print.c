@@ -38,13 +38,13 @@ TEST(counts_of_a_stream) {
 }
 
 TEST(counts_of_files) {
-    cd_stream_stats n = {.lines = 9, .scored = 6, .bad = 3, .unmeasured = 2, .inside = 4, .out_of_range = 1};
+    cd_stream_stats n = {.lines = 9, .scored = 6, .bad = 3, .unmeasured = 2, .inside = 4, .out_of_range = 1, .known = 3};
     const cd_metric m = {.n = 4, .mape = 0.25};
     cd_buf b = {0}, figures = {0}, want = {0};
     n.reason[CDMPP_ENOTASK] = 3, n.reason[CDMPP_OK] = 6;
     cd_stream_print_json(&b, &n, NULL);
     assert_string_equal(b.p, "{\"schema\":\"cdmpp.evaluation\",\"command\":\"cdmpp-predict\",\"lines\":9,\"scored\":6,\"unmeasured\":2,\"out_of_range\":1,"
-                             "\"inside_interval\":4,\"bad\":3,\"reasons\":{\"ENOTASK\":3},\"evaluation\":null}\n");
+                             "\"inside_interval\":4,\"of_trained_tasks\":3,\"bad\":3,\"reasons\":{\"ENOTASK\":3},\"evaluation\":null}\n");
     cd_buf_clear(&b);
     cd_stream_print_json(&b, &n, &m);
     cd_metric_json(&figures, &m);
@@ -60,7 +60,8 @@ TEST(counts_of_files) {
     n.reason[CDMPP_ENOTASK] = 2, n.reason[CDMPP_EPARSE] = 1;
     cd_buf_puts(&want, "x: ");
     cd_metric_text(&want, "evaluation", "all records", &m);
-    cd_buf_puts(&want, "x: 2 scored records whose measurement failed are not in these figures\nx: warning: 3 of 9 lines could not be scored: 1 EPARSE, 2 ENOTASK\n");
+    cd_buf_puts(&want, "x: 2 scored records whose measurement failed are not in these figures\n"
+                       "x: warning: the model was trained on the tasks of 3 of these 4 records: the figures do not say how good it is on tasks that it has not seen\nx: warning: 3 of 9 lines could not be scored: 1 EPARSE, 2 ENOTASK\n");
     cd_stream_print_log(&n, &m, &out);
     heard(want.p);
     cd_buf_free(&want);

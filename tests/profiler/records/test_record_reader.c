@@ -1,5 +1,6 @@
 /* Records of files, folders and packed files as one stream. */
 #include "check.h"
+#include "fault.h"
 #include "tmp.h"
 
 #include <sys/stat.h>
@@ -79,4 +80,25 @@ TEST(test_damaged) {
     tmp_remove(&d);
 }
 
-TESTS(NULL, NULL, test_order, test_missing, test_damaged)
+/* Lines that are no records are passed over; a folder and several files are one log. */
+TEST(test_first_is_gpu) {
+#define LINE(target) "{\"i\": [[\"[\\\"k\\\"]\", \"" target "\", [1, 16, 64, 0, 0, 0, 0, 0], \"\", 0, []], [[], []]], \"r\": [[1], 0, 1, 1], \"v\": \"v0.6\"}\n"
+    tmp_dir d = tmp_make();
+    char folder[128], gpu[160], cpu[160], bad[160];
+    snprintf(folder, sizeof folder, "%s/f", d.path);
+    mkdir(folder, 0700);
+    snprintf(gpu, sizeof gpu, "%s", tmp_put(&d, "f/gpu.json", "# c\n{1}\n" LINE("cuda -model=a100") LINE("llvm"), strlen("# c\n{1}\n" LINE("cuda -model=a100") LINE("llvm"))));
+    snprintf(cpu, sizeof cpu, "%s", tmp_put(&d, "cpu.json", LINE("llvm") LINE("cuda"), strlen(LINE("llvm") LINE("cuda"))));
+    snprintf(bad, sizeof bad, "%s", tmp_put(&d, "bad.json", "{1}\n", 4));
+    const char *const first[] = {bad, gpu, cpu}, *const second[] = {bad, cpu, gpu}, *const dir[] = {folder}, *const none[] = {gpu, "/nowhere/x.json"}, *const pipe[] = {gpu, "/dev/null"};
+    assert_true(cd_record_first_is_gpu(first, 3));
+    assert_false(cd_record_first_is_gpu(second, 3));
+    assert_true(cd_record_first_is_gpu(dir, 1));
+    assert_false(cd_record_first_is_gpu(none, 2));
+    assert_false(cd_record_first_is_gpu(pipe, 2));
+    assert_false(cd_record_first_is_gpu(NULL, 0));
+    FAULT_SWEEP(f, 2) f.st = cd_record_first_is_gpu(first, 3) ? CDMPP_OK : CDMPP_ENOMEM;
+    tmp_remove(&d);
+}
+
+TESTS(NULL, NULL, test_order, test_missing, test_damaged, test_first_is_gpu)

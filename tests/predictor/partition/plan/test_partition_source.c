@@ -55,6 +55,20 @@ TEST(stand_ins) {
           "x: warning: no model knows the machine that the plan is for: t4 of the model stands for it; how far off that is, nobody knows\n");
 }
 
+/* A law that is lent is named with the device that it was measured on. */
+TEST(costs_that_are_lent) {
+    static const char yaml[] = "- {devices: [chip-c], lent_to: [chip-a], lift: 1.1}\n";
+    cd_diag diag = {0};
+    cdmpp_err err = {0};
+    begin();
+    assert_ok(cd_network_cost_read("t", yaml, sizeof yaml - 1, &diag, &p.models.costs, &err));
+    p.source[0].costs_spread = p.source[2].costs_spread = log(1.2);
+    for (uint32_t k = 0; k < 3; k++) cd_partition_say_costs(&p, k);
+    cd_network_cost_free(p.models.costs);
+    heard("x: warning: no network was measured on chip-a: it is taken to add as much to its operators as on chip-c (cdmpp-replay --fit-network-cost). Its time may be 1.3 times shorter or longer\n"
+          "x: warning: no network was measured on chip-b: it is taken to cost the sum of its operators (cdmpp-replay --fit-network-cost). Its time may be 1.3 times shorter or longer\n");
+}
+
 TEST(costs_and_models) {
     begin();
     for (uint32_t k = 0; k < 3; k++) cd_partition_say_costs(&p, k);
@@ -65,7 +79,7 @@ TEST(costs_and_models) {
     cd_partition_say_models(&p);
     p.source[2].model = "n.cdmpp";
     cd_partition_say_models(&p);
-    heard("x: warning: a network on chip-a is taken to cost the sum of its operators: what the network adds to them was not measured there (cdmpp-replay --fit-network-cost). Its time may be 1.4 times shorter or longer\n"
+    heard("x: warning: no network was measured on chip-a: it is taken to cost the sum of its operators (cdmpp-replay --fit-network-cost). Its time may be 1.4 times shorter or longer\n"
           "x: warning: there is no fit of what a network costs on any device (" CD_NETWORK_COST_FILE "): nothing is added for it\n"
           "x: warning: a0 and b0 are predicted by two models: what one of them gets wrong, the other need not\n");
 }
@@ -93,4 +107,41 @@ TEST(said_again) {
           "x: warning: net: 50 % of the time on b0 is of programs unlike those that the model was trained on (range of features 50 %): do not rely on it\n");
 }
 
-TESTS(NULL, NULL, stand_ins, costs_and_models, said_again)
+/* A batch may be what is unlike. */
+TEST(the_batch_is_said) {
+    begin();
+    options.batch = 16;
+    cd_shard_plan_source of_file[3] = {p.source[0], p.source[1], p.source[2]};
+    of_file[2].unlike = of_file[2].unlike_of[CD_UNLIKE_BIT_RANGE] = 0.5;
+    plan.source = of_file;
+    cd_partition_say_again(&p);
+    (void)fflush(to);
+    assert_non_null(strstr(said, "x: warning: net (batch 16): 50 % of the time on b0 is of programs unlike"));
+    (void)fclose(to);
+    cd_log_done(&out);
+    free(said);
+    said = NULL;
+}
+
+/* Only where the order of the devices decides: they prefer two layouts, nobody named one, and the network has images. */
+TEST(the_layout_is_said) {
+    cd_shard_net_op op[2] = {{.type = "Relu"}, {.type = "Conv"}};
+    for (int images = 0; images < 2; images++) {
+        begin();
+        p.net.op = op;
+        p.net.n_op = images ? 2 : 1;
+        for (int k = 0; k < 3; k++) p.machine.device[k].target = "llvm";
+        cd_partition_say_layout(&p);
+        p.machine.device[2].target = "cuda";
+        cd_partition_say_layout(&p);
+        options.layout = "nchw";
+        cd_partition_say_layout(&p);
+        options.layout = NULL;
+        p.machine.device[0].target = "opencl";
+        cd_partition_say_layout(&p);
+        heard(!images ? "" : "x: warning: net: images of the plan are nhwc, as a0 has them, the first of the devices; b0 has nchw: with --layout nchw or another order of --devices the plan is another one, and may be faster\n"
+              "x: warning: net: images of the plan are nchw, as a0 has them, the first of the devices; a1 has nhwc: with --layout nhwc or another order of --devices the plan is another one, and may be faster\n");
+    }
+}
+
+TESTS(NULL, NULL, stand_ins, costs_that_are_lent, costs_and_models, said_again, the_batch_is_said, the_layout_is_said)

@@ -169,4 +169,19 @@ static void test_opencl(void **state) {
     cd_network_load_free(&l);
 }
 
-TESTS(up, down, test_book, test_replay, test_workers, test_left_out, test_opencl)
+/* What is left of the time limits programs and passes. */
+static void test_until(void **state) {
+    (void)state;
+    cd_network_loaded l = load(DATA "recurrent.onnx");
+    cd_network_run_options a = {.measure = measure, .target = TARGET, .trials = 1, .budget_s = 0.02, .until_s = cd_clock_wall() - 1};
+    cd_network_run *r = NULL;
+    cdmpp_err err = {0};
+    assert_status(cd_network_run_measure(&l, &a, &r, &err), CDMPP_EBACKEND);
+    assert_non_null(strstr(err.msg, "the time is over"));
+    r = run(&l, (cd_network_run_options){.until_s = cd_clock_wall() + 1e6});
+    assert_true(r->pass_s > 0);
+    cd_network_run_free(r);
+    cd_network_load_free(&l);
+}
+
+TESTS(up, down, test_book, test_replay, test_workers, test_left_out, test_opencl, test_until)

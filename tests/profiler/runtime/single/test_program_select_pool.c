@@ -170,4 +170,17 @@ TEST(test_faults) {
     }
 }
 
-TESTS(up, down, test_faults, test_estimate, test_run, test_vectors, test_stop)
+/* A time that is over ends it before anything is built; one that is far away changes nothing. */
+TEST(test_until) {
+    cd_program_select_options o = options(2, 0);
+    cd_program_select *s = NULL;
+    o.until_s = cd_clock_wall() - 1;
+    assert_status(cd_program_select_run(w, &o, &s, &err), CDMPP_EBACKEND);
+    assert_non_null(strstr(err.msg, "the time is over after 0 of "));
+    o.until_s = cd_clock_wall() + 1e6;
+    assert_ok(cd_program_select_run(w, &o, &s, &err));
+    for (uint32_t k = 0; k < s->n; k++) assert_true(s->task[k].status == CDMPP_OK && s->task[k].tried == 2);
+    cd_program_select_free(s);
+}
+
+TESTS(up, down, test_faults, test_estimate, test_run, test_vectors, test_stop, test_until)
