@@ -78,7 +78,9 @@ typedef struct cd_serving_stack {
     double request_s;               /* once a request: before its prompt may run */
     double between_s;               /* of a small kernel that is in no table, beside its bytes */
     bool fp8_attention;             /* where products are in fp8, attention and its cache are, too */
-    double spread_tpot, spread_ttft; /* standard deviation of ln(measured / predicted) of the runs that constants were fitted on */
+    const char *fitted;             /* the model that constants were fitted on: its model_type, layers and width, "qwen3 64 5120"; empty: any */
+    double spread_tpot, spread_ttft; /* standard deviation of ln(measured / predicted) of the runs of that model */
+    double spread_tpot_other, spread_ttft_other; /* the same of runs that a group was left out for; of other models. 0: not known */
     const char *source;
 } cd_serving_stack;
 
@@ -127,6 +129,8 @@ typedef struct cd_serving_op {
     double bytes;       /* above 0: what no table measures. A small kernel: its time is bytes over bandwidth and stack.between_s */
     bool link;          /* of these: bytes go to another GPU */
     double rate;        /* of link: bytes a second; 0: of the GPU's own link */
+    double latency_s;   /* of link, beside its bytes; 0: that of a hand-over */
+    bool nodes;         /* the part inside a node of a collective over several nodes: kernels that write to a peer's memory do not reach the other nodes */
     int beside;         /* operators of 1 run at the same time as those of 2: the longer sum counts; 0: alone */
 } cd_serving_op;
 enum { CD_SERVING_MAX_OP = 48 };

@@ -1,5 +1,6 @@
 /* One configuration: types and limits chosen, memory checked, one scheduler simulated for all alike, sums and intervals. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -193,30 +194,42 @@ static cd_serving_load load_of(const cd_serving_config *c) {
     return (cd_serving_load){.isl = c->isl, .osl = c->osl, .spread = c->spread, .concurrency = ceil(c->concurrency), .seed = 1};
 }
 
-/* A request of a closed loop is either with the workers of prompts or with those that decode: the share of each follows from the times of both. */
+/* Seconds in which the cache of a prompt goes from the GPUs that computed it to those that decode, each of them at its own rate. */
+static cdmpp_status copy_s(const cd_serving_config *c, const worker *p, double *out, cdmpp_err *err) {
+    const double rate = p->layout.node > 0 && p->layout.node_bytes_s > 0 ? p->layout.node_bytes_s : p->k.d->link_gb_s * 1e9;
+    if (!(rate > 0)) return cd_err_key(err, CD_FAIL(err, EMODEL, "the description of %s has no such number, and caches are copied between workers", p->k.d->name), "link_gb_s");
+    *out = p->memory.token * c->isl / rate;
+    return CDMPP_OK;
+}
+
+enum { SPLITS = 16 };
+#define SETTLED 0.01 /* of the time of a request */
+
+/* A request of a closed loop is either with the workers of prompts or with those that decode. Each kind is simulated while a request is away as long as the other kind keeps
+ * it, until both times stay the same. */
 static cdmpp_status split(cd_serving_session *s, const cd_serving_config *c, worker *p, worker *d, cd_serving_result *out, cdmpp_err *err) {
     const double np = c->worker.count * p->schedulers, nd = c->decode.count * d->schedulers;
-    double away = 0, in_prompts = 1;
+    double before = 0, copy = 0;
     cd_serving_result first = {0}, last = {0};
-    for (int i = 0; i < 6; i++) {
+    CD_TRY(copy_s(c, p, &copy, err));
+    for (int i = 0; i < SPLITS; i++) {
         cd_serving_load a = load_of(c), b = a;
-        a.prompts_alone = true, a.think_s = away;
-        b.tokens_alone = true;
-        if (c->concurrency > 0) b.concurrency = fmax(1, ceil(c->concurrency - in_prompts));
+        a.prompts_alone = b.tokens_alone = true;
+        b.think_s = before;
         CD_TRY(run_all(s, c, d, nd, b, &last, err));
-        a.think_s = last.request_s;
+        a.think_s = copy + last.request_s;
         CD_TRY(run_all(s, c, p, np, a, &first, err));
-        const double before = in_prompts;
-        away = last.request_s;
-        in_prompts = 0.5 * (in_prompts + fmin(c->concurrency - 1, c->concurrency * first.ttft_s / (first.ttft_s + away)));
-        if (!(c->concurrency > 0) || fabs(in_prompts - before) < 0.5) break;
+        const double now = first.ttft_s + copy;
+        if (!(c->concurrency > 0) || fabs(now - before) <= SETTLED * (now + last.request_s)) break;
+        before = i ? 0.5 * (before + now) : now;
     }
     *out = last;
-    out->ttft_s = first.ttft_s + last.ttft_s;
-    out->ttft_median_s = first.ttft_median_s + last.ttft_median_s;
-    out->ttft_p99_s = first.ttft_p99_s + last.ttft_p99_s;
-    out->request_s = first.request_s + last.request_s;
-    out->tokens_s = fmin(last.tokens_s, first.tokens_s * c->osl);
+    out->ttft_s = first.ttft_s + copy + last.ttft_s;
+    out->ttft_median_s = first.ttft_median_s + copy + last.ttft_median_s;
+    out->ttft_p99_s = first.ttft_p99_s + copy + last.ttft_p99_s;
+    out->request_s = first.request_s + copy + last.request_s;
+    if (c->concurrency > 0 && out->request_s > 0) out->tokens_s = c->concurrency / out->request_s * c->osl; /* Little's law */
+    else out->tokens_s = fmin(last.tokens_s, first.tokens_s * c->osl);
     out->waiting += first.waiting;
     out->steps += first.steps;
     return CDMPP_OK;
@@ -243,6 +256,13 @@ static void interval(double s, double sigma, double spread, bool known, double l
     *low = s * exp(-half), *high = s * exp(half);
 }
 
+/* Constants that were fitted on one model say less of another. */
+static bool is_fitted(const cd_serving_stack *k, const cd_serving_model *m) {
+    char here[CD_SERVING_NAME + 64];
+    snprintf(here, sizeof here, "%s %.0f %.0f", m->name, m->layers, m->hidden);
+    return !k->fitted[0] || !strcmp(k->fitted, here);
+}
+
 static bool known_rows(const cd_serving_rows *r) {
     for (size_t i = 0; i < r->n; i++)
         if (!r->v[i].known) return false;
@@ -258,8 +278,9 @@ static cdmpp_status ranges(cd_serving_session *s, const cd_serving_config *c, co
     CD_TRY(cd_serving_step_rows(e, &one, s->shared, prompt, err));
     CD_TRY(engine_of(s, d, &e, err));
     CD_TRY(cd_serving_step_rows(e, &many, s->shared, decode, err));
-    interval(out->r.ttft_s, prompt->sigma, p->k.k->spread_ttft, known_rows(prompt), s->level, &out->ttft_low_s, &out->ttft_high_s);
-    interval(out->r.tpot_s, decode->sigma, d->k.k->spread_tpot, known_rows(decode), s->level, &out->tpot_low_s, &out->tpot_high_s);
+    const bool fitted = is_fitted(d->k.k, s->m);
+    interval(out->r.ttft_s, prompt->sigma, fitted ? p->k.k->spread_ttft : p->k.k->spread_ttft_other, known_rows(prompt), s->level, &out->ttft_low_s, &out->ttft_high_s);
+    interval(out->r.tpot_s, decode->sigma, fitted ? d->k.k->spread_tpot : d->k.k->spread_tpot_other, known_rows(decode), s->level, &out->tpot_low_s, &out->tpot_high_s);
     return CDMPP_OK;
 }
 

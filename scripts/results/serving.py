@@ -6,7 +6,17 @@
     serving.py sum NAME ANSWERS.json...  errors of answers as rows of Markdown
 
 Parts: fit-STACK (half of the runs of Qwen3-32B, by a hash of the run's name: constants come from these alone), rest-STACK (the other half), and runs of
-models that nothing was fitted on: gpt-oss-STACK, deepseek-STACK."""
+models that nothing was fitted on: gpt-oss-STACK, deepseek-STACK. Runs whose conditions are not all recorded are parts of their own: loadless-STACK (Qwen3-32B, nobody
+wrote down how many requests were in flight: answered as if it were the batch of the plan), and limitless-4, -16, -64 (gpt-oss: the same runs, answered with each
+of these limits of sequences).
+
+What the file does not say of a run is in public scripts of those who measured it:
+  InferenceX (runs of gpt-oss by vLLM, of DeepSeek): utils/bench_serving draws lengths evenly from 0.8 to 1 of the nominal ones (RANDOM_RANGE_RATIO 0.8), sends 10
+    requests for each in flight, after warming up; benchmarks/.../gptoss_fp4_h100*.sh starts vLLM with max-num-seqs = the requests in flight, max-num-batched-tokens 8192.
+  The same, 21 November to 8 December 2025: that script called the load generator with max-concurrency 512, whatever the row said ("fix h100 docker error", pull
+    request 310). Its runs are called c512. The server's limit was the row's 4, 8, 16, 32 or 64, of which the file tells nothing; requests were 10 times that.
+  srt-slurm, recipes/trtllm/h100-fp8/*/stp (runs of DeepSeek; no speculative decoding: those with it have other loads): sequences of a worker that decodes are FEWER than its part
+    of the requests in flight; DECODE has them by requests in flight. A worker of prompts takes 2 sequences and 2048 tokens (prompts of 1024), or 1 and 8224."""
 import csv, hashlib, json, math, os, subprocess, sys
 
 MODELS = {
@@ -20,7 +30,7 @@ MODELS = {
                  "n_shared_experts": 1, "num_experts_per_tok": 8, "first_k_dense_replace": 3, "vocab_size": 129280, "torch_dtype": "bfloat16",
                  "quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 128]}},
 }
-COLUMNS = ("id gpu stack tp pp dp ep workers max_sequences decode_tp decode_pp decode_dp decode_ep decode_workers decode_max_sequences isl osl concurrency requests max_tokens dtype node_gpus node_gbs "
+COLUMNS = ("id gpu stack tp pp dp ep workers max_sequences decode_tp decode_pp decode_dp decode_ep decode_workers decode_max_sequences isl osl spread concurrency requests max_tokens dtype node_gpus node_gbs "
            "ttft_s tpot_s").split()
 
 REQUESTS = 10 # of a load test for each in flight: what load generators take; nobody wrote down what it was here
@@ -28,6 +38,11 @@ REQUESTS = 10 # of a load test for each in flight: what load generators take; no
 # Tokens of a step of the runs of Qwen3-32B, beyond a prompt and the sequences: of four rules (the library's default, 0, 1500, twice the default) those with the least errors
 # on the parts fit-*. Runs of other models take the library's default.
 BUDGET = {"trtllm": 0, "vllm": 1500}
+
+DRAWN = {"1024": 922, "8192": 7373} # the mean of the lengths that InferenceX draws, by the nominal one
+SPREAD = 1 / 9                      # of them around it
+DECODE = {6: 1, 9: 2, 30: 8, 60: 16, 154: 64}
+LIMITS = (4, 16, 64)
 
 def model_of(path):
     return "qwen3-32b" if "Qwen3-32B" in path else "gpt-oss" if "gpt-oss" in path else "deepseek"
@@ -38,18 +53,29 @@ def number(v):
 def run_of(r):
     """A row of the e2e file as one of ours; None where it does not say enough."""
     model, types = model_of(r["model_path"]), {"fp8": "fp8", "fp8_block": "fp8_block", "": ""}
-    out = {"id": r["id"], "gpu": "h100", "node_gpus": 8, "node_gbs": 50, "stack": r["backend"] + ("-" + r["backend_version"] if r["backend_version"] else ""), "isl": r["isl"], "osl": r["osl"],
+    drawn = model == "deepseek" or (model == "gpt-oss" and r["backend"] == "vllm")
+    isl, osl = (DRAWN[r["isl"]], DRAWN[r["osl"]]) if drawn else (r["isl"], r["osl"])
+    out = {"id": r["id"], "gpu": "h100", "node_gpus": 8, "node_gbs": 50, "stack": r["backend"] + ("-" + r["backend_version"] if r["backend_version"] else ""), "isl": isl, "osl": osl, "spread": SPREAD if drawn else "",
            "dtype": types.get(r["gemm_quant_mode"], "") if model == "qwen3-32b" else "", "ttft_s": r["ttft_s"], "tpot_s": r["tpot_s"]}
     n = lambda k: number(r[k])
     if r["mode"] == "agg":
         dp = n("attention_dp_size") or "1"
         out.update(tp=n("tp_size"), pp=n("pp_size") or "1", dp=dp, ep=n("moe_ep_size") or "1", concurrency=n("concurrency") or n("batch_size"))
+        if model == "gpt-oss" and r["backend"] == "trtllm" and not n("attention_dp_size"):
+            # dp is not written down, and batch_size is the requests in flight over tp: so it is TensorRT-LLM's attention by data over all tp GPUs, as moe_tp x moe_ep = tp x dp asks
+            dp = int(n("concurrency")) // int(n("batch_size"))
+            out.update(tp=int(out["tp"]) // dp, dp=dp)
+        if drawn:
+            out["max_sequences"] = out["concurrency"]
     else:
         for ours, theirs in (("", "prefill_"), ("decode_", "decode_")):
             for k, v in (("tp", "tp_size"), ("pp", "pp_size"), ("dp", "attention_dp_size"), ("ep", "moe_ep_size"), ("workers", "num_workers"), ("max_sequences", "batch_size")):
                 out[ours + k] = n(theirs + v) or ("1" if k in ("pp", "dp", "ep") else "")
         if model != "deepseek":
             out["ep"] = out["decode_ep"] = "1"
+        if model == "deepseek":
+            out["max_sequences"], out["max_tokens"] = (2, 2048) if r["isl"] == "1024" else (1, 8224)
+            out["decode_max_sequences"] = DECODE.get(int(n("concurrency") or 0), "")
         count = lambda k: int(out[k] or 0)
         out["concurrency"] = n("concurrency") or str(count("decode_workers") * count("decode_dp") * count("decode_max_sequences"))
         if not (count("workers") and count("decode_workers") and count("tp") and count("decode_tp")):
@@ -62,6 +88,11 @@ def run_of(r):
             out["max_tokens"] = int(r["isl"]) + int(out["concurrency"]) + BUDGET[r["backend"]]
     return out if out.get("tp") and out.get("concurrency") not in (None, "", "0") else None
 
+def limited(run, limit):
+    """A run called c512 as it was, if the server took `limit` sequences."""
+    out = dict(run, stack="vllm", max_sequences=limit, requests=10 * limit, concurrency=min(512, 10 * limit)) # asynchronous scheduling was switched on: as in the newest entry
+    return out
+
 def runs(e2e, folder):
     parts, left = {}, 0
     for r in csv.DictReader(open(e2e)):
@@ -72,7 +103,11 @@ def runs(e2e, folder):
         half = hashlib.md5(r["id"].encode()).digest()[0] & 1
         name = f"{model}-{r['backend']}"
         if model == "qwen3-32b":
-            name = f"{'fit' if half and r['mode'] == 'agg' else 'rest'}-{r['backend']}"
+            name = f"{'fit' if half and r['mode'] == 'agg' else 'rest'}-{r['backend']}" if number(r["concurrency"]) else f"loadless-{r['backend']}"
+        if model == "gpt-oss" and r["backend"] == "vllm" and r["concurrency"] == "512":
+            for limit in LIMITS: # runs with prompts of 8192 on 8 GPUs had no row above 16
+                parts.setdefault(f"limitless-{limit}", []).append(limited(run, min(limit, 16) if r["isl"] == "8192" and run["tp"] == "8" else limit))
+            continue
         parts.setdefault(name, []).append(run)
     os.makedirs(folder, exist_ok=True)
     for name, rows in parts.items():

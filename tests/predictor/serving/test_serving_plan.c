@@ -180,7 +180,9 @@ TEST(answers) {
     c = small(), c.stack = "sglang-1";
     assert_ok(cd_serving_answer_of(&f.s, &c, &b, &p, &d, &err));
     assert_true(isnan(b.tpot_low_s)); /* nobody knows the spread of this stack */
-    c = small(), c.decode.count = 1; /* prompts elsewhere: no step is longer because of them */
+    c = small(), c.spread = 0.5; /* requests come one by one */
+    assert_ok(cd_serving_answer_of(&f.s, &c, &a, NULL, NULL, &err));
+    c.decode.count = 1; /* prompts elsewhere: no step is longer because of them */
     assert_ok(cd_serving_answer_of(&f.s, &c, &b, NULL, NULL, &err));
     assert_true(b.r.tpot_s < a.r.tpot_s && b.gpus > 1.5);
     volatile sig_atomic_t stop = 1;
@@ -193,6 +195,56 @@ TEST(answers) {
     c = small(), c.stack = "other", memset(&err, 0, sizeof err);
     assert_status(cd_serving_answer_of(&f.s, &c, &b, NULL, NULL, &err), CDMPP_ESCHEMA);
     assert_string_equal(err.key, "stack");
+    close_session(&f);
+}
+
+/* Constants that were fitted on a model say less of others: their spread counts there, and where nobody knows it there is no interval. */
+TEST(fitted_on) {
+    static const char *const stacks[] = {"- {stack: vllm, tokens: 64, sequences: 8, reserve_gb: 1, spread_tpot: 0.1, spread_ttft: 0.2, spread_tpot_other: 0.3, spread_ttft_other: 0.4, fitted: \"llama 2 64\", between_s: 0}\n",
+                                         "- {stack: vllm, tokens: 64, sequences: 8, reserve_gb: 1, spread_tpot: 0.1, spread_ttft: 0.2, spread_tpot_other: 0.3, spread_ttft_other: 0.4, fitted: \"llama 2 65\", between_s: 0}\n",
+                                         "- {stack: vllm, tokens: 64, sequences: 8, reserve_gb: 1, spread_tpot: 0.1, spread_ttft: 0.2, fitted: \"qwen3 2 64\", between_s: 0}\n"};
+    const double tpot[] = {0.1, 0.3, NAN}, ttft[] = {0.2, 0.4, NAN};
+    for (size_t i = 0; i < 3; i++) {
+        fixture f;
+        cd_diag diag = {0};
+        cd_serving_config c = small();
+        cd_serving_answer a;
+        static cd_serving_rows p, d;
+        open_session(&f);
+        cd_serving_stacks_free(&f.stacks);
+        assert_ok(cd_serving_stacks_read("s.yaml", stacks[i], strlen(stacks[i]), &diag, &f.stacks, &err));
+        assert_ok(cd_serving_answer_of(&f.s, &c, &a, &p, &d, &err));
+        if (isnan(tpot[i])) assert_true(isnan(a.tpot_low_s) && isnan(a.ttft_high_s));
+        else assert_close(a.tpot_high_s / a.r.tpot_s, exp(1.6449 * tpot[i]), 1e-3, 0), assert_close(a.ttft_low_s / a.r.ttft_s, exp(-1.6449 * ttft[i]), 1e-3, 0);
+        cd_diag_free(&diag);
+        close_session(&f);
+    }
+}
+
+/* Prompts in one worker, two that decode one sequence each, six requests in flight: four wait for a worker that decodes, which counts in TTFT. Throughput is that of the slower kind of worker. */
+TEST(apart) {
+    fixture f;
+    cd_serving_config c = small();
+    cd_serving_answer a, b, few;
+    open_session(&f);
+    c.osl = 16, c.decode.count = 2, c.decode.batch = 1, c.concurrency = 6, c.requests = 600; /* prompts take longer than decoding */
+    assert_ok(cd_serving_answer_of(&f.s, &c, &a, NULL, NULL, &err));
+    static cd_serving_rows p, d;
+    assert_ok(cd_serving_answer_of(&f.s, &c, &b, &p, &d, &err));
+    assert_close(a.r.tokens_s / 16, 1 / p.total_s, 0, 0.1 / p.total_s); /* no more requests end than prompts do */
+    c.osl = 128;
+    assert_ok(cd_serving_answer_of(&f.s, &c, &a, NULL, NULL, &err));
+    assert_close(a.r.tokens_s * a.r.tpot_s, 2, 0.05, 0); /* two sequences get a token in each step */
+    assert_close(a.r.ttft_s + 127 * a.r.tpot_s, a.r.request_s, 1e-6, 0);
+    assert_close(a.r.ttft_s, 2 * 127 * a.r.tpot_s, 0, 0.15 * a.r.ttft_s); /* two others before it in the same worker */
+    c.concurrency = 2, c.requests = 200;
+    assert_ok(cd_serving_answer_of(&f.s, &c, &few, NULL, NULL, &err)); /* each has its worker: they wait for prompts alone */
+    assert_true(few.r.ttft_s < 0.1 * a.r.ttft_s);
+    assert_close(few.r.tpot_s, a.r.tpot_s, 1e-6, 0);
+    c.node = 8, c.node_gb_s = a.memory.token * 16 * 1e-9 / 0.5; /* the cache of a prompt takes half a second from node to node */
+    assert_ok(cd_serving_answer_of(&f.s, &c, &b, NULL, NULL, &err));
+    assert_close(b.r.ttft_s - few.r.ttft_s, 0.5, 1e-3, 0);
+    assert_close(b.r.request_s - few.r.request_s, 0.5, 1e-3, 0);
     close_session(&f);
 }
 
@@ -451,4 +503,4 @@ TEST(printed) {
     close_session(&f);
 }
 
-TESTS(up, down, layouts, memory, stacks, answers, sweeps, one_token, idle_copies, types_are_checked, twins, runs, printed)
+TESTS(up, down, layouts, memory, stacks, answers, fitted_on, apart, sweeps, one_token, idle_copies, types_are_checked, twins, runs, printed)

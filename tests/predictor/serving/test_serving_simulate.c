@@ -61,6 +61,16 @@ TEST(operators) {
         reduces++;
     }
     assert_int_equal(reduces, 3);
+    s.l.tp = 4, s.l.node = 2, reduces = 0; /* two nodes of two GPUs: NCCL's steps inside them take longer than in one node, and the tree goes over the network and back */
+    cd_serving_ops_rest(&s.m, &s.l, 8, 1, false, &o);
+    for (size_t i = 0; i < o.n; i++) {
+        if (o.v[i].r.kind == CD_LLM_OP_ALL_REDUCE && !o.v[i].link) assert_true(o.v[i].nodes), reduces++;
+        if (strcmp(o.v[i].name, "between_nodes") != 0) continue;
+        assert_close(o.v[i].latency_s, o.v[i].r.kind == CD_LLM_OP_ALL_REDUCE ? 2 * (0.8 * 0.6e-6 + 5e-6) : 2 * 1.8 * 0.6e-6 - 0.6e-6 + 2.7e-6, 1e-12, 0);
+        reduces++;
+    }
+    assert_int_equal(reduces, 3 + 4);
+    s.l.tp = 2;
     s.l.node = 4, s.l.pp = 5, reduces = 0; /* two stages of two GPUs in a node: of four ways two lead to another node */
     cd_serving_ops_rest(&s.m, &s.l, 8, 1, false, &o);
     for (size_t i = 0; i < o.n; i++) {
@@ -107,6 +117,29 @@ TEST(windows_and_experts) {
     for (size_t i = 0; i < o.n; i++)
         if (o.v[i].r.kind == CD_LLM_OP_MOE) assert_close(cd_llm_op_get(&o.v[i].r, CD_LLM_OP_P_TOKENS), 8, 0, 0), seen++;
     assert_int_equal(seen, 5);
+    made_serving_close(&s);
+}
+
+/* A library's own all-reduce writes to the memory of its peers: over several nodes NCCL's counts, though it is another stack's and slower. */
+TEST(collectives_of_nodes) {
+    made_serving s;
+    cdmpp_err err = {0};
+    cd_serving_time own, nccl, again;
+    static const char rows[] = "op,device,stack,kernel,num_gpus,message_bytes,latency_s\nall_reduce,h100,vllm-1,vllm_custom,2,128,2e-6\nall_reduce,h100,trtllm-2,,2,128,9e-6\n"
+                               "all_gather,h100,vllm-1,NCCL_ring,2,128,5e-6\n";
+    cd_serving_op op = {.name = "all_reduce", .r = {.kind = CD_LLM_OP_ALL_REDUCE, .type = CD_LLM_OP_T_BF16, .kv = CD_LLM_OP_T_BF16, .size = {128, 2}}, .count = 1};
+    made_serving_open(&s, tmp_put(&dir, "nodes.csv", rows, sizeof rows - 1), 1);
+    assert_ok(cd_serving_cost_of(s.c, &op, &own, &err));
+    op.nodes = true;
+    assert_ok(cd_serving_cost_of(s.c, &op, &nccl, &err));
+    op.nodes = false; /* the same sizes: each kind of question has an answer of its own */
+    assert_ok(cd_serving_cost_of(s.c, &op, &again, &err));
+    assert_close(own.s, 2e-6, 1e-12, 0);
+    assert_close(nccl.s, 9e-6, 1e-12, 0);
+    assert_close(again.s, 2e-6, 1e-12, 0);
+    op.nodes = true, op.r.kind = CD_LLM_OP_ALL_GATHER;
+    assert_ok(cd_serving_cost_of(s.c, &op, &nccl, &err));
+    assert_close(nccl.s, 5e-6, 1e-12, 0);
     made_serving_close(&s);
 }
 
@@ -207,6 +240,27 @@ TEST(together) {
     assert_ok(cd_serving_simulate(e, &load, &limit, 0, &r, &err));
     const double a = rest_s(&s, 10, 1) + prompts_s(1, 10);
     assert_true(r.ttft_s > 2 * a);
+    cd_serving_engine_free(e);
+    made_serving_close(&s);
+}
+
+/* A server that takes two of six requests in flight. A further token takes the time of a step of two, whatever waits; a request waits while two others are served in its place,
+ * the first six for none, none, one, one, two, two. */
+TEST(saturated) {
+    made_serving s;
+    cd_serving_engine *e;
+    cdmpp_err err = {0};
+    cd_serving_result r;
+    const cd_serving_load load = {.isl = 16, .osl = 11, .concurrency = 6, .requests = 60, .tokens_alone = true};
+    const cd_serving_limits limit = {.tokens = 64, .sequences = 2, .cache_tokens = 1000, .prompts = CD_SERVING_CHUNKED};
+    made_serving_open(&s, path, 1);
+    assert_ok(cd_serving_engine_new(&s.m, &s.l, &s.k, s.c, &e, &err));
+    assert_ok(cd_serving_simulate(e, &load, &limit, 0, &r, &err));
+    const double each = rest_s(&s, 2, 2) + decode_s(2, 17 + 4.5), served = 10 * each;
+    assert_close(r.tpot_s, each, 1e-9, 0);
+    assert_close(r.ttft_s, (54 * 2 + 2 * (0 + 1 + 2)) / 60.0 * served, 1e-9, 0);
+    assert_close(r.tokens_s, 2 * 11 / served, 1e-9, 0);
+    assert_close(r.tokens_s / 11 * r.request_s, r.running + r.waiting, 1e-9, 0); /* Little's law, of all that is in the server */
     cd_serving_engine_free(e);
     made_serving_close(&s);
 }
@@ -347,4 +401,4 @@ TEST(refused) {
     made_serving_close(&s);
 }
 
-TESTS(up, down, operators, windows_and_experts, steps, alone, together, cache, put_back, put_back_apart, arrivals, enough_requests, refused)
+TESTS(up, down, operators, windows_and_experts, collectives_of_nodes, steps, alone, together, saturated, cache, put_back, put_back_apart, arrivals, enough_requests, refused)
