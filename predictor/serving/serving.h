@@ -73,7 +73,8 @@ typedef struct cd_serving_stack {
     double memory_share;            /* of the card that the engine may fill */
     double reserve_gb;              /* context, graphs, buffers of collectives */
     double step_s, sequence_s;      /* the host's part of a step; for each sequence of it */
-    double layer_s;                 /* in which the host hands out a layer of a step with prompts, which is no graph: the GPU waits where it is faster */
+    int64_t graph_tokens;           /* a step with prompts of no more tokens is a graph, too, but for its attention */
+    double layer_s;                 /* in which the host hands out a layer of a step with prompts that is no graph: the GPU waits where it is faster */
     double lift;                    /* times that such a step takes over its operators alone: clocks fall under a lasting load */
     double request_s;               /* once a request: before its prompt may run */
     double between_s;               /* of a small kernel that is in no table, beside its bytes */
@@ -104,6 +105,7 @@ cdmpp_status cd_serving_stack_name(cd_arena *a, const char *stack, CD_KEEP const
 typedef struct cd_serving_layout {
     double tp, pp, dp, moe_tp, moe_ep; /* moe_tp * moe_ep = tp * dp */
     double busy;                       /* of the dp copies those that have tokens at the same time; 0: all */
+    double graph;                      /* a step with prompts of no more tokens is handed out as a graph */
     double node, node_bytes_s;         /* GPUs that the GPUs' own links join; between such nodes bytes a second of a GPU. node 0: all are joined */
     cd_llm_op_type linear, expert, attention, kv; /* types of products, of experts, of the prompts' attention, of the cache */
     cd_llm_op_type base;               /* of everything else: the vocabulary, the router, attention that decodes, what GPUs send each other */

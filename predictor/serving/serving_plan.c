@@ -81,7 +81,7 @@ bool cd_serving_half(const cd_serving_model *m, const cd_serving_config *c, cons
 }
 
 static cd_serving_layout types_of(const cd_serving_model *m, const struct cd_serving_known *k, const cd_serving_config *c, const cd_serving_worker *w) {
-    cd_serving_layout l = {.tp = w->tp, .pp = w->pp, .dp = w->dp, .moe_ep = w->ep, .node = c->node, .node_bytes_s = c->node_gb_s * 1e9, .base = base_of(m, c)};
+    cd_serving_layout l = {.tp = w->tp, .pp = w->pp, .dp = w->dp, .moe_ep = w->ep, .graph = c->graph_tokens > 0 ? c->graph_tokens : (double)k->k->graph_tokens, .node = c->node, .node_bytes_s = c->node_gb_s * 1e9, .base = base_of(m, c)};
     const bool half = cd_serving_half(m, c, k->d);
     if (half) l.base = CD_LLM_OP_T_F16;
     l.linear = c->linear >= 0 ? (cd_llm_op_type)c->linear : half && m->linear == m->base ? l.base : m->linear;
@@ -124,7 +124,7 @@ static cdmpp_status make_worker(cd_serving_session *s, const cd_serving_config *
 }
 
 static bool same_layout(const cd_serving_layout *a, const cd_serving_layout *b) {
-    const double x[] = {a->tp, a->pp, a->dp, a->moe_tp, a->moe_ep, a->node, a->node_bytes_s, a->busy}, y[] = {b->tp, b->pp, b->dp, b->moe_tp, b->moe_ep, b->node, b->node_bytes_s, b->busy};
+    const double x[] = {a->tp, a->pp, a->dp, a->moe_tp, a->moe_ep, a->graph, a->node, a->node_bytes_s, a->busy}, y[] = {b->tp, b->pp, b->dp, b->moe_tp, b->moe_ep, b->graph, b->node, b->node_bytes_s, b->busy};
     for (size_t i = 0; i < sizeof x / sizeof *x; i++)
         if (x[i] < y[i] || x[i] > y[i]) return false;
     return a->linear == b->linear && a->expert == b->expert && a->attention == b->attention && a->kv == b->kv && a->base == b->base;

@@ -24,6 +24,7 @@ static const cd_conf_key key[] = {
     {"reserve_gb", CD_CONF_REAL, AT(reserve_gb), "4", "0..1e6", "GB of context, graphs and buffers of collectives"},
     {"step_s", CD_CONF_REAL, AT(step_s), "0", "0..10", "seconds of the host in each step"},
     {"sequence_s", CD_CONF_REAL, AT(sequence_s), "0", "0..10", "for each sequence of a step"},
+    {"graph_tokens", CD_CONF_INT, AT(graph_tokens), "0", "0..1e9", "a step with prompts of no more tokens is handed out as a graph"},
     {"layer_s", CD_CONF_REAL, AT(layer_s), "0", "0..1", "in which the host hands out a layer of a step with prompts; the GPU waits where it is faster"},
     {"lift", CD_CONF_REAL, AT(lift), "1", "0.5..3", "times that a step with prompts takes over its operators alone"},
     {"request_s", CD_CONF_REAL, AT(request_s), "0", "0..100", "from the request to the queue"},

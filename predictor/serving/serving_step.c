@@ -113,14 +113,15 @@ static cdmpp_status decode_s(cd_serving_engine *e, double batch, double context,
     return CDMPP_OK;
 }
 
-/* A step that decodes is one graph. One with prompts is handed out kernel by kernel, while the GPU computes. */
+static double tokens_of(const cd_serving_step *s) { return s->prompts * s->isl + s->part + s->decodes; }
+
+/* A step that decodes is one graph. One with prompts is handed out kernel by kernel while the GPU computes, unless it is so small that a library has graphs of it. */
 static double with_host(const cd_serving_engine *e, const cd_serving_step *s, bool decode, double gpu_s) {
     const cd_serving_stack *k = e->stack;
-    const double host = k->step_s + k->sequence_s * (s->decodes + s->prompts + (s->part > 0)), gpu = decode ? gpu_s : fmax(k->lift * gpu_s, k->layer_s * e->m->layers);
+    const double handed_out = tokens_of(s) > e->l.graph ? k->layer_s * e->m->layers : 0;
+    const double host = k->step_s + k->sequence_s * (s->decodes + s->prompts + (s->part > 0)), gpu = decode ? gpu_s : fmax(k->lift * gpu_s, handed_out);
     return k->overlap ? fmax(host, gpu) : host + gpu;
 }
-
-static double tokens_of(const cd_serving_step *s) { return s->prompts * s->isl + s->part + s->decodes; }
 
 cdmpp_status cd_serving_step_s(cd_serving_engine *e, const cd_serving_step *s, double *out, cdmpp_err *err) {
     const double tokens = tokens_of(s), rows = fmax(1, s->decodes + s->prompts);

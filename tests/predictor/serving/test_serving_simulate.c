@@ -171,6 +171,14 @@ TEST(steps) {
     assert_close(t, 1.3 + rest_s(&s, 3, 3) + decode_s(3, 64), 1e-9, 0);
     assert_ok(cd_serving_step_s(e, &prompt, &t, &err)); /* the host is slower than the GPU */
     assert_close(t, 1.2 + 2 * 3, 1e-9, 0);
+    cd_serving_engine *graphs;
+    s.l.graph = 31;
+    assert_ok(cd_serving_engine_new(&s.m, &s.l, &s.k, s.c, &graphs, &err));
+    assert_ok(cd_serving_step_s(graphs, &both, &t, &err)); /* 19 tokens: a graph */
+    assert_close(t, 1.4 + 2 * (rest_s(&s, 19, 4) + prompts_s(1, 16) + decode_s(3, 64)), 1e-9, 0);
+    assert_ok(cd_serving_step_s(graphs, &prompt, &t, &err)); /* 32 are one too many */
+    assert_close(t, 1.2 + 2 * 3, 1e-9, 0);
+    cd_serving_engine_free(graphs);
     s.k.overlap = true, s.k.step_s = 1e-9; /* hidden behind the GPU, but for 0.1 s a sequence */
     assert_ok(cd_serving_step_s(e, &decode, &t, &err));
     assert_close(t, 0.3 + 1e-9, 1e-9, 0);
