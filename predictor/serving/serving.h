@@ -62,6 +62,12 @@ typedef enum {
     CD_SERVING_APART    /* prompts have steps of their own, before anything decodes */
 } cd_serving_prompts;
 #define CD_SERVING_CACHES "reserved|grown"
+#define CD_SERVING_SHARES "all|left|static"
+typedef enum {
+    CD_SERVING_OF_ALL,   /* the share holds all of the engine */
+    CD_SERVING_OF_LEFT,  /* the cache takes the share of what the others leave */
+    CD_SERVING_OF_STATIC /* the share holds weights and the cache; the others must fit beside it */
+} cd_serving_share;
 
 typedef struct cd_serving_stack {
     const char *name, *tables;      /* of the library; whose tables stand for it, where it has none: both without a version */
@@ -71,6 +77,7 @@ typedef struct cd_serving_stack {
     int64_t tokens, sequences;      /* of a step at most */
     int64_t ahead;                  /* steps that are put together before a request that has just come may be in one */
     double memory_share;            /* of the card that the engine may fill */
+    int share_of;                   /* cd_serving_share */
     double reserve_gb;              /* context, graphs, buffers of collectives */
     double step_s, sequence_s;      /* the host's part of a step; for each sequence of it */
     int64_t graph_tokens;           /* a step with prompts of no more tokens is a graph, too, but for its attention */
@@ -115,7 +122,7 @@ typedef struct cd_serving_layout {
 cdmpp_status cd_serving_layout_check(const cd_serving_model *m, cd_serving_layout *l, cdmpp_err *err);
 
 typedef struct cd_serving_memory {
-    double weights, token, activations, reserve, limit; /* bytes of one GPU; token: of the cache for one token of one sequence */
+    double weights, token, activations, reserve, limit; /* bytes of one GPU; token: of the cache for one token of one sequence; limit: of all, with the cache */
     double tokens;                                      /* that the cache has room for */
 } cd_serving_memory;
 /* step_tokens: that one step computes at most; length: of a sequence, the mean. Errors: EMODEL: the GPU's memory is not described; ERANGE: weights and the rest leave no room

@@ -21,6 +21,7 @@ static const cd_conf_key key[] = {
     {"sequences", CD_CONF_INT, AT(sequences), "1024", "1..1e9", "sequences of a step at most"},
     {"ahead", CD_CONF_INT, AT(ahead), "0", "0..100", "steps that are put together before a request that has just come may be in one"},
     {"memory_share", CD_CONF_REAL, AT(memory_share), "0.9", "(0..1", "part of the GPU's memory that the engine fills"},
+    {"share_of", CD_CONF_ENUM, AT(share_of), "all", CD_SERVING_SHARES, "of the whole memory, of what the others leave the cache, or of the whole for weights and the cache alone"},
     {"reserve_gb", CD_CONF_REAL, AT(reserve_gb), "4", "0..1e6", "GB of context, graphs and buffers of collectives"},
     {"step_s", CD_CONF_REAL, AT(step_s), "0", "0..10", "seconds of the host in each step"},
     {"sequence_s", CD_CONF_REAL, AT(sequence_s), "0", "0..10", "for each sequence of a step"},

@@ -151,6 +151,12 @@ STEPS = {"ahead": [0, 1, 2, 3], "tokens": [2048, 4096, 8192, 16384], "lift": [1,
          "layer_s": [0, 1e-4, 2e-4, 3e-4, 4e-4, 5e-4, 6e-4, 7e-4, 8e-4, 9e-4, 1e-3, 1.2e-3], "step_s": [0, 0.25e-3, 0.5e-3, 1e-3, 1.5e-3, 2e-3, 3e-3, 4e-3, 6e-3],
          "sequence_s": [0, 1e-5, 2e-5, 4e-5, 6e-5, 8e-5, 1.2e-4], "request_s": [0, 0.5e-3, 1e-3, 2e-3, 3e-3, 5e-3, 8e-3, 12e-3]}
 
+STEPS["reserve_gb"] = [1, 2, 3, 4, 5, 6, 7, 8, 10] # also of buffers that a library tries before it takes its cache
+SHARES = [0.78, 0.8, 0.82, 0.84, 0.86, 0.88]      # of SGLang, which takes one by the GPU and the size of its graphs
+
+def steps_of(stack):
+    return STEPS | ({"memory_share": SHARES} if stack == "sglang" else {})
+
 def write_yaml(path, stack, values):
     """The lines of a stack's entry with other values."""
     out, here, done = [], False, set()
@@ -171,7 +177,7 @@ def read_yaml(path, stack):
         if line.startswith("- stack:"):
             here = line.split()[2] == stack
         k, _, v = line.strip().partition(":")
-        if here and k in STEPS:
+        if here and k in steps_of(stack):
             got.setdefault(k, float(v)) # of several versions the first
     return got
 
@@ -192,7 +198,7 @@ def fit(stack, runs_csv, yaml, *command):
     least = loss(best)
     for turn in range(2):
         before = least
-        for key, values in STEPS.items():
+        for key, values in steps_of(stack).items():
             for v in values:
                 if v != best[key]:
                     x = loss(best | {key: v})
@@ -222,7 +228,7 @@ def near(stack, runs_csv, yaml, start, command):
         write_yaml(tmp, stack, v)
         return errors(runs_csv, tmp, command)[0]
     least = loss(best)
-    for key, values in STEPS.items():
+    for key, values in steps_of(stack).items():
         at = min(range(len(values)), key=lambda i: abs(values[i] - best[key]))
         for v in values[max(0, at - 1):at + 2]:
             if v != best[key]:
@@ -252,12 +258,12 @@ def spread(stack, folder, yaml, *command):
         left = {"tpot": [], "ttft": []}
         for value in sorted({r[group] for r in rows}):
             for name, keep in (("in", lambda r: r[group] != value), ("out", lambda r: r[group] == value)):
-                with open(f"{folder}/left-{name}.csv", "w", newline="") as f:
+                with open(f"{folder}/left-{stack}-{name}.csv", "w", newline="") as f:
                     w = csv.DictWriter(f, COLUMNS, lineterminator="\n")
                     w.writeheader()
                     w.writerows(r for r in rows if keep(r))
-            values = near(stack, f"{folder}/left-in.csv", yaml, start, command)
-            for k, v in logs(stack, f"{folder}/left-out.csv", yaml, values, command).items():
+            values = near(stack, f"{folder}/left-{stack}-in.csv", yaml, start, command)
+            for k, v in logs(stack, f"{folder}/left-{stack}-out.csv", yaml, values, command).items():
                 left[k] += v
         found.append((group, sigma(left["tpot"]), sigma(left["ttft"])))
     left = {"tpot": [], "ttft": []}

@@ -64,19 +64,31 @@ TEST(memory) {
     assert_close(m.weights, 2 * (2 * (64 * 16 * (2 * 4 + 2 * 2) + 3 * 64 * 128) + 2 * 256 * 64), 1e-12, 0);
     assert_close(m.token, 2 * 2 * 2 * 16 * 2, 0, 0); /* 2 layers, keys and values of 2 heads of 16 in 2 bytes */
     assert_close(m.activations, 2 * 64 * (4 * 64 + 3 * 128), 0, 0);
-    assert_close(m.tokens, floor((80e9 - 1e9 - m.weights - m.activations) / m.token), 0, 0);
+    assert_close(m.tokens, floor((80 * 1073741824.0 - 1e9 - m.weights - m.activations) / m.token), 0, 0);
+    s.k.memory_share = 0.5;
+    s.k.share_of = CD_SERVING_OF_LEFT; /* half of what the others leave */
+    assert_ok(cd_serving_memory_of(&s.m, &s.l, &s.k, s.d, 64, 32, 32, &m, &err));
+    assert_close(m.tokens * m.token, (80 * 1073741824.0 - 1e9 - m.weights - m.activations) / 2, 1e-6, 0);
+    assert_close(m.limit, 1e9 + m.weights + m.activations + m.tokens * m.token, 1e-6, 0);
+    s.k.share_of = CD_SERVING_OF_STATIC; /* half of all for weights and the cache */
+    assert_ok(cd_serving_memory_of(&s.m, &s.l, &s.k, s.d, 64, 32, 32, &m, &err));
+    assert_close(m.tokens * m.token, 40 * 1073741824.0 - m.weights, 1e-6, 0);
+    s.k.memory_share = 1, s.k.reserve_gb = 70; /* but not what the others need */
+    assert_ok(cd_serving_memory_of(&s.m, &s.l, &s.k, s.d, 64, 32, 32, &m, &err));
+    assert_close(m.tokens * m.token, 80 * 1073741824.0 - 70e9 - m.weights - m.activations, 1e-6, 0);
+    s.k.share_of = CD_SERVING_OF_ALL, s.k.reserve_gb = 1;
     s.m.window = 8, s.m.window_layers = 1; /* of 32 tokens one layer keeps 8 */
     assert_ok(cd_serving_memory_of(&s.m, &s.l, &s.k, s.d, 64, 32, 32, &m, &err));
     assert_close(m.token, 1.25 * 2 * 2 * 16 * 2, 1e-12, 0);
     s.m.window_layers = 0;
-    s.k.memory_share = 0.0125; /* a GB: no room beside the reserve */
+    s.k.memory_share = 0.0116; /* a GB: no room beside the reserve */
     assert_status(cd_serving_memory_of(&s.m, &s.l, &s.k, s.d, 64, 32, 32, &m, &err), CDMPP_ERANGE);
     assert_string_equal(err.key, "memory");
     assert_non_null(strstr(err.msg, "reserve 1.00 GB"));
     s.l.pp = 2; /* a layer in a stage: the token's part is half, and each batch has half of the room */
     s.k.memory_share = 1, s.k.reserve_gb = 0;
     assert_ok(cd_serving_memory_of(&s.m, &s.l, &s.k, s.d, 64, 32, 32, &m, &err));
-    s.k.memory_share = (m.weights + m.activations + 63 * m.token) / (s.d->mem_gb * 1e9) + 1e-12;
+    s.k.memory_share = (m.weights + m.activations + 63 * m.token) / (s.d->mem_gb * 1073741824.0) + 1e-12;
     assert_ok(cd_serving_memory_of(&s.m, &s.l, &s.k, s.d, 64, 31, 31, &m, &err));
     assert_status(cd_serving_memory_of(&s.m, &s.l, &s.k, s.d, 64, 31, 32, &m, &err), CDMPP_ERANGE);
     assert_non_null(strstr(err.msg, "one sequence of each batch"));
