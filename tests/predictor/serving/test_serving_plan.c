@@ -247,6 +247,7 @@ TEST(apart) {
     c.osl = 128;
     assert_ok(cd_serving_answer_of(&f.s, &c, &a, NULL, NULL, &err));
     assert_close(a.r.tokens_s * a.r.tpot_s, 2, 0.05, 0); /* two sequences get a token in each step */
+    assert_close(a.r.tokens_s / 128 * a.r.request_s, 6, 1e-9, 0); /* Little's law */
     assert_close(a.r.ttft_s + 127 * a.r.tpot_s, a.r.request_s, 1e-6, 0);
     assert_close(a.r.ttft_s, 2 * 127 * a.r.tpot_s, 0, 0.15 * a.r.ttft_s); /* two others before it in the same worker */
     c.concurrency = 2, c.requests = 200;
