@@ -111,7 +111,6 @@ cdmpp_status cd_serving_stack_name(cd_arena *a, const char *stack, CD_KEEP const
 /* ---- how a model is laid out: serving_layout.c ---- */
 typedef struct cd_serving_layout {
     double tp, pp, dp, moe_tp, moe_ep; /* moe_tp * moe_ep = tp * dp */
-    double busy;                       /* of the dp copies those that have tokens at the same time; 0: all */
     double graph;                      /* a step with prompts of no more tokens is handed out as a graph */
     double node, node_bytes_s;         /* GPUs that the GPUs' own links join; between such nodes bytes a second of a GPU. node 0: all are joined */
     cd_llm_op_type linear, expert, attention, kv; /* types of products, of experts, of the prompts' attention, of the cache */
@@ -148,8 +147,8 @@ typedef struct cd_serving_ops {
     cd_serving_op v[CD_SERVING_MAX_OP];
 } cd_serving_ops;
 
-/* Everything but attention for m tokens of one copy, of which `rows` need the next token. */
-void cd_serving_ops_rest(const cd_serving_model *m, const cd_serving_layout *l, double tokens, double rows, bool decode, cd_serving_ops *out);
+/* Everything but attention for m tokens of one copy, of which `rows` need the next token; all: the tokens of all copies, which the experts see. */
+void cd_serving_ops_rest(const cd_serving_model *m, const cd_serving_layout *l, double tokens, double rows, double all, bool decode, cd_serving_ops *out);
 /* Attention of `batch` prompts of n new tokens and nothing before; of `batch` sequences with `past` tokens in their caches. */
 void cd_serving_ops_prompt(const cd_serving_model *m, const cd_serving_layout *l, double batch, double n, cd_serving_ops *out);
 void cd_serving_ops_decode(const cd_serving_model *m, const cd_serving_layout *l, double batch, double past, cd_serving_ops *out);
@@ -188,6 +187,7 @@ typedef struct cd_serving_step {
     double prompts, isl, past;  /* prompts that take `isl` new tokens each behind `past` computed ones */
     double part, part_past;     /* one more prompt: `part` tokens behind `part_past` */
     double decodes, context;    /* sequences that get one token, mean length of their caches */
+    double others;              /* tokens of other copies at the same time: experts see them, too */
 } cd_serving_step;
 
 /* All outlive it. */
@@ -232,6 +232,7 @@ typedef struct cd_serving_limits {
     cd_serving_prompts prompts;
     bool reserved;
     double ahead;               /* steps that are put together before a request that has just come may be in one */
+    double copies;              /* that make their steps together, as experts of a step see the tokens of all: each has these limits; 0: one */
 } cd_serving_limits;
 
 typedef struct cd_serving_result {

@@ -61,8 +61,8 @@ static void dense(const cd_serving_model *m, const cd_serving_layout *l, double 
 }
 
 /* In decode the shared expert runs beside the routed ones. */
-static void sparse(const cd_serving_model *m, const cd_serving_layout *l, double t, double layers, bool decode, cd_serving_ops *o) {
-    const double all = t * (l->busy > 0 ? l->busy : l->dp), group = l->tp * l->dp;
+static void sparse(const cd_serving_model *m, const cd_serving_layout *l, double t, double all, double layers, bool decode, cd_serving_ops *o) {
+    const double group = l->tp * l->dp;
     product(o, "router", layers, l->base, t, m->experts, m->hidden);
     small(l, o, "top_k", layers, t, 4 * m->experts);
     if (l->dp > 1) collective(l, o, "dispatch", layers, CD_LLM_OP_ALL_GATHER, all * m->hidden, group);
@@ -91,7 +91,7 @@ static void hand_overs(const cd_serving_model *m, const cd_serving_layout *l, do
     }
 }
 
-void cd_serving_ops_rest(const cd_serving_model *m, const cd_serving_layout *l, double t, double rows, bool decode, cd_serving_ops *o) {
+void cd_serving_ops_rest(const cd_serving_model *m, const cd_serving_layout *l, double t, double rows, double all, bool decode, cd_serving_ops *o) {
     const double layers = m->layers, with_experts = m->experts > 0 ? layers - m->dense_layers : 0;
     o->n = 0;
     small(l, o, "embedding", 1, t, 4 * m->hidden);
@@ -100,7 +100,7 @@ void cd_serving_ops_rest(const cd_serving_model *m, const cd_serving_layout *l, 
     projections(m, l, t, o);
     collective(l, o, "all_reduce_attention", layers, CD_LLM_OP_ALL_REDUCE, t * m->hidden, l->tp);
     if (layers > with_experts) dense(m, l, t, layers - with_experts, o);
-    if (with_experts > 0) sparse(m, l, t, with_experts, decode, o);
+    if (with_experts > 0) sparse(m, l, t, all, with_experts, decode, o);
     product(o, "vocabulary", 1, l->base, rows, ceil(m->vocab / l->tp), m->hidden);
     collective(l, o, "all_gather_scores", 1, CD_LLM_OP_ALL_GATHER, rows * m->vocab, l->tp);
     hand_overs(m, l, t, o);

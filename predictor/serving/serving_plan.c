@@ -68,7 +68,7 @@ typedef struct {
     cd_serving_layout layout;
     cd_serving_memory memory;
     cd_serving_limits limit;
-    double schedulers; /* of a worker */
+    double schedulers; /* of a worker; of a model with experts all its copies share one */
 } worker;
 
 /* The type of what is not quantised: --dtype where it is one of 16 bits, else the checkpoint's. */
@@ -114,17 +114,18 @@ static cdmpp_status make_worker(cd_serving_session *s, const cd_serving_config *
     cd_serving_stack k = *known->k;
     if (c->memory_share > 0) k.memory_share = c->memory_share;
     out->layout = types_of(s->m, known, c, w);
-    out->schedulers = w->dp * w->pp;
+    const bool together = s->m->experts > 0;
+    out->schedulers = together ? w->pp : w->dp * w->pp;
     CD_TRY(cd_serving_layout_check(s->m, &out->layout, err));
     const double tokens = c->tokens > 0 ? c->tokens : (double)k.tokens;
     CD_TRY(cd_serving_memory_of(s->m, &out->layout, &k, out->k.d, tokens, c->isl + c->osl, cd_serving_longest(c), &out->memory, err));
     out->limit = (cd_serving_limits){.tokens = tokens, .sequences = w->batch > 0 ? w->batch : (double)k.sequences, .cache_tokens = floor(out->memory.tokens / w->pp),
-                                     .prompts = (cd_serving_prompts)(c->prompts < 0 ? k.prompts : c->prompts), .reserved = k.cache == 0, .ahead = (double)k.ahead};
+                                     .prompts = (cd_serving_prompts)(c->prompts < 0 ? k.prompts : c->prompts), .reserved = k.cache == 0, .ahead = (double)k.ahead, .copies = together ? w->dp : 1};
     return CDMPP_OK;
 }
 
 static bool same_layout(const cd_serving_layout *a, const cd_serving_layout *b) {
-    const double x[] = {a->tp, a->pp, a->dp, a->moe_tp, a->moe_ep, a->graph, a->node, a->node_bytes_s, a->busy}, y[] = {b->tp, b->pp, b->dp, b->moe_tp, b->moe_ep, b->graph, b->node, b->node_bytes_s, b->busy};
+    const double x[] = {a->tp, a->pp, a->dp, a->moe_tp, a->moe_ep, a->graph, a->node, a->node_bytes_s}, y[] = {b->tp, b->pp, b->dp, b->moe_tp, b->moe_ep, b->graph, b->node, b->node_bytes_s};
     for (size_t i = 0; i < sizeof x / sizeof *x; i++)
         if (x[i] < y[i] || x[i] > y[i]) return false;
     return a->linear == b->linear && a->expert == b->expert && a->attention == b->attention && a->kv == b->kv && a->base == b->base;
@@ -157,7 +158,7 @@ static void add_kind(cd_serving_result *sum, const cd_serving_result *r, double 
 }
 
 /* Of n schedulers that share a load: the requests in flight are whole, so some may have one more than the others, or none. Sums of all. */
-static cdmpp_status run_once(cd_serving_session *s, const cd_serving_config *c, const worker *w, double n, cd_serving_load load, cd_serving_result *out, cdmpp_err *err) {
+static cdmpp_status run_all(cd_serving_session *s, const cd_serving_config *c, const worker *w, double n, cd_serving_load load, cd_serving_result *out, cdmpp_err *err) {
     const double all = load.concurrency, few = floor(all / n), more = all - few * n, kind[][2] = {{more, few + 1}, {n - more, few}};
     double weight = 0;
     *out = (cd_serving_result){0};
@@ -171,21 +172,6 @@ static cdmpp_status run_once(cd_serving_session *s, const cd_serving_config *c, 
         CD_TRY(run_worker(s, w, load, &r, err));
         out->busy = fmax(out->busy, r.busy);
         add_kind(out, &r, count, &weight);
-    }
-    return CDMPP_OK;
-}
-
-/* Experts see the tokens of the copies that have some. Requests in flight go to all engines, and there to all copies first. Of those that come by themselves the time
- * tells in which a copy has a step: fewer copies make steps shorter, and so fewer copies busy, until it stays the same. */
-static cdmpp_status run_all(cd_serving_session *s, const cd_serving_config *c, worker *w, double n, cd_serving_load load, cd_serving_result *out, cdmpp_err *err) {
-    const double dp = s->m->experts > 0 ? w->layout.dp : 1, engines = n / w->schedulers;
-    w->layout.busy = load.concurrency > 0 ? fmin(dp, ceil(load.concurrency / engines)) : dp;
-    CD_TRY(run_once(s, c, w, n, load, out, err));
-    while (!(load.concurrency > 0) && w->layout.busy > 1) {
-        const double want = round(1 + (dp - 1) * out->busy);
-        if (want >= w->layout.busy) break;
-        w->layout.busy = want;
-        CD_TRY(run_once(s, c, w, n, load, out, err));
     }
     return CDMPP_OK;
 }
@@ -273,7 +259,8 @@ static cdmpp_status ranges(cd_serving_session *s, const cd_serving_config *c, co
                            cd_serving_rows *decode, cdmpp_err *err) {
     cd_serving_engine *e = NULL;
     const double n = d->schedulers * (c->decode.count > 0 ? c->decode.count : c->worker.count);
-    const cd_serving_step one = {.prompts = 1, .isl = c->isl}, many = {.decodes = fmax(1, round(out->r.running / n)), .context = c->isl + c->osl / 2};
+    const double copies = fmax(1, d->limit.copies), mean = out->r.running / n, running = fmax(1, copies > 1 ? ceil(mean) : round(mean)), each = ceil(running / copies);
+    const cd_serving_step one = {.prompts = 1, .isl = c->isl}, many = {.decodes = each, .context = c->isl + c->osl / 2, .others = running - each};
     CD_TRY(engine_of(s, p, &e, err));
     CD_TRY(cd_serving_step_rows(e, &one, s->shared, prompt, err));
     CD_TRY(engine_of(s, d, &e, err));
@@ -295,7 +282,6 @@ cdmpp_status cd_serving_answer_of(cd_serving_session *s, const cd_serving_config
     else d = p;
     *out = (cd_serving_answer){.layout = d.layout, .memory = d.memory, .limit = d.limit, .gpus = gpus_of(&c->worker) + (apart ? gpus_of(&c->decode) : 0), .level = s->level};
     CD_TRY(apart ? split(s, c, &p, &d, &out->r, err) : together(s, c, &p, &out->r, err));
-    if (!apart) d.layout = p.layout; /* with the copies that were busy */
     out->layout = d.layout;
     out->per_gpu = out->r.tokens_s / out->gpus;
     out->per_user = out->r.tpot_s > 0 ? 1 / out->r.tpot_s : (double)NAN;

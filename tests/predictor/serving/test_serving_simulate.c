@@ -36,14 +36,14 @@ TEST(operators) {
     made_serving s;
     cd_serving_ops o;
     made_serving_open(&s, path, 1);
-    cd_serving_ops_rest(&s.m, &s.l, 8, 1, false, &o);
+    cd_serving_ops_rest(&s.m, &s.l, 8, 1, 8, false, &o);
     assert_string_equal(o.v[0].name, "embedding");
     size_t products = 0, reduces = 0;
     for (size_t i = 0; i < o.n; i++) products += o.v[i].r.kind == CD_LLM_OP_GEMM, reduces += o.v[i].r.kind == CD_LLM_OP_ALL_REDUCE;
     assert_int_equal(products, 5);
     assert_int_equal(reduces, 0);
     s.l.tp = 2;
-    cd_serving_ops_rest(&s.m, &s.l, 8, 1, false, &o);
+    cd_serving_ops_rest(&s.m, &s.l, 8, 1, 8, false, &o);
     for (size_t i = 0; i < o.n; i++) {
         if (!strcmp(o.v[i].name, "qkv")) assert_close(cd_llm_op_get(&o.v[i].r, CD_LLM_OP_P_N), 2 * 16 + 2 * 16, 0, 0);
         if (!strcmp(o.v[i].name, "down")) assert_close(cd_llm_op_get(&o.v[i].r, CD_LLM_OP_P_K), 64, 0, 0);
@@ -51,7 +51,7 @@ TEST(operators) {
     }
     assert_int_equal(reduces, 1);
     s.l.node = 1, s.l.node_bytes_s = 1e9, reduces = 0; /* two nodes of one GPU: all bytes go over the network */
-    cd_serving_ops_rest(&s.m, &s.l, 8, 1, false, &o);
+    cd_serving_ops_rest(&s.m, &s.l, 8, 1, 8, false, &o);
     for (size_t i = 0; i < o.n; i++) {
         cd_serving_time t;
         cdmpp_err err = {0};
@@ -62,7 +62,7 @@ TEST(operators) {
     }
     assert_int_equal(reduces, 3);
     s.l.tp = 4, s.l.node = 2, reduces = 0; /* two nodes of two GPUs: NCCL's steps inside them take longer than in one node, and the tree goes over the network and back */
-    cd_serving_ops_rest(&s.m, &s.l, 8, 1, false, &o);
+    cd_serving_ops_rest(&s.m, &s.l, 8, 1, 8, false, &o);
     for (size_t i = 0; i < o.n; i++) {
         if (o.v[i].r.kind == CD_LLM_OP_ALL_REDUCE && !o.v[i].link) assert_true(o.v[i].nodes), reduces++;
         if (strcmp(o.v[i].name, "between_nodes") != 0) continue;
@@ -72,7 +72,7 @@ TEST(operators) {
     assert_int_equal(reduces, 3 + 4);
     s.l.tp = 2;
     s.l.node = 4, s.l.pp = 5, reduces = 0; /* two stages of two GPUs in a node: of four ways two lead to another node */
-    cd_serving_ops_rest(&s.m, &s.l, 8, 1, false, &o);
+    cd_serving_ops_rest(&s.m, &s.l, 8, 1, 8, false, &o);
     for (size_t i = 0; i < o.n; i++) {
         if (strncmp(o.v[i].name, "hand_over", 9) != 0) continue;
         const bool far = !strcmp(o.v[i].name, "hand_over_nodes");
@@ -83,7 +83,7 @@ TEST(operators) {
     assert_int_equal(reduces, 2);
     s.l.node = 0, s.l.pp = 1;
     s.l.tp = 4; /* more GPUs than key heads: each has one */
-    cd_serving_ops_rest(&s.m, &s.l, 8, 1, false, &o);
+    cd_serving_ops_rest(&s.m, &s.l, 8, 1, 8, false, &o);
     for (size_t i = 0; i < o.n; i++)
         if (!strcmp(o.v[i].name, "qkv")) assert_close(cd_llm_op_get(&o.v[i].r, CD_LLM_OP_P_N), 16 + 2 * 16, 0, 0);
     made_serving_close(&s);
@@ -102,7 +102,7 @@ TEST(windows_and_experts) {
     assert_int_equal(o.n, 1);
     s.m.experts = 8, s.m.topk = 2, s.m.expert_ffn = 32, s.m.shared_ffn = 32;
     s.l.dp = 2, s.l.moe_ep = 2, s.l.moe_tp = 1;
-    cd_serving_ops_rest(&s.m, &s.l, 8, 8, true, &o);
+    cd_serving_ops_rest(&s.m, &s.l, 8, 8, 16, true, &o);
     int seen = 0;
     for (size_t i = 0; i < o.n; i++) {
         const cd_serving_op *v = &o.v[i];
@@ -112,8 +112,8 @@ TEST(windows_and_experts) {
         if (!strcmp(v->name, "combine")) assert_int_equal(v->r.kind, CD_LLM_OP_REDUCE_SCATTER), seen++;
     }
     assert_int_equal(seen, 4);
-    s.l.busy = 1; /* the other copy has no tokens */
-    cd_serving_ops_rest(&s.m, &s.l, 8, 8, true, &o);
+    /* the other copy has no tokens */
+    cd_serving_ops_rest(&s.m, &s.l, 8, 8, 8, true, &o);
     for (size_t i = 0; i < o.n; i++)
         if (o.v[i].r.kind == CD_LLM_OP_MOE) assert_close(cd_llm_op_get(&o.v[i].r, CD_LLM_OP_P_TOKENS), 8, 0, 0), seen++;
     assert_int_equal(seen, 5);
