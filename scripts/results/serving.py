@@ -18,7 +18,8 @@ What the file does not say of a run is in public scripts of those who measured i
     max-cudagraph-capture-size 2048.
   The same, 21 November to 8 December 2025: that script called the load generator with max-concurrency 512, whatever the row said ("fix h100 docker error", pull
     request 310). Its runs are called c512. The server's limit was the row's 4, 8, 16, 32 or 64, of which the file tells nothing; requests were 10 times that.
-  srt-slurm, recipes/trtllm/h100-fp8/*/stp (runs of DeepSeek; no speculative decoding: those with it have other loads): sequences of a worker that decodes are FEWER than its part
+  srt-slurm, recipes/trtllm/h100-fp8/*/stp (runs of DeepSeek. That they have no speculative decoding is
+    concluded from their loads: those of these recipes, all of them and no other; recipes with it have some of these and others): sequences of a worker that decodes are FEWER than its part
     of the requests in flight; DECODE has them by requests in flight. A worker of prompts takes 2 sequences and 2048 tokens (prompts of 1024), or 1 and 8224. The cache is in fp8."""
 import csv, hashlib, json, math, os, subprocess, sys
 
