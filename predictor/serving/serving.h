@@ -62,6 +62,12 @@ typedef enum {
     CD_SERVING_APART    /* prompts have steps of their own, before anything decodes */
 } cd_serving_prompts;
 #define CD_SERVING_CACHES "reserved|grown"
+#define CD_SERVING_SHARES "all|left|static"
+typedef enum {
+    CD_SERVING_OF_ALL,   /* the share holds all of the engine */
+    CD_SERVING_OF_LEFT,  /* the cache takes the share of what the others leave */
+    CD_SERVING_OF_STATIC /* the share holds weights and the cache; the others must fit beside it */
+} cd_serving_share;
 
 typedef struct cd_serving_stack {
     const char *name, *tables;      /* of the library; whose tables stand for it, where it has none: both without a version */
@@ -71,14 +77,18 @@ typedef struct cd_serving_stack {
     int64_t tokens, sequences;      /* of a step at most */
     int64_t ahead;                  /* steps that are put together before a request that has just come may be in one */
     double memory_share;            /* of the card that the engine may fill */
+    int share_of;                   /* cd_serving_share */
     double reserve_gb;              /* context, graphs, buffers of collectives */
     double step_s, sequence_s;      /* the host's part of a step; for each sequence of it */
-    double layer_s;                 /* in which the host hands out a layer of a step with prompts, which is no graph: the GPU waits where it is faster */
+    int64_t graph_tokens;           /* a step with prompts of no more tokens is a graph, too, but for its attention */
+    double layer_s;                 /* in which the host hands out a layer of a step with prompts that is no graph: the GPU waits where it is faster */
     double lift;                    /* times that such a step takes over its operators alone: clocks fall under a lasting load */
     double request_s;               /* once a request: before its prompt may run */
     double between_s;               /* of a small kernel that is in no table, beside its bytes */
     bool fp8_attention;             /* where products are in fp8, attention and its cache are, too */
-    double spread_tpot, spread_ttft; /* standard deviation of ln(measured / predicted) of the runs that constants were fitted on */
+    const char *fitted;             /* the model that constants were fitted on: its model_type, layers and width, "qwen3 64 5120"; empty: any */
+    double spread_tpot, spread_ttft; /* standard deviation of ln(measured / predicted) of the runs of that model */
+    double spread_tpot_other, spread_ttft_other; /* the same of runs that a group was left out for; of other models. 0: not known */
     const char *source;
 } cd_serving_stack;
 
@@ -101,7 +111,7 @@ cdmpp_status cd_serving_stack_name(cd_arena *a, const char *stack, CD_KEEP const
 /* ---- how a model is laid out: serving_layout.c ---- */
 typedef struct cd_serving_layout {
     double tp, pp, dp, moe_tp, moe_ep; /* moe_tp * moe_ep = tp * dp */
-    double busy;                       /* of the dp copies those that have tokens at the same time; 0: all */
+    double graph;                      /* a step with prompts of no more tokens is handed out as a graph */
     double node, node_bytes_s;         /* GPUs that the GPUs' own links join; between such nodes bytes a second of a GPU. node 0: all are joined */
     cd_llm_op_type linear, expert, attention, kv; /* types of products, of experts, of the prompts' attention, of the cache */
     cd_llm_op_type base;               /* of everything else: the vocabulary, the router, attention that decodes, what GPUs send each other */
@@ -111,7 +121,7 @@ typedef struct cd_serving_layout {
 cdmpp_status cd_serving_layout_check(const cd_serving_model *m, cd_serving_layout *l, cdmpp_err *err);
 
 typedef struct cd_serving_memory {
-    double weights, token, activations, reserve, limit; /* bytes of one GPU; token: of the cache for one token of one sequence */
+    double weights, token, activations, reserve, limit; /* bytes of one GPU; token: of the cache for one token of one sequence; limit: of all, with the cache */
     double tokens;                                      /* that the cache has room for */
 } cd_serving_memory;
 /* step_tokens: that one step computes at most; length: of a sequence, the mean. Errors: EMODEL: the GPU's memory is not described; ERANGE: weights and the rest leave no room
@@ -127,6 +137,8 @@ typedef struct cd_serving_op {
     double bytes;       /* above 0: what no table measures. A small kernel: its time is bytes over bandwidth and stack.between_s */
     bool link;          /* of these: bytes go to another GPU */
     double rate;        /* of link: bytes a second; 0: of the GPU's own link */
+    double latency_s;   /* of link, beside its bytes; 0: that of a hand-over */
+    bool nodes;         /* the part inside a node of a collective over several nodes: kernels that write to a peer's memory do not reach the other nodes */
     int beside;         /* operators of 1 run at the same time as those of 2: the longer sum counts; 0: alone */
 } cd_serving_op;
 enum { CD_SERVING_MAX_OP = 48 };
@@ -135,8 +147,8 @@ typedef struct cd_serving_ops {
     cd_serving_op v[CD_SERVING_MAX_OP];
 } cd_serving_ops;
 
-/* Everything but attention for m tokens of one copy, of which `rows` need the next token. */
-void cd_serving_ops_rest(const cd_serving_model *m, const cd_serving_layout *l, double tokens, double rows, bool decode, cd_serving_ops *out);
+/* Everything but attention for m tokens of one copy, of which `rows` need the next token; all: the tokens of all copies, which the experts see. */
+void cd_serving_ops_rest(const cd_serving_model *m, const cd_serving_layout *l, double tokens, double rows, double all, bool decode, cd_serving_ops *out);
 /* Attention of `batch` prompts of n new tokens and nothing before; of `batch` sequences with `past` tokens in their caches. */
 void cd_serving_ops_prompt(const cd_serving_model *m, const cd_serving_layout *l, double batch, double n, cd_serving_ops *out);
 void cd_serving_ops_decode(const cd_serving_model *m, const cd_serving_layout *l, double batch, double past, cd_serving_ops *out);
@@ -175,6 +187,7 @@ typedef struct cd_serving_step {
     double prompts, isl, past;  /* prompts that take `isl` new tokens each behind `past` computed ones */
     double part, part_past;     /* one more prompt: `part` tokens behind `part_past` */
     double decodes, context;    /* sequences that get one token, mean length of their caches */
+    double others;              /* tokens of other copies at the same time: experts see them, too */
 } cd_serving_step;
 
 /* All outlive it. */
@@ -219,6 +232,7 @@ typedef struct cd_serving_limits {
     cd_serving_prompts prompts;
     bool reserved;
     double ahead;               /* steps that are put together before a request that has just come may be in one */
+    double copies;              /* that make their steps together, as experts of a step see the tokens of all: each has these limits; 0: one */
 } cd_serving_limits;
 
 typedef struct cd_serving_result {

@@ -13,7 +13,7 @@
 typedef struct {
     cd_llm_op_record r;
     cd_serving_time v;
-    bool used;
+    bool nodes, used;
 } slot;
 
 struct cd_serving_cost {
@@ -164,16 +164,21 @@ static int rank_of(const cd_serving_cost *c, const cd_serving_group *g, const cd
     return (collective(r->kind) ? 0 : twin) + (g->stack == c->stack ? 0 : same_maker(name[g->stack], name[c->stack]) ? 1 : 2);
 }
 
+/* Rows of NCCL name no kernel, or name it. A serving library's own all-reduce writes to its peers' memory, so a group over several nodes cannot use it. */
+static bool reaches(const cd_serving_cost *c, const cd_serving_group *g, bool nodes) {
+    return !nodes || !g->kernel || strcasestr(c->t->t.names.text[g->kernel], "nccl");
+}
+
 /* Of several kernels the one that was measured nearest: a library has chosen it. Of those alike the fastest. */
-static cdmpp_status fresh(const cd_serving_cost *c, const cd_llm_op_record *r, cd_serving_time *out, cdmpp_err *err) {
+static cdmpp_status fresh(const cd_serving_cost *c, const cd_llm_op_record *r, bool nodes, cd_serving_time *out, cdmpp_err *err) {
     cd_llm_op_record plain = *r;
     int best = OTHER;
     bool any = false;
     for (size_t i = 0; c->device >= 0 && i < c->t->n_group; i++)
-        if (rank_of(c, &c->t->group[i], r) < best) best = rank_of(c, &c->t->group[i], r);
+        if (reaches(c, &c->t->group[i], nodes) && rank_of(c, &c->t->group[i], r) < best) best = rank_of(c, &c->t->group[i], r);
     for (size_t i = 0; best < OTHER && i < c->t->n_group; i++) {
         cd_serving_time v;
-        if (rank_of(c, &c->t->group[i], r) != best) continue;
+        if (!reaches(c, &c->t->group[i], nodes) || rank_of(c, &c->t->group[i], r) != best) continue;
         CD_TRY(of_group(c, &c->t->group[i], *r, &v, err));
         if (!any || v.how < out->how || (v.how == out->how && v.s < out->s)) *out = v;
         any = true;
@@ -188,13 +193,13 @@ static bool same_question(const cd_llm_op_record *a, const cd_llm_op_record *b) 
     return a->kind == b->kind && a->type == b->type && a->kv == b->kv && !memcmp(a->size, b->size, sizeof a->size) && !memcmp(&a->skew, &b->skew, sizeof a->skew);
 }
 
-static size_t place(const cd_serving_cost *c, const cd_llm_op_record *r) {
+static size_t place(const cd_serving_cost *c, const cd_llm_op_record *r, bool nodes) {
     cd_hash h = cd_hash_start();
     cd_hash_add(&h, &r->kind, 3);
     cd_hash_add(&h, r->size, sizeof r->size);
     cd_hash_add(&h, &r->skew, sizeof r->skew);
     size_t i = (size_t)h.a & (c->n_slot - 1);
-    while (c->slot[i].used && !same_question(&c->slot[i].r, r)) i = (i + 1) & (c->n_slot - 1);
+    while (c->slot[i].used && (c->slot[i].nodes != nodes || !same_question(&c->slot[i].r, r))) i = (i + 1) & (c->n_slot - 1);
     return i;
 }
 
@@ -204,7 +209,7 @@ static cdmpp_status grow(cd_serving_cost *c, cdmpp_err *err) {
     if (!wide) return CD_FAIL(err, ENOMEM, "%zu costs", n);
     c->slot = wide, c->n_slot = 2 * n;
     for (size_t i = 0; i < n; i++)
-        if (old[i].used) c->slot[place(c, &old[i].r)] = old[i];
+        if (old[i].used) c->slot[place(c, &old[i].r, old[i].nodes)] = old[i];
     cd_mem_free(old);
     return CDMPP_OK;
 }
@@ -214,15 +219,15 @@ cdmpp_status cd_serving_cost_of(cd_serving_cost *c, const cd_serving_op *op, cd_
     if (op->bytes > 0) {
         const double rate = op->rate > 0 ? op->rate * 1e-9 : op->link ? c->d->link_gb_s : SMALL_SHARE * c->d->bandwidth_gb_s;
         if (!(rate > 0)) return cd_err_key(err, CD_FAIL(err, EMODEL, "the description of %s has no such number", c->d->name), op->link ? "link_gb_s" : "bandwidth_gb_s");
-        *out = (cd_serving_time){op->bytes / (rate * 1e9) + (op->link ? HAND_OVER_S : c->between_s), 0, CD_LLM_OP_PREDICTED, true};
+        *out = (cd_serving_time){op->bytes / (rate * 1e9) + (op->latency_s > 0 ? op->latency_s : op->link ? HAND_OVER_S : c->between_s), 0, CD_LLM_OP_PREDICTED, true};
         return CDMPP_OK;
     }
-    size_t i = place(c, &op->r);
+    size_t i = place(c, &op->r, op->nodes);
     if (!c->slot[i].used) {
-        slot s = {.r = op->r, .used = true};
-        CD_TRY(fresh(c, &op->r, &s.v, err));
+        slot s = {.r = op->r, .nodes = op->nodes, .used = true};
+        CD_TRY(fresh(c, &op->r, op->nodes, &s.v, err));
         if (2 * (c->n + 1) > c->n_slot) CD_TRY(grow(c, err));
-        i = place(c, &op->r);
+        i = place(c, &op->r, op->nodes);
         c->slot[i] = s;
         c->n++;
     }

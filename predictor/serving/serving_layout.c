@@ -65,16 +65,31 @@ static double activation_bytes(const cd_serving_model *m, const cd_serving_layou
     return 2 * tokens * (4 * m->hidden + fmax(heads / l->tp, wide));
 }
 
+/* Descriptions and data sheets count memory in GiB. */
+#define GIB 1073741824.0
+
+/* What is left for the cache. */
+static double cache_bytes(const cd_serving_memory *m, const cd_serving_stack *s, double all) {
+    const double others = m->weights + m->activations + m->reserve;
+    switch ((cd_serving_share)s->share_of) {
+    case CD_SERVING_OF_LEFT: return s->memory_share * (all - others);
+    case CD_SERVING_OF_STATIC: return fmin(s->memory_share * all - m->weights, all - others);
+    case CD_SERVING_OF_ALL: break;
+    }
+    return s->memory_share * all - others;
+}
+
 cdmpp_status cd_serving_memory_of(const cd_serving_model *m, const cd_serving_layout *l, const cd_serving_stack *s, const cd_device *d, double step_tokens, double length,
                                   double longest, cd_serving_memory *out, cdmpp_err *err) {
     if (!(d->mem_gb > 0)) return cd_err_key(err, CD_FAIL(err, EMODEL, "the description of %s has no such number", d->name), "mem_gb");
-    *out = (cd_serving_memory){weight_bytes(m, l), token_bytes(m, l, length), activation_bytes(m, l, step_tokens), s->reserve_gb * 1e9, s->memory_share * d->mem_gb * 1e9, 0};
-    const double room = out->limit - out->weights - out->activations - out->reserve;
+    *out = (cd_serving_memory){weight_bytes(m, l), token_bytes(m, l, length), activation_bytes(m, l, step_tokens), s->reserve_gb * 1e9, 0, 0};
+    const double room = cache_bytes(out, s, d->mem_gb * GIB);
+    out->limit = out->weights + out->activations + out->reserve + room;
     out->tokens = floor(fmax(room, 0) / out->token);
     if (floor(out->tokens / l->pp) >= longest) return CDMPP_OK;
     const double least = out->token * longest * l->pp; /* of the batches on their way through the stages each has its part of the cache */
-    return cd_err_key(err, CD_FAIL(err, ERANGE, "weights %.2f GB + activations %.2f GB + reserve %.2f GB + cache of one sequence%s %.3f GB are %.2f GB; a GPU %s lends %.2f GB (%g of %g)",
+    return cd_err_key(err, CD_FAIL(err, ERANGE, "weights %.2f GB + activations %.2f GB + reserve %.2f GB + cache of one sequence%s %.3f GB are %.2f GB; a GPU %s lends %.2f GB (%g of %s %g GiB)",
                                    out->weights * 1e-9, out->activations * 1e-9, out->reserve * 1e-9, l->pp > 1 ? " of each batch" : "", least * 1e-9,
-                                   (out->weights + out->activations + out->reserve + least) * 1e-9, d->name, out->limit * 1e-9, s->memory_share, d->mem_gb),
+                                   (out->weights + out->activations + out->reserve + least) * 1e-9, d->name, out->limit * 1e-9, s->memory_share, s->share_of == CD_SERVING_OF_LEFT ? "what is left of" : "all", d->mem_gb),
                       "memory");
 }

@@ -17,14 +17,25 @@ static void small(const cd_serving_layout *l, cd_serving_ops *o, const char *nam
     put(o, name, count, (cd_llm_op_record){.kind = CD_LLM_OP_ELEMENTWISE, .type = (uint8_t)l->base, .kv = (uint8_t)l->base, .size = {m, bytes_each / 2}})->bytes = m * bytes_each;
 }
 
+/* NCCL's model of its own latencies (its file tuning.cc, protocol LL): a step over NVLink, times 1.8 in a group of several nodes, and a step over the network in a tree
+ * or a ring. What a group of nodes takes longer than one node of it: all-reduces as trees up and down, the others as a ring. */
+#define HOP_S 0.6e-6
+#define HOP_OF_NODES 1.8
+#define TREE_S 5e-6
+#define RING_S 2.7e-6
+static double nodes_latency_s(cd_llm_op_kind k, double inside, double nodes) {
+    if (k == CD_LLM_OP_ALL_REDUCE) return 2 * ((HOP_OF_NODES - 1) * (inside - 1) * HOP_S + ceil(log2(nodes)) * TREE_S);
+    return (inside * nodes - nodes) * HOP_OF_NODES * HOP_S - (inside - 1) * HOP_S + (nodes - 1) * RING_S;
+}
+
 /* Over several nodes: inside each, and then between them, each GPU with its part of the bytes. */
 static void collective(const cd_serving_layout *l, cd_serving_ops *o, const char *name, double count, cd_llm_op_kind k, double elements, double gpus) {
     const double inside = l->node > 0 ? fmin(gpus, l->node) : gpus, nodes = gpus / inside, bytes = 2 * elements;
-    if (inside > 1) put(o, name, count, (cd_llm_op_record){.kind = (uint8_t)k, .type = (uint8_t)l->base, .kv = (uint8_t)l->base, .size = {bytes, inside}});
+    if (inside > 1) put(o, name, count, (cd_llm_op_record){.kind = (uint8_t)k, .type = (uint8_t)l->base, .kv = (uint8_t)l->base, .size = {bytes, inside}})->nodes = nodes > 1;
     if (!(nodes > 1)) return;
     cd_serving_op *v = put(o, "between_nodes", count, (cd_llm_op_record){.kind = (uint8_t)k, .type = (uint8_t)l->base, .kv = (uint8_t)l->base, .size = {bytes, gpus}});
     v->bytes = (k == CD_LLM_OP_ALL_REDUCE ? 2 : 1) * (nodes - 1) / nodes * bytes / inside;
-    v->link = true, v->rate = l->node_bytes_s;
+    v->link = true, v->rate = l->node_bytes_s, v->latency_s = nodes_latency_s(k, inside, nodes);
 }
 
 /* ---- parts of a layer ---- */
@@ -50,8 +61,8 @@ static void dense(const cd_serving_model *m, const cd_serving_layout *l, double 
 }
 
 /* In decode the shared expert runs beside the routed ones. */
-static void sparse(const cd_serving_model *m, const cd_serving_layout *l, double t, double layers, bool decode, cd_serving_ops *o) {
-    const double all = t * (l->busy > 0 ? l->busy : l->dp), group = l->tp * l->dp;
+static void sparse(const cd_serving_model *m, const cd_serving_layout *l, double t, double all, double layers, bool decode, cd_serving_ops *o) {
+    const double group = l->tp * l->dp;
     product(o, "router", layers, l->base, t, m->experts, m->hidden);
     small(l, o, "top_k", layers, t, 4 * m->experts);
     if (l->dp > 1) collective(l, o, "dispatch", layers, CD_LLM_OP_ALL_GATHER, all * m->hidden, group);
@@ -80,7 +91,7 @@ static void hand_overs(const cd_serving_model *m, const cd_serving_layout *l, do
     }
 }
 
-void cd_serving_ops_rest(const cd_serving_model *m, const cd_serving_layout *l, double t, double rows, bool decode, cd_serving_ops *o) {
+void cd_serving_ops_rest(const cd_serving_model *m, const cd_serving_layout *l, double t, double rows, double all, bool decode, cd_serving_ops *o) {
     const double layers = m->layers, with_experts = m->experts > 0 ? layers - m->dense_layers : 0;
     o->n = 0;
     small(l, o, "embedding", 1, t, 4 * m->hidden);
@@ -89,7 +100,7 @@ void cd_serving_ops_rest(const cd_serving_model *m, const cd_serving_layout *l, 
     projections(m, l, t, o);
     collective(l, o, "all_reduce_attention", layers, CD_LLM_OP_ALL_REDUCE, t * m->hidden, l->tp);
     if (layers > with_experts) dense(m, l, t, layers - with_experts, o);
-    if (with_experts > 0) sparse(m, l, t, with_experts, decode, o);
+    if (with_experts > 0) sparse(m, l, t, all, with_experts, decode, o);
     product(o, "vocabulary", 1, l->base, rows, ceil(m->vocab / l->tp), m->hidden);
     collective(l, o, "all_gather_scores", 1, CD_LLM_OP_ALL_GATHER, rows * m->vocab, l->tp);
     hand_overs(m, l, t, o);

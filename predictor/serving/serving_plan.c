@@ -1,5 +1,6 @@
 /* One configuration: types and limits chosen, memory checked, one scheduler simulated for all alike, sums and intervals. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,7 +68,7 @@ typedef struct {
     cd_serving_layout layout;
     cd_serving_memory memory;
     cd_serving_limits limit;
-    double schedulers; /* of a worker */
+    double schedulers; /* of a worker; of a model with experts all its copies share one */
 } worker;
 
 /* The type of what is not quantised: --dtype where it is one of 16 bits, else the checkpoint's. */
@@ -80,7 +81,7 @@ bool cd_serving_half(const cd_serving_model *m, const cd_serving_config *c, cons
 }
 
 static cd_serving_layout types_of(const cd_serving_model *m, const struct cd_serving_known *k, const cd_serving_config *c, const cd_serving_worker *w) {
-    cd_serving_layout l = {.tp = w->tp, .pp = w->pp, .dp = w->dp, .moe_ep = w->ep, .node = c->node, .node_bytes_s = c->node_gb_s * 1e9, .base = base_of(m, c)};
+    cd_serving_layout l = {.tp = w->tp, .pp = w->pp, .dp = w->dp, .moe_ep = w->ep, .graph = c->graph_tokens > 0 ? c->graph_tokens : (double)k->k->graph_tokens, .node = c->node, .node_bytes_s = c->node_gb_s * 1e9, .base = base_of(m, c)};
     const bool half = cd_serving_half(m, c, k->d);
     if (half) l.base = CD_LLM_OP_T_F16;
     l.linear = c->linear >= 0 ? (cd_llm_op_type)c->linear : half && m->linear == m->base ? l.base : m->linear;
@@ -113,17 +114,18 @@ static cdmpp_status make_worker(cd_serving_session *s, const cd_serving_config *
     cd_serving_stack k = *known->k;
     if (c->memory_share > 0) k.memory_share = c->memory_share;
     out->layout = types_of(s->m, known, c, w);
-    out->schedulers = w->dp * w->pp;
+    const bool together = s->m->experts > 0;
+    out->schedulers = together ? w->pp : w->dp * w->pp;
     CD_TRY(cd_serving_layout_check(s->m, &out->layout, err));
     const double tokens = c->tokens > 0 ? c->tokens : (double)k.tokens;
     CD_TRY(cd_serving_memory_of(s->m, &out->layout, &k, out->k.d, tokens, c->isl + c->osl, cd_serving_longest(c), &out->memory, err));
     out->limit = (cd_serving_limits){.tokens = tokens, .sequences = w->batch > 0 ? w->batch : (double)k.sequences, .cache_tokens = floor(out->memory.tokens / w->pp),
-                                     .prompts = (cd_serving_prompts)(c->prompts < 0 ? k.prompts : c->prompts), .reserved = k.cache == 0, .ahead = (double)k.ahead};
+                                     .prompts = (cd_serving_prompts)(c->prompts < 0 ? k.prompts : c->prompts), .reserved = k.cache == 0, .ahead = (double)k.ahead, .copies = together ? w->dp : 1};
     return CDMPP_OK;
 }
 
 static bool same_layout(const cd_serving_layout *a, const cd_serving_layout *b) {
-    const double x[] = {a->tp, a->pp, a->dp, a->moe_tp, a->moe_ep, a->node, a->node_bytes_s, a->busy}, y[] = {b->tp, b->pp, b->dp, b->moe_tp, b->moe_ep, b->node, b->node_bytes_s, b->busy};
+    const double x[] = {a->tp, a->pp, a->dp, a->moe_tp, a->moe_ep, a->graph, a->node, a->node_bytes_s}, y[] = {b->tp, b->pp, b->dp, b->moe_tp, b->moe_ep, b->graph, b->node, b->node_bytes_s};
     for (size_t i = 0; i < sizeof x / sizeof *x; i++)
         if (x[i] < y[i] || x[i] > y[i]) return false;
     return a->linear == b->linear && a->expert == b->expert && a->attention == b->attention && a->kv == b->kv && a->base == b->base;
@@ -156,7 +158,7 @@ static void add_kind(cd_serving_result *sum, const cd_serving_result *r, double 
 }
 
 /* Of n schedulers that share a load: the requests in flight are whole, so some may have one more than the others, or none. Sums of all. */
-static cdmpp_status run_once(cd_serving_session *s, const cd_serving_config *c, const worker *w, double n, cd_serving_load load, cd_serving_result *out, cdmpp_err *err) {
+static cdmpp_status run_all(cd_serving_session *s, const cd_serving_config *c, const worker *w, double n, cd_serving_load load, cd_serving_result *out, cdmpp_err *err) {
     const double all = load.concurrency, few = floor(all / n), more = all - few * n, kind[][2] = {{more, few + 1}, {n - more, few}};
     double weight = 0;
     *out = (cd_serving_result){0};
@@ -174,49 +176,46 @@ static cdmpp_status run_once(cd_serving_session *s, const cd_serving_config *c, 
     return CDMPP_OK;
 }
 
-/* Experts see the tokens of the copies that have some. Requests in flight go to all engines, and there to all copies first. Of those that come by themselves the time
- * tells in which a copy has a step: fewer copies make steps shorter, and so fewer copies busy, until it stays the same. */
-static cdmpp_status run_all(cd_serving_session *s, const cd_serving_config *c, worker *w, double n, cd_serving_load load, cd_serving_result *out, cdmpp_err *err) {
-    const double dp = s->m->experts > 0 ? w->layout.dp : 1, engines = n / w->schedulers;
-    w->layout.busy = load.concurrency > 0 ? fmin(dp, ceil(load.concurrency / engines)) : dp;
-    CD_TRY(run_once(s, c, w, n, load, out, err));
-    while (!(load.concurrency > 0) && w->layout.busy > 1) {
-        const double want = round(1 + (dp - 1) * out->busy);
-        if (want >= w->layout.busy) break;
-        w->layout.busy = want;
-        CD_TRY(run_once(s, c, w, n, load, out, err));
-    }
-    return CDMPP_OK;
-}
-
 static cd_serving_load load_of(const cd_serving_config *c) {
     return (cd_serving_load){.isl = c->isl, .osl = c->osl, .spread = c->spread, .concurrency = ceil(c->concurrency), .seed = 1};
 }
 
-/* A request of a closed loop is either with the workers of prompts or with those that decode: the share of each follows from the times of both. */
+/* Seconds in which the cache of a prompt goes from the GPUs that computed it to those that decode, each of them at its own rate. */
+static cdmpp_status copy_s(const cd_serving_config *c, const worker *p, double *out, cdmpp_err *err) {
+    const double rate = p->layout.node > 0 && p->layout.node_bytes_s > 0 ? p->layout.node_bytes_s : p->k.d->link_gb_s * 1e9;
+    if (!(rate > 0)) return cd_err_key(err, CD_FAIL(err, EMODEL, "the description of %s has no such number, and caches are copied between workers", p->k.d->name), "link_gb_s");
+    *out = p->memory.token * c->isl / rate;
+    return CDMPP_OK;
+}
+
+enum { SPLITS = 16 };
+#define SETTLED 0.01 /* of the time of a request */
+
+/* A request of a closed loop is either with the workers of prompts or with those that decode. Each kind is simulated while a request is away as long as the other kind keeps
+ * it, until both times stay the same. */
 static cdmpp_status split(cd_serving_session *s, const cd_serving_config *c, worker *p, worker *d, cd_serving_result *out, cdmpp_err *err) {
     const double np = c->worker.count * p->schedulers, nd = c->decode.count * d->schedulers;
-    double away = 0, in_prompts = 1;
+    double before = 0, copy = 0;
     cd_serving_result first = {0}, last = {0};
-    for (int i = 0; i < 6; i++) {
+    CD_TRY(copy_s(c, p, &copy, err));
+    for (int i = 0; i < SPLITS; i++) {
         cd_serving_load a = load_of(c), b = a;
-        a.prompts_alone = true, a.think_s = away;
-        b.tokens_alone = true;
-        if (c->concurrency > 0) b.concurrency = fmax(1, ceil(c->concurrency - in_prompts));
+        a.prompts_alone = b.tokens_alone = true;
+        b.think_s = before;
         CD_TRY(run_all(s, c, d, nd, b, &last, err));
-        a.think_s = last.request_s;
+        a.think_s = copy + last.request_s;
         CD_TRY(run_all(s, c, p, np, a, &first, err));
-        const double before = in_prompts;
-        away = last.request_s;
-        in_prompts = 0.5 * (in_prompts + fmin(c->concurrency - 1, c->concurrency * first.ttft_s / (first.ttft_s + away)));
-        if (!(c->concurrency > 0) || fabs(in_prompts - before) < 0.5) break;
+        const double now = first.ttft_s + copy;
+        if (!(c->concurrency > 0) || fabs(now - before) <= SETTLED * (now + last.request_s)) break;
+        before = i ? 0.5 * (before + now) : now;
     }
     *out = last;
-    out->ttft_s = first.ttft_s + last.ttft_s;
-    out->ttft_median_s = first.ttft_median_s + last.ttft_median_s;
-    out->ttft_p99_s = first.ttft_p99_s + last.ttft_p99_s;
-    out->request_s = first.request_s + last.request_s;
-    out->tokens_s = fmin(last.tokens_s, first.tokens_s * c->osl);
+    out->ttft_s = first.ttft_s + copy + last.ttft_s;
+    out->ttft_median_s = first.ttft_median_s + copy + last.ttft_median_s;
+    out->ttft_p99_s = first.ttft_p99_s + copy + last.ttft_p99_s;
+    out->request_s = first.request_s + copy + last.request_s;
+    if (c->concurrency > 0 && out->request_s > 0) out->tokens_s = c->concurrency / out->request_s * c->osl; /* Little's law */
+    else out->tokens_s = fmin(last.tokens_s, first.tokens_s * c->osl);
     out->waiting += first.waiting;
     out->steps += first.steps;
     return CDMPP_OK;
@@ -243,6 +242,13 @@ static void interval(double s, double sigma, double spread, bool known, double l
     *low = s * exp(-half), *high = s * exp(half);
 }
 
+/* Constants that were fitted on one model say less of another. */
+static bool is_fitted(const cd_serving_stack *k, const cd_serving_model *m) {
+    char here[CD_SERVING_NAME + 64];
+    snprintf(here, sizeof here, "%s %.0f %.0f", m->name, m->layers, m->hidden);
+    return !k->fitted[0] || !strcmp(k->fitted, here);
+}
+
 static bool known_rows(const cd_serving_rows *r) {
     for (size_t i = 0; i < r->n; i++)
         if (!r->v[i].known) return false;
@@ -253,13 +259,15 @@ static cdmpp_status ranges(cd_serving_session *s, const cd_serving_config *c, co
                            cd_serving_rows *decode, cdmpp_err *err) {
     cd_serving_engine *e = NULL;
     const double n = d->schedulers * (c->decode.count > 0 ? c->decode.count : c->worker.count);
-    const cd_serving_step one = {.prompts = 1, .isl = c->isl}, many = {.decodes = fmax(1, round(out->r.running / n)), .context = c->isl + c->osl / 2};
+    const double copies = fmax(1, d->limit.copies), mean = out->r.running / n, running = fmax(1, copies > 1 ? ceil(mean) : round(mean)), each = ceil(running / copies);
+    const cd_serving_step one = {.prompts = 1, .isl = c->isl}, many = {.decodes = each, .context = c->isl + c->osl / 2, .others = running - each};
     CD_TRY(engine_of(s, p, &e, err));
     CD_TRY(cd_serving_step_rows(e, &one, s->shared, prompt, err));
     CD_TRY(engine_of(s, d, &e, err));
     CD_TRY(cd_serving_step_rows(e, &many, s->shared, decode, err));
-    interval(out->r.ttft_s, prompt->sigma, p->k.k->spread_ttft, known_rows(prompt), s->level, &out->ttft_low_s, &out->ttft_high_s);
-    interval(out->r.tpot_s, decode->sigma, d->k.k->spread_tpot, known_rows(decode), s->level, &out->tpot_low_s, &out->tpot_high_s);
+    const bool fitted = is_fitted(d->k.k, s->m);
+    interval(out->r.ttft_s, prompt->sigma, fitted ? p->k.k->spread_ttft : p->k.k->spread_ttft_other, known_rows(prompt), s->level, &out->ttft_low_s, &out->ttft_high_s);
+    interval(out->r.tpot_s, decode->sigma, fitted ? d->k.k->spread_tpot : d->k.k->spread_tpot_other, known_rows(decode), s->level, &out->tpot_low_s, &out->tpot_high_s);
     return CDMPP_OK;
 }
 
@@ -274,7 +282,6 @@ cdmpp_status cd_serving_answer_of(cd_serving_session *s, const cd_serving_config
     else d = p;
     *out = (cd_serving_answer){.layout = d.layout, .memory = d.memory, .limit = d.limit, .gpus = gpus_of(&c->worker) + (apart ? gpus_of(&c->decode) : 0), .level = s->level};
     CD_TRY(apart ? split(s, c, &p, &d, &out->r, err) : together(s, c, &p, &out->r, err));
-    if (!apart) d.layout = p.layout; /* with the copies that were busy */
     out->layout = d.layout;
     out->per_gpu = out->r.tokens_s / out->gpus;
     out->per_user = out->r.tpot_s > 0 ? 1 / out->r.tpot_s : (double)NAN;

@@ -21,6 +21,7 @@ typedef struct cd_serving_config {
     int prompts;                      /* cd_serving_prompts; -1: the stack's */
     double tokens;                    /* of a step; 0: the stack's */
     double memory_share;              /* 0: the stack's */
+    double graph_tokens;              /* 0: the stack's */
     double node, node_gb_s;           /* GPUs of a node, 0: all GPUs are joined by their own links; GB/s of a GPU between nodes */
     double ttft_s, tpot_s;            /* measured; 0: not */
     const char *id;

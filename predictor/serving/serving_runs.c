@@ -19,7 +19,7 @@ static const struct {
               {"decode_ep", WHOLE, AT(decode.ep), 1, 1024}, {"decode_workers", WHOLE, AT(decode.count), 0, 1e6}, {"decode_max_sequences", WHOLE, AT(decode.batch), 1, 1e6},
               {"isl", WHOLE, AT(isl), 1, 1e7}, {"osl", WHOLE, AT(osl), 1, 1e7}, {"spread", NUMBER, AT(spread), 0, 1}, {"concurrency", WHOLE, AT(concurrency), 1, 1e5},
               {"rate", NUMBER, AT(rate), 1e-6, 1e6}, {"requests", WHOLE, AT(requests), 1, 1e6}, {"dtype", TYPE, AT(linear), 0, 0}, {"experts_dtype", TYPE, AT(expert), 0, 0},
-              {"kv_dtype", TYPE, AT(kv), 0, 0}, {"prompts", PROMPTS, AT(prompts), 0, 0}, {"max_tokens", WHOLE, AT(tokens), 1, 1e9},
+              {"kv_dtype", TYPE, AT(kv), 0, 0}, {"prompts", PROMPTS, AT(prompts), 0, 0}, {"max_tokens", WHOLE, AT(tokens), 1, 1e9}, {"graph_tokens", WHOLE, AT(graph_tokens), 1, 1e9},
               {"node_gpus", WHOLE, AT(node), 1, 1024}, {"node_gbs", NUMBER, AT(node_gb_s), 1e-3, 1e5}, {"memory_share", NUMBER, AT(memory_share), 0.01, 1}, {"ttft_s", NUMBER, AT(ttft_s), 0, 1e9}, {"tpot_s", NUMBER, AT(tpot_s), 0, 1e9}};
 enum { N_COLUMN = sizeof column / sizeof *column };
 

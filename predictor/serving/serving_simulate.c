@@ -22,7 +22,8 @@ typedef struct {
 typedef struct {
     cd_serving_engine *e;
     const cd_serving_load *load;
-    const cd_serving_limits *limit;
+    cd_serving_limits limit;        /* of all copies together */
+    double copies;
     request *r;
     uint32_t *wait, *heap;          /* (n) requests in the queue, a ring; running ones */
     size_t n, sent, done, head, n_wait, n_seen, n_run; /* n_seen: the first ones of the queue that are ready */
@@ -117,25 +118,25 @@ static void see(sim *s) {
 }
 
 /* Steps are put together ahead of their time, so a request is in none of the next ones; an engine that has nothing to do waits for nothing. */
-static bool is_ready(const sim *s, size_t k) { return k < s->n_seen && (!s->n_run || s->steps >= waiting(s, k)->seen + (uint64_t)s->limit->ahead); }
+static bool is_ready(const sim *s, size_t k) { return k < s->n_seen && (!s->n_run || s->steps >= waiting(s, k)->seen + (uint64_t)s->limit.ahead); }
 
 /* Is there room in the cache for `more` beside what is held, and for a turn of all; of a sequence alone always, as the layout was checked. */
 static bool fits(const sim *s, double held, double more, double to_come, size_t others) {
-    return !others || held + more + (s->limit->reserved ? to_come : (double)others + 1) <= s->limit->cache_tokens;
+    return !others || held + more + (s->limit.reserved ? to_come : (double)others + 1) <= s->limit.cache_tokens;
 }
 
 static double reserved(const sim *s) {
-    return s->limit->reserved ? (double)s->n_run * (s->load->isl + s->load->osl) : s->held;
+    return s->limit.reserved ? (double)s->n_run * (s->load->isl + s->load->osl) : s->held;
 }
 
 static taken take(const sim *s) {
-    const bool apart = s->limit->prompts == CD_SERVING_APART;
+    const bool apart = s->limit.prompts == CD_SERVING_APART;
     taken t = {{0}, 0, 0};
-    double room = s->limit->tokens - (apart ? 0 : (double)s->n_run), held = reserved(s);
-    for (size_t k = 0; is_ready(s, k) && s->n_run + k < (size_t)s->limit->sequences; k++) {
+    double room = s->limit.tokens / s->copies - (apart ? 0 : ceil((double)s->n_run / s->copies)), held = reserved(s), longest = 0; /* room: of a copy */
+    for (size_t k = 0; is_ready(s, k) && s->n_run + k < (size_t)s->limit.sequences; k++) {
         const double all = need(s, k), left = s->load->tokens_alone ? 0 : all - (k ? 0 : s->part);
         if (!fits(s, held, all, s->load->osl, s->n_run + k)) break;
-        if (left > room && s->limit->prompts == CD_SERVING_WHOLE) break;
+        if (left > room && s->limit.prompts == CD_SERVING_WHOLE) break;
         if (left > room) { /* a part */
             if (room >= 1 && !(t.s.part > 0)) t.s.part = room, t.s.part_past = k ? 0 : s->part;
             break;
@@ -143,7 +144,9 @@ static taken take(const sim *s) {
         if (!k && s->part > 0) t.s.part = left, t.s.part_past = s->part;
         else t.s.prompts++, t.tokens += left;
         t.whole++;
-        room -= left, held += all + (s->limit->reserved ? s->load->osl : 0);
+        longest = fmax(longest, left);
+        if (!(fmod(t.whole, s->copies) > 0)) room -= longest, longest = 0; /* each copy has one more */
+        held += all + (s->limit.reserved ? s->load->osl : 0);
     }
     if (t.s.prompts > 0) t.s.isl = round(t.tokens / t.s.prompts); /* of prompts of several lengths the mean */
     return t;
@@ -200,31 +203,48 @@ static void count_waiting(sim *s, double taken_s) {
 /* How many steps of decoding in a row: until a sequence ends, the cache is full, or a request comes. */
 static uint64_t turns_of(const sim *s, double each) {
     double n = (double)(s->r[s->heap[0]].last - s->turn);
-    if (!s->limit->reserved) n = fmin(n, fmax(1, floor((s->limit->cache_tokens - s->held) / (double)s->n_run)));
-    if (s->n_seen && !is_ready(s, 0)) n = fmin(n, (double)(waiting(s, 0)->seen + (uint64_t)s->limit->ahead - s->steps));
+    if (!s->limit.reserved) n = fmin(n, fmax(1, floor((s->limit.cache_tokens - s->held) / (double)s->n_run)));
+    if (s->n_seen && !is_ready(s, 0)) n = fmin(n, (double)(waiting(s, 0)->seen + (uint64_t)s->limit.ahead - s->steps));
     if (s->n_seen < s->n_wait) n = fmin(n, fmax(1, ceil((waiting(s, s->n_seen)->ready - s->now) / each)));
     return (uint64_t)fmax(1, n);
 }
 
+/* Of the copies the one with the most to compute: they wait for it. A prompt is in one copy. */
+static cd_serving_step slowest(const sim *s, const cd_serving_step *all) {
+    cd_serving_step one = *all;
+    if (!(s->copies > 1)) return one;
+    one.prompts = ceil(all->prompts / s->copies);
+    if (fmod(all->prompts, s->copies) > 0) one.part = 0; /* a copy with one prompt less has the part */
+    one.decodes = ceil(all->decodes / s->copies);
+    one.others = all->prompts * all->isl + all->part + all->decodes - (one.prompts * one.isl + one.part + one.decodes);
+    one.others = fmax(one.others, 0);
+    return one;
+}
+
+static cdmpp_status step_s(const sim *s, const cd_serving_step *all, double *out, cdmpp_err *err) {
+    const cd_serving_step one = slowest(s, all);
+    return cd_serving_step_s(s->e, &one, out, err);
+}
+
 static cdmpp_status step(sim *s, cdmpp_err *err) {
     bool full = false; /* a step that puts a sequence back takes no prompt: it would take the same one at once, and where prompts are apart nothing would ever decode */
-    for (; !s->limit->reserved && s->n_run > 1 && s->held + (double)s->n_run > s->limit->cache_tokens; full = true) put_back(s);
+    for (; !s->limit.reserved && s->n_run > 1 && s->held + (double)s->n_run > s->limit.cache_tokens; full = true) put_back(s);
     see(s);
     taken t = full ? (taken){{0}, 0, 0} : take(s);
-    const bool prompts = t.whole || t.s.part > 0, apart = s->limit->prompts == CD_SERVING_APART && prompts;
+    const bool prompts = t.whole || t.s.part > 0, apart = s->limit.prompts == CD_SERVING_APART && prompts;
     double each;
     uint64_t turns = 1;
     if (!prompts && !s->n_run) {
-        if (is_ready(s, 0)) return cd_err_key(err, CD_FAIL(err, ERANGE, "a step takes at most %g tokens and no part of a prompt; the prompt has %g", s->limit->tokens, need(s, 0)), "isl");
+        if (is_ready(s, 0)) return cd_err_key(err, CD_FAIL(err, ERANGE, "a step takes at most %g tokens and no part of a prompt; the prompt has %g", s->limit.tokens / s->copies, need(s, 0)), "isl");
         s->now = waiting(s, 0)->ready;
         return CDMPP_OK;
     }
     t.s.decodes = apart ? 0 : (double)s->n_run;
     t.s.context = s->n_run ? s->held / (double)s->n_run : 0;
-    CD_TRY(cd_serving_step_s(s->e, &t.s, &each, err));
+    CD_TRY(step_s(s, &t.s, &each, err));
     if (!prompts && (turns = turns_of(s, each)) > 1) {
         t.s.context += ((double)turns - 1) / 2;
-        CD_TRY(cd_serving_step_s(s->e, &t.s, &each, err));
+        CD_TRY(step_s(s, &t.s, &each, err));
     }
     const double taken_s = each * (double)turns;
     s->now += taken_s;
@@ -270,7 +290,8 @@ static cdmpp_status figures(const sim *s, cd_serving_result *out, cdmpp_err *err
 
 static cdmpp_status simulate(cd_serving_engine *e, const cd_serving_load *load, const cd_serving_limits *limit, double request_s, double requests, cd_serving_result *out,
                              cdmpp_err *err) {
-    sim s = {.e = e, .load = load, .limit = limit, .n = (size_t)fmax(requests, load->concurrency), .request_s = request_s};
+    sim s = {.e = e, .load = load, .limit = *limit, .copies = fmax(1, limit->copies), .n = (size_t)fmax(requests, load->concurrency), .request_s = request_s};
+    s.limit.tokens *= s.copies, s.limit.sequences *= s.copies, s.limit.cache_tokens *= s.copies;
     if (s.n > MAX_REQUESTS) return cd_err_key(err, CD_FAIL(err, ERANGE, "expected at most %d, found %zu", MAX_REQUESTS, s.n), "requests");
     s.r = cd_mem_zalloc(s.n, sizeof *s.r);
     s.wait = cd_mem_zalloc(s.n, sizeof *s.wait);

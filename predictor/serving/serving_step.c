@@ -8,7 +8,7 @@
 
 /* Sums that were asked before, by what they are of. */
 typedef struct {
-    double a, b;
+    double a, b, c;
     int what; /* 0: free, 1: everything but attention, 2: of a decode step, 3: prompts, 4: decode */
     double s;
 } sum;
@@ -44,23 +44,23 @@ void cd_serving_engine_free(cd_serving_engine *e) {
 /* ---- sums ---- */
 static bool equal(double a, double b) { return !(a < b) && !(a > b); }
 
-static size_t place(const cd_serving_engine *e, int what, double a, double b) {
-    size_t i = (size_t)cd_rng_mix(cd_rng_mix((uint64_t)a * 8 + (uint64_t)what) ^ (uint64_t)b) & (e->n_slot - 1);
-    while (e->v[i].what && !(e->v[i].what == what && equal(e->v[i].a, a) && equal(e->v[i].b, b))) i = (i + 1) & (e->n_slot - 1);
+static size_t place(const cd_serving_engine *e, int what, double a, double b, double c) {
+    size_t i = (size_t)cd_rng_mix(cd_rng_mix((uint64_t)a * 8 + (uint64_t)what) ^ cd_rng_mix((uint64_t)c) ^ (uint64_t)b) & (e->n_slot - 1);
+    while (e->v[i].what && !(e->v[i].what == what && equal(e->v[i].a, a) && equal(e->v[i].b, b) && equal(e->v[i].c, c))) i = (i + 1) & (e->n_slot - 1);
     return i;
 }
 
-static cdmpp_status keep(cd_serving_engine *e, int what, double a, double b, double s, cdmpp_err *err) {
+static cdmpp_status keep(cd_serving_engine *e, int what, double a, double b, double c, double s, cdmpp_err *err) {
     if (2 * (e->n + 1) > e->n_slot) {
         sum *old = e->v, *wide = cd_mem_zalloc(e->n_slot * 2, sizeof *wide);
         const size_t n = e->n_slot;
         if (!wide) return CD_FAIL(err, ENOMEM, "%zu sums", n);
         e->v = wide, e->n_slot = 2 * n;
         for (size_t i = 0; i < n; i++)
-            if (old[i].what) e->v[place(e, old[i].what, old[i].a, old[i].b)] = old[i];
+            if (old[i].what) e->v[place(e, old[i].what, old[i].a, old[i].b, old[i].c)] = old[i];
         cd_mem_free(old);
     }
-    e->v[place(e, what, a, b)] = (sum){a, b, what, s};
+    e->v[place(e, what, a, b, c)] = (sum){a, b, c, what, s};
     e->n++;
     return CDMPP_OK;
 }
@@ -76,15 +76,15 @@ static cdmpp_status total(cd_serving_engine *e, const cd_serving_ops *o, double 
     return CDMPP_OK;
 }
 
-static cdmpp_status asked(cd_serving_engine *e, int what, double a, double b, double *out, cdmpp_err *err) {
-    const sum *known = &e->v[place(e, what, a, b)];
+static cdmpp_status asked(cd_serving_engine *e, int what, double a, double b, double c, double *out, cdmpp_err *err) {
+    const sum *known = &e->v[place(e, what, a, b, c)];
     cd_serving_ops o;
     if (known->what) return *out = known->s, CDMPP_OK;
-    if (what < 3) cd_serving_ops_rest(e->m, &e->l, a, b, what == 2, &o);
+    if (what < 3) cd_serving_ops_rest(e->m, &e->l, a, b, c, what == 2, &o);
     else if (what == 3) cd_serving_ops_prompt(e->m, &e->l, a, b, &o);
     else cd_serving_ops_decode(e->m, &e->l, a, b, &o);
     CD_TRY(total(e, &o, out, err));
-    return keep(e, what, a, b, *out, err);
+    return keep(e, what, a, b, c, *out, err);
 }
 
 /* A long attention behind `past` tokens is the triangle of all less that of the past. */
@@ -92,11 +92,11 @@ static cdmpp_status prompts_s(cd_serving_engine *e, double batch, double n, doub
     double all, less, alone;
     *out = 0;
     if (!(batch > 0) || !(n > 0)) return CDMPP_OK;
-    CD_TRY(asked(e, 3, batch, n, &alone, err));
+    CD_TRY(asked(e, 3, batch, n, 0, &alone, err));
     *out = alone;
     if (!(past > 0)) return CDMPP_OK;
-    CD_TRY(asked(e, 3, batch, n + past, &all, err));
-    CD_TRY(asked(e, 3, batch, past, &less, err));
+    CD_TRY(asked(e, 3, batch, n + past, 0, &all, err));
+    CD_TRY(asked(e, 3, batch, past, 0, &less, err));
     *out = fmax(all - less, alone);
     return CDMPP_OK;
 }
@@ -107,27 +107,28 @@ static cdmpp_status decode_s(cd_serving_engine *e, double batch, double context,
     const double k = floor(LENGTHS * log2(fmax(context, 1))), lo = length_at(k);
     double a, b, hi = length_at(k + 1), step = k + 1;
     while (hi <= lo) hi = length_at(++step);
-    CD_TRY(asked(e, 4, batch, lo, &a, err));
-    CD_TRY(asked(e, 4, batch, hi, &b, err));
+    CD_TRY(asked(e, 4, batch, lo, 0, &a, err));
+    CD_TRY(asked(e, 4, batch, hi, 0, &b, err));
     *out = a + (b - a) * fmax(0, fmin(1, (context - lo) / (hi - lo)));
     return CDMPP_OK;
 }
 
-/* A step that decodes is one graph. One with prompts is handed out kernel by kernel, while the GPU computes. */
+static double tokens_of(const cd_serving_step *s) { return s->prompts * s->isl + s->part + s->decodes; }
+
+/* A step that decodes is one graph. One with prompts is handed out kernel by kernel while the GPU computes, unless it is so small that a library has graphs of it. */
 static double with_host(const cd_serving_engine *e, const cd_serving_step *s, bool decode, double gpu_s) {
     const cd_serving_stack *k = e->stack;
-    const double host = k->step_s + k->sequence_s * (s->decodes + s->prompts + (s->part > 0)), gpu = decode ? gpu_s : fmax(k->lift * gpu_s, k->layer_s * e->m->layers);
+    const double handed_out = tokens_of(s) > e->l.graph ? k->layer_s * e->m->layers : 0;
+    const double host = k->step_s + k->sequence_s * (s->decodes + s->prompts + (s->part > 0)), gpu = decode ? gpu_s : fmax(k->lift * gpu_s, handed_out);
     return k->overlap ? fmax(host, gpu) : host + gpu;
 }
-
-static double tokens_of(const cd_serving_step *s) { return s->prompts * s->isl + s->part + s->decodes; }
 
 cdmpp_status cd_serving_step_s(cd_serving_engine *e, const cd_serving_step *s, double *out, cdmpp_err *err) {
     const double tokens = tokens_of(s), rows = fmax(1, s->decodes + s->prompts);
     const bool decode = !(tokens > s->decodes);
     double rest, prompts, part, last = 0;
     if (!(tokens > 0)) return *out = 0, CDMPP_OK;
-    CD_TRY(asked(e, decode ? 2 : 1, tokens, rows, &rest, err));
+    CD_TRY(asked(e, decode ? 2 : 1, tokens, rows, tokens + s->others, &rest, err));
     CD_TRY(prompts_s(e, s->prompts, s->isl, s->past, &prompts, err));
     CD_TRY(prompts_s(e, 1, s->part, s->part_past, &part, err));
     if (s->decodes > 0) CD_TRY(decode_s(e, s->decodes, s->context, &last, err));
@@ -155,7 +156,7 @@ cdmpp_status cd_serving_step_rows(cd_serving_engine *e, const cd_serving_step *s
     cd_serving_ops o;
     double all = 0, square = 0;
     *out = (cd_serving_rows){0};
-    cd_serving_ops_rest(e->m, &e->l, tokens, rows, !(tokens > s->decodes), &o);
+    cd_serving_ops_rest(e->m, &e->l, tokens, rows, tokens + s->others, !(tokens > s->decodes), &o);
     CD_TRY(add_rows(e, &o, out, err));
     if (s->prompts > 0) {
         cd_serving_ops_prompt(e->m, &e->l, s->prompts, s->isl, &o);

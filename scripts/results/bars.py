@@ -223,7 +223,7 @@ def neusight(b):
             again="`operators_llm`")
 
     if "serving" in f.stages:
-        for name, what, goal, bar in (("tpot-mean", "TPOT of models that nothing was fitted on, mean error", "7 %", 7),
+        for name, what, goal, bar in (("tpot-mean", "TPOT of models that nothing was fitted on, mean error (of runs whose conditions are recorded)", "7 %", 7),
                                       ("tpot-p90", "the same, 90 % of the runs are better than", "15 %", 15)):
             x = f.figure("serving", name)
             b.add("serving", what, goal, x["value"], bar, unit="%", n=x["n"], test_set="llm-serving", again="`serving`")

@@ -4,7 +4,7 @@
 #
 # The constants of configs/serving.yaml were fitted by
 #   serving.py fit STACK W/fit-STACK.csv configs/serving.yaml build/release/cdmpp-replay --llm W/qwen3-32b.json --cost-model W/h100.cdmpp --measured .../h100_sxm
-# on the halves fit-*, which are reported too.
+# on the halves fit-*, which are reported too, and the spreads of other models by serving.py spread STACK W ..., from the same halves.
 set -eu
 : "${W:?}" "${CDMPP_DATA:?}"
 B=$(pwd)/build/release D=$CDMPP_DATA/llm root=$(pwd)
@@ -30,13 +30,21 @@ answer() { # part, model
         answer "fit-$s" qwen3-32b "Qwen3-32B, $s: fitted on"
         answer "rest-$s" qwen3-32b "Qwen3-32B, $s: not fitted on"
     done
+    for s in trtllm vllm sglang; do answer "loadless-$s" qwen3-32b "Qwen3-32B, $s: requests in flight not recorded, as many as the batch of the plan"; done
     answer gpt-oss-vllm gpt-oss "gpt-oss-120b, vllm"
     answer gpt-oss-trtllm gpt-oss "gpt-oss-120b, trtllm"
     answer deepseek-trtllm deepseek "DeepSeek-V3, trtllm, disaggregated"
     set --
     for p in gpt-oss-vllm gpt-oss-trtllm deepseek-trtllm; do [ ! -s "$W/$p.json.out" ] || set -- "$@" "$W/$p.json.out"; done
-    python3 -B scripts/results/serving.py sum "all models that nothing was fitted on" "$@"
+    python3 -B scripts/results/serving.py sum "all models that nothing was fitted on" "$@" "+$(tail -n +2 "$W/limitless-4.csv" | grep -c .)"
+    for n in 4 16 64; do answer "limitless-$n" gpt-oss "gpt-oss-120b, vllm: limit of sequences not recorded, answered with $n"; done
+    python3 -B scripts/results/serving.py sum "all of these together, the latter with 16" "$@" "$W/limitless-16.json.out"
 } >"$W/all.md"
+{
+    echo "| runs | what | n | measured between the answers with 4 and with 64 |"
+    echo "| --- | --- | --: | --: |"
+    python3 -B scripts/results/serving.py between "gpt-oss-120b, vllm: limit of sequences not recorded" "$W/limitless-4.json.out" "$W/limitless-64.json.out"
+} >"$W/between.md"
 cell() { awk -F '|' -v w="$1" -v c="$2" '/all models/ && index($3, w) { v = $c; n = $4 } END { gsub(/ /, "", v); gsub(/ /, "", n); printf "%s,%%,%s\n", v, n }' "$W/all.md"; }
-python3 -B scripts/results/figures.py put serving table:main="$W/all.md" "figure:tpot-mean=$(cell TPOT 5)" "figure:tpot-p90=$(cell TPOT 7)" \
+python3 -B scripts/results/figures.py put serving table:main="$W/all.md" table:between="$W/between.md" "figure:tpot-mean=$(cell TPOT 5)" "figure:tpot-p90=$(cell TPOT 7)" \
     "figure:tpot-inside=$(cell TPOT 9)" "figure:ttft-mean=$(cell TTFT 5)" "figure:ttft-inside=$(cell TTFT 9)"

@@ -42,7 +42,7 @@ static cdmpp_status whole(const value *f, size_t n, cdmpp_err *err) {
 
 static cdmpp_status config_of(const cd_replay_llm *o, cd_serving_config *c, cdmpp_err *err) {
     const value n[] = {{"isl", o->isl, 1, 1e7, &c->isl}, {"osl", o->osl, 1, 1e7, &c->osl}, {"requests", o->requests, 1, 1e6, &c->requests},
-                       {"max-tokens", o->tokens, 1, 1e9, &c->tokens}, {"max-sequences", o->sequences, 1, 1e6, &c->worker.batch}, {"node-gpus", o->node, 1, 1024, &c->node},
+                       {"max-tokens", o->tokens, 1, 1e9, &c->tokens}, {"graph-tokens", o->graph, 1, 1e9, &c->graph_tokens}, {"max-sequences", o->sequences, 1, 1e6, &c->worker.batch}, {"node-gpus", o->node, 1, 1024, &c->node},
                        {"engines", o->engines, 1, 1e6, &c->worker.count}, {"decode-workers", o->decode_workers, 1, 1e6, &c->decode.count},
                        {"decode-tp", o->decode_tp, 1, 1024, &c->decode.tp}, {"decode-pp", o->decode_pp, 1, 1024, &c->decode.pp},
                        {"decode-dp", o->decode_dp, 1, 1024, &c->decode.dp}, {"decode-ep", o->decode_ep, 1, 1024, &c->decode.ep},

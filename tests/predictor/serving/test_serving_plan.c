@@ -64,19 +64,31 @@ TEST(memory) {
     assert_close(m.weights, 2 * (2 * (64 * 16 * (2 * 4 + 2 * 2) + 3 * 64 * 128) + 2 * 256 * 64), 1e-12, 0);
     assert_close(m.token, 2 * 2 * 2 * 16 * 2, 0, 0); /* 2 layers, keys and values of 2 heads of 16 in 2 bytes */
     assert_close(m.activations, 2 * 64 * (4 * 64 + 3 * 128), 0, 0);
-    assert_close(m.tokens, floor((80e9 - 1e9 - m.weights - m.activations) / m.token), 0, 0);
+    assert_close(m.tokens, floor((80 * 1073741824.0 - 1e9 - m.weights - m.activations) / m.token), 0, 0);
+    s.k.memory_share = 0.5;
+    s.k.share_of = CD_SERVING_OF_LEFT; /* half of what the others leave */
+    assert_ok(cd_serving_memory_of(&s.m, &s.l, &s.k, s.d, 64, 32, 32, &m, &err));
+    assert_close(m.tokens * m.token, (80 * 1073741824.0 - 1e9 - m.weights - m.activations) / 2, 1e-6, 0);
+    assert_close(m.limit, 1e9 + m.weights + m.activations + m.tokens * m.token, 1e-6, 0);
+    s.k.share_of = CD_SERVING_OF_STATIC; /* half of all for weights and the cache */
+    assert_ok(cd_serving_memory_of(&s.m, &s.l, &s.k, s.d, 64, 32, 32, &m, &err));
+    assert_close(m.tokens * m.token, 40 * 1073741824.0 - m.weights, 1e-6, 0);
+    s.k.memory_share = 1, s.k.reserve_gb = 70; /* but not what the others need */
+    assert_ok(cd_serving_memory_of(&s.m, &s.l, &s.k, s.d, 64, 32, 32, &m, &err));
+    assert_close(m.tokens * m.token, 80 * 1073741824.0 - 70e9 - m.weights - m.activations, 1e-6, 0);
+    s.k.share_of = CD_SERVING_OF_ALL, s.k.reserve_gb = 1;
     s.m.window = 8, s.m.window_layers = 1; /* of 32 tokens one layer keeps 8 */
     assert_ok(cd_serving_memory_of(&s.m, &s.l, &s.k, s.d, 64, 32, 32, &m, &err));
     assert_close(m.token, 1.25 * 2 * 2 * 16 * 2, 1e-12, 0);
     s.m.window_layers = 0;
-    s.k.memory_share = 0.0125; /* a GB: no room beside the reserve */
+    s.k.memory_share = 0.0116; /* a GB: no room beside the reserve */
     assert_status(cd_serving_memory_of(&s.m, &s.l, &s.k, s.d, 64, 32, 32, &m, &err), CDMPP_ERANGE);
     assert_string_equal(err.key, "memory");
     assert_non_null(strstr(err.msg, "reserve 1.00 GB"));
     s.l.pp = 2; /* a layer in a stage: the token's part is half, and each batch has half of the room */
     s.k.memory_share = 1, s.k.reserve_gb = 0;
     assert_ok(cd_serving_memory_of(&s.m, &s.l, &s.k, s.d, 64, 32, 32, &m, &err));
-    s.k.memory_share = (m.weights + m.activations + 63 * m.token) / (s.d->mem_gb * 1e9) + 1e-12;
+    s.k.memory_share = (m.weights + m.activations + 63 * m.token) / (s.d->mem_gb * 1073741824.0) + 1e-12;
     assert_ok(cd_serving_memory_of(&s.m, &s.l, &s.k, s.d, 64, 31, 31, &m, &err));
     assert_status(cd_serving_memory_of(&s.m, &s.l, &s.k, s.d, 64, 31, 32, &m, &err), CDMPP_ERANGE);
     assert_non_null(strstr(err.msg, "one sequence of each batch"));
@@ -180,7 +192,9 @@ TEST(answers) {
     c = small(), c.stack = "sglang-1";
     assert_ok(cd_serving_answer_of(&f.s, &c, &b, &p, &d, &err));
     assert_true(isnan(b.tpot_low_s)); /* nobody knows the spread of this stack */
-    c = small(), c.decode.count = 1; /* prompts elsewhere: no step is longer because of them */
+    c = small(), c.spread = 0.5; /* requests come one by one */
+    assert_ok(cd_serving_answer_of(&f.s, &c, &a, NULL, NULL, &err));
+    c.decode.count = 1; /* prompts elsewhere: no step is longer because of them */
     assert_ok(cd_serving_answer_of(&f.s, &c, &b, NULL, NULL, &err));
     assert_true(b.r.tpot_s < a.r.tpot_s && b.gpus > 1.5);
     volatile sig_atomic_t stop = 1;
@@ -193,6 +207,57 @@ TEST(answers) {
     c = small(), c.stack = "other", memset(&err, 0, sizeof err);
     assert_status(cd_serving_answer_of(&f.s, &c, &b, NULL, NULL, &err), CDMPP_ESCHEMA);
     assert_string_equal(err.key, "stack");
+    close_session(&f);
+}
+
+/* Constants that were fitted on a model say less of others: their spread counts there, and where nobody knows it there is no interval. */
+TEST(fitted_on) {
+    static const char *const stacks[] = {"- {stack: vllm, tokens: 64, sequences: 8, reserve_gb: 1, spread_tpot: 0.1, spread_ttft: 0.2, spread_tpot_other: 0.3, spread_ttft_other: 0.4, fitted: \"llama 2 64\", between_s: 0}\n",
+                                         "- {stack: vllm, tokens: 64, sequences: 8, reserve_gb: 1, spread_tpot: 0.1, spread_ttft: 0.2, spread_tpot_other: 0.3, spread_ttft_other: 0.4, fitted: \"llama 2 65\", between_s: 0}\n",
+                                         "- {stack: vllm, tokens: 64, sequences: 8, reserve_gb: 1, spread_tpot: 0.1, spread_ttft: 0.2, fitted: \"qwen3 2 64\", between_s: 0}\n"};
+    const double tpot[] = {0.1, 0.3, NAN}, ttft[] = {0.2, 0.4, NAN};
+    for (size_t i = 0; i < 3; i++) {
+        fixture f;
+        cd_diag diag = {0};
+        cd_serving_config c = small();
+        cd_serving_answer a;
+        static cd_serving_rows p, d;
+        open_session(&f);
+        cd_serving_stacks_free(&f.stacks);
+        assert_ok(cd_serving_stacks_read("s.yaml", stacks[i], strlen(stacks[i]), &diag, &f.stacks, &err));
+        assert_ok(cd_serving_answer_of(&f.s, &c, &a, &p, &d, &err));
+        if (isnan(tpot[i])) assert_true(isnan(a.tpot_low_s) && isnan(a.ttft_high_s));
+        else assert_close(a.tpot_high_s / a.r.tpot_s, exp(1.6449 * tpot[i]), 1e-3, 0), assert_close(a.ttft_low_s / a.r.ttft_s, exp(-1.6449 * ttft[i]), 1e-3, 0);
+        cd_diag_free(&diag);
+        close_session(&f);
+    }
+}
+
+/* Prompts in one worker, two that decode one sequence each, six requests in flight: four wait for a worker that decodes, which counts in TTFT. Throughput is that of the slower kind of worker. */
+TEST(apart) {
+    fixture f;
+    cd_serving_config c = small();
+    cd_serving_answer a, b, few;
+    open_session(&f);
+    c.osl = 16, c.decode.count = 2, c.decode.batch = 1, c.concurrency = 6, c.requests = 600; /* prompts take longer than decoding */
+    assert_ok(cd_serving_answer_of(&f.s, &c, &a, NULL, NULL, &err));
+    static cd_serving_rows p, d;
+    assert_ok(cd_serving_answer_of(&f.s, &c, &b, &p, &d, &err));
+    assert_close(a.r.tokens_s / 16, 1 / p.total_s, 0, 0.1 / p.total_s); /* no more requests end than prompts do */
+    c.osl = 128;
+    assert_ok(cd_serving_answer_of(&f.s, &c, &a, NULL, NULL, &err));
+    assert_close(a.r.tokens_s * a.r.tpot_s, 2, 0.05, 0); /* two sequences get a token in each step */
+    assert_close(a.r.tokens_s / 128 * a.r.request_s, 6, 1e-9, 0); /* Little's law */
+    assert_close(a.r.ttft_s + 127 * a.r.tpot_s, a.r.request_s, 1e-6, 0);
+    assert_close(a.r.ttft_s, 2 * 127 * a.r.tpot_s, 0, 0.15 * a.r.ttft_s); /* two others before it in the same worker */
+    c.concurrency = 2, c.requests = 200;
+    assert_ok(cd_serving_answer_of(&f.s, &c, &few, NULL, NULL, &err)); /* each has its worker: they wait for prompts alone */
+    assert_true(few.r.ttft_s < 0.1 * a.r.ttft_s);
+    assert_close(few.r.tpot_s, a.r.tpot_s, 1e-6, 0);
+    c.node = 8, c.node_gb_s = a.memory.token * 16 * 1e-9 / 0.5; /* the cache of a prompt takes half a second from node to node */
+    assert_ok(cd_serving_answer_of(&f.s, &c, &b, NULL, NULL, &err));
+    assert_close(b.r.ttft_s - few.r.ttft_s, 0.5, 1e-3, 0);
+    assert_close(b.r.request_s - few.r.request_s, 0.5, 1e-3, 0);
     close_session(&f);
 }
 
@@ -303,6 +368,42 @@ static const char *folder_with_experts(void) {
     return folder;
 }
 
+/* Copies of a model with experts make their steps together. Three prompts in two copies: one has two of them, the other one waits, and experts see all. Then a copy decodes
+ * two sequences, the other one. A prompt of 40 tokens has no room beside another one in a copy that takes 64 a step. */
+TEST(copies_together) {
+    fixture f;
+    cd_serving_config c = small();
+    cd_serving_answer a;
+    cd_serving_engine *e;
+    cd_serving_result r;
+    double prompts, decode;
+    open_session_of(&f, folder_with_experts());
+    c.worker.dp = c.worker.ep = 2;
+    f.made.m.experts = 8, f.made.m.topk = 2, f.made.m.expert_ffn = 32, f.made.m.skew = 1.2;
+    assert_ok(cd_serving_answer_of(&f.s, &c, &a, NULL, NULL, &err));
+    assert_ok(cd_serving_engine_new(&f.made.m, &a.layout, &f.stacks.v[0], f.made.c, &e, &err));
+    const cd_serving_load load = {.isl = 16, .osl = 2, .concurrency = 3, .requests = 3}, wide = {.isl = 40, .osl = 2, .concurrency = 3, .requests = 3};
+    cd_serving_limits limit = {.tokens = 64, .sequences = 8, .cache_tokens = 1000, .prompts = CD_SERVING_WHOLE, .copies = 2};
+    const cd_serving_step first = {.prompts = 2, .isl = 16, .others = 16}, next = {.decodes = 2, .context = 17, .others = 1}, both = {.prompts = 1, .isl = 40, .others = 40};
+    assert_ok(cd_serving_step_s(e, &first, &prompts, &err));
+    assert_ok(cd_serving_step_s(e, &next, &decode, &err));
+    assert_ok(cd_serving_simulate(e, &load, &limit, 0, &r, &err));
+    assert_close(r.ttft_s, prompts, 1e-9, 0);
+    assert_close(r.tpot_s, decode, 1e-9, 0);
+    assert_int_equal(r.steps, 2);
+    const cd_serving_step third = {.prompts = 1, .isl = 40, .decodes = 1, .context = 41, .others = 1};
+    double one, two;
+    assert_ok(cd_serving_step_s(e, &both, &one, &err));
+    assert_ok(cd_serving_step_s(e, &third, &two, &err));
+    assert_ok(cd_serving_simulate(e, &wide, &limit, 0, &r, &err)); /* the third comes in the step after */
+    assert_close(r.ttft_s, (one + one + (one + two)) / 3, 1e-9, 0);
+    limit.copies = 1; /* one copy alone: each prompt has a step */
+    assert_ok(cd_serving_simulate(e, &wide, &limit, 0, &r, &err));
+    assert_int_equal(r.steps, 4);
+    cd_serving_engine_free(e);
+    close_session(&f);
+}
+
 static double tokens_of_experts(const cd_serving_rows *r) {
     for (size_t i = 0; i < r->n; i++)
         if (r->v[i].r.kind == CD_LLM_OP_MOE) return cd_llm_op_get(&r->v[i].r, CD_LLM_OP_P_TOKENS);
@@ -316,10 +417,9 @@ TEST(idle_copies) {
     cd_serving_answer one, two, rare, dense;
     static cd_serving_rows p, d;
     open_session_of(&f, folder_with_experts());
-    c.worker.dp = c.worker.ep = 2, c.concurrency = 1;
+    c.worker.dp = c.worker.ep = 2, c.concurrency = 1, c.osl = 128;
     f.made.m.experts = 8, f.made.m.topk = 2, f.made.m.expert_ffn = 32, f.made.m.skew = 1.2;
     assert_ok(cd_serving_answer_of(&f.s, &c, &one, &p, &d, &err));
-    assert_close(one.layout.busy, 1, 0, 0);
     assert_close(tokens_of_experts(&d), 1, 0, 0);
     assert_close(tokens_of_experts(&p), 16, 0, 0);
     c.concurrency = 2;
@@ -328,11 +428,10 @@ TEST(idle_copies) {
     assert_close(two.r.tpot_s - one.r.tpot_s, 2 * 1e-5, 1e-9, 0); /* two layers, a token more */
     c.concurrency = 0, c.rate = 1;
     assert_ok(cd_serving_answer_of(&f.s, &c, &rare, &p, &d, &err));
-    assert_close(rare.layout.busy, 1, 0, 0);
     assert_close(rare.r.tpot_s, one.r.tpot_s, 1e-6, 0);
     c.rate = 1e5;
     assert_ok(cd_serving_answer_of(&f.s, &c, &dense, &p, &d, &err));
-    assert_close(dense.layout.busy, 2, 0, 0);
+    assert_true(dense.r.tpot_s > rare.r.tpot_s);
     close_session(&f);
 }
 
@@ -451,4 +550,4 @@ TEST(printed) {
     close_session(&f);
 }
 
-TESTS(up, down, layouts, memory, stacks, answers, sweeps, one_token, idle_copies, types_are_checked, twins, runs, printed)
+TESTS(up, down, layouts, memory, stacks, answers, fitted_on, apart, sweeps, one_token, copies_together, idle_copies, types_are_checked, twins, runs, printed)

@@ -36,14 +36,14 @@ TEST(operators) {
     made_serving s;
     cd_serving_ops o;
     made_serving_open(&s, path, 1);
-    cd_serving_ops_rest(&s.m, &s.l, 8, 1, false, &o);
+    cd_serving_ops_rest(&s.m, &s.l, 8, 1, 8, false, &o);
     assert_string_equal(o.v[0].name, "embedding");
     size_t products = 0, reduces = 0;
     for (size_t i = 0; i < o.n; i++) products += o.v[i].r.kind == CD_LLM_OP_GEMM, reduces += o.v[i].r.kind == CD_LLM_OP_ALL_REDUCE;
     assert_int_equal(products, 5);
     assert_int_equal(reduces, 0);
     s.l.tp = 2;
-    cd_serving_ops_rest(&s.m, &s.l, 8, 1, false, &o);
+    cd_serving_ops_rest(&s.m, &s.l, 8, 1, 8, false, &o);
     for (size_t i = 0; i < o.n; i++) {
         if (!strcmp(o.v[i].name, "qkv")) assert_close(cd_llm_op_get(&o.v[i].r, CD_LLM_OP_P_N), 2 * 16 + 2 * 16, 0, 0);
         if (!strcmp(o.v[i].name, "down")) assert_close(cd_llm_op_get(&o.v[i].r, CD_LLM_OP_P_K), 64, 0, 0);
@@ -51,7 +51,7 @@ TEST(operators) {
     }
     assert_int_equal(reduces, 1);
     s.l.node = 1, s.l.node_bytes_s = 1e9, reduces = 0; /* two nodes of one GPU: all bytes go over the network */
-    cd_serving_ops_rest(&s.m, &s.l, 8, 1, false, &o);
+    cd_serving_ops_rest(&s.m, &s.l, 8, 1, 8, false, &o);
     for (size_t i = 0; i < o.n; i++) {
         cd_serving_time t;
         cdmpp_err err = {0};
@@ -61,8 +61,18 @@ TEST(operators) {
         reduces++;
     }
     assert_int_equal(reduces, 3);
+    s.l.tp = 4, s.l.node = 2, reduces = 0; /* two nodes of two GPUs: NCCL's steps inside them take longer than in one node, and the tree goes over the network and back */
+    cd_serving_ops_rest(&s.m, &s.l, 8, 1, 8, false, &o);
+    for (size_t i = 0; i < o.n; i++) {
+        if (o.v[i].r.kind == CD_LLM_OP_ALL_REDUCE && !o.v[i].link) assert_true(o.v[i].nodes), reduces++;
+        if (strcmp(o.v[i].name, "between_nodes") != 0) continue;
+        assert_close(o.v[i].latency_s, o.v[i].r.kind == CD_LLM_OP_ALL_REDUCE ? 2 * (0.8 * 0.6e-6 + 5e-6) : 2 * 1.8 * 0.6e-6 - 0.6e-6 + 2.7e-6, 1e-12, 0);
+        reduces++;
+    }
+    assert_int_equal(reduces, 3 + 4);
+    s.l.tp = 2;
     s.l.node = 4, s.l.pp = 5, reduces = 0; /* two stages of two GPUs in a node: of four ways two lead to another node */
-    cd_serving_ops_rest(&s.m, &s.l, 8, 1, false, &o);
+    cd_serving_ops_rest(&s.m, &s.l, 8, 1, 8, false, &o);
     for (size_t i = 0; i < o.n; i++) {
         if (strncmp(o.v[i].name, "hand_over", 9) != 0) continue;
         const bool far = !strcmp(o.v[i].name, "hand_over_nodes");
@@ -73,7 +83,7 @@ TEST(operators) {
     assert_int_equal(reduces, 2);
     s.l.node = 0, s.l.pp = 1;
     s.l.tp = 4; /* more GPUs than key heads: each has one */
-    cd_serving_ops_rest(&s.m, &s.l, 8, 1, false, &o);
+    cd_serving_ops_rest(&s.m, &s.l, 8, 1, 8, false, &o);
     for (size_t i = 0; i < o.n; i++)
         if (!strcmp(o.v[i].name, "qkv")) assert_close(cd_llm_op_get(&o.v[i].r, CD_LLM_OP_P_N), 16 + 2 * 16, 0, 0);
     made_serving_close(&s);
@@ -92,7 +102,7 @@ TEST(windows_and_experts) {
     assert_int_equal(o.n, 1);
     s.m.experts = 8, s.m.topk = 2, s.m.expert_ffn = 32, s.m.shared_ffn = 32;
     s.l.dp = 2, s.l.moe_ep = 2, s.l.moe_tp = 1;
-    cd_serving_ops_rest(&s.m, &s.l, 8, 8, true, &o);
+    cd_serving_ops_rest(&s.m, &s.l, 8, 8, 16, true, &o);
     int seen = 0;
     for (size_t i = 0; i < o.n; i++) {
         const cd_serving_op *v = &o.v[i];
@@ -102,11 +112,34 @@ TEST(windows_and_experts) {
         if (!strcmp(v->name, "combine")) assert_int_equal(v->r.kind, CD_LLM_OP_REDUCE_SCATTER), seen++;
     }
     assert_int_equal(seen, 4);
-    s.l.busy = 1; /* the other copy has no tokens */
-    cd_serving_ops_rest(&s.m, &s.l, 8, 8, true, &o);
+    /* the other copy has no tokens */
+    cd_serving_ops_rest(&s.m, &s.l, 8, 8, 8, true, &o);
     for (size_t i = 0; i < o.n; i++)
         if (o.v[i].r.kind == CD_LLM_OP_MOE) assert_close(cd_llm_op_get(&o.v[i].r, CD_LLM_OP_P_TOKENS), 8, 0, 0), seen++;
     assert_int_equal(seen, 5);
+    made_serving_close(&s);
+}
+
+/* A library's own all-reduce writes to the memory of its peers: over several nodes NCCL's counts, though it is another stack's and slower. */
+TEST(collectives_of_nodes) {
+    made_serving s;
+    cdmpp_err err = {0};
+    cd_serving_time own, nccl, again;
+    static const char rows[] = "op,device,stack,kernel,num_gpus,message_bytes,latency_s\nall_reduce,h100,vllm-1,vllm_custom,2,128,2e-6\nall_reduce,h100,trtllm-2,,2,128,9e-6\n"
+                               "all_gather,h100,vllm-1,NCCL_ring,2,128,5e-6\n";
+    cd_serving_op op = {.name = "all_reduce", .r = {.kind = CD_LLM_OP_ALL_REDUCE, .type = CD_LLM_OP_T_BF16, .kv = CD_LLM_OP_T_BF16, .size = {128, 2}}, .count = 1};
+    made_serving_open(&s, tmp_put(&dir, "nodes.csv", rows, sizeof rows - 1), 1);
+    assert_ok(cd_serving_cost_of(s.c, &op, &own, &err));
+    op.nodes = true;
+    assert_ok(cd_serving_cost_of(s.c, &op, &nccl, &err));
+    op.nodes = false; /* the same sizes: each kind of question has an answer of its own */
+    assert_ok(cd_serving_cost_of(s.c, &op, &again, &err));
+    assert_close(own.s, 2e-6, 1e-12, 0);
+    assert_close(nccl.s, 9e-6, 1e-12, 0);
+    assert_close(again.s, 2e-6, 1e-12, 0);
+    op.nodes = true, op.r.kind = CD_LLM_OP_ALL_GATHER;
+    assert_ok(cd_serving_cost_of(s.c, &op, &nccl, &err));
+    assert_close(nccl.s, 5e-6, 1e-12, 0);
     made_serving_close(&s);
 }
 
@@ -138,6 +171,14 @@ TEST(steps) {
     assert_close(t, 1.3 + rest_s(&s, 3, 3) + decode_s(3, 64), 1e-9, 0);
     assert_ok(cd_serving_step_s(e, &prompt, &t, &err)); /* the host is slower than the GPU */
     assert_close(t, 1.2 + 2 * 3, 1e-9, 0);
+    cd_serving_engine *graphs;
+    s.l.graph = 31;
+    assert_ok(cd_serving_engine_new(&s.m, &s.l, &s.k, s.c, &graphs, &err));
+    assert_ok(cd_serving_step_s(graphs, &both, &t, &err)); /* 19 tokens: a graph */
+    assert_close(t, 1.4 + 2 * (rest_s(&s, 19, 4) + prompts_s(1, 16) + decode_s(3, 64)), 1e-9, 0);
+    assert_ok(cd_serving_step_s(graphs, &prompt, &t, &err)); /* 32 are one too many */
+    assert_close(t, 1.2 + 2 * 3, 1e-9, 0);
+    cd_serving_engine_free(graphs);
     s.k.overlap = true, s.k.step_s = 1e-9; /* hidden behind the GPU, but for 0.1 s a sequence */
     assert_ok(cd_serving_step_s(e, &decode, &t, &err));
     assert_close(t, 0.3 + 1e-9, 1e-9, 0);
@@ -207,6 +248,27 @@ TEST(together) {
     assert_ok(cd_serving_simulate(e, &load, &limit, 0, &r, &err));
     const double a = rest_s(&s, 10, 1) + prompts_s(1, 10);
     assert_true(r.ttft_s > 2 * a);
+    cd_serving_engine_free(e);
+    made_serving_close(&s);
+}
+
+/* A server that takes two of six requests in flight. A further token takes the time of a step of two, whatever waits; a request waits while two others are served in its place,
+ * the first six for none, none, one, one, two, two. */
+TEST(saturated) {
+    made_serving s;
+    cd_serving_engine *e;
+    cdmpp_err err = {0};
+    cd_serving_result r;
+    const cd_serving_load load = {.isl = 16, .osl = 11, .concurrency = 6, .requests = 60, .tokens_alone = true};
+    const cd_serving_limits limit = {.tokens = 64, .sequences = 2, .cache_tokens = 1000, .prompts = CD_SERVING_CHUNKED};
+    made_serving_open(&s, path, 1);
+    assert_ok(cd_serving_engine_new(&s.m, &s.l, &s.k, s.c, &e, &err));
+    assert_ok(cd_serving_simulate(e, &load, &limit, 0, &r, &err));
+    const double each = rest_s(&s, 2, 2) + decode_s(2, 17 + 4.5), served = 10 * each;
+    assert_close(r.tpot_s, each, 1e-9, 0);
+    assert_close(r.ttft_s, (54 * 2 + 2 * (0 + 1 + 2)) / 60.0 * served, 1e-9, 0);
+    assert_close(r.tokens_s, 2 * 11 / served, 1e-9, 0);
+    assert_close(r.tokens_s / 11 * r.request_s, r.running + r.waiting, 1e-9, 0); /* Little's law, of all that is in the server */
     cd_serving_engine_free(e);
     made_serving_close(&s);
 }
@@ -347,4 +409,4 @@ TEST(refused) {
     made_serving_close(&s);
 }
 
-TESTS(up, down, operators, windows_and_experts, steps, alone, together, cache, put_back, put_back_apart, arrivals, enough_requests, refused)
+TESTS(up, down, operators, windows_and_experts, collectives_of_nodes, steps, alone, together, saturated, cache, put_back, put_back_apart, arrivals, enough_requests, refused)

@@ -60,7 +60,7 @@ static inline void made_serving_open(made_serving *s, const char *path, double t
     assert_ok(cd_serving_model_read("made", MADE_CONFIG, sizeof MADE_CONFIG - 1, &s->m, &err));
     s->l = (cd_serving_layout){.tp = tp, .pp = 1, .dp = 1, .moe_ep = 1, .linear = CD_LLM_OP_T_BF16, .expert = CD_LLM_OP_T_BF16, .attention = CD_LLM_OP_T_BF16, .kv = CD_LLM_OP_T_BF16, .base = CD_LLM_OP_T_BF16};
     assert_ok(cd_serving_layout_check(&s->m, &s->l, &err));
-    s->k = (cd_serving_stack){.name = "vllm", .tables = "", .since = "", .tokens = 64, .sequences = 8, .memory_share = 0.9, .lift = 1, .source = ""};
+    s->k = (cd_serving_stack){.name = "vllm", .tables = "", .since = "", .fitted = "", .tokens = 64, .sequences = 8, .memory_share = 0.9, .lift = 1, .source = ""};
     assert_ok(cd_serving_tables_open(path, s->devices, NULL, NULL, &s->t, &err));
     assert_int_equal(cd_serving_tables_bad(s->t), 0);
     assert_ok(cd_serving_cost_new(&s->none, s->t, s->d, "vllm-2", 0, &s->c, &err));
