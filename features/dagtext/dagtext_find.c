@@ -68,13 +68,20 @@ static bool takes_part(const char *name) {
     return false;
 }
 
+/* Of an adaptive pool: an axis whose extent is known, as an expression. */
+static bool has_expression(const cd_te_op *op, const cd_expr *var) {
+    for (uint32_t i = 0; i < op->n_raxis; i++)
+        if (op->raxis[i].var == var) return !cd_expr_is_int(op->raxis[i].extent);
+    return false;
+}
+
 /* Sums, products with a number, quotients and remainders by a number, minima and maxima of axes, each of them once. */
 static bool understood(const finder *f, cd_dagtext_index *x, const cd_expr *e) {
     if (e->op == CD_INT) return e->u.i > -CD_DAGTEXT_FAR && e->u.i < CD_DAGTEXT_FAR;
     if (e->op == CD_VAR) {
         for (uint32_t i = 0; i < x->n_var; i++)
             if (x->var[i] == e) return false;
-        if (x->n_var == CD_DAGTEXT_MAX_VAR) return false;
+        if (x->n_var == CD_DAGTEXT_MAX_VAR || has_expression(f->op, e)) return false;
         x->var[x->n_var++] = e;
         x->reduces = x->reduces || !is_spatial(f, e);
         return true;
@@ -100,10 +107,13 @@ static int64_t step_of(const finder *f, const cd_expr *e, bool spatial) {
     return a && b ? (a < b ? a : b) : a + b;
 }
 
+/* floordiv(i*8, 3) + r: an adaptive pool, whose windows differ. */
+static bool is_window(const cd_expr *e) { return e->op == CD_ADD && e->a[0]->op == CD_FDIV && e->a[0]->flags & CD_EXPR_HAS_VAR && e->a[1]->op == CD_VAR; }
+
 static void add_index(finder *f, const cd_expr *load, uint32_t d, where w) {
     cd_dagtext_index x = {.op = f->i_op, .tensor = (uint32_t)load->u.i, .dim = d, .e = load->a[d], .guard = w.guard, .part = f->part};
     const bool known = understood(f, &x, x.e);
-    x.vague = w.vague || !known;
+    x.vague = w.vague || !known || (x.reduces && is_window(x.e));
     if (known) x.step = step_of(f, x.e, true);
     if (known && !x.step) x.step = step_of(f, x.e, false);
     if (!x.step) x.step = 1;

@@ -47,6 +47,10 @@ cdmpp_status cd_dagtext_build(cd_dagtext *t, CD_GIVE cd_te_dag **out);
 /* Is the type of every tensor fixed by a literal or a cast? Errors: ENOTASK (open), ENOMEM. */
 cdmpp_status cd_dagtext_types(cd_dagtext *t, const cd_te_dag *dag);
 
+/* Adaptive pools: the extents of a sum's reduction are expressions, which its average prints as what it divides by. Errors: EUNSUPPORTED
+ * (such a reduction without an average), ENOMEM. */
+cdmpp_status cd_dagtext_adapt(cd_dagtext *t, cd_te_dag *dag);
+
 /* The extent of an axis: lo <= extent <= hi. */
 typedef struct cd_dagtext_extent {
     int64_t lo, hi;

@@ -149,6 +149,7 @@ static cdmpp_status read_names(cd_dagtext *t, uint32_t i, cd_dagtext_line *l) {
     if (!raxis) return CD_FAIL(t->err, ENOMEM, "axes");
     l->raxis = raxis;
     for (cd_dagtext_token k; (k = cd_dagtext_next(&rest, &w)) != CD_TOKEN_END;) {
+        if (k == CD_TOKEN_SIGN && w.p[0] == '"') return CD_FAIL(t->err, EUNSUPPORTED, "a text in a call");
         if (k == CD_TOKEN_LOAD) CD_TRY(add_load(t, i, w));
         if (k != CD_TOKEN_AXIS || listed(l->axis, l->n_axis, w) || listed(raxis, l->n_raxis, w)) continue;
         if (!l->reduce || l->n_raxis == CD_TE_MAX_AXIS) return CD_FAIL(t->err, EUNSUPPORTED, "\"%.*s\" is none of its axes", (int)(w.n < 60 ? w.n : 60), w.p);

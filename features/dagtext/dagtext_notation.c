@@ -63,7 +63,9 @@ static void put_number(cd_buf *out, cd_str w) {
         return;
     }
     const size_t n = digits(w);
-    cd_buf_put(out, w.p, n);
+    /* TVM prints six digits; of the greatest float32, with which maxima begin, these */
+    if (cd_str_is(w, "3.40282e+38f")) cd_buf_puts(out, "3.4028234663852886e+38");
+    else cd_buf_put(out, w.p, n);
     if (n == w.n) return;
     cd_buf_puts(out, ":");
     if (cd_str_is((cd_str){w.p + n, w.n - n}, "f")) cd_buf_puts(out, "float32");
@@ -84,7 +86,6 @@ cdmpp_status cd_dagtext_notation(const cd_dagtext *t, uint32_t i, uint32_t *site
         } else {
             cd_buf_put(out, w.p, w.n);
         }
-        if (k == CD_TOKEN_SIGN && w.p[0] == '"') return CD_FAIL(t->err, EUNSUPPORTED, "a text in a call");
     }
     return out->oom ? CD_FAIL(t->err, ENOMEM, "an expression") : CDMPP_OK;
 }

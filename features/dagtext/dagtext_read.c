@@ -61,6 +61,7 @@ static cdmpp_status check_constants(const cd_dagtext *t, const cd_te_dag *dag) {
 static cdmpp_status try_way(cd_dagtext *t, cd_te_dag **out) {
     CD_TRY(cd_dagtext_build(t, out));
     cdmpp_status st = check_constants(t, *out);
+    if (!st) st = cd_dagtext_adapt(t, *out);
     if (!st) st = cd_dagtext_solve(t, *out);
     if (!st) st = cd_dagtext_types(t, *out);
     if ((*out)->pool.oom) st = CD_FAIL(t->err, ENOMEM, "expressions");

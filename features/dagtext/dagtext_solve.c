@@ -164,7 +164,7 @@ static cdmpp_status tell_open(const solver *s, const cd_te_op *op, const cd_te_i
 static cdmpp_status each(const solver *s, const cd_te_op *op, const cd_te_iter *it, uint32_t n) {
     for (uint32_t i = 0; i < n; i++) {
         const cd_dagtext_extent e = s->extent[it[i].var->u.i];
-        if (e.lo != e.hi) return tell_open(s, op, &it[i]);
+        if (cd_expr_is_int(it[i].extent) && e.lo != e.hi) return tell_open(s, op, &it[i]);
     }
     return CDMPP_OK;
 }
@@ -176,7 +176,7 @@ static cdmpp_status set_extents(const solver *s, cd_te_dag *dag, const cd_te_ite
     for (uint32_t i = 0; i < n; i++) {
         it[i] = (*list)[i];
         size[i] = s->extent[it[i].var->u.i].lo;
-        it[i].extent = cd_expr_new_int(&dag->pool, CD_I32, size[i]);
+        if (cd_expr_is_int(it[i].extent)) it[i].extent = cd_expr_new_int(&dag->pool, CD_I32, size[i]);
     }
     *list = it;
     if (shape) *shape = size;
