@@ -151,7 +151,7 @@ cdmpp_status cd_task_assumptions(const char *const *name, size_t n, unsigned *ou
 static void tell_assumptions(const cd_task_registry *t, cd_log *log) {
     for (unsigned k = 0; 1U << k <= t->assume; k++) {
         const cd_str name = cd_enum_names_at(CD_DAGTEXT_ASSUMPTIONS, (int)k);
-        if (t->assume & 1U << k) cd_log_put(log, CD_LOG_INFO, "%zu printed definitions rest on --assume %.*s", cd_task_registry_rest_count(t, 1U << k), (int)name.n, name.p);
+        if (t->assume & 1U << k) cd_log_put(log, CD_LOG_INFO, "printed definitions that rest on --assume %.*s: %zu", (int)name.n, name.p, cd_task_registry_rest_count(t, 1U << k));
     }
 }
 

@@ -6,7 +6,7 @@ echo "--- strict"
 grep -c workload_key strict.json
 cdmpp-extract -q --json --tasks run.out --out strict.h5 "$T/printed.json" >/dev/null
 echo "status $?"
-cut -f 2,3 strict.h5.skipped.tsv
+cut -f 2-4 strict.h5.skipped.tsv
 echo "--- assumed"
 cdmpp-extract --tasks run.out --assume symmetric-padding --assume float32 --write-tasks >all.tasks.json || exit
 sed -n 's/.*"name": "wide".*"axis": \([^"]*"a", 0, [0-9]*\).*/\1/p' all.tasks.json
