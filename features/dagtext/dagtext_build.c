@@ -57,7 +57,7 @@ static cdmpp_status make_body(builder *b, uint32_t i, cd_te_op *op, cd_dtype *ty
     if (!body || (b->line->reduce && !red)) return CD_FAIL(b->t->err, ENOMEM, "an expression");
     cd_buf_clear(&b->text);
     CD_TRY(cd_dagtext_notation(b->t, i, &b->site, &b->text));
-    const cd_str text = {b->text.p, b->text.n};
+    const cd_str text = {b->text.p ? b->text.p : "", b->text.n};
     cdmpp_err why = {0};
     const cdmpp_status st = cd_te_parse(&b->dag->pool, b->t->a, text, CD_F32, &scope, body, &why);
     if (b->dag->pool.oom || st == CDMPP_ENOMEM) return CD_FAIL(b->t->err, ENOMEM, "an expression");
@@ -97,6 +97,8 @@ static cdmpp_status make_op(builder *b, uint32_t i) {
 typedef struct {
     uint32_t *in, n, first; /* operators that are read, each once per operator */
     bool *is_read;
+    const cd_te_dag *dag;
+    bool misfit;            /* a load has more or fewer indices than its tensor has dimensions */
 } reads;
 
 static void add_reads(reads *r, const cd_expr *e) {
@@ -104,6 +106,7 @@ static void add_reads(reads *r, const cd_expr *e) {
     for (uint32_t i = 0; i < e->n; i++) add_reads(r, e->a[i]);
     if (e->op != CD_LOAD) return;
     r->is_read[e->u.i] = true;
+    r->misfit = r->misfit || e->n != r->dag->op[e->u.i].rank;
     for (uint32_t k = r->first; k < r->n; k++)
         if (r->in[k] == (uint32_t)e->u.i) return;
     r->in[r->n++] = (uint32_t)e->u.i;
@@ -114,7 +117,7 @@ static cdmpp_status check_order(builder *b) {
     cd_te_dag *d = b->dag;
     const uint32_t n = d->n_op;
     uint32_t *ptr = CD_NEWN(b->t->a, uint32_t, n + 1), *order = CD_NEWN(b->t->a, uint32_t, n + 1), n_order = 0;
-    reads r = {CD_NEWN(b->t->a, uint32_t, (size_t)n * n + 1), 0, 0, CD_NEWN(b->t->a, bool, n + 1)};
+    reads r = {CD_NEWN(b->t->a, uint32_t, (size_t)n * n + 1), 0, 0, CD_NEWN(b->t->a, bool, n + 1), d, false};
     d->arg = CD_NEWN(&d->arena, uint32_t, n);
     if (!ptr || !order || !r.in || !r.is_read || !d->arg) return CD_FAIL(b->t->err, ENOMEM, "operators");
     for (uint32_t i = 0; i < n; i++) {
@@ -122,6 +125,7 @@ static cdmpp_status check_order(builder *b) {
         if (d->op[i].body) add_reads(&r, d->op[i].body[0]);
     }
     ptr[n] = r.n;
+    if (r.misfit) return CD_FAIL(b->t->err, ESCHEMA, "a load has more or fewer indices than its tensor has dimensions");
     for (unsigned pass = 0; pass < 2; pass++)
         for (uint32_t i = 0; i < n; i++)
             if (pass == 0 ? d->op[i].is_placeholder : !d->op[i].is_placeholder && !r.is_read[i]) d->arg[d->n_arg++] = i;

@@ -224,6 +224,7 @@ TEST(refused) {
         {"p0 = PLACEHOLDER [4]\nA(i) = max(p9[i], 0f)\n", ", [4], [4]", 0, "it reads \"p9\", which no line above defines", 0},
         {"p0 = PLACEHOLDER [4]\nA(i) = max(p0[j], 0f)\n", ", [4], [4]", 0, "\"j\" is none of its axes", 0},
         {"p0 = PLACEHOLDER [4]\nA(i, i) = max(p0[i], 0f)\n", ", [4], [4, 4]", 0, "two axes with one name", 0},
+        {"p0 = PLACEHOLDER [4]\nA(i) = max(p0[i, 0], 0f)\n", ", [4], [4]", 0, "a load has more or fewer indices", 0},
         {"p0 = PLACEHOLDER [n]\nA(i) = max(p0[i], 0f)\n", ", [4], [4]", 0, "a shape that is no list of numbers", 0},
         {"p0 = PLACEHOLDER [4]\nA(i).v0 = p0[i]\nA(i).v1 = p0[i]\n", ", [4], [4], [4]", 0, "several outputs", 0},
         {"p0 = PLACEHOLDER [4]\nA(i) = tir.call_pure_extern(\"erff\", p0[i])\n", ", [4], [4]", 0, "a text in a call", 0},
