@@ -151,6 +151,17 @@ TEST(softmax) {
     check_sizes(&t, "highest.k=10 p.j=10 total.i=4 total.k=10");
 }
 
+TEST(joined) { /* the other branch of a condition holds where it does not */
+    const one t = {"p0 = PLACEHOLDER [8]\nA(i) = max(p0[i], 0f)\np1 = PLACEHOLDER [3]\nB(i) = max(p1[i], 0f)\n"
+                   "both(j) = tir.if_then_else((j < 8), A[j], B[(j - 8)])\n", ", [8], [3], [11]", 0, NULL, 0};
+    check_sizes(&t, "A.i=8 B.i=3");
+}
+
+TEST(gaps) { /* of 0 1 4 5 8 9 the remainders by 8 are not all of 0 to 7 */
+    const one t = {"p0 = PLACEHOLDER [6]\nA(k) = max(p0[k], 0f)\nB(i, j) = A[floormod(((i*4) + j), 8)]\n", ", [6], [3, 2]", 0, NULL, 0};
+    check_sizes(&t, "A.k=6");
+}
+
 /* What the average divides by are the extents of the sum. */
 TEST(adaptive) {
 #define ADAPTIVE "x = PLACEHOLDER [6, 8]\nadaptive_pool_sum(i, j) += x[i, (floordiv((j*8), 3) + r)]\n"
@@ -308,4 +319,4 @@ TEST(reference_sets) {
     }
 }
 
-TESTS(NULL, NULL, convolution, stride, padding_behind, blocks, groups, transposed, softmax, adaptive, open, assumed_type, names, refused, lines, no_memory, reference_sets)
+TESTS(NULL, NULL, convolution, stride, padding_behind, blocks, groups, transposed, softmax, joined, gaps, adaptive, open, assumed_type, names, refused, lines, no_memory, reference_sets)
