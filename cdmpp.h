@@ -106,7 +106,7 @@ typedef struct cdmpp_estimate cdmpp_estimate;
 /* ---- tasks: what records and schedules refer to ---- */
 /* An empty registry; fill it, then share it. Errors: ENOMEM. */
 CDMPP_API cdmpp_status cdmpp_tasks_new(cdmpp_tasks **out, cdmpp_err *err);
-/* Add every task of all_tasks.pkl, a *.task.pkl, our own text form, or of all such
+/* Add every task of all_tasks.pkl, a *.task.pkl, our own text form, a text that TVM printed (*.out), or of all such
  * files in a folder. A key keeps the first definition that came, a network its first tasks: see cdmpp_tasks_warning. Errors: EIO, EPARSE, ESCHEMA, EUNSUPPORTED, ENOMEM. */
 CDMPP_API cdmpp_status cdmpp_tasks_load(cdmpp_tasks *t, const char *path, cdmpp_err *err);
 /* The same from `len` bytes in memory; `name` stands for the path in messages. */

@@ -6,7 +6,8 @@
 
 typedef struct options {
     const char *out, *merge, *copies, *slow_text, *print, *shard_text, *device;
-    cd_texts task, input;
+    cd_texts task, input, assumed;
+    unsigned assume;
     int jobs;
     unsigned shard, n_shard;
     double slow;
@@ -17,7 +18,8 @@ enum { MAIN, OTHER };
 static const char *const group[] = {"Extraction", "Other work"};
 #define AT(member) offsetof(options, member)
 static const cd_option table[] = {
-    {"tasks", 0, "FILE", CD_OPTION_FILES, AT(task), NULL, MAIN, "Task definitions: all_tasks.pkl, *.task.pkl, networks.json, our text form, or a folder of these"},
+    {"tasks", 0, "FILE", CD_OPTION_FILES, AT(task), NULL, MAIN, "Task definitions: all_tasks.pkl, *.task.pkl, networks.json, our text form, a text in which TVM printed definitions beside their keys (*.out), or a folder of these"},
+    {"assume", 0, "symmetric-padding|float32", CD_OPTION_TEXTS, AT(assumed), NULL, MAIN, "Where definitions that TVM printed leave something open: padding is as wide behind as before; a type that nothing fixes is float32. Without it such tasks are refused"},
     {"out", 'o', "FILE", CD_OPTION_OUTPUT, AT(out), "*.h5", MAIN, "Data set to write (HDF5)"},
     {"jobs", 'j', "N", CD_OPTION_INT, AT(jobs), "1..1024", MAIN, "Threads (default: one per CPU); the result does not depend on it"},
     {"steps", 0, NULL, CD_OPTION_FLAG, AT(steps), NULL, MAIN, "Keep the steps of the schedules too, which model.members=[tlp] reads"},
@@ -51,6 +53,7 @@ static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
     if (o->shard_text && (sscanf(o->shard_text, "%u/%u%c", &o->shard, &o->n_shard, &rest) != 2 || o->shard < 1 || o->shard > o->n_shard))
         return CD_FAIL(err, EUSAGE, "--shard: expected I/N with 1 <= I <= N, found '%.60s'", o->shard_text);
     CD_TRY(read_slow(o, err));
+    CD_TRY(cd_task_assumptions(o->assumed.v, o->assumed.n, &o->assume, err));
     if (o->columns) return CDMPP_OK;
     if (o->merge && o->copies) return CD_FAIL(err, EUSAGE, "--merge and --merge-copies: one of both");
     if (!o->merge && !o->copies && !o->task.n) return CD_FAIL(err, EUSAGE, "--tasks is missing");
@@ -87,7 +90,7 @@ static cdmpp_status extract_here(const cd_extract *x, const void *ctx, cd_extrac
 
 static cdmpp_status extract(const options *o, cd_command_run *r, cd_extract_stats *s, cdmpp_err *err) {
     cd_extract x = {.out = o->out, .input = o->input.v, .n_input = o->input.n, .task_file = o->task.v,
-                    .n_task_file = o->task.n, .jobs = o->jobs, .shard = o->shard, .n_shard = o->n_shard,
+                    .n_task_file = o->task.n, .assume = o->assume, .jobs = o->jobs, .shard = o->shard, .n_shard = o->n_shard,
                     .strict = o->strict, .restart = o->restart, .steps = o->steps, .ids = o->ids, .device = o->device, .stop = r->stop};
     return cd_extract_report_run(&x, extract_here, NULL, &r->log, s, err);
 }
@@ -128,8 +131,8 @@ static cdmpp_status print_text(const options *o, cd_log *log, cdmpp_err *err) {
     cd_buf b = {0};
     cdmpp_status st = CDMPP_OK;
     if (o->columns) (o->json ? cd_cols_json : cd_cols_print)(&b);
-    else if (o->write_tasks) st = cd_extract_tasks(o->task.v, o->task.n, log, &b, err);
-    else st = cd_extract_print(o->task.v, o->task.n, o->print, log, &b, err);
+    else if (o->write_tasks) st = cd_extract_tasks(o->task.v, o->task.n, o->assume, log, &b, err);
+    else st = cd_extract_print(o->task.v, o->task.n, o->assume, o->print, log, &b, err);
     if (st == CDMPP_OK) return o->json ? print_json(o, &b, err) : cd_command_print(&b, err);
     cd_buf_free(&b);
     return st;

@@ -183,6 +183,7 @@ typedef struct cd_extract {
     size_t n_input;
     const char *const *task_file;    /* (n_task_file) for the fingerprint */
     size_t n_task_file;
+    unsigned assume;                 /* where printed definitions leave something open: cd_task_registry_assume */
     cd_feature_engine engine;
     const cd_net_entry *net;         /* (n_net) */
     size_t n_net;
@@ -254,13 +255,13 @@ cdmpp_status cd_merge_copies(const char *out, const char *const *in, size_t n, d
  * which is empty. Errors: those of reading; EUSAGE: no such line. */
 cdmpp_status cd_extract_line(const char *where, cd_buf *path, long *number, cd_buf *text, cdmpp_err *err);
 
-/* Append the loop nest of the record at "FILE:LINE" ("FILE": its first line). log: of warnings about task files.
+/* Append the loop nest of the record at "FILE:LINE" ("FILE": its first line). assume: as in cd_extract. log: of warnings about task files.
  * Errors: those of reading, ENOTASK and building; EUSAGE: no such line. */
-cdmpp_status cd_extract_print(const char *const *task_file, size_t n, const char *where, cd_log *log, cd_buf *out, cdmpp_err *err);
+cdmpp_status cd_extract_print(const char *const *task_file, size_t n, unsigned assume, const char *where, cd_log *log, cd_buf *out, cdmpp_err *err);
 
 /* Append all tasks and networks of the files in our own text form
  * (docs/reference/tasks.md). Tasks without a DAG are left out. Errors: those of reading. */
-cdmpp_status cd_extract_tasks(const char *const *task_file, size_t n, cd_log *log, cd_buf *out, cdmpp_err *err);
+cdmpp_status cd_extract_tasks(const char *const *task_file, size_t n, unsigned assume, cd_log *log, cd_buf *out, cdmpp_err *err);
 
 /* inputs -- the files that a run reads, in order, and a name for all of them. */
 

@@ -77,6 +77,7 @@ static cdmpp_status with_tasks(const cd_extract *x, const cd_task_registry *task
 cdmpp_status cd_extract_logs(const cd_extract *x, cd_extract_stats *stats, cdmpp_err *err) {
     cd_task_registry *tasks = NULL;
     CD_TRY(cd_task_registry_new(&tasks, err));
+    cd_task_registry_assume(tasks, x->assume);
     cdmpp_status st = cd_task_registry_load_all(tasks, x->task_file, x->n_task_file, x->log, err);
     if (st == CDMPP_OK) st = with_tasks(x, tasks, stats, err);
     cd_task_registry_free(tasks);

@@ -132,6 +132,7 @@ cdmpp_status cd_inputs_fingerprint(const cd_extract *x, const cd_inputs *in, cha
     cd_sha256_init(&h);
     cd_sha256_add(&h, text, (size_t)n);
     if (x->device) cd_sha256_add(&h, x->device, strlen(x->device));
+    if (x->assume) cd_sha256_add(&h, &x->assume, sizeof x->assume);
     for (size_t i = 0; i < x->n_task_file; i++) CD_TRY(add_task_files(&h, x->task_file[i], err));
     for (size_t i = 0; i < in->n; i++) CD_TRY(add_file(&h, in->path[i], err));
     cd_sha256_hex(&h, out);

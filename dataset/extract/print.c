@@ -76,22 +76,23 @@ static cdmpp_status print_place(const cd_task_registry *tasks, const char *where
     return st;
 }
 
-static cdmpp_status load_all(const char *const *task_file, size_t n, cd_log *log, CD_GIVE cd_task_registry **out, cdmpp_err *err) {
-    const cdmpp_status st = cd_task_registry_new(out, err);
-    return st ? st : cd_task_registry_load_all(*out, task_file, n, log, err);
+static cdmpp_status load_all(const char *const *task_file, size_t n, unsigned assume, cd_log *log, CD_GIVE cd_task_registry **out, cdmpp_err *err) {
+    CD_TRY(cd_task_registry_new(out, err));
+    cd_task_registry_assume(*out, assume);
+    return cd_task_registry_load_all(*out, task_file, n, log, err);
 }
 
-cdmpp_status cd_extract_print(const char *const *task_file, size_t n, const char *where, cd_log *log, cd_buf *out, cdmpp_err *err) {
+cdmpp_status cd_extract_print(const char *const *task_file, size_t n, unsigned assume, const char *where, cd_log *log, cd_buf *out, cdmpp_err *err) {
     cd_task_registry *tasks = NULL;
-    cdmpp_status st = load_all(task_file, n, log, &tasks, err);
+    cdmpp_status st = load_all(task_file, n, assume, log, &tasks, err);
     if (st == CDMPP_OK) st = print_place(tasks, where, out, err);
     cd_task_registry_free(tasks);
     return st;
 }
 
-cdmpp_status cd_extract_tasks(const char *const *task_file, size_t n, cd_log *log, cd_buf *out, cdmpp_err *err) {
+cdmpp_status cd_extract_tasks(const char *const *task_file, size_t n, unsigned assume, cd_log *log, cd_buf *out, cdmpp_err *err) {
     cd_task_registry *tasks = NULL;
-    cdmpp_status st = load_all(task_file, n, log, &tasks, err);
+    cdmpp_status st = load_all(task_file, n, assume, log, &tasks, err);
     if (st == CDMPP_OK) st = cd_task_registry_write(out, tasks, err);
     cd_task_registry_free(tasks);
     return st;

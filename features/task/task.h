@@ -6,6 +6,7 @@
  *   all_tasks.pkl ---\
  *   *.task.pkl -------> [key | target | hardware | DAG or why not] + networks
  *   own text form ---/
+ *   printed by TVM --/
  *
  * Loaded once from TenSet's pickles or from our own text form (docs/reference/tasks.md),
  * read-only afterwards: share it between threads. Equal keys mean equal DAGs:
@@ -112,19 +113,26 @@ void cd_task_registry_free(cd_task_registry *t); /* NULL is fine */
 
 /* Add every task of a file: all_tasks.pkl, *.task.pkl (also registers the
  * network that the file is named after), networks.json ({"network":
- * [{"workload_key", "weight"}]} or {"network": [key, ...]}), or our text form;
+ * [{"workload_key", "weight"}]} or {"network": [key, ...]}), our text form, or
+ * a text in which TVM printed definitions beside their keys (task_printed.c);
  * plain or packed (gz, xz, zst). Which it is, is decided by content. Also a
  * folder: every such file below it, found by name: *.pkl but *.relay.pkl,
- * *.tasks.json, and networks*.json where no pickle names networks. A task or network that is known already is not added
+ * *.tasks.json, and networks*.json where no pickle names networks, *.out where nothing else defines tasks. A task or network that is known already is not added
  * twice: the first definition stays; another one is kept as its twin and told by cd_task_registry_unused. Tasks that only a network names are entered without a DAG.
  * Errors are about whole files and carry the path: EIO, EPARSE, ESCHEMA,
  * EUNSUPPORTED (a pickle that calls anything but TVM's task classes), ENOMEM. */
 cdmpp_status cd_task_registry_load(cd_task_registry *t, const char *path, cdmpp_err *err);
 /* The same from memory; `name` stands for the path. */
 cdmpp_status cd_task_registry_load_text(cd_task_registry *t, const char *name, const char *text, size_t len, cdmpp_err *err);
-/* Definitions and networks that are not used, because an earlier one of their key or name differs: number i, with its file, and of a definition in our
- * text form its line; NULL: no such i. Valid until the next load. */
+/* Definitions and networks that are not used, because an earlier one of their key or name differs, and printed ones that cannot be read: number i, with
+ * its file, and of a definition that is no pickle its line; NULL: no such i. Valid until the next load. */
 CD_KEEP const cdmpp_err *cd_task_registry_unused(const cd_task_registry *t, size_t i);
+/* What may be assumed where a printed definition leaves something open (dagtext.h): bits, for what is loaded from now on. */
+void cd_task_registry_assume(cd_task_registry *t, unsigned assumptions);
+/* The bits of names, "symmetric-padding" and so on, as of an option --assume. Errors: EUSAGE. */
+cdmpp_status cd_task_assumptions(const char *const *name, size_t n, unsigned *out, cdmpp_err *err);
+/* Tasks whose definitions rest on any of these assumptions. */
+size_t cd_task_registry_rest_count(const cd_task_registry *t, unsigned assumptions);
 /* Files and folders one after another. What is not used is then told as warnings. log NULL: nothing is said. */
 struct cd_log;
 cdmpp_status cd_task_registry_load_all(cd_task_registry *t, const char *const *path, size_t n, struct cd_log *log, cdmpp_err *err);

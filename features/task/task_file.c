@@ -194,7 +194,7 @@ static cdmpp_status define(cd_task_registry *t, cd_arena *a, const cd_json *v, c
     cdmpp_status st = read_ops(&f, v);
     if (f.dag->pool.oom) st = CD_FAIL(err, ENOMEM, "expressions"); /* whatever else it looked like */
     if (st) cd_te_dag_free(f.dag);
-    else if (e->pub.dag) st = cd_task_again(t, e, f.dag, line_of(t, cd_json_get(v, "workload_key")), err);
+    else if (e->pub.dag) st = cd_task_again(t, e, f.dag, false, line_of(t, cd_json_get(v, "workload_key")), err);
     else cd_task_set_dag(t, e, f.dag);
     return st;
 }

@@ -1,23 +1,11 @@
 /* One operator of the text form -> one of the definition. Names are resolved while expressions are read: an operator
  * sees the tensors above it and its own axes, a combiner only its own variables. */
-#include <float.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "features/task/task_internal.h"
 
 #define NO_TYPE CD_DTYPE(CD_T_HANDLE, 64) /* a literal keeps its own */
-
-const cd_expr *cd_task_file_identity(cd_expr_pool *p, cd_expr_op op, cd_dtype t) {
-    const unsigned bits = cd_expr_dtype_bits(t);
-    if (cd_expr_dtype_is_float(t)) {
-        const double max = cd_expr_dtype_kind(t) == CD_T_BFLOAT ? 3.3895313892515355e38 : bits == 16 ? 65504.0 : bits == 32 ? (double)FLT_MAX : DBL_MAX;
-        return cd_expr_new_float(p, t, op == CD_ADD ? 0 : op == CD_MAX ? -max : max);
-    }
-    const bool is_signed = cd_expr_dtype_kind(t) == CD_T_INT;
-    const int64_t max = bits >= 64 ? INT64_MAX : (int64_t)(((uint64_t)1 << (bits - is_signed)) - 1);
-    return cd_expr_new_int(p, t, op == CD_ADD ? 0 : op == CD_MIN ? max : is_signed ? -max - 1 : 0);
-}
 
 /* ---- names ---- */
 
@@ -241,20 +229,9 @@ static cdmpp_status custom_reducer(cd_task_file *f, const cd_json *v, const cd_t
 /* The usual reducers by name; their identity follows from the type. */
 static cdmpp_status named_reducer(cd_task_file *f, cd_str name, const cd_te_op *op) {
     const cd_expr_op kind = cd_str_is(name, "sum") ? CD_ADD : cd_str_is(name, "max") ? CD_MAX : CD_MIN;
-    cd_expr_pool *p = &f->dag->pool;
     if (kind == CD_MIN && !cd_str_is(name, "min")) return CD_FAIL(f->err, ESCHEMA, "expected sum, max, min or an object");
     if (op->n_out != 1) return CD_FAIL(f->err, ESCHEMA, "\"%.*s\" combines one value, not %u", (int)name.n, name.p, op->n_out);
-    const cd_expr **e = CD_NEWN(&f->dag->arena, const cd_expr *, 4);
-    if (!e) return CD_FAIL(f->err, ENOMEM, "reducer");
-    e[0] = cd_expr_new_var(p, op->dtype[0], cd_expr_pool_var_number(p));
-    e[1] = cd_expr_new_var(p, op->dtype[0], cd_expr_pool_var_number(p));
-    e[2] = cd_expr_new_bin(p, kind, e[0], e[1]);
-    e[3] = cd_task_file_identity(p, kind, op->dtype[0]);
-    f->red->lhs = &e[0];
-    f->red->rhs = &e[1];
-    f->red->result = &e[2];
-    f->red->identity = &e[3];
-    return CDMPP_OK;
+    return cd_te_reducer_usual(f->dag, kind, op->dtype[0], f->red, f->err);
 }
 
 static cdmpp_status reduction(cd_task_file *f, const cd_json *obj, cd_te_op *op) {

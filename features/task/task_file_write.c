@@ -154,7 +154,7 @@ static const char *reducer_name(const cd_te_op *op) {
     if (e->a[0] != r->lhs[0] || e->a[1] != r->rhs[0]) return NULL;
     cd_expr_pool p;
     if (cd_expr_pool_init(&p, NULL, NULL)) return NULL;
-    const cd_expr *want = cd_task_file_identity(&p, (cd_expr_op)e->op, op->dtype[0]);
+    const cd_expr *want = cd_te_identity(&p, (cd_expr_op)e->op, op->dtype[0]);
     const bool same = want->op == id->op && want->type == id->type && memcmp(&want->u, &id->u, sizeof id->u) == 0;
     cd_expr_pool_free(&p);
     return !same ? NULL : e->op == CD_ADD ? "sum" : e->op == CD_MAX ? "max" : "min";

@@ -18,6 +18,10 @@ typedef struct cd_task_entry {
     bool owns_dag;              /* else it is that of an entry with the same key */
     const char *other;          /* the other form of its key, flat or nested, once that came; NULL before */
     struct cd_task_entry *next; /* same key, another target kind */
+    const char *printed;        /* MD5 of the text of a printed definition that was tried; NULL: none */
+    const cdmpp_err *refused;   /* why the printed definition is not used, with its place; NULL */
+    unsigned rests;             /* the assumptions (dagtext.h) that the definition rests on */
+    bool from_print;            /* the definition is a printed one: without tags and attributes */
     struct cd_task_twin *twins; /* of the first entry of a key: all of them; else NULL */
 } cd_task_entry;
 
@@ -37,6 +41,7 @@ struct cd_task_registry {
     uint32_t n_net, cap_net;
     cd_network *net;            /* (n_net) */
     const char *name, *text;    /* of the file that is being read */
+    unsigned assume;            /* what printed definitions may assume (dagtext.h) */
     size_t n_unused, cap_unused;
     cdmpp_err *unused;          /* (n_unused) definitions and networks that are not used, because an earlier one differs */
 };
@@ -58,8 +63,9 @@ uint32_t cd_task_registry_first(const cd_task_registry *t, const cd_task_entry *
 void cd_task_set_dag(cd_task_registry *t, cd_task_entry *e, CD_TAKE cd_te_dag *dag);
 /* The place in `unused` where the next one is told. Errors: ENOMEM. */
 cdmpp_status cd_task_not_used(cd_task_registry *t, cdmpp_err **out, cdmpp_err *err);
-/* A key came again. A definition that is neither the entry's nor a twin's is kept as a twin and told in `unused`. line 0: none. Errors: ENOMEM. */
-cdmpp_status cd_task_again(cd_task_registry *t, const cd_task_entry *e, CD_TAKE cd_te_dag *dag, long line, cdmpp_err *err);
+/* A key came again. A definition that is neither the entry's nor a twin's is kept as a twin and told in `unused`. line 0: none. printed: it comes
+ * from a print, which lacks tags and attributes. Errors: ENOMEM. */
+cdmpp_status cd_task_again(cd_task_registry *t, cd_task_entry *e, CD_TAKE cd_te_dag *dag, bool printed, long line, cdmpp_err *err);
 cdmpp_status cd_task_set_why(cd_task_registry *t, cd_task_entry *e, const cdmpp_err *why, cdmpp_err *err);
 /* Register a network unless its name is known; one with other tasks or weights is then kept in `unused`. Copies. */
 cdmpp_status cd_task_registry_add_network(cd_task_registry *t, cd_str name, const uint32_t *task, const int64_t *weight, uint32_t n,
@@ -68,6 +74,10 @@ cdmpp_status cd_task_registry_add_network(cd_task_registry *t, cd_str name, cons
 /* The readers; `scratch` of the registry is theirs. */
 cdmpp_status cd_task_pickle_load(cd_task_registry *t, const char *name, const char *text, size_t len, cdmpp_err *err);
 cdmpp_status cd_task_file_load(cd_task_registry *t, const cd_json *top, cdmpp_err *err);
+cdmpp_status cd_task_printed_load(cd_task_registry *t, const char *text, size_t len, cdmpp_err *err);
+bool cd_task_is_printed(const char *text, size_t len); /* has a line of a printed definition? */
+/* The entry's printed definition is gone. */
+void cd_task_drop_printed(cd_task_registry *t, cd_task_entry *e);
 /* The save_json texts of a Target and of HardwareParams. */
 cdmpp_status cd_task_target_parse(cd_arena *a, cd_str text, const char **target, const char **kind, cdmpp_err *err);
 cdmpp_status cd_task_hardware_parse(cd_arena *a, cd_str text, cd_hardware *out, cdmpp_err *err);
@@ -114,7 +124,4 @@ typedef struct cd_task_file {
 cdmpp_status cd_task_file_op(cd_task_file *f, const cd_json *op);
 /* Tensor by name; false when unknown. */
 bool cd_task_file_find_tensor(const void *f, cd_str name, uint32_t *number, cd_dtype *type);
-
-/* The identity of sum (CD_ADD), max or min for a type, as cd_expr. */
-const cd_expr *cd_task_file_identity(cd_expr_pool *p, cd_expr_op op, cd_dtype t);
 #endif

@@ -185,7 +185,7 @@ static cdmpp_status load_dag(loader *l, const cd_unpickle_value *state, cd_task_
     if (!st) st = cd_tvm_graph_dag(&l->graph, s.p, s.n, &dag, &why);
     if (st == CDMPP_ENOMEM) return CD_FAIL(l->err, ENOMEM, "compute DAG");
     if (e->pub.dag) { /* one that cannot be read is no other definition */
-        return st ? CDMPP_OK : cd_task_again(l->t, e, dag, 0, l->err);
+        return st ? CDMPP_OK : cd_task_again(l->t, e, dag, false, 0, l->err);
     }
     if (!st) {
         cd_task_set_dag(l->t, e, dag);

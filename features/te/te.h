@@ -63,6 +63,11 @@ typedef struct cd_te_op {
     bool layout_free;           /* some op lists it in attrs["layout_free_placeholders"] */
 } cd_te_op;
 
+/* The identity of sum (CD_ADD), max or min for a type, and this reducer of one value, in the dag's memory. Errors: ENOMEM. */
+const cd_expr *cd_te_identity(cd_expr_pool *p, cd_expr_op op, cd_dtype t);
+struct cd_te_dag;
+cdmpp_status cd_te_reducer_usual(struct cd_te_dag *dag, cd_expr_op op, cd_dtype t, cd_te_reducer *out, cdmpp_err *err);
+
 /* What no schedule of a definition can leave out, as far as that is plain to see:
  *   flop   operations of reductions, by the narrowest type that they read. A source that a condition fills with zeros (padding) counts by its share
  *          of read elements; matrices of constants and conditional reductions count nothing
@@ -133,6 +138,8 @@ cdmpp_status cd_te_dag_copy(const cd_te_dag *dag, CD_GIVE cd_te_dag **out, cdmpp
  * over 256 characters in the middle, which is done here too. */
 struct cd_buf;
 void cd_te_dag_print(struct cd_buf *out, const cd_te_dag *dag);
+/* The same, no line cut. */
+void cd_te_dag_print_whole(struct cd_buf *out, const cd_te_dag *dag);
 
 /* TVM's hash of what the DAG computes, the first part of its workload keys: MD5 of
  * the DAG printed uncut, without shapes of placeholders and arguments of a call

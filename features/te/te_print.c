@@ -98,8 +98,8 @@ static void put_op(cd_buf *out, const cd_te_op *op, uint32_t k, const cd_names *
     }
 }
 
-/* READ: for people. KEY: what TVM's keys depend on. ALL: also shapes, types and ranges. */
-typedef enum { READ, KEY, ALL } form;
+/* READ: for people. WHOLE: the same, not cut. KEY: what TVM's keys depend on. ALL: also shapes, types and ranges. */
+typedef enum { READ, WHOLE, KEY, ALL } form;
 
 static void put_ranges(cd_buf *out, const cd_te_op *op, const cd_names *names) {
     char t[16];
@@ -142,6 +142,7 @@ static void put_dag(cd_buf *out, const cd_te_dag *dag, form w) {
 }
 
 void cd_te_dag_print(cd_buf *out, const cd_te_dag *dag) { put_dag(out, dag, READ); }
+void cd_te_dag_print_whole(cd_buf *out, const cd_te_dag *dag) { put_dag(out, dag, WHOLE); }
 
 static cdmpp_status hash_of(const cd_te_dag *dag, form w, char out[33], cdmpp_err *err) {
     cd_buf text = {0};

@@ -58,7 +58,8 @@ cd_expr_op cd_te_function(const char *s, size_t n) {
     static const struct {
         const char *name;
         cd_expr_op op;
-    } tab[] = {{"min", CD_MIN}, {"max", CD_MAX}, {"select", CD_SELECT}, {"truncdiv", CD_DIV}, {"truncmod", CD_MOD}};
+    } tab[] = {{"min", CD_MIN}, {"max", CD_MAX}, {"select", CD_SELECT}, {"truncdiv", CD_DIV}, {"truncmod", CD_MOD},
+               {"floordiv", CD_FDIV}, {"floormod", CD_FMOD}};
     for (size_t k = 0; k < sizeof tab / sizeof *tab; k++)
         if (is((cd_str){s, n}, tab[k].name)) return tab[k].op;
     return CD_EXPR_OP_COUNT;

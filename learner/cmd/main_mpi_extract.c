@@ -5,13 +5,14 @@
 
 typedef struct {
     cd_extract x;
-    cd_texts task;
+    cd_texts task, assumed;
     const cd_process_group *group;
 } options;
 
 #define AT(member) offsetof(options, member)
 static const cd_option table[] = {
     {"tasks", 0, "FILE", CD_OPTION_FILES, AT(task), NULL, 0, "Task definitions, as for cdmpp-extract"},
+    {"assume", 0, "symmetric-padding|float32", CD_OPTION_TEXTS, AT(assumed), NULL, 0, "Where printed definitions leave something open, as for cdmpp-extract"},
     {"out", 'o', "FILE", CD_OPTION_OUTPUT, AT(x.out), "*.h5", 0, "Data set to write (HDF5); parts are FILE.rank<r>of<N> beside it, in a folder that all ranks see"},
     {"jobs", 'j', "N", CD_OPTION_INT, AT(x.jobs), "1..1024", 0, "Threads of each rank (default: 1)"},
     {"steps", 0, NULL, CD_OPTION_FLAG, AT(x.steps), NULL, 0, "Keep the steps of the schedules too, which model.members=[tlp] reads"},
@@ -22,7 +23,8 @@ static const cd_option table[] = {
 };
 
 static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
-    const options *w = to;
+    options *w = to;
+    CD_TRY(cd_task_assumptions(w->assumed.v, w->assumed.n, &w->x.assume, err));
     if (!w->task.n) return CD_FAIL(err, EUSAGE, "--tasks is missing");
     if (!said->operand.n) return CD_FAIL(err, EUSAGE, "nothing to read");
     if (!w->x.out) return CD_FAIL(err, EUSAGE, "--out is missing");

@@ -26,7 +26,7 @@ typedef struct {
 static const cd_option table[] = {
     {"cost-model", 0, "FILE", CD_OPTION_FILE, AT(model), "*.cdmpp", 0, "Cost model of cdmpp-train (default: the installed default model, for a GPU that of GPUs)"},
     {"model", 0, "FILE", CD_OPTION_FILE, AT(model), "*.cdmpp", 0, NULL}, /* older name */
-    {"tasks", 0, "FILE", CD_OPTION_FILES, AT(task), NULL, 0, "Task definitions: all_tasks.pkl, *.task.pkl, our text form, or a folder of these"},
+    {"tasks", 0, "FILE", CD_OPTION_FILES, AT(task), NULL, 0, "Task definitions: all_tasks.pkl, *.task.pkl, our text form, a text that TVM printed (*.out), or a folder of these"},
     {"device", 0, "NAME", CD_OPTION_TEXT, AT(device), NULL, 0, "Device of all records (default: -model= of the target, else the folder of the file)"},
     {"profile", 0, "NAME", CD_OPTION_TEXT, AT(profile), "full|tuner|two-stage", 0, "Who answers: full, the whole model (default), or tuner, the small network for schedule search; two-stage only with --format packed (docs/reference/model.md)"},
     {"operators", 0, NULL, CD_OPTION_FLAG, AT(operators), NULL, 0, "The files are tables of operators (docs/reference/operators.md, llm-operators.md), the model is one of operators; with --stream requests are operators of language models"},

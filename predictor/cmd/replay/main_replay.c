@@ -33,7 +33,7 @@ static const cd_option table[] = {
     {"list-devices", 0, NULL, CD_OPTION_FLAG, AT(list_devices), NULL, WHAT, "Only list the devices that --device may name: those of the models and those that are described"},
     {"cost-model", 0, "FILE", CD_OPTION_FILES, AT(ask.cost_model), "*.cdmpp", WHAT, "A cost model of cdmpp-train. Each device is served by the first one that knows it; then come those in the folders of $CDMPP_MODELS (default: the installed default model)"},
     {"model", 'm', "FILE|NAME", CD_OPTION_FILES, AT(ask.mixed), "*.cdmpp|*.onnx", WHAT, NULL}, /* older name of both: the content decides */
-    {"tasks", 0, "FILE", CD_OPTION_FILES, AT(ask.tasks), NULL, WHAT, "Task definitions of a graph: all_tasks.pkl, *.task.pkl, our text form, or a folder of these"},
+    {"tasks", 0, "FILE", CD_OPTION_FILES, AT(ask.tasks), NULL, WHAT, "Task definitions of a graph: all_tasks.pkl, *.task.pkl, our text form, a text that TVM printed (*.out), or a folder of these"},
     {"device", 'd', "A,B,...", CD_OPTION_TEXT, AT(ask.device), NULL, WHAT, "Devices (default: what the graph says, or the only one that the models know)"},
     {"batch", 'b', "N,N,...", CD_OPTION_TEXT, AT(ask.batch), NULL, WHAT, "Batch sizes of networks, or a range: 1..64 estimates five sizes, 1..64:9 nine, and a law tells those between (default: 1, or what the file says)"},
     {"batch-size", 0, "N,N,...", CD_OPTION_TEXT, AT(ask.batch), NULL, WHAT, NULL}, /* as OpBench calls it */

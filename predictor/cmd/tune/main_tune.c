@@ -21,7 +21,7 @@ static const cd_option table[] = {
     {"dim", 0, "NAME=N", CD_OPTION_TEXTS, AT(what.dim), NULL, WHAT, "Value of a symbolic dimension of an ONNX file, or of a dimension of an input: 'ids[1]=128'; the branch of an If: if_3=then; the runs of a Loop: loop_1=10; with --executor vm seq=16..512 (five sizes), seq=16..512:9 (nine)"},
     {"input", 0, "NAME", CD_OPTION_TEXTS, AT(what.input), NULL, WHAT, "This input of an ONNX file is data; those that are not named are weights"},
     {"layout", 0, "LAYOUT", CD_OPTION_TEXT, AT(what.layout), NULL, WHAT, "Layout of the network's images: auto, nchw or nhwc (auto: nhwc for CPUs)"},
-    {"tasks", 0, "FILE", CD_OPTION_FILES, AT(what.file), NULL, WHAT, "Task definitions to tune: all_tasks.pkl, *.task.pkl, our text form, or a folder of these"},
+    {"tasks", 0, "FILE", CD_OPTION_FILES, AT(what.file), NULL, WHAT, "Task definitions to tune: all_tasks.pkl, *.task.pkl, our text form, a text that TVM printed (*.out), or a folder of these"},
     {"task", 0, "KEY|#I", CD_OPTION_TEXTS, AT(what.only), NULL, WHAT, "Only this task: its workload key, what that begins with, or its number from 0"},
     {"target", 0, "TARGET", CD_OPTION_TEXT, AT(what.target), NULL, WHAT, "Target of the programs: llvm, cuda, opencl, with TVM's options (default: the task's own, else llvm)"},
     {"threads", 0, "N", CD_OPTION_INT, AT(what.threads), "1..1024", WHAT, "Threads of a program on a CPU, its cores in the records too (default: -num-cores of the target, else all CPUs of what measures)"},

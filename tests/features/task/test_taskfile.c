@@ -332,7 +332,7 @@ TEST(identities) {
     for (size_t k = 0; k < sizeof t / sizeof *t; k++) {
         const double want[] = {0, t[k].max, t[k].least};
         for (int i = 0; i < 3; i++) {
-            const cd_expr *e = cd_task_file_identity(&p, i == 0 ? CD_ADD : i == 1 ? CD_MIN : CD_MAX, t[k].t);
+            const cd_expr *e = cd_te_identity(&p, i == 0 ? CD_ADD : i == 1 ? CD_MIN : CD_MAX, t[k].t);
             assert_true(e->type == t[k].t && e->op == (cd_expr_dtype_is_float(t[k].t) ? CD_FLOAT : CD_INT));
             assert_true((e->op == CD_FLOAT ? e->u.f : (double)e->u.i) == want[i]);
         }
