@@ -46,10 +46,19 @@ static cdmpp_status add(run *r, const cd_calibrate_candidate *c, bool repeat, cd
     return st;
 }
 
+/* Few until one is measured: nobody knows how long they take. Then no more than there is time for. */
+static size_t most_of(const run *r) {
+    const cd_calibrate_clock *c = r->o->clock;
+    const size_t asked = c->batch < FEW ? FEW : c->batch < CD_CALIBRATE_BATCH ? c->batch : CD_CALIBRATE_BATCH;
+    if (asked == FEW || !(r->worst_s > 0)) return FEW;
+    const double fit = floor((r->o->until_s - c->now(c->ctx)) / r->worst_s);
+    return fit < FEW ? FEW : fit < (double)asked ? (size_t)fit : asked;
+}
+
 static cdmpp_status fill(run *r, cdmpp_err *err) {
     const cd_calibrate_candidate *c;
     bool repeat;
-    const size_t asked = r->o->clock->batch ? r->o->clock->batch : FEW, most = asked < CD_CALIBRATE_BATCH ? asked : CD_CALIBRATE_BATCH;
+    const size_t most = most_of(r);
     r->n = 0;
     while (r->n < most && next(r, &c, &repeat)) CD_TRY(add(r, c, repeat, err));
     return CDMPP_OK;

@@ -61,21 +61,29 @@ static bool odd(const cd_network_cost_row *row) {
     return lift < 0.97 || lift > 1.25;
 }
 
-/* Once, and again where the first run is odd, and there is as much time. */
+static cdmpp_status run_once(const work *w, const cd_network_loaded *l, cd_network_run_options *ro, double *alone, cd_network_cost_row *row, cdmpp_err *err) {
+    cd_network_run *r = NULL;
+    if (!(left_s(w) > 0)) return CD_FAIL(err, EBACKEND, "the time is over");
+    ro->until_s = cd_clock_wall() + left_s(w); /* the machine's own clock: the other one may be made */
+    cdmpp_status st = w->o->clock->network(w->o->clock->ctx, l, ro, &r, err);
+    if (!st) st = take(w, l, r, alone, row, err);
+    cd_network_run_free(r);
+    return st;
+}
+
+/* Once, and again where the first run is odd, and there is as much time. A second run that fails leaves the first one. */
 static cdmpp_status run_with(const work *w, const cd_network_loaded *l, const cd_schedule_db *db, double *alone, cd_network_cost_row *row, cdmpp_err *err) {
     const cd_calibrate_networks_options *o = w->o;
     cd_network_run_options ro = {.schedules = db, .target = o->target, .hardware = &o->hardware, .seed = o->seed, .device = o->gpu, .threads = o->threads, .budget_s = 1, .limit_s = 30, .pin = true,
                                  .alone = true, .stop = o->stop};
     const double before = left_s(w);
-    for (int k = 0; k < 2 && (!k || (odd(row) && left_s(w) > before - left_s(w))); k++) {
-        cd_network_run *r = NULL;
-        if (!(left_s(w) > 0)) return CD_FAIL(err, EBACKEND, "the time is over");
-        ro.until_s = cd_clock_wall() + left_s(w); /* the machine's own clock: the other one may be made */
-        CD_TRY(o->clock->network(o->clock->ctx, l, &ro, &r, err));
-        const cdmpp_status st = take(w, l, r, alone, row, err);
-        cd_network_run_free(r);
-        if (st) return st;
-    }
+    CD_TRY(run_once(w, l, &ro, alone, row, err));
+    const cd_network_cost_row first = *row;
+    if (!odd(row) || !(left_s(w) > before - left_s(w))) return CDMPP_OK;
+    const cdmpp_status st = run_once(w, l, &ro, alone, row, err);
+    if (!st || st == CDMPP_ENOMEM || st == CDMPP_EINTERRUPTED) return st;
+    *row = first;
+    *err = (cdmpp_err){0};
     return CDMPP_OK;
 }
 

@@ -205,12 +205,14 @@ static bool shares(const cd_network_cost_fit *a, const cd_network_cost_fit *b) {
 
 cdmpp_status cd_network_cost_save(const char *path, const cd_network_cost_fit *f, cd_diag *diag, cdmpp_err *err) {
     cd_network_cost *l = NULL;
+    cd_network_cost_fit own = *f;
     cd_buf b = {0};
     if (!access(path, F_OK)) CD_TRY(cd_network_cost_load(path, diag, &l, err));
     cd_buf_puts(&b, "# What a network costs over its operators measured alone (docs/reference/replay.md).\n");
     for (size_t k = 0; l && k < l->n; k++)
         if (!shares(&l->v[k], f)) cd_network_cost_put(&b, &l->v[k]);
-    cd_network_cost_put(&b, f);
+        else if (!own.lent_to.n) own.lent_to = l->v[k].lent_to; /* whoever takes the old fit takes the new one */
+    cd_network_cost_put(&b, &own);
     cdmpp_status st = CDMPP_OK;
     if (b.oom) st = CD_FAIL(err, ENOMEM, "list of fits");
     else st = cd_file_write(path, b.p, b.n, err);

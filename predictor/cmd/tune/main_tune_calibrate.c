@@ -53,11 +53,16 @@ static cdmpp_status check_gpu(const options *o, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+static bool is_named(const char *path, const char *name) {
+    const char *slash = strrchr(path, '/');
+    return !strcmp(slash ? slash + 1 : path, name);
+}
+
 /* Its model may not be found by itself in this folder. */
 static cdmpp_status check_board(options *o, cdmpp_err *err) {
     if (o->given.n) return CD_FAIL(err, EUSAGE, "--records measures nothing: --host does not go with it");
     if (is_gpu(o)) return CD_FAIL(err, EUSAGE, "--host: the processor of a board is measured, not --target %.20s", o->what.target);
-    if (!o->out || !strcmp(o->out, CD_DEFAULT_MODEL_HERE)) return CD_FAIL(err, EUSAGE, "--host needs --out, another name than " CD_DEFAULT_MODEL_HERE ", which is of this machine");
+    if (!o->out || is_named(o->out, CD_DEFAULT_MODEL_HERE)) return CD_FAIL(err, EUSAGE, "--host needs --out, another name than " CD_DEFAULT_MODEL_HERE ", which is of this machine");
     if (o->networks.n && strcmp(o->networks.v[0], "none") != 0) return CD_FAIL(err, EUSAGE, "--run-networks: networks are not run on a board");
     static const char *none[] = {"none"};
     o->networks = (cd_texts){1, none};
@@ -66,8 +71,8 @@ static cdmpp_status check_board(options *o, cdmpp_err *err) {
 
 /* Under the name of the other kind nobody would find it. */
 static cdmpp_status check_out(const options *o, cdmpp_err *err) {
-    const char *other = is_gpu(o) ? CD_DEFAULT_MODEL_HERE : CD_DEFAULT_MODEL_HERE_GPU, *name = strrchr(o->out, '/');
-    if (o->given.n || strcmp(name ? name + 1 : o->out, other) != 0) return CDMPP_OK;
+    const char *other = is_gpu(o) ? CD_DEFAULT_MODEL_HERE : CD_DEFAULT_MODEL_HERE_GPU;
+    if (o->given.n || !is_named(o->out, other)) return CDMPP_OK;
     return CD_FAIL(err, EUSAGE, "--out: %s is the name of a model of %s", other, is_gpu(o) ? "a processor" : "a GPU");
 }
 
@@ -168,7 +173,10 @@ static cdmpp_status open_machine(options *o, const cd_measure_options *mo, const
     CD_TRY(take_target(o, err));
     o->session.threads = o->what.threads;
     CD_TRY(cd_tune_session_open_board(&o->session, l, there, err));
-    if (!o->session.isa && cd_remote_measure_about(*there)->isa[0]) o->session.isa = cd_remote_measure_about(*there)->isa;
+    const char *isa = cd_remote_measure_about(*there)->isa;
+    if (o->session.isa || cd_target_option(o->what.target, "-mcpu").n) return CDMPP_OK;
+    if (!isa[0]) return CD_FAIL(err, EUSAGE, "--isa is missing: %.60s does not say which instructions it has", cd_remote_measure_name(*there));
+    o->session.isa = isa;
     return CDMPP_OK;
 }
 

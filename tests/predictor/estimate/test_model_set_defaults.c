@@ -187,6 +187,30 @@ TEST(no_driver_is_asked_about_a_processor) {
     cd_model_set_free(&m);
 }
 
+/* A law that calibrate measured here comes before one that the file lends, and behind one that was measured. */
+TEST(a_lent_law_hides_no_measured_one) {
+    static const char more[] = "\"network_cost\":\"- {devices: [mine], lift: 1.5, networks: 4, spread: 0.1}\"";
+    static const char *const yaml[] = {"- {devices: [other], lent_to: [mine], lift: 3}\n", "- {devices: [mine], lift: 3}\n"};
+    static const double lift[] = {1.5, 3};
+    char model[256], costs[256];
+    cd_buf b = {0};
+    assert_ok(made_here_more(OF_CPUS, 0, "A CPU", 2, more, &b, &err));
+    snprintf(model, sizeof model, "%s", tmp_put(&dir, "lent.cdmpp", b.p, b.n));
+    cd_buf_free(&b);
+    for (int k = 0; k < 2; k++) {
+        const char *path = model;
+        snprintf(costs, sizeof costs, "%s", tmp_put(&dir, "costs.yaml", yaml[k], strlen(yaml[k])));
+        setenv("CDMPP_NETWORK_COSTS", costs, 1);
+        m = (cd_model_set){0};
+        assert_ok(cd_model_set_open(&(cd_model_set_options){.model = &(cd_texts){1, &path}, .devices = described}, &m, &err));
+        const cd_network_cost_fit *fit = cd_network_cost_find(m.costs, "mine", NULL);
+        assert_true(cd_network_cost_names(fit, "mine"));
+        assert_close(fit->lift, lift[k], 0, 0);
+        cd_model_set_free(&m);
+    }
+    unsetenv("CDMPP_NETWORK_COSTS");
+}
+
 static size_t count(const char *text, const char *word) {
     size_t n = 0;
     for (; (text = strstr(text, word)); text += strlen(word)) n++;
@@ -234,4 +258,4 @@ TEST(without_memory) {
 }
 
 TESTS(set_up, tear_down, each_kind_has_its_own, without_that_of_gpus_a_processor_stands_for_one, it_is_no_second_model_of_a_device, this_machine, a_gpu_that_is_not_here, which_devices_it_knows_is_told_once,
-      no_driver_is_asked_about_a_processor, what_was_measured_here_is_of_no_other_gpu, without_memory)
+      no_driver_is_asked_about_a_processor, a_lent_law_hides_no_measured_one, what_was_measured_here_is_of_no_other_gpu, without_memory)

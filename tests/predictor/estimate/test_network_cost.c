@@ -110,7 +110,10 @@ static void test_saving_replaces_the_device(void **state) {
     cd_network_cost_fit f = {.devices = {1, &name}, .lift = 1.25, .lift_from = 0.5, .call_s = 2e-7, .networks = 7, .spread = 0.125, .source = "a \"quoted\": source"};
     assert_ok(cd_network_cost_save(path, &f, &diag, &err));
     f.devices.v = &other;
+    const char *like = "like two";
+    f.lent_to = (cd_texts){1, &like};
     assert_ok(cd_network_cost_save(path, &f, &diag, &err));
+    f.lent_to.n = 0; /* a new fit does not know who takes it */
     f.lift = 1.5;
     assert_ok(cd_network_cost_save(path, &f, &diag, &err));
     cd_network_cost *l;
@@ -119,6 +122,7 @@ static void test_saving_replaces_the_device(void **state) {
     const cd_network_cost_fit *one = cd_network_cost_find(l, "one", NULL), *two = cd_network_cost_find(l, "two", NULL);
     assert_close(one->lift, 1.25, 0, 0);
     assert_close(two->lift, 1.5, 0, 0);
+    assert_ptr_equal(cd_network_cost_find(l, like, NULL), two);
     assert_close(one->call_s, 2e-7, 0, 0);
     assert_close(one->lift_from, 0.5, 0, 0);
     assert_close(one->spread, 0.125, 0, 0);
