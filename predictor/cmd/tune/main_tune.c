@@ -278,8 +278,7 @@ static cdmpp_status take_network(options *o, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
-    options *o = to;
+static cdmpp_status check_all(options *o, const cd_cli_args *said, cdmpp_err *err) {
     o->operand = said->operand;
     CD_TRY(take_network(o, err));
     CD_TRY(cd_network_source_kind(o->what.source, o->what.network, &o->what.source, err));
@@ -289,6 +288,14 @@ static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
     if (o->session.host.n && (o->list_tuners || o->space_dump || o->templates || o->replays)) return CD_FAIL(err, EUSAGE, "--host goes with a search: nothing is measured here");
     if (o->list_tuners) return o->operand.n ? CD_FAIL(err, EUSAGE, "unexpected '%.60s'", o->operand.v[0]) : CDMPP_OK;
     return o->space_dump || o->templates ? check_tasks(o, err) : o->replays ? check_replay(o, err) : check_session(o, err);
+}
+
+/* Nothing runs after an error, so nothing frees what a check has looked up. */
+static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
+    options *o = to;
+    const cdmpp_status st = check_all(o, said, err);
+    if (st) cd_arena_free(&o->arena);
+    return st;
 }
 
 /* ---- what it says about itself ---- */
