@@ -404,6 +404,57 @@ TEST(copies_together) {
     close_session(&f);
 }
 
+static double step_of(cd_serving_engine *e, cd_serving_step s) {
+    double out;
+    assert_ok(cd_serving_step_s(e, &s, &out, &err));
+    return out;
+}
+
+static double first_tokens_s(cd_serving_engine *e, double isl, const cd_serving_limits *limit) {
+    const cd_serving_load load = {.isl = isl, .osl = 1, .concurrency = 4 * limit->copies, .requests = 16 * limit->copies};
+    cd_serving_result r;
+    assert_ok(cd_serving_simulate(e, &load, limit, 0, &r, &err));
+    return r.tokens_s;
+}
+
+static double length_of(uint64_t seed, uint64_t i) { return (double)lround(24 * (1 + 0.5 * (2 * cd_rng_unit(seed, 2 * i) - 1))); }
+
+/* Prompts that are longer than a step takes: each copy computes a part of one of its own at the same time. One token above the limit changes the throughput little. Of a whole
+ * prompt in one copy and a longer part in another one the part counts. A prompt that has ended leaves the queue though one before it has not. */
+TEST(copies_in_parts) {
+    fixture f;
+    cd_serving_config c = small();
+    cd_serving_answer a;
+    cd_serving_engine *e;
+    cd_serving_result r;
+    open_session_of(&f, folder_with_experts());
+    c.worker.dp = c.worker.ep = 2;
+    f.made.m.experts = 8, f.made.m.topk = 2, f.made.m.expert_ffn = 32, f.made.m.skew = 1.2;
+    assert_ok(cd_serving_answer_of(&f.s, &c, &a, NULL, NULL, &err));
+    assert_ok(cd_serving_engine_new(&f.made.m, &a.layout, &f.stacks.v[0], f.made.c, &e, &err));
+    cd_serving_limits limit = {.tokens = 24, .sequences = 8, .cache_tokens = 1000, .prompts = CD_SERVING_CHUNKED, .copies = 2};
+    const cd_serving_load two = {.isl = 40, .osl = 1, .concurrency = 2, .requests = 2};
+    assert_ok(cd_serving_simulate(e, &two, &limit, 0, &r, &err));
+    assert_int_equal(r.steps, 2);
+    assert_close(r.ttft_s, step_of(e, (cd_serving_step){.part = 24, .others = 24}) + step_of(e, (cd_serving_step){.part = 16, .part_past = 24, .others = 16}), 1e-9, 0);
+    for (limit.copies = 1; limit.copies < 3; limit.copies++) {
+        const double at = first_tokens_s(e, 24, &limit), above = first_tokens_s(e, 25, &limit);
+        assert_true(above > 0.8 * at && above < at);
+    }
+    for (int longer = 0; longer < 2; longer++) { /* the first request is the longer one, or the second one is */
+        cd_serving_load both = {.isl = 24, .osl = 1, .spread = 0.5, .concurrency = 2, .requests = 2};
+        limit.copies = 2;
+        for (both.seed = 1; !(length_of(both.seed, longer ? 0 : 1) < 20 && length_of(both.seed, longer ? 1 : 0) > 28);) both.seed++;
+        const double few = length_of(both.seed, longer ? 0 : 1), many = length_of(both.seed, longer ? 1 : 0);
+        const double one = step_of(e, (cd_serving_step){.part = 24, .others = few}), next = step_of(e, (cd_serving_step){.part = many - 24, .part_past = 24});
+        assert_ok(cd_serving_simulate(e, &both, &limit, 0, &r, &err));
+        assert_int_equal(r.steps, 2);
+        assert_close(r.ttft_s, one + next / 2, 1e-9, 0);
+    }
+    cd_serving_engine_free(e);
+    close_session(&f);
+}
+
 static double tokens_of_experts(const cd_serving_rows *r) {
     for (size_t i = 0; i < r->n; i++)
         if (r->v[i].r.kind == CD_LLM_OP_MOE) return cd_llm_op_get(&r->v[i].r, CD_LLM_OP_P_TOKENS);
@@ -550,4 +601,4 @@ TEST(printed) {
     close_session(&f);
 }
 
-TESTS(up, down, layouts, memory, stacks, answers, fitted_on, apart, sweeps, one_token, copies_together, idle_copies, types_are_checked, twins, runs, printed)
+TESTS(up, down, layouts, memory, stacks, answers, fitted_on, apart, sweeps, one_token, copies_together, copies_in_parts, idle_copies, types_are_checked, twins, runs, printed)
