@@ -233,6 +233,42 @@ TEST(fitted_on) {
     }
 }
 
+/* A GPU and a type that constants were not fitted on get the wide spread, as does a model; what `fitted` leaves out at its end may be any. */
+TEST(fitted_on_gpu_and_type) {
+    static const struct {
+        const char *fitted;
+        bool narrow;
+    } of[] = {{"llama 2 64 h100 bfloat16", true}, {"llama 2 64 h100", true}, {"llama 2 64 a100 bfloat16", false}, {"llama 2 64 h100 fp8", false}, {"llama 2 6", false}, {"none", false}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        fixture f;
+        cd_serving_config c = small();
+        cd_serving_answer a;
+        static cd_serving_rows p, d;
+        open_session(&f);
+        f.stacks.v[0].fitted = of[i].fitted, f.stacks.v[0].spread_tpot_other = 0.3, f.stacks.v[0].spread_ttft_other = 0.4;
+        assert_ok(cd_serving_answer_of(&f.s, &c, &a, &p, &d, &err));
+        assert_close(a.tpot_high_s / a.r.tpot_s, exp(1.6449 * (of[i].narrow ? 0.1 : 0.3)), 1e-3, 0);
+        assert_close(a.ttft_high_s / a.r.ttft_s, exp(1.6449 * (of[i].narrow ? 0.2 : 0.4)), 1e-3, 0);
+        close_session(&f);
+    }
+}
+
+/* The file of the project: each entry names the GPU and the type of its runs, and of vLLM from 0.14 on there are none. */
+TEST(fitted_of_the_file) {
+    static const char *const of[][2] = {{"vllm-0.12.0", "qwen3 64 5120 h100 bfloat16"}, {"vllm-0.14.0", "none"}, {"vllm", "none"}, {"trtllm", "qwen3 64 5120 h100 fp8"}, {"sglang", "qwen3 64 5120 h100 bfloat16"}};
+    cd_serving_stacks s;
+    cd_diag diag = {0};
+    assert_ok(cd_serving_stacks_load("configs/serving.yaml", &diag, &s, &err));
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        const cd_serving_stack *k = NULL;
+        assert_ok(cd_serving_stack_find(&s, of[i][0], &k, &err));
+        assert_string_equal(k->fitted, of[i][1]);
+        assert_true(k->spread_tpot_other > k->spread_tpot && k->spread_ttft_other > k->spread_ttft);
+    }
+    cd_serving_stacks_free(&s);
+    cd_diag_free(&diag);
+}
+
 /* Prompts in one worker, two that decode one sequence each, six requests in flight: four wait for a worker that decodes, which counts in TTFT. Throughput is that of the slower kind of worker. */
 TEST(apart) {
     fixture f;
@@ -601,4 +637,4 @@ TEST(printed) {
     close_session(&f);
 }
 
-TESTS(up, down, layouts, memory, stacks, answers, fitted_on, apart, sweeps, one_token, copies_together, copies_in_parts, idle_copies, types_are_checked, twins, runs, printed)
+TESTS(up, down, layouts, memory, stacks, answers, fitted_on, fitted_on_gpu_and_type, fitted_of_the_file, apart, sweeps, one_token, copies_together, copies_in_parts, idle_copies, types_are_checked, twins, runs, printed)
