@@ -146,13 +146,15 @@ static void clear(sim *s, bool apart) {
     for (size_t i = 0; i < (size_t)s->copies; i++) s->copy[i] = (copy){.room = room};
 }
 
+static bool roomier(const copy *a, const copy *b) { return a->room > b->room || (!(a->room < b->room) && a->prompts < b->prompts); }
+
 /* Of a prompt with `left` tokens to go, of which no copy has a part: the copy with the most room; where no copy has room for all of them, the one with the most that can
- * compute a part. */
+ * compute a part. Prompts that are there already take no room: each copy gets as many. */
 static uint32_t copy_for(const sim *s, double left) {
     size_t most = 0, part = 0;
     for (size_t i = 1; i < (size_t)s->copies; i++) {
-        if (s->copy[i].room > s->copy[most].room) most = i;
-        if (!(s->copy[i].part > 0) && (s->copy[part].part > 0 || s->copy[i].room > s->copy[part].room)) part = i;
+        if (roomier(&s->copy[i], &s->copy[most])) most = i;
+        if (!(s->copy[i].part > 0) && (s->copy[part].part > 0 || roomier(&s->copy[i], &s->copy[part]))) part = i;
     }
     return (uint32_t)(left > s->copy[most].room ? part : most);
 }
@@ -256,12 +258,19 @@ static uint64_t turns_of(const sim *s, double each) {
 
 static double tokens_of(const copy *c) { return c->tokens + c->part; }
 
+static bool heavier(const copy *a, const copy *b) {
+    const double x[] = {tokens_of(a), a->past, a->prompts}, y[] = {tokens_of(b), b->past, b->prompts};
+    for (size_t i = 0; i < sizeof x / sizeof *x; i++)
+        if (x[i] < y[i] || x[i] > y[i]) return x[i] > y[i];
+    return false;
+}
+
 /* Of the copies the one with the most tokens: the others wait for it; of those with as many the one whose part is behind the most. It has one of the sequences that are one
  * more than the others have. Of prompts of several lengths the mean counts. */
 static cd_serving_step slowest(const sim *s, const taken *t, double decodes, double context) {
     const copy *c = s->copy;
     for (size_t i = 1; i < (size_t)s->copies; i++)
-        if (tokens_of(&s->copy[i]) > tokens_of(c) || (!(tokens_of(&s->copy[i]) < tokens_of(c)) && s->copy[i].past > c->past)) c = &s->copy[i];
+        if (heavier(&s->copy[i], c)) c = &s->copy[i];
     cd_serving_step one = {.prompts = c->prompts, .part = c->part, .part_past = c->past, .decodes = ceil(decodes / s->copies), .context = context};
     if (c->prompts > 0) one.isl = round(c->tokens / c->prompts);
     if (s->copies > 1) one.others = fmax(0, t->tokens + decodes - (tokens_of(c) + one.decodes));

@@ -453,7 +453,22 @@ static double first_tokens_s(cd_serving_engine *e, double isl, const cd_serving_
     return r.tokens_s;
 }
 
-static double length_of(uint64_t seed, uint64_t i) { return (double)lround(24 * (1 + 0.5 * (2 * cd_rng_unit(seed, 2 * i) - 1))); }
+static double drawn(double mean, double spread, uint64_t seed, uint64_t i) { return (double)lround(mean * (1 + spread * (2 * cd_rng_unit(seed, i) - 1))); }
+static double length_of(uint64_t seed, uint64_t i) { return drawn(24, 0.5, seed, 2 * i); }
+
+/* Sequences whose prompts are there already. Two of four end first, and two others come beside those that stay: each copy gets one of them. */
+static void copies_of_tokens_alone(cd_serving_engine *e) {
+    const cd_serving_limits limit = {.tokens = 24, .sequences = 8, .cache_tokens = 1000, .prompts = CD_SERVING_CHUNKED, .copies = 2};
+    const double osl[] = {2, 2, 3, 3, 2, 2};
+    cd_serving_load load = {.isl = 1, .osl = 2.5, .spread = 0.19, .concurrency = 4, .requests = 6, .tokens_alone = true};
+    cd_serving_result r;
+    for (size_t same = 0; same < 6; load.seed += same < 6)
+        for (same = 0; same < 6 && fabs(drawn(2.5, 0.19, load.seed, 2 * same + 1) - osl[same]) < 0.5; same++) {}
+    assert_ok(cd_serving_simulate(e, &load, &limit, 0, &r, &err));
+    const double four = step_of(e, (cd_serving_step){.decodes = 2, .context = 2, .others = 2});
+    const double new = step_of(e, (cd_serving_step){.prompts = 1, .decodes = 1, .context = 3, .others = 1}), last = step_of(e, (cd_serving_step){.decodes = 1, .context = 2, .others = 1});
+    assert_close(14 / r.tokens_s, four + new + last, 1e-9, 0);
+}
 
 /* Prompts that are longer than a step takes: each copy computes a part of one of its own at the same time. One token above the limit changes the throughput little. Of a whole
  * prompt in one copy and a longer part in another one the part counts. A prompt that has ended leaves the queue though one before it has not. */
@@ -487,6 +502,7 @@ TEST(copies_in_parts) {
         assert_int_equal(r.steps, 2);
         assert_close(r.ttft_s, one + next / 2, 1e-9, 0);
     }
+    copies_of_tokens_alone(e);
     cd_serving_engine_free(e);
     close_session(&f);
 }
