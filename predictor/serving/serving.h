@@ -86,8 +86,8 @@ typedef struct cd_serving_stack {
     double request_s;               /* once a request: before its prompt may run */
     double between_s;               /* of a small kernel that is in no table, beside its bytes */
     bool fp8_attention;             /* where products are in fp8, attention and its cache are, too */
-    const char *fitted;             /* the model that constants were fitted on: its model_type, layers and width, "qwen3 64 5120"; empty: any */
-    double spread_tpot, spread_ttft; /* standard deviation of ln(measured / predicted) of the runs of that model */
+    const char *fitted;             /* what constants were fitted on: model_type, layers and width, GPU, type of products, "qwen3 64 5120 h100 bfloat16"; words left out at the end: any */
+    double spread_tpot, spread_ttft; /* standard deviation of ln(measured / predicted) of these runs */
     double spread_tpot_other, spread_ttft_other; /* the same of runs that a group was left out for; of other models. 0: not known */
     const char *source;
 } cd_serving_stack;

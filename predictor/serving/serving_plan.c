@@ -242,11 +242,13 @@ static void interval(double s, double sigma, double spread, bool known, double l
     *low = s * exp(-half), *high = s * exp(half);
 }
 
-/* Constants that were fitted on one model say less of another. */
-static bool is_fitted(const cd_serving_stack *k, const cd_serving_model *m) {
-    char here[CD_SERVING_NAME + 64];
-    snprintf(here, sizeof here, "%s %.0f %.0f", m->name, m->layers, m->hidden);
-    return !k->fitted[0] || !strcmp(k->fitted, here);
+/* Constants that were fitted on one model, on one GPU and of one type say less of others. Words that `fitted` leaves out at its end may be any. */
+static bool is_fitted(const worker *w, const cd_serving_model *m) {
+    char here[2 * CD_SERVING_NAME + 128];
+    const char *fitted = w->k.k->fitted;
+    const size_t n = strlen(fitted);
+    snprintf(here, sizeof here, "%s %.0f %.0f %s %s ", m->name, m->layers, m->hidden, w->k.d->name, cd_llm_op_type_name(w->layout.linear));
+    return !n || (!strncmp(fitted, here, n) && here[n] == ' ');
 }
 
 static bool known_rows(const cd_serving_rows *r) {
@@ -265,7 +267,7 @@ static cdmpp_status ranges(cd_serving_session *s, const cd_serving_config *c, co
     CD_TRY(cd_serving_step_rows(e, &one, s->shared, prompt, err));
     CD_TRY(engine_of(s, d, &e, err));
     CD_TRY(cd_serving_step_rows(e, &many, s->shared, decode, err));
-    const bool fitted = is_fitted(d->k.k, s->m);
+    const bool fitted = is_fitted(d, s->m);
     interval(out->r.ttft_s, prompt->sigma, fitted ? p->k.k->spread_ttft : p->k.k->spread_ttft_other, known_rows(prompt), s->level, &out->ttft_low_s, &out->ttft_high_s);
     interval(out->r.tpot_s, decode->sigma, fitted ? d->k.k->spread_tpot : d->k.k->spread_tpot_other, known_rows(decode), s->level, &out->tpot_low_s, &out->tpot_high_s);
     return CDMPP_OK;

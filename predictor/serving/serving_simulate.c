@@ -4,7 +4,8 @@
  *
  * (1) `turn` counts steps in which sequences decode; a sequence that joined at turn d with n tokens to go ends at turn d + n;
  * (2) the running sequences are a heap by their last turn;
- * (3) `held` is the sum of the lengths of the running sequences' caches, of which all grow by one in a turn. */
+ * (3) `held` is the sum of the lengths of the running sequences' caches, of which all grow by one in a turn;
+ * (4) prompts that are computed in parts are the first ones of the queue: each copy has one of them at most. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,28 +17,38 @@ enum { MAX_REQUESTS = 2000000, STEADY = 8, LEAST = 64, MOST = 16384 };
 typedef struct {
     double sent, ready, first, end; /* seconds; of the queue, of its tokens */
     uint32_t isl, osl, made;        /* made: tokens before it was put back */
+    uint32_t copy;                  /* that computes it, where a part is computed */
+    bool ends;                      /* its prompt, in this step */
+    double part, taken;             /* tokens of its prompt: computed in steps before, in this step */
     uint64_t joined, last, seen;    /* turns; steps before it was ready */
 } request;
+
+/* What a step takes of the queue for one copy. */
+typedef struct {
+    double room;                    /* tokens that it could take beside */
+    double prompts, tokens;         /* prompts that are whole in this step; tokens of these */
+    double part, past;              /* of one more prompt, behind `past` computed tokens */
+} copy;
 
 typedef struct {
     cd_serving_engine *e;
     const cd_serving_load *load;
     cd_serving_limits limit;        /* of all copies together */
     double copies;
+    copy *copy;                     /* (copies) */
     request *r;
     uint32_t *wait, *heap;          /* (n) requests in the queue, a ring; running ones */
-    size_t n, sent, done, head, n_wait, n_seen, n_run; /* n_seen: the first ones of the queue that are ready */
+    size_t n, sent, done, head, n_wait, n_seen, n_part, n_run; /* the first ones of the queue: n_seen are ready, of n_part a part is computed */
     uint64_t turn;
-    double now, front, held, part;  /* front: when the front end is free; part: tokens of the queue's first prompt that are computed */
+    double now, front, held;        /* front: when the front end is free */
     double run_time, busy_time, wait_time, put_back, request_s;
     uint64_t steps;
 } sim;
 
 /* What a step takes of the queue. */
 typedef struct {
-    cd_serving_step s;
-    uint32_t whole; /* prompts that end in it: the first ones of the queue */
-    double tokens;  /* of these */
+    size_t n, whole;                /* requests, the first ones of the queue; of these, whose prompts end in it */
+    double tokens;                  /* of all copies */
 } taken;
 
 /* ---- running sequences ---- */
@@ -129,43 +140,79 @@ static double reserved(const sim *s) {
     return s->limit.reserved ? (double)s->n_run * (s->load->isl + s->load->osl) : s->held;
 }
 
-static taken take(const sim *s) {
-    const bool apart = s->limit.prompts == CD_SERVING_APART;
-    taken t = {{0}, 0, 0};
-    double room = s->limit.tokens / s->copies - (apart ? 0 : ceil((double)s->n_run / s->copies)), held = reserved(s), longest = 0; /* room: of a copy */
+/* All copies have as many sequences that decode, or one more. */
+static void clear(sim *s, bool apart) {
+    const double room = s->limit.tokens / s->copies - (apart ? 0 : ceil((double)s->n_run / s->copies));
+    for (size_t i = 0; i < (size_t)s->copies; i++) s->copy[i] = (copy){.room = room};
+}
+
+static bool roomier(const copy *a, const copy *b) { return a->room > b->room || (!(a->room < b->room) && a->prompts < b->prompts); }
+
+/* Of a prompt with `left` tokens to go, of which no copy has a part: the copy with the most room; where no copy has room for all of them, the one with the most that can
+ * compute a part. Prompts that are there already take no room: each copy gets as many. */
+static uint32_t copy_for(const sim *s, double left) {
+    size_t most = 0, part = 0;
+    for (size_t i = 1; i < (size_t)s->copies; i++) {
+        if (roomier(&s->copy[i], &s->copy[most])) most = i;
+        if (!(s->copy[i].part > 0) && (s->copy[part].part > 0 || roomier(&s->copy[i], &s->copy[part]))) part = i;
+    }
+    return (uint32_t)(left > s->copy[most].room ? part : most);
+}
+
+/* Tokens of a prompt in this step: all that are left, a part, or none. A copy computes a part of one prompt alone. */
+static void take_one(sim *s, request *r, double left) {
+    copy *c = &s->copy[r->copy];
+    r->ends = !(left > c->room);
+    r->taken = r->ends ? left : c->part > 0 || c->room < 1 ? 0 : c->room;
+    c->room -= r->taken;
+    if (r->ends && !(r->part > 0)) c->prompts++, c->tokens += left;
+    else if (r->taken > 0) c->part = r->taken, c->past = r->part;
+}
+
+static taken take(sim *s) {
+    taken t = {0};
+    double held = reserved(s);
+    clear(s, s->limit.prompts == CD_SERVING_APART);
     for (size_t k = 0; is_ready(s, k) && s->n_run + k < (size_t)s->limit.sequences; k++) {
-        const double all = need(s, k), left = s->load->tokens_alone ? 0 : all - (k ? 0 : s->part);
+        request *r = waiting(s, k);
+        const double all = need(s, k), left = s->load->tokens_alone ? 0 : all - r->part;
         if (!fits(s, held, all, s->load->osl, s->n_run + k)) break;
-        if (left > room && s->limit.prompts == CD_SERVING_WHOLE) break;
-        if (left > room) { /* a part */
-            if (room >= 1 && !(t.s.part > 0)) t.s.part = room, t.s.part_past = k ? 0 : s->part;
-            break;
-        }
-        if (!k && s->part > 0) t.s.part = left, t.s.part_past = s->part;
-        else t.s.prompts++, t.tokens += left;
-        t.whole++;
-        longest = fmax(longest, left);
-        if (!(fmod(t.whole, s->copies) > 0)) room -= longest, longest = 0; /* each copy has one more */
+        if (k >= s->n_part) r->copy = copy_for(s, left);
+        if (left > s->copy[r->copy].room && s->limit.prompts == CD_SERVING_WHOLE) break;
+        take_one(s, r, left);
+        if (k >= s->n_part && !r->ends && !(r->taken > 0)) break;
+        t.n++, t.whole += r->ends, t.tokens += r->taken;
         held += all + (s->limit.reserved ? s->load->osl : 0);
     }
-    if (t.s.prompts > 0) t.s.isl = round(t.tokens / t.s.prompts); /* of prompts of several lengths the mean */
     return t;
+}
+
+/* Prompts that end in the step go before those that do not: these stay in the queue. */
+static void whole_first(sim *s, size_t n) {
+    for (size_t k = 0; k < n; k++)
+        for (size_t i = k; i && waiting(s, i)->ends && !waiting(s, i - 1)->ends; i--) {
+            uint32_t *a = &s->wait[(s->head + i - 1) % s->n], *b = &s->wait[(s->head + i) % s->n];
+            const uint32_t v = *a;
+            *a = *b, *b = v;
+        }
 }
 
 /* The prompts of the step are computed: whole ones have their first token. */
 static void prompts_done(sim *s, const taken *t) {
-    for (uint32_t k = 0; k < t->whole; k++) {
+    whole_first(s, t->n);
+    for (size_t k = t->whole; k < t->n; k++) waiting(s, k)->part += waiting(s, k)->taken;
+    for (size_t k = 0; k < t->whole; k++) {
         const uint32_t id = s->wait[s->head];
         request *r = &s->r[id];
         s->head = (s->head + 1) % s->n;
         s->n_wait--, s->n_seen--;
         if (!r->made) r->first = s->now;
         const uint32_t left = s->load->prompts_alone ? 0 : r->osl - 1 - r->made;
-        r->joined = s->turn, r->last = s->turn + left;
+        r->joined = s->turn, r->last = s->turn + left, r->part = 0;
         if (!left) end(s, id);
         else join(s, id), s->held += r->isl + r->made + 1.0;
     }
-    s->part = t->s.part > 0 && (double)t->whole <= t->s.prompts ? t->s.part + t->s.part_past : 0; /* else the part was the last of its prompt */
+    s->n_part = (t->n > s->n_part ? t->n : s->n_part) - t->whole; /* those that were not taken have their parts still */
 }
 
 static void turns_done(sim *s, uint64_t turns) {
@@ -181,6 +228,7 @@ static void turns_done(sim *s, uint64_t turns) {
 /* The newest sequence gives its cache back and waits in front of all. */
 static void put_back(sim *s) {
     size_t newest = 0;
+    for (; s->n_part; s->n_part--) waiting(s, s->n_part - 1)->part = 0; /* so do prompts that are computed in part */
     for (size_t i = 1; i < s->n_run; i++)
         if (s->r[s->heap[i]].joined > s->r[s->heap[newest]].joined || (s->r[s->heap[i]].joined == s->r[s->heap[newest]].joined && s->heap[i] > s->heap[newest])) newest = i;
     const uint32_t id = take_out(s, newest);
@@ -190,7 +238,6 @@ static void put_back(sim *s) {
     s->wait[s->head] = id;
     s->r[id].seen = 0;
     s->n_wait++, s->n_seen++;
-    s->part = 0;
     s->put_back++;
 }
 
@@ -209,20 +256,29 @@ static uint64_t turns_of(const sim *s, double each) {
     return (uint64_t)fmax(1, n);
 }
 
-/* Of the copies the one with the most to compute: they wait for it. A prompt is in one copy. */
-static cd_serving_step slowest(const sim *s, const cd_serving_step *all) {
-    cd_serving_step one = *all;
-    if (!(s->copies > 1)) return one;
-    one.prompts = ceil(all->prompts / s->copies);
-    if (fmod(all->prompts, s->copies) > 0) one.part = 0; /* a copy with one prompt less has the part */
-    one.decodes = ceil(all->decodes / s->copies);
-    one.others = all->prompts * all->isl + all->part + all->decodes - (one.prompts * one.isl + one.part + one.decodes);
-    one.others = fmax(one.others, 0);
+static double tokens_of(const copy *c) { return c->tokens + c->part; }
+
+static bool heavier(const copy *a, const copy *b) {
+    const double x[] = {tokens_of(a), a->past, a->prompts}, y[] = {tokens_of(b), b->past, b->prompts};
+    for (size_t i = 0; i < sizeof x / sizeof *x; i++)
+        if (x[i] < y[i] || x[i] > y[i]) return x[i] > y[i];
+    return false;
+}
+
+/* Of the copies the one with the most tokens: the others wait for it; of those with as many the one whose part is behind the most. It has one of the sequences that are one
+ * more than the others have. Of prompts of several lengths the mean counts. */
+static cd_serving_step slowest(const sim *s, const taken *t, double decodes, double context) {
+    const copy *c = s->copy;
+    for (size_t i = 1; i < (size_t)s->copies; i++)
+        if (heavier(&s->copy[i], c)) c = &s->copy[i];
+    cd_serving_step one = {.prompts = c->prompts, .part = c->part, .part_past = c->past, .decodes = ceil(decodes / s->copies), .context = context};
+    if (c->prompts > 0) one.isl = round(c->tokens / c->prompts);
+    if (s->copies > 1) one.others = fmax(0, t->tokens + decodes - (tokens_of(c) + one.decodes));
     return one;
 }
 
-static cdmpp_status step_s(const sim *s, const cd_serving_step *all, double *out, cdmpp_err *err) {
-    const cd_serving_step one = slowest(s, all);
+static cdmpp_status step_s(const sim *s, const taken *t, double decodes, double context, double *out, cdmpp_err *err) {
+    const cd_serving_step one = slowest(s, t, decodes, context);
     return cd_serving_step_s(s->e, &one, out, err);
 }
 
@@ -230,8 +286,10 @@ static cdmpp_status step(sim *s, cdmpp_err *err) {
     bool full = false; /* a step that puts a sequence back takes no prompt: it would take the same one at once, and where prompts are apart nothing would ever decode */
     for (; !s->limit.reserved && s->n_run > 1 && s->held + (double)s->n_run > s->limit.cache_tokens; full = true) put_back(s);
     see(s);
-    taken t = full ? (taken){{0}, 0, 0} : take(s);
-    const bool prompts = t.whole || t.s.part > 0, apart = s->limit.prompts == CD_SERVING_APART && prompts;
+    taken t = {0};
+    if (full) clear(s, false);
+    else t = take(s);
+    const bool prompts = t.whole || t.tokens > 0, apart = s->limit.prompts == CD_SERVING_APART && prompts;
     double each;
     uint64_t turns = 1;
     if (!prompts && !s->n_run) {
@@ -239,13 +297,9 @@ static cdmpp_status step(sim *s, cdmpp_err *err) {
         s->now = waiting(s, 0)->ready;
         return CDMPP_OK;
     }
-    t.s.decodes = apart ? 0 : (double)s->n_run;
-    t.s.context = s->n_run ? s->held / (double)s->n_run : 0;
-    CD_TRY(step_s(s, &t.s, &each, err));
-    if (!prompts && (turns = turns_of(s, each)) > 1) {
-        t.s.context += ((double)turns - 1) / 2;
-        CD_TRY(step_s(s, &t.s, &each, err));
-    }
+    const double decodes = apart ? 0 : (double)s->n_run, context = s->n_run ? s->held / (double)s->n_run : 0;
+    CD_TRY(step_s(s, &t, decodes, context, &each, err));
+    if (!prompts && (turns = turns_of(s, each)) > 1) CD_TRY(step_s(s, &t, decodes, context + ((double)turns - 1) / 2, &each, err));
     const double taken_s = each * (double)turns;
     s->now += taken_s;
     s->run_time += taken_s * (double)s->n_run;
@@ -296,7 +350,8 @@ static cdmpp_status simulate(cd_serving_engine *e, const cd_serving_load *load, 
     s.r = cd_mem_zalloc(s.n, sizeof *s.r);
     s.wait = cd_mem_zalloc(s.n, sizeof *s.wait);
     s.heap = cd_mem_zalloc(s.n, sizeof *s.heap);
-    cdmpp_status st = s.r && s.wait && s.heap ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu requests", s.n);
+    s.copy = cd_mem_zalloc((size_t)s.copies, sizeof *s.copy);
+    cdmpp_status st = s.r && s.wait && s.heap && s.copy ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu requests", s.n);
     if (!st) send_first(&s);
     while (!st && s.done < s.n) {
         if (load->stop && *load->stop) st = CD_FAIL(err, EINTERRUPTED, "after %zu of %zu requests", s.done, s.n);
@@ -306,6 +361,7 @@ static cdmpp_status simulate(cd_serving_engine *e, const cd_serving_load *load, 
     cd_mem_free(s.r);
     cd_mem_free(s.wait);
     cd_mem_free(s.heap);
+    cd_mem_free(s.copy);
     return st;
 }
 

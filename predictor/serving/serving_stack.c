@@ -32,8 +32,8 @@ static const cd_conf_key key[] = {
     {"between_s", CD_CONF_REAL, AT(between_s), "3e-6", "0..1", "of a small kernel that is in no table, beside its bytes"},
     {"spread_tpot", CD_CONF_REAL, AT(spread_tpot), "0", "0..10", "standard deviation of ln(measured TPOT / predicted)"},
     {"spread_ttft", CD_CONF_REAL, AT(spread_ttft), "0", "0..10", "the same of TTFT"},
-    {"fitted", CD_CONF_TEXT, AT(fitted), "\"\"", "", "model_type, num_hidden_layers and hidden_size of the model that constants were fitted on; empty: spreads are those of any model"},
-    {"spread_tpot_other", CD_CONF_REAL, AT(spread_tpot_other), "0", "0..10", "spread_tpot of other models; 0: not known"},
+    {"fitted", CD_CONF_TEXT, AT(fitted), "\"\"", "", "model_type, num_hidden_layers and hidden_size of the model that constants were fitted on, the GPU, the type of products; words left out at the end, or all: any; none: of no run"},
+    {"spread_tpot_other", CD_CONF_REAL, AT(spread_tpot_other), "0", "0..10", "spread_tpot of other models, GPUs and types; 0: not known"},
     {"spread_ttft_other", CD_CONF_REAL, AT(spread_ttft_other), "0", "0..10", "the same of TTFT"},
     {"source", CD_CONF_TEXT, AT(source), "\"\"", "", "where these numbers come from"},
 };

@@ -233,6 +233,42 @@ TEST(fitted_on) {
     }
 }
 
+/* A GPU and a type that constants were not fitted on get the wide spread, as does a model; what `fitted` leaves out at its end may be any. */
+TEST(fitted_on_gpu_and_type) {
+    static const struct {
+        const char *fitted;
+        bool narrow;
+    } of[] = {{"llama 2 64 h100 bfloat16", true}, {"llama 2 64 h100", true}, {"llama 2 64 a100 bfloat16", false}, {"llama 2 64 h100 fp8", false}, {"llama 2 6", false}, {"none", false}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        fixture f;
+        cd_serving_config c = small();
+        cd_serving_answer a;
+        static cd_serving_rows p, d;
+        open_session(&f);
+        f.stacks.v[0].fitted = of[i].fitted, f.stacks.v[0].spread_tpot_other = 0.3, f.stacks.v[0].spread_ttft_other = 0.4;
+        assert_ok(cd_serving_answer_of(&f.s, &c, &a, &p, &d, &err));
+        assert_close(a.tpot_high_s / a.r.tpot_s, exp(1.6449 * (of[i].narrow ? 0.1 : 0.3)), 1e-3, 0);
+        assert_close(a.ttft_high_s / a.r.ttft_s, exp(1.6449 * (of[i].narrow ? 0.2 : 0.4)), 1e-3, 0);
+        close_session(&f);
+    }
+}
+
+/* The file of the project: each entry names the GPU and the type of its runs, and of vLLM from 0.14 on there are none. */
+TEST(fitted_of_the_file) {
+    static const char *const of[][2] = {{"vllm-0.12.0", "qwen3 64 5120 h100 bfloat16"}, {"vllm-0.14.0", "none"}, {"vllm", "none"}, {"trtllm", "qwen3 64 5120 h100 fp8"}, {"sglang", "qwen3 64 5120 h100 bfloat16"}};
+    cd_serving_stacks s;
+    cd_diag diag = {0};
+    assert_ok(cd_serving_stacks_load("configs/serving.yaml", &diag, &s, &err));
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        const cd_serving_stack *k = NULL;
+        assert_ok(cd_serving_stack_find(&s, of[i][0], &k, &err));
+        assert_string_equal(k->fitted, of[i][1]);
+        assert_true(k->spread_tpot_other > k->spread_tpot && k->spread_ttft_other > k->spread_ttft);
+    }
+    cd_serving_stacks_free(&s);
+    cd_diag_free(&diag);
+}
+
 /* Prompts in one worker, two that decode one sequence each, six requests in flight: four wait for a worker that decodes, which counts in TTFT. Throughput is that of the slower kind of worker. */
 TEST(apart) {
     fixture f;
@@ -404,6 +440,73 @@ TEST(copies_together) {
     close_session(&f);
 }
 
+static double step_of(cd_serving_engine *e, cd_serving_step s) {
+    double out;
+    assert_ok(cd_serving_step_s(e, &s, &out, &err));
+    return out;
+}
+
+static double first_tokens_s(cd_serving_engine *e, double isl, const cd_serving_limits *limit) {
+    const cd_serving_load load = {.isl = isl, .osl = 1, .concurrency = 4 * limit->copies, .requests = 16 * limit->copies};
+    cd_serving_result r;
+    assert_ok(cd_serving_simulate(e, &load, limit, 0, &r, &err));
+    return r.tokens_s;
+}
+
+static double drawn(double mean, double spread, uint64_t seed, uint64_t i) { return (double)lround(mean * (1 + spread * (2 * cd_rng_unit(seed, i) - 1))); }
+static double length_of(uint64_t seed, uint64_t i) { return drawn(24, 0.5, seed, 2 * i); }
+
+/* Sequences whose prompts are there already. Two of four end first, and two others come beside those that stay: each copy gets one of them. */
+static void copies_of_tokens_alone(cd_serving_engine *e) {
+    const cd_serving_limits limit = {.tokens = 24, .sequences = 8, .cache_tokens = 1000, .prompts = CD_SERVING_CHUNKED, .copies = 2};
+    const double osl[] = {2, 2, 3, 3, 2, 2};
+    cd_serving_load load = {.isl = 1, .osl = 2.5, .spread = 0.19, .concurrency = 4, .requests = 6, .tokens_alone = true};
+    cd_serving_result r;
+    for (size_t same = 0; same < 6; load.seed += same < 6)
+        for (same = 0; same < 6 && fabs(drawn(2.5, 0.19, load.seed, 2 * same + 1) - osl[same]) < 0.5; same++) {}
+    assert_ok(cd_serving_simulate(e, &load, &limit, 0, &r, &err));
+    const double four = step_of(e, (cd_serving_step){.decodes = 2, .context = 2, .others = 2});
+    const double new = step_of(e, (cd_serving_step){.prompts = 1, .decodes = 1, .context = 3, .others = 1}), last = step_of(e, (cd_serving_step){.decodes = 1, .context = 2, .others = 1});
+    assert_close(14 / r.tokens_s, four + new + last, 1e-9, 0);
+}
+
+/* Prompts that are longer than a step takes: each copy computes a part of one of its own at the same time. One token above the limit changes the throughput little. Of a whole
+ * prompt in one copy and a longer part in another one the part counts. A prompt that has ended leaves the queue though one before it has not. */
+TEST(copies_in_parts) {
+    fixture f;
+    cd_serving_config c = small();
+    cd_serving_answer a;
+    cd_serving_engine *e;
+    cd_serving_result r;
+    open_session_of(&f, folder_with_experts());
+    c.worker.dp = c.worker.ep = 2;
+    f.made.m.experts = 8, f.made.m.topk = 2, f.made.m.expert_ffn = 32, f.made.m.skew = 1.2;
+    assert_ok(cd_serving_answer_of(&f.s, &c, &a, NULL, NULL, &err));
+    assert_ok(cd_serving_engine_new(&f.made.m, &a.layout, &f.stacks.v[0], f.made.c, &e, &err));
+    cd_serving_limits limit = {.tokens = 24, .sequences = 8, .cache_tokens = 1000, .prompts = CD_SERVING_CHUNKED, .copies = 2};
+    const cd_serving_load two = {.isl = 40, .osl = 1, .concurrency = 2, .requests = 2};
+    assert_ok(cd_serving_simulate(e, &two, &limit, 0, &r, &err));
+    assert_int_equal(r.steps, 2);
+    assert_close(r.ttft_s, step_of(e, (cd_serving_step){.part = 24, .others = 24}) + step_of(e, (cd_serving_step){.part = 16, .part_past = 24, .others = 16}), 1e-9, 0);
+    for (limit.copies = 1; limit.copies < 3; limit.copies++) {
+        const double at = first_tokens_s(e, 24, &limit), above = first_tokens_s(e, 25, &limit);
+        assert_true(above > 0.8 * at && above < at);
+    }
+    for (int longer = 0; longer < 2; longer++) { /* the first request is the longer one, or the second one is */
+        cd_serving_load both = {.isl = 24, .osl = 1, .spread = 0.5, .concurrency = 2, .requests = 2};
+        limit.copies = 2;
+        for (both.seed = 1; !(length_of(both.seed, longer ? 0 : 1) < 20 && length_of(both.seed, longer ? 1 : 0) > 28);) both.seed++;
+        const double few = length_of(both.seed, longer ? 0 : 1), many = length_of(both.seed, longer ? 1 : 0);
+        const double one = step_of(e, (cd_serving_step){.part = 24, .others = few}), next = step_of(e, (cd_serving_step){.part = many - 24, .part_past = 24});
+        assert_ok(cd_serving_simulate(e, &both, &limit, 0, &r, &err));
+        assert_int_equal(r.steps, 2);
+        assert_close(r.ttft_s, one + next / 2, 1e-9, 0);
+    }
+    copies_of_tokens_alone(e);
+    cd_serving_engine_free(e);
+    close_session(&f);
+}
+
 static double tokens_of_experts(const cd_serving_rows *r) {
     for (size_t i = 0; i < r->n; i++)
         if (r->v[i].r.kind == CD_LLM_OP_MOE) return cd_llm_op_get(&r->v[i].r, CD_LLM_OP_P_TOKENS);
@@ -550,4 +653,4 @@ TEST(printed) {
     close_session(&f);
 }
 
-TESTS(up, down, layouts, memory, stacks, answers, fitted_on, apart, sweeps, one_token, copies_together, idle_copies, types_are_checked, twins, runs, printed)
+TESTS(up, down, layouts, memory, stacks, answers, fitted_on, fitted_on_gpu_and_type, fitted_of_the_file, apart, sweeps, one_token, copies_together, copies_in_parts, idle_copies, types_are_checked, twins, runs, printed)
