@@ -118,13 +118,13 @@ void cd_task_registry_free(cd_task_registry *t); /* NULL is fine */
  * plain or packed (gz, xz, zst). Which it is, is decided by content. Also a
  * folder: every such file below it, found by name: *.pkl but *.relay.pkl,
  * *.tasks.json, and networks*.json where no pickle names networks, *.out where nothing else defines tasks. A task or network that is known already is not added
- * twice: the first definition stays; another one is kept as its twin and told by cd_task_registry_unused. Tasks that only a network names are entered without a DAG.
+ * twice: the first definition stays, unless it is a printed one and the other is not; the one that is not used is kept as a twin and told by cd_task_registry_unused. Tasks that only a network names are entered without a DAG.
  * Errors are about whole files and carry the path: EIO, EPARSE, ESCHEMA,
  * EUNSUPPORTED (a pickle that calls anything but TVM's task classes), ENOMEM. */
 cdmpp_status cd_task_registry_load(cd_task_registry *t, const char *path, cdmpp_err *err);
 /* The same from memory; `name` stands for the path. */
 cdmpp_status cd_task_registry_load_text(cd_task_registry *t, const char *name, const char *text, size_t len, cdmpp_err *err);
-/* Definitions and networks that are not used, because an earlier one of their key or name differs, and printed ones that cannot be read: number i, with
+/* Definitions and networks that are not used, because an earlier one of their key or name differs (of a print: a later one that is none), and printed ones that cannot be read: number i, with
  * its file, and of a definition that is no pickle its line; NULL: no such i. Valid until the next load. */
 CD_KEEP const cdmpp_err *cd_task_registry_unused(const cd_task_registry *t, size_t i);
 /* What may be assumed where a printed definition leaves something open (dagtext.h): bits, for what is loaded from now on. */

@@ -1,4 +1,4 @@
-/* A workload key that comes again with another definition: it is kept beside the first, and told. */
+/* A workload key that comes again with another definition: it is kept beside the first, and told. Only a print that came first gives way. */
 #include <string.h>
 
 #include "base/cli/cli.h"
@@ -45,21 +45,54 @@ static cdmpp_status add_twin(cd_task_registry *t, const cd_task_entry *of, cd_te
     return CDMPP_OK;
 }
 
-/* Of two such the one that is no print says more; it replaces the other. */
-static cdmpp_status merge_print(cd_task_registry *t, cd_task_entry *e, cd_te_dag **dag, bool printed, bool *known, cdmpp_err *err) {
-    if (*known || (!e->from_print && !printed)) return CDMPP_OK;
-    CD_TRY(same_print(e->pub.dag, *dag, known, err));
-    if (!*known || printed) return CDMPP_OK;
-    e->from_print = false;
-    cd_task_set_dag(t, e, *dag);
-    *dag = NULL;
+/* The twin that says the same as `dag` gives up its place to `print`; without such a twin the print becomes one. */
+static cdmpp_status print_as_twin(cd_task_registry *t, const cd_task_entry *first, const cd_te_dag *dag, cd_te_dag *print, cdmpp_err *err) {
+    for (cd_task_twin *w = first->twins; w; w = w->next) {
+        bool same;
+        CD_TRY(same_print(w->dag, dag, &same, err));
+        if (!same) continue;
+        cd_te_dag_free(w->dag);
+        w->pub.dag = w->dag = print;
+        return CDMPP_OK;
+    }
+    return add_twin(t, first, print, err);
+}
+
+/* A definition that is no print says more, and rests on no assumption: it takes the place of a print that came before it. A print that
+ * differs is kept as a twin and told, as if it had come later. */
+static cdmpp_status replace_print(cd_task_registry *t, cd_task_entry *first, cd_te_dag *dag, cdmpp_err *err) {
+    cdmpp_err *what;
+    cd_te_dag *print;
+    bool same = false;
+    cdmpp_status st = same_print(first->pub.dag, dag, &same, err);
+    if (!st && !same) {
+        memcpy(&print, &first->pub.dag, sizeof print); /* const to readers, ours to give on */
+        st = print_as_twin(t, first, dag, print, err);
+        if (!st) first->owns_dag = false;
+    }
+    if (st) cd_te_dag_free(dag);
+    if (st) return st;
+    first->from_print = false;
+    cd_task_set_dag(t, first, dag);
+    if (same) return CDMPP_OK;
+    CD_TRY(cd_task_not_used(t, &what, err));
+    cd_err_at(what, CD_FAIL(what, ESCHEMA, "a definition that is no print differs and goes first: workload key %.150s", first->pub.workload_key),
+              first->print_path, first->print_line);
     return CDMPP_OK;
 }
 
+/* A print lacks what the other definition may say more: then it is the same if it prints the same. */
+static cdmpp_status is_known(const cd_task_entry *e, const cd_te_dag *dag, bool printed, bool *known, cdmpp_err *err) {
+    *known = defined(&e->pub, dag);
+    return *known || !printed ? CDMPP_OK : same_print(e->pub.dag, dag, known, err);
+}
+
 cdmpp_status cd_task_again(cd_task_registry *t, cd_task_entry *e, cd_te_dag *dag, bool printed, long line, cdmpp_err *err) {
+    cd_task_entry *first = t->entry[cd_task_registry_first(t, e)];
     cdmpp_err *what;
-    bool known = defined(&e->pub, dag);
-    cdmpp_status st = merge_print(t, t->entry[cd_task_registry_first(t, e)], &dag, printed, &known, err);
+    bool known;
+    if (first->from_print && !printed) return replace_print(t, first, dag, err);
+    cdmpp_status st = is_known(e, dag, printed, &known, err);
     if (!st && !known) st = add_twin(t, e, dag, err);
     if (known || st) cd_te_dag_free(dag);
     if (known || st) return st;

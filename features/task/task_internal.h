@@ -22,6 +22,8 @@ typedef struct cd_task_entry {
     const cdmpp_err *refused;   /* why the printed definition is not used, with its place; NULL */
     unsigned rests;             /* the assumptions (dagtext.h) that the definition rests on */
     bool from_print;            /* the definition is a printed one: without tags and attributes */
+    const char *print_path;     /* where a definition from a print stands; else NULL, 0 */
+    long print_line;
     struct cd_task_twin *twins; /* of the first entry of a key: all of them; else NULL */
 } cd_task_entry;
 
@@ -64,7 +66,7 @@ void cd_task_set_dag(cd_task_registry *t, cd_task_entry *e, CD_TAKE cd_te_dag *d
 /* The place in `unused` where the next one is told. Errors: ENOMEM. */
 cdmpp_status cd_task_not_used(cd_task_registry *t, cdmpp_err **out, cdmpp_err *err);
 /* A key came again. A definition that is neither the entry's nor a twin's is kept as a twin and told in `unused`. line 0: none. printed: it comes
- * from a print, which lacks tags and attributes. Errors: ENOMEM. */
+ * from a print, which lacks tags and attributes. One that does not takes the place of one that does; that is the twin then. Errors: ENOMEM. */
 cdmpp_status cd_task_again(cd_task_registry *t, cd_task_entry *e, CD_TAKE cd_te_dag *dag, bool printed, long line, cdmpp_err *err);
 cdmpp_status cd_task_set_why(cd_task_registry *t, cd_task_entry *e, const cdmpp_err *why, cdmpp_err *err);
 /* Register a network unless its name is known; one with other tasks or weights is then kept in `unused`. Copies. */

@@ -53,8 +53,12 @@ static cdmpp_status load_networks(cd_task_registry *t, const cd_json *nets, cdmp
     return CDMPP_OK;
 }
 
+/* The fault of a text of another kind is not its first letter. */
 static cdmpp_status load_json(cd_task_registry *t, const char *text, size_t len, cdmpp_err *err) {
     const cd_json *top = NULL;
+    size_t i = 0;
+    while (i < len && memchr(" \t\r\n", text[i], 4)) i++;
+    if (i == len || text[i] != '{') return CD_FAIL(err, ESCHEMA, "no task file (JSON or a pickle), and no definition that TVM printed is in it");
     CD_TRY(cd_json_parse(&t->scratch, text, len, &top, err));
     if (!cd_json_get(top, "schema")) return load_networks(t, top, err);
     CD_TRY(cd_task_file_load(t, top, err));

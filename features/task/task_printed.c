@@ -4,6 +4,7 @@
  *   p0 = PLACEHOLDER [1, 7, 7, 512]                         its definition: the lines behind it until their MD5 is that of the key;
  *   conv2d(n, y, x, f) += ...                               other lines may stand between. Or all of them before the key
  *
+ * A line may have several keys; the definitions behind it are theirs in any order.
  * A definition that cannot be read, or only by guessing, is not used: its key gets the reason. */
 #include <stdio.h>
 #include <string.h>
@@ -16,11 +17,13 @@
 typedef struct {
     cd_task_registry *t;
     cdmpp_err *err;
-    cd_str key, key_of; /* the last one, n == 0: none; the one that is dealt with */
+    const char *path;
+    cd_str *key, key_of; /* those of the last line with keys that have no definition yet; the one that is dealt with */
+    size_t n_key, cap_key;
     long line, key_line;
-    cd_buf text;     /* lines of a definition since then */
-    unsigned n_line;
-    bool placeholder, done; /* done: they were those of the key */
+    cd_buf text;         /* lines of a definition since that line, or since the last definition that was taken */
+    unsigned n_line;     /* MAX_LINES + 1: there were more, and the text is not whole */
+    bool placeholder;
 } reader;
 
 /* ---- keys ---- */
@@ -42,9 +45,15 @@ static bool key_at(const char *p, size_t n, cd_str *key) {
     return !depth;
 }
 
-static bool find_key(cd_str line, cd_str *key) {
-    for (const char *p = line.p, *end = line.p + line.n; p < end && (p = memchr(p, '[', (size_t)(end - p))); p++)
-        if (key_at(p, (size_t)(end - p), key)) return true;
+/* The first key in what is left of a line; *line is then what stands behind it. */
+static bool next_key(cd_str *line, cd_str *key) {
+    const char *p = line->p, *end = line->p + line->n;
+    for (; p < end && (p = memchr(p, '[', (size_t)(end - p))); p++) {
+        if (!key_at(p, (size_t)(end - p), key)) continue;
+        p += key->n;
+        *line = (cd_str){p, (size_t)(end - p)};
+        return true;
+    }
     return false;
 }
 
@@ -75,6 +84,8 @@ static cdmpp_status two_texts(reader *r, cd_task_entry *e) {
 static cdmpp_status keep(reader *r, cd_task_entry *e, CD_TAKE cd_te_dag *dag, unsigned rests) {
     if (e->pub.dag) return cd_task_again(r->t, e, dag, true, r->key_line, r->err);
     cd_task_set_dag(r->t, e, dag);
+    e->print_path = r->path;
+    e->print_line = r->key_line;
     e->rests = rests;
     e->refused = NULL;
     return CDMPP_OK;
@@ -105,20 +116,30 @@ static cdmpp_status take(reader *r, cd_str key) {
     return keep(r, e, dag, rests);
 }
 
-/* Lines that are a definition, and not that of the key before them. */
-static cdmpp_status not_proved(reader *r) {
-    cd_task_entry *e;
+/* Why lines behind a key are not its definition. CDMPP_OK: they are, or memory is short, then r->err says so. */
+static cdmpp_status why_not(reader *r, cd_str key, cdmpp_err *why) {
     cd_te_dag *dag;
     unsigned rests;
-    cdmpp_err why = {0};
-    if (!r->key.n || r->done || !r->placeholder) return CDMPP_OK;
-    r->key_of = r->key;
-    CD_TRY(cd_task_registry_entry(r->t, r->key, NULL, &e, r->err));
-    if (e->pub.dag || e->refused) return CDMPP_OK;
-    const cdmpp_status st = cd_dagtext_read(r->key, (cd_str){r->text.p, r->text.n}, 0, &dag, &rests, &why);
-    if (st == CDMPP_ENOMEM) return CD_FAIL(r->err, ENOMEM, "task");
+    if (r->n_line > MAX_LINES)
+        return CD_FAIL(why, EUNSUPPORTED, "the lines of a definition behind the key are more than %d, and the first %d are not that of the key", MAX_LINES, MAX_LINES);
+    const cdmpp_status st = cd_dagtext_read(key, (cd_str){r->text.p, r->text.n}, 0, &dag, &rests, why);
     cd_te_dag_free(dag);
-    return st ? refuse(r, e, &why) : CDMPP_OK;
+    return st;
+}
+
+/* Lines that are a definition, and not that of a key before them. */
+static cdmpp_status not_proved(reader *r) {
+    for (size_t i = 0; r->placeholder && i < r->n_key; i++) {
+        cd_task_entry *e;
+        cdmpp_err why = {0};
+        r->key_of = r->key[i];
+        CD_TRY(cd_task_registry_entry(r->t, r->key_of, NULL, &e, r->err));
+        if (e->pub.dag || e->refused) continue;
+        const cdmpp_status st = why_not(r, r->key_of, &why);
+        if (st == CDMPP_ENOMEM) return CD_FAIL(r->err, ENOMEM, "a printed definition");
+        if (st) CD_TRY(refuse(r, e, &why));
+    }
+    return CDMPP_OK;
 }
 
 /* ---- lines ---- */
@@ -126,40 +147,79 @@ static cdmpp_status not_proved(reader *r) {
 static void forget(reader *r) {
     cd_buf_clear(&r->text);
     r->n_line = 0;
-    r->placeholder = r->done = false;
+    r->placeholder = false;
+}
+
+/* Texts that differ in shapes alone have one hash. Of several keys with it the text is that of the first one that it can be read for. */
+static cdmpp_status owner(reader *r, const char *hash, size_t *out) {
+    size_t n = 0;
+    *out = r->n_key;
+    for (size_t i = r->n_key; i-- > 0;)
+        if (cd_str_is(hash_in(r->key[i]), hash)) *out = i, n++;
+    for (size_t i = *out; n > 1 && i < r->n_key; i++) {
+        cd_te_dag *dag;
+        unsigned rests;
+        if (!cd_str_is(hash_in(r->key[i]), hash)) continue;
+        const cdmpp_status st = cd_dagtext_read(r->key[i], (cd_str){r->text.p, r->text.n}, r->t->assume, &dag, &rests, NULL);
+        cd_te_dag_free(dag);
+        if (st == CDMPP_ENOMEM) return CD_FAIL(r->err, ENOMEM, "a printed definition");
+        if (st) continue;
+        *out = i;
+        break;
+    }
+    return CDMPP_OK;
+}
+
+/* The text, if it is whole and the definition of one of the keys. */
+static cdmpp_status try_text(reader *r, bool *taken) {
+    char hash[33];
+    size_t at = 0, n = 0;
+    *taken = false;
+    if (!r->n_key || !r->text.n || r->n_line > MAX_LINES) return CDMPP_OK;
+    CD_TRY(cd_dagtext_hash((cd_str){r->text.p, r->text.n}, hash, r->err));
+    CD_TRY(owner(r, hash, &at));
+    if (at == r->n_key) return CDMPP_OK;
+    const cd_str key = r->key[at];
+    for (size_t i = 0; i < r->n_key; i++) /* a line may have a key twice */
+        if (!cd_str_eq(r->key[i], key)) r->key[n++] = r->key[i];
+    r->n_key = n;
+    *taken = true;
+    CD_TRY(take(r, key));
+    forget(r);
+    return CDMPP_OK;
 }
 
 static cdmpp_status add_line(reader *r, cd_str line) {
-    char hash[33];
-    if (r->done || r->n_line == MAX_LINES) return CDMPP_OK;
-    r->n_line++;
+    bool taken;
+    if (r->n_line > MAX_LINES || ++r->n_line > MAX_LINES) return CDMPP_OK;
     r->placeholder = r->placeholder || memmem(line.p, line.n, " = PLACEHOLDER", 14);
     cd_buf_put(&r->text, line.p, line.n);
     cd_buf_puts(&r->text, "\n");
     if (r->text.oom) return CD_FAIL(r->err, ENOMEM, "a printed definition");
-    if (!r->key.n) return CDMPP_OK;
-    CD_TRY(cd_dagtext_hash((cd_str){r->text.p, r->text.n}, hash, r->err));
-    if (!cd_str_is(hash_in(r->key), hash)) return CDMPP_OK;
-    r->done = true;
-    return take(r, r->key);
+    return try_text(r, &taken);
 }
 
-static cdmpp_status new_key(reader *r, cd_str key) {
-    char hash[33] = "";
-    if (!r->done && r->text.n) CD_TRY(cd_dagtext_hash((cd_str){r->text.p, r->text.n}, hash, r->err));
-    const bool before = hash[0] && cd_str_is(hash_in(key), hash);
-    cdmpp_status st = CDMPP_OK;
-    if (!before) st = not_proved(r);
+/* A line with keys. The text before it is the definition of one of them, or was none of those before. */
+static cdmpp_status new_keys(reader *r, cd_str key, cd_str rest) {
+    reader old = *r;
+    bool taken = false;
+    r->key = NULL, r->n_key = r->cap_key = 0;
     r->key_line = r->line;
-    if (before) st = take(r, key);
-    r->key = before ? (cd_str){NULL, 0} : key;
+    cdmpp_status st = CDMPP_OK;
+    do {
+        if (CD_GROW(r->key, r->n_key, r->cap_key)) st = CD_FAIL(r->err, ENOMEM, "workload keys");
+        else r->key[r->n_key++] = key;
+    } while (!st && next_key(&rest, &key));
+    if (!st) st = try_text(r, &taken);
+    if (!st && !taken) st = not_proved(&old);
+    cd_mem_free(old.key);
     forget(r);
     return st;
 }
 
 static cdmpp_status read_line(reader *r, cd_str line) {
-    cd_str key;
-    if (find_key(line, &key)) return new_key(r, key);
+    cd_str key, rest = line;
+    if (next_key(&rest, &key)) return new_keys(r, key, rest);
     return cd_dagtext_is_line(line) ? add_line(r, line) : CDMPP_OK;
 }
 
@@ -174,8 +234,8 @@ static cd_str bare(cd_str line) {
 }
 
 cdmpp_status cd_task_printed_load(cd_task_registry *t, const char *text, size_t len, cdmpp_err *err) {
-    reader r = {.t = t, .err = err};
-    cdmpp_status st = CDMPP_OK;
+    reader r = {.t = t, .err = err, .path = cd_str_dup(&t->arena, (cd_str){t->name, strlen(t->name)})};
+    cdmpp_status st = r.path ? CDMPP_OK : CD_FAIL(err, ENOMEM, "task");
     for (const char *p = text, *end = text + len; !st && p < end;) {
         const cd_str line = line_at(p, end);
         r.line++;
@@ -184,6 +244,7 @@ cdmpp_status cd_task_printed_load(cd_task_registry *t, const char *text, size_t 
     }
     if (!st) st = not_proved(&r);
     cd_buf_free(&r.text);
+    cd_mem_free(r.key);
     return st;
 }
 
