@@ -1,0 +1,160 @@
+/* Copies of a model: with experts they make their steps together, whole prompts or parts of them, and idle ones take part. */
+#include <sys/stat.h>
+
+#include "made_serving_session.h"
+
+/* What a model with 8 experts on two GPUs asks besides. */
+static const char *folder_with_experts(void) {
+    static char folder[256];
+    cd_buf b = {0};
+    (void)mkdir(tmp_path(&dir, "moe"), 0700);
+    made_rows(&b);
+    (void)tmp_put(&dir, "moe/t.csv", b.p, b.n);
+    cd_buf_clear(&b);
+    cd_buf_puts(&b, "op,device,stack,m,n,k,num_tokens,hidden_size,inter_size,topk,num_experts,moe_ep_size,distribution,num_gpus,message_bytes,latency_s\n");
+    for (int t = 1; t <= 2 * MADE_TOKENS; t++) {
+        if (t <= MADE_TOKENS) cd_buf_putf(&b, "gemm,h100,vllm-1,%d,8,64,,,,,,,,,,1e-6\n", t);
+        cd_buf_putf(&b, "moe,h100,vllm-1,,,,%d,64,32,2,8,2,power_law_1.2,,,%.17g\n", t, 1e-5 * t);
+        cd_buf_putf(&b, "all_gather,h100,vllm-1,,,,,,,,,,,2,%d,1e-6\nreduce_scatter,h100,vllm-1,,,,,,,,,,,2,%d,1e-6\n", 128 * t, 128 * t);
+    }
+    (void)tmp_put(&dir, "moe/moe.csv", b.p, b.n);
+    cd_buf_free(&b);
+    snprintf(folder, sizeof folder, "%s", tmp_path(&dir, "moe"));
+    return folder;
+}
+
+/* Copies of a model with experts make their steps together. Three prompts in two copies: one has two of them, the other one waits, and experts see all. Then a copy decodes
+ * two sequences, the other one. A prompt of 40 tokens has no room beside another one in a copy that takes 64 a step. */
+TEST(copies_together) {
+    fixture f;
+    cd_serving_config c = small();
+    cd_serving_answer a;
+    cd_serving_engine *e;
+    cd_serving_result r;
+    double prompts, decode;
+    open_session_of(&f, folder_with_experts());
+    c.worker.dp = c.worker.ep = 2;
+    f.made.m.experts = 8, f.made.m.topk = 2, f.made.m.expert_ffn = 32, f.made.m.skew = 1.2;
+    assert_ok(cd_serving_answer_of(&f.s, &c, &a, NULL, NULL, &err));
+    assert_ok(cd_serving_engine_new(&f.made.m, &a.layout, &f.stacks.v[0], f.made.c, &e, &err));
+    const cd_serving_load load = {.isl = 16, .osl = 2, .concurrency = 3, .requests = 3}, wide = {.isl = 40, .osl = 2, .concurrency = 3, .requests = 3};
+    cd_serving_limits limit = {.tokens = 64, .sequences = 8, .cache_tokens = 1000, .prompts = CD_SERVING_WHOLE, .copies = 2};
+    const cd_serving_step first = {.prompts = 2, .isl = 16, .others = 16}, next = {.decodes = 2, .context = 17, .others = 1}, both = {.prompts = 1, .isl = 40, .others = 40};
+    assert_ok(cd_serving_step_s(e, &first, &prompts, &err));
+    assert_ok(cd_serving_step_s(e, &next, &decode, &err));
+    assert_ok(cd_serving_simulate(e, &load, &limit, 0, &r, &err));
+    assert_close(r.ttft_s, prompts, 1e-9, 0);
+    assert_close(r.tpot_s, decode, 1e-9, 0);
+    assert_int_equal(r.steps, 2);
+    const cd_serving_step third = {.prompts = 1, .isl = 40, .decodes = 1, .context = 41, .others = 1};
+    double one, two;
+    assert_ok(cd_serving_step_s(e, &both, &one, &err));
+    assert_ok(cd_serving_step_s(e, &third, &two, &err));
+    assert_ok(cd_serving_simulate(e, &wide, &limit, 0, &r, &err)); /* the third comes in the step after */
+    assert_close(r.ttft_s, (one + one + (one + two)) / 3, 1e-9, 0);
+    limit.copies = 1; /* one copy alone: each prompt has a step */
+    assert_ok(cd_serving_simulate(e, &wide, &limit, 0, &r, &err));
+    assert_int_equal(r.steps, 4);
+    cd_serving_engine_free(e);
+    close_session(&f);
+}
+
+static double step_of(cd_serving_engine *e, cd_serving_step s) {
+    double out;
+    assert_ok(cd_serving_step_s(e, &s, &out, &err));
+    return out;
+}
+
+static double first_tokens_s(cd_serving_engine *e, double isl, const cd_serving_limits *limit) {
+    const cd_serving_load load = {.isl = isl, .osl = 1, .concurrency = 4 * limit->copies, .requests = 16 * limit->copies};
+    cd_serving_result r;
+    assert_ok(cd_serving_simulate(e, &load, limit, 0, &r, &err));
+    return r.tokens_s;
+}
+
+static double drawn(double mean, double spread, uint64_t seed, uint64_t i) { return (double)lround(mean * (1 + spread * (2 * cd_rng_unit(seed, i) - 1))); }
+static double length_of(uint64_t seed, uint64_t i) { return drawn(24, 0.5, seed, 2 * i); }
+
+/* Sequences whose prompts are there already. Two of four end first, and two others come beside those that stay: each copy gets one of them. */
+static void copies_of_tokens_alone(cd_serving_engine *e) {
+    const cd_serving_limits limit = {.tokens = 24, .sequences = 8, .cache_tokens = 1000, .prompts = CD_SERVING_CHUNKED, .copies = 2};
+    const double osl[] = {2, 2, 3, 3, 2, 2};
+    cd_serving_load load = {.isl = 1, .osl = 2.5, .spread = 0.19, .concurrency = 4, .requests = 6, .tokens_alone = true};
+    cd_serving_result r;
+    for (size_t same = 0; same < 6; load.seed += same < 6)
+        for (same = 0; same < 6 && fabs(drawn(2.5, 0.19, load.seed, 2 * same + 1) - osl[same]) < 0.5; same++) {}
+    assert_ok(cd_serving_simulate(e, &load, &limit, 0, &r, &err));
+    const double four = step_of(e, (cd_serving_step){.decodes = 2, .context = 2, .others = 2});
+    const double new = step_of(e, (cd_serving_step){.prompts = 1, .decodes = 1, .context = 3, .others = 1}), last = step_of(e, (cd_serving_step){.decodes = 1, .context = 2, .others = 1});
+    assert_close(14 / r.tokens_s, four + new + last, 1e-9, 0);
+}
+
+/* Prompts that are longer than a step takes: each copy computes a part of one of its own at the same time. One token above the limit changes the throughput little. Of a whole
+ * prompt in one copy and a longer part in another one the part counts. A prompt that has ended leaves the queue though one before it has not. */
+TEST(copies_in_parts) {
+    fixture f;
+    cd_serving_config c = small();
+    cd_serving_answer a;
+    cd_serving_engine *e;
+    cd_serving_result r;
+    open_session_of(&f, folder_with_experts());
+    c.worker.dp = c.worker.ep = 2;
+    f.made.m.experts = 8, f.made.m.topk = 2, f.made.m.expert_ffn = 32, f.made.m.skew = 1.2;
+    assert_ok(cd_serving_answer_of(&f.s, &c, &a, NULL, NULL, &err));
+    assert_ok(cd_serving_engine_new(&f.made.m, &a.layout, &f.stacks.v[0], f.made.c, &e, &err));
+    cd_serving_limits limit = {.tokens = 24, .sequences = 8, .cache_tokens = 1000, .prompts = CD_SERVING_CHUNKED, .copies = 2};
+    const cd_serving_load two = {.isl = 40, .osl = 1, .concurrency = 2, .requests = 2};
+    assert_ok(cd_serving_simulate(e, &two, &limit, 0, &r, &err));
+    assert_int_equal(r.steps, 2);
+    assert_close(r.ttft_s, step_of(e, (cd_serving_step){.part = 24, .others = 24}) + step_of(e, (cd_serving_step){.part = 16, .part_past = 24, .others = 16}), 1e-9, 0);
+    for (limit.copies = 1; limit.copies < 3; limit.copies++) {
+        const double at = first_tokens_s(e, 24, &limit), above = first_tokens_s(e, 25, &limit);
+        assert_true(above > 0.8 * at && above < at);
+    }
+    for (int longer = 0; longer < 2; longer++) { /* the first request is the longer one, or the second one is */
+        cd_serving_load both = {.isl = 24, .osl = 1, .spread = 0.5, .concurrency = 2, .requests = 2};
+        limit.copies = 2;
+        for (both.seed = 1; !(length_of(both.seed, longer ? 0 : 1) < 20 && length_of(both.seed, longer ? 1 : 0) > 28);) both.seed++;
+        const double few = length_of(both.seed, longer ? 0 : 1), many = length_of(both.seed, longer ? 1 : 0);
+        const double one = step_of(e, (cd_serving_step){.part = 24, .others = few}), next = step_of(e, (cd_serving_step){.part = many - 24, .part_past = 24});
+        assert_ok(cd_serving_simulate(e, &both, &limit, 0, &r, &err));
+        assert_int_equal(r.steps, 2);
+        assert_close(r.ttft_s, one + next / 2, 1e-9, 0);
+    }
+    copies_of_tokens_alone(e);
+    cd_serving_engine_free(e);
+    close_session(&f);
+}
+
+static double tokens_of_experts(const cd_serving_rows *r) {
+    for (size_t i = 0; i < r->n; i++)
+        if (r->v[i].r.kind == CD_LLM_OP_MOE) return cd_llm_op_get(&r->v[i].r, CD_LLM_OP_P_TOKENS);
+    return NAN;
+}
+
+/* Of two copies those count that have tokens: one of one request in flight, both of two; of few that come by themselves one. */
+TEST(idle_copies) {
+    fixture f;
+    cd_serving_config c = small();
+    cd_serving_answer one, two, rare, dense;
+    static cd_serving_rows p, d;
+    open_session_of(&f, folder_with_experts());
+    c.worker.dp = c.worker.ep = 2, c.concurrency = 1, c.osl = 128;
+    f.made.m.experts = 8, f.made.m.topk = 2, f.made.m.expert_ffn = 32, f.made.m.skew = 1.2;
+    assert_ok(cd_serving_answer_of(&f.s, &c, &one, &p, &d, &err));
+    assert_close(tokens_of_experts(&d), 1, 0, 0);
+    assert_close(tokens_of_experts(&p), 16, 0, 0);
+    c.concurrency = 2;
+    assert_ok(cd_serving_answer_of(&f.s, &c, &two, &p, &d, &err));
+    assert_close(tokens_of_experts(&d), 2, 0, 0);
+    assert_close(two.r.tpot_s - one.r.tpot_s, 2 * 1e-5, 1e-9, 0); /* two layers, a token more */
+    c.concurrency = 0, c.rate = 1;
+    assert_ok(cd_serving_answer_of(&f.s, &c, &rare, &p, &d, &err));
+    assert_close(rare.r.tpot_s, one.r.tpot_s, 1e-6, 0);
+    c.rate = 1e5;
+    assert_ok(cd_serving_answer_of(&f.s, &c, &dense, &p, &d, &err));
+    assert_true(dense.r.tpot_s > rare.r.tpot_s);
+    close_session(&f);
+}
+
+TESTS(up, down, copies_together, copies_in_parts, idle_copies)
