@@ -1,26 +1,5 @@
 /* Operators of a small model, a step and the scheduler against sums by hand. */
-#include "fault.h"
-#include "made_serving.h"
-#include "tmp.h"
-
-static tmp_dir dir;
-static char path[256];
-
-static int up(void **state) {
-    cd_buf b = {0};
-    (void)state;
-    dir = tmp_make();
-    made_rows(&b);
-    snprintf(path, sizeof path, "%s", tmp_put(&dir, "t.csv", b.p, b.n));
-    cd_buf_free(&b);
-    return 0;
-}
-
-static int down(void **state) {
-    (void)state;
-    tmp_remove(&dir);
-    return 0;
-}
+#include "made_serving_session.h"
 
 /* What the operators of two layers take for m tokens of which `rows` get a next one, on one GPU; small kernels cost their bytes over 0.8 of the bandwidth. */
 static double rest_s(const made_serving *s, double m, double rows) {
@@ -54,7 +33,7 @@ TEST(operators) {
     cd_serving_ops_rest(&s.m, &s.l, 8, 1, 8, false, &o);
     for (size_t i = 0; i < o.n; i++) {
         cd_serving_time t;
-        cdmpp_err err = {0};
+        err = (cdmpp_err){0};
         if (strcmp(o.v[i].name, "between_nodes") != 0 || o.v[i].r.kind != CD_LLM_OP_ALL_REDUCE) continue;
         assert_ok(cd_serving_cost_of(s.c, &o.v[i], &t, &err));
         assert_close(t.s, 2 * 0.5 * 2 * 8 * 64 / 1e9 + 1e-5, 1e-12, 0);
@@ -123,7 +102,7 @@ TEST(windows_and_experts) {
 /* A library's own all-reduce writes to the memory of its peers: over several nodes NCCL's counts, though it is another stack's and slower. */
 TEST(collectives_of_nodes) {
     made_serving s;
-    cdmpp_err err = {0};
+    err = (cdmpp_err){0};
     cd_serving_time own, nccl, again;
     static const char rows[] = "op,device,stack,kernel,num_gpus,message_bytes,latency_s\nall_reduce,h100,vllm-1,vllm_custom,2,128,2e-6\nall_reduce,h100,trtllm-2,,2,128,9e-6\n"
                                "all_gather,h100,vllm-1,NCCL_ring,2,128,5e-6\n";
@@ -146,7 +125,7 @@ TEST(collectives_of_nodes) {
 TEST(steps) {
     made_serving s;
     cd_serving_engine *e;
-    cdmpp_err err = {0};
+    err = (cdmpp_err){0};
     double t;
     made_serving_open(&s, path, 1);
     assert_string_equal(cd_serving_cost_stack(s.c), "vllm-1"); /* vllm-2 was not measured: another version of it was */
@@ -200,7 +179,7 @@ TEST(steps) {
 TEST(alone) {
     made_serving s;
     cd_serving_engine *e;
-    cdmpp_err err = {0};
+    err = (cdmpp_err){0};
     cd_serving_result r;
     const cd_serving_load load = {.isl = 16, .osl = 5, .concurrency = 1, .requests = 3};
     const cd_serving_limits limit = {.tokens = 64, .sequences = 8, .cache_tokens = 1000, .prompts = CD_SERVING_CHUNKED};
@@ -222,7 +201,7 @@ TEST(alone) {
 TEST(together) {
     made_serving s;
     cd_serving_engine *e;
-    cdmpp_err err = {0};
+    err = (cdmpp_err){0};
     cd_serving_result r;
     const cd_serving_load load = {.isl = 16, .osl = 2, .concurrency = 2, .requests = 2};
     cd_serving_limits limit = {.tokens = 64, .sequences = 8, .cache_tokens = 1000, .prompts = CD_SERVING_WHOLE};
@@ -257,7 +236,7 @@ TEST(together) {
 TEST(saturated) {
     made_serving s;
     cd_serving_engine *e;
-    cdmpp_err err = {0};
+    err = (cdmpp_err){0};
     cd_serving_result r;
     const cd_serving_load load = {.isl = 16, .osl = 11, .concurrency = 6, .requests = 60, .tokens_alone = true};
     const cd_serving_limits limit = {.tokens = 64, .sequences = 2, .cache_tokens = 1000, .prompts = CD_SERVING_CHUNKED};
@@ -277,7 +256,7 @@ TEST(saturated) {
 TEST(cache) {
     made_serving s;
     cd_serving_engine *e;
-    cdmpp_err err = {0};
+    err = (cdmpp_err){0};
     cd_serving_result r, free_of;
     const cd_serving_load load = {.isl = 16, .osl = 16, .concurrency = 3, .requests = 9};
     cd_serving_limits limit = {.tokens = 64, .sequences = 8, .cache_tokens = 1000, .prompts = CD_SERVING_CHUNKED};
@@ -306,7 +285,7 @@ TEST(cache) {
 TEST(put_back) {
     made_serving s;
     cd_serving_engine *e;
-    cdmpp_err err = {0};
+    err = (cdmpp_err){0};
     cd_serving_result r;
     const cd_serving_load load = {.isl = 16, .osl = 16, .concurrency = 2, .requests = 2};
     const cd_serving_limits limit = {.tokens = 64, .sequences = 8, .cache_tokens = 50, .prompts = CD_SERVING_CHUNKED};
@@ -324,7 +303,7 @@ TEST(put_back) {
 TEST(put_back_apart) {
     made_serving s;
     cd_serving_engine *e;
-    cdmpp_err err = {0};
+    err = (cdmpp_err){0};
     cd_serving_result r;
     volatile sig_atomic_t stop = 0;
     const cd_serving_load load = {.isl = 16, .osl = 16, .concurrency = 2, .requests = 2, .stop = &stop};
@@ -344,7 +323,7 @@ TEST(put_back_apart) {
 TEST(arrivals) {
     made_serving s;
     cd_serving_engine *e;
-    cdmpp_err err = {0};
+    err = (cdmpp_err){0};
     cd_serving_result r;
     const cd_serving_load load = {.isl = 16, .osl = 5, .rate = 1, .requests = 20, .seed = 1};
     const cd_serving_limits limit = {.tokens = 64, .sequences = 8, .cache_tokens = 1000, .prompts = CD_SERVING_CHUNKED};
@@ -365,7 +344,7 @@ TEST(arrivals) {
 TEST(enough_requests) {
     made_serving s;
     cd_serving_engine *e;
-    cdmpp_err err = {0};
+    err = (cdmpp_err){0};
     cd_serving_result r, few;
     cd_serving_load load = {.isl = 16, .osl = 5, .rate = 1, .seed = 1};
     const cd_serving_limits limit = {.tokens = 64, .sequences = 8, .cache_tokens = 1000, .prompts = CD_SERVING_CHUNKED};
