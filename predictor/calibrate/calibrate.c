@@ -153,13 +153,16 @@ static cdmpp_status measure(run *r, cdmpp_err *err) {
     return st ? st : closed;
 }
 
-/* Caches are those that a replay knows of the machine (predictor/estimate/node_cost.c): of its own description, else of who stands for it. */
+/* Caches are those that a replay knows of the machine (predictor/estimate/node_cost.c): of its own description, else of who stands for it. The rate of memory is what was measured. */
 static cdmpp_status run_networks(run *r, cdmpp_err *err) {
     const cd_calibrate_options *o = r->o;
     const cd_device *about = NULL;
     if (!(time_of_networks(r) > 0)) return CDMPP_OK;
     if (cd_device_table_find(r->devices, r->machine.name.name, &about, NULL)) (void)cd_device_table_find(r->devices, r->machine.stands, &about, NULL);
-    const cd_calibrate_networks_options no = {.network = o->network, .n_network = o->n_network, .model = r->model, .stands = r->machine.stands, .numbers = r->machine.own, .best = r->pool.best, .about = about, .target = r->target,
+    cd_device known = about ? *about : (cd_device){0};
+    const double *probe = r->machine.entry.device.probe;
+    if (probe[CD_DEVICE_PROBE_probe_memory] > 0) memcpy(known.probe, probe, sizeof known.probe);
+    const cd_calibrate_networks_options no = {.network = o->network, .n_network = o->n_network, .model = r->model, .stands = r->machine.stands, .numbers = r->machine.own, .best = r->pool.best, .about = about ? &known : NULL, .target = r->target,
                                               .hardware = hardware(r), .gpu = o->gpu, .threads = o->threads, .jobs = o->jobs, .seed = o->seed, .clock = o->clock, .until_s = end_of_measuring(r), .program_s = r->measured.each_s,
                                               .log = o->log, .stop = o->stop};
     CD_TRY(cd_calibrate_networks(&no, &r->costs, err));

@@ -58,6 +58,7 @@ static void put_json_law(cd_json_writer *w, const cd_network_cost_fit *f) {
     cd_json_write_member_real(w, "call_s", f->call_s);
     cd_json_write_member_real(w, "refill_bytes_per_s", f->refill_bytes_per_s);
     cd_json_write_member_real(w, "refill_to", f->refill_to);
+    cd_json_write_member_real(w, "refill_from", f->refill_from);
     cd_json_write_member_real(w, "spread", f->spread);
     cd_json_write_close(w, '}');
 }

@@ -148,11 +148,13 @@ static cdmpp_status describe(const cd_model_set_options *a, cd_model_set *m, cdm
     return st;
 }
 
-/* That of a machine that a model is corrected for. An entry of the file that was measured on it comes first; one that it is only lent does not. */
+/* That of a machine that a model is corrected for, in the place of an entry of the installed file: this was measured here, with this back end. What the user's own file says of the machine
+ * comes first; what it only lends does not. */
 static cdmpp_status take_costs(cd_model_set *m, const char *machine, cdmpp_err *err) {
     for (size_t k = 0; machine && m->measured && k < m->measured->n; k++) {
         const char *of = m->measured->v[k].devices.v[0];
-        if (!strcmp(of, machine) && !cd_network_cost_names(cd_network_cost_find(m->costs, of, NULL), of)) CD_TRY(cd_network_cost_add(&m->costs, &m->measured->v[k], err));
+        const bool said = getenv("CDMPP_NETWORK_COSTS") && cd_network_cost_names(cd_network_cost_find(m->costs, of, NULL), of);
+        if (!strcmp(of, machine) && !said) CD_TRY(cd_network_cost_replace(&m->costs, &m->measured->v[k], err));
     }
     return CDMPP_OK;
 }

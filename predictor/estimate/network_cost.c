@@ -21,6 +21,7 @@ static const cd_conf_key key[] = {
     {"refill_bytes_per_s", CD_CONF_REAL, offsetof(cd_network_cost_fit, refill_bytes_per_s), "0", "0..1e15",
      "rate at which weights come that had stayed in a nearer cache; 0: none do"},
     {"refill_to", CD_CONF_REAL, offsetof(cd_network_cost_fit, refill_to), "2", "0..1e9", "these are smaller than so many times the core's last own cache"},
+    {"refill_from", CD_CONF_REAL, offsetof(cd_network_cost_fit, refill_from), "0", "0..1e9", "in networks that move more than so many times the largest shared cache in a pass"},
     {"networks", CD_CONF_INT, offsetof(cd_network_cost_fit, networks), "0", "0..", "networks that it was fitted on"},
     {"spread", CD_CONF_REAL, offsetof(cd_network_cost_fit, spread), "0", "0..10", "standard deviation of ln(measured / fitted)"},
     {"adds", CD_CONF_REAL, offsetof(cd_network_cost_fit, adds), "0", "0..10", "root of the mean square of ln(measured / sum of operators alone); 0: not told"},
@@ -163,6 +164,17 @@ cdmpp_status cd_network_cost_add(cd_network_cost **l, const cd_network_cost_fit 
     if ((*l)->n) memcpy(v, (*l)->v, (*l)->n * sizeof *v);
     v[(*l)->n++] = copy;
     (*l)->v = v;
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_network_cost_replace(cd_network_cost **l, const cd_network_cost_fit *f, cdmpp_err *err) {
+    CD_TRY(cd_network_cost_add(l, f, err));
+    cd_network_cost *to = *l;
+    for (size_t k = 0; k + 1 < to->n; k++)
+        if (cd_network_cost_names(&to->v[k], f->devices.v[0])) {
+            to->v[k] = to->v[--to->n];
+            break; /* a device has one entry */
+        }
     return CDMPP_OK;
 }
 

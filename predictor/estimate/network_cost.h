@@ -2,7 +2,7 @@
  *
  *   measured networks ── cd_network_cost_fit ──> one entry ──> network-costs.yaml ── cd_network_cost_read ──> law of a device
  *
- *   in the network = lift * alone + call_s + weights / refill      of each task; lift 1 in networks that move little
+ *   in the network = lift * alone + call_s + weights / refill      of each task; lift 1 and no refill in networks that move little
  *
  *   (1) the file is a list; an entry names its devices, and a device has one entry;
  *   (2) a device without an entry gets no law, or one that was lent to it: how far off that may be is what networks of other devices add
@@ -25,6 +25,7 @@ typedef struct cd_network_cost_fit {
     double call_s;              /* of each task */
     double refill_bytes_per_s;  /* at which weights come that were in a nearer cache when it was measured alone; 0: none do */
     double refill_to;           /* these are weights of less than so many times the core's last own cache; larger ones come from the memory alone, too */
+    double refill_from;         /* and of networks that move more than so many times the largest shared cache in a pass: it keeps the others' weights. 0: of all */
     int64_t networks;           /* that it was fitted on */
     double spread;              /* standard deviation of ln(measured / fitted), each network by the fit of the others */
     double adds;                /* root of the mean square of ln(measured / sum of operators alone): what the sum alone would miss. 0: not told, see cd_network_cost_spread */
@@ -51,6 +52,8 @@ cdmpp_status cd_network_cost_usual(cd_diag *diag, CD_GIVE cd_network_cost **out,
 /* A copy of `f` behind the entries of *l; *l NULL: a list of it alone. Errors: ENOMEM; *l stays as it was. */
 cdmpp_status cd_network_cost_add(cd_network_cost **l, const cd_network_cost_fit *f, cdmpp_err *err);
 bool cd_network_cost_names(const cd_network_cost_fit *f, const char *name); /* was it measured on this device? f NULL: no */
+/* A copy of `f` in the place of entries that were measured on its first device; else behind the others. Errors: ENOMEM; *l stays as it was. */
+cdmpp_status cd_network_cost_replace(cd_network_cost **l, const cd_network_cost_fit *f, cdmpp_err *err);
 /* The entry of a device, else of its description, which has its proper name or is of who stands for it; where there is none, one that is lent to it. d NULL: there is no description. l NULL: NULL. */
 CD_KEEP const cd_network_cost_fit *cd_network_cost_find(const cd_network_cost *l, const char *name, const cd_device *d);
 /* Of a fit that was found so: the device that it was measured on, where that is neither of both. NULL: it is one of them, or f NULL. */
@@ -75,11 +78,13 @@ typedef struct cd_network_cost_row {
     double measured_s;          /* of a pass */
     double alone_s, calls;      /* of its tasks: sum of times alone; how many runs */
     double refill_bytes[CD_NETWORK_COST_LIMITS]; /* weights that were near when they were measured alone, by limit */
+    double fetch_s;             /* what memory takes to bring weights that the largest shared cache held when they were measured alone, and does not hold in the network, and */
+    double fetch_bytes_per_s, fetch_to; /* by which law (refill_bytes_per_s, refill_to): of the description of the device, nothing is fitted. Rate 0: it does not say enough */
     double rest_s;              /* of all else, in the network already */
     double moved_caches;        /* bytes that a pass moves over the largest shared cache; NaN: unknown, then all are lifted or none */
 } cd_network_cost_row;
 enum { CD_NETWORK_COST_FEWEST = 4 };
-/* Least squares of relative errors. Which of lift, call_s and refill there are, from where networks are lifted, and the limit of
+/* Least squares of relative errors. Which of lift, call_s and refill there are (fitted, or what the description says), from where networks are lifted, and the limit of
  * refills, is what leaves out each network in turn with the least error; what has more to choose must be better by a fifth. Fills all of *out but devices and source. Errors: ERANGE (fewer than CD_NETWORK_COST_FEWEST,
  * a time that is none, nothing that fits), ENOMEM. */
 cdmpp_status cd_network_cost_fit_rows(const cd_network_cost_row *row, size_t n, cd_network_cost_fit *out, cdmpp_err *err);

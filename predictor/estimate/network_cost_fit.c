@@ -2,7 +2,7 @@
  *
  *   measured = lift * tasks of the lifted + tasks of the others + call * calls + weights * (1 / refill) + rest
  *
- * Each row is divided by its measured time, so that relative errors count. Candidates are all choices of terms, of the bound from which
+ * In the place of a fitted refill there may be the one that the description of the device says: it costs no choice. Each row is divided by its measured time, so that relative errors count. Candidates are all choices of terms, of the bound from which
  * networks are lifted and of the weights that are refilled; the one that predicts each network best without it is taken. Few networks carry few terms:
  * the best of many candidates is the luckiest, too. */
 #include <lapacke.h>
@@ -17,6 +17,7 @@ typedef struct {
     const cd_network_cost_row *row;
     size_t n;
     unsigned terms;             /* LIFT | CALL | REFILL */
+    bool fetch;                 /* with the refill of the description */
     double from;                /* networks that move more are lifted */
     size_t limit;               /* of refills */
 } choice;
@@ -33,7 +34,7 @@ static double equation(const choice *c, size_t i, double x[TERMS]) {
     const bool lifted = !(r->moved_caches <= c->from);
     const double terms[TERMS] = {lifted ? r->alone_s : 0, r->calls, r->refill_bytes[c->limit]};
     for (int k = 0; k < TERMS; k++) x[k] = c->terms >> k & 1 ? terms[k] / r->measured_s : 0;
-    return (r->measured_s - r->rest_s - r->alone_s) / r->measured_s;
+    return (r->measured_s - r->rest_s - r->alone_s - (c->fetch ? r->fetch_s : 0)) / r->measured_s;
 }
 
 /* Normal equations of the chosen terms, scaled to a diagonal of 1, by Cholesky. False: they cannot be told apart. */
@@ -108,6 +109,21 @@ static void try_terms(choice c, const double *bound, size_t n_bound, choice *bes
         }
 }
 
+/* All terms, and those beside a refill that the description says. */
+static void try_all(const cd_network_cost_row *row, size_t n, const double *bound, size_t n_bound, choice *best, double *least) {
+    for (unsigned terms = 0; terms < CHOICES; terms++) {
+        const choice c = {.row = row, .n = n, .terms = terms}, fetch = {.row = row, .n = n, .terms = terms, .fetch = true};
+        try_terms(c, bound, n_bound, best, least);
+        if (row->fetch_bytes_per_s > 0 && !(terms & REFILL)) try_terms(fetch, bound, n_bound, best, least);
+    }
+}
+
+static void put_refill(const choice *c, const double v[TERMS], cd_network_cost_fit *out) {
+    out->refill_bytes_per_s = c->fetch ? c->row->fetch_bytes_per_s : v[2] > 0 ? 1 / v[2] : 0;
+    out->refill_to = c->fetch ? c->row->fetch_to : cd_network_cost_limit[c->limit];
+    out->refill_from = c->fetch ? 1 : 0;
+}
+
 static cdmpp_status bounds(const cd_network_cost_row *row, size_t n, double *bound, size_t *n_bound, cdmpp_err *err) {
     double *at = cd_mem_zalloc(n, sizeof *at);
     if (!at) return CD_FAIL(err, ENOMEM, "%zu networks", n);
@@ -140,13 +156,13 @@ cdmpp_status cd_network_cost_fit_rows(const cd_network_cost_row *row, size_t n, 
     CD_TRY(check(row, n, err));
     if (!(bound = cd_mem_zalloc(n + 1, sizeof *bound))) return CD_FAIL(err, ENOMEM, "%zu networks", n);
     const cdmpp_status st = bounds(row, n, bound, &n_bound, err);
-    for (unsigned terms = 0; !st && terms < CHOICES; terms++) try_terms((choice){.row = row, .n = n, .terms = terms}, bound, n_bound, &best, &least);
+    if (!st) try_all(row, n, bound, n_bound, &best, &least);
     cd_mem_free(bound);
     if (st) return st;
     double square = 0;
     for (size_t i = 0; i < n; i++) square += pow(log(row[i].measured_s / (row[i].alone_s + row[i].rest_s)), 2);
     if (!isfinite(least) || !fit(&best, n, v)) return CD_FAIL(err, ERANGE, "nothing fits these %zu networks", n);
-    *out = (cd_network_cost_fit){.lift = 1 + v[0], .lift_from = best.terms & LIFT ? best.from : 0, .call_s = v[1], .networks = (int64_t)n,
-                                 .refill_bytes_per_s = v[2] > 0 ? 1 / v[2] : 0, .refill_to = cd_network_cost_limit[best.limit], .spread = sqrt(least), .adds = sqrt(square / (double)n)};
+    *out = (cd_network_cost_fit){.lift = 1 + v[0], .lift_from = best.terms & LIFT ? best.from : 0, .call_s = v[1], .networks = (int64_t)n, .spread = sqrt(least), .adds = sqrt(square / (double)n)};
+    put_refill(&best, v, out);
     return CDMPP_OK;
 }

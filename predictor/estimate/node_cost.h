@@ -101,7 +101,8 @@ typedef struct cd_node_cost_scaling_law {
 } cd_node_cost_scaling_law;
 /* Of a network that moves `traffic` bytes a pass. d: description of the device `name` (NULL: no name), NULL: none. */
 cd_node_cost_scaling_law cd_node_cost_law(const cd_network_cost *costs, const char *name, const cd_device *d, double traffic);
-/* What the costs of a network alone say to a fit: all but the measured time. latency_s: of the network with these costs. */
+/* What the costs of a network alone say to a fit: all but the measured time. latency_s: of the network with these costs. The rate of memory is that of one thread, where the
+ * description has it, else of all. */
 cd_network_cost_row cd_node_cost_row(const cd_node_cost *c, const cd_network_graph *g, const cd_device *d, double latency_s);
 /* The same of a network whose nodes (g->n_node) were measured alone; NaN among them: alone_s is NaN. */
 cd_network_cost_row cd_node_cost_row_alone(const cd_network_graph *g, const cd_task_registry *t, const double *alone_s, const cd_device *d);

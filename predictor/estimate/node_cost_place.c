@@ -6,11 +6,14 @@
 
 static double own_cache(const cd_device *d) { return d && d->l2_kb > 0 ? d->l2_kb * 1024 : 0; }
 
+/* Does a network move more than `from` times the largest shared cache? from 0: all do. */
+static bool beyond(double from, double traffic, const cd_device *d) { return from <= 0 || traffic > from * cd_network_cost_cache(d); }
+
 cd_node_cost_scaling_law cd_node_cost_law(const cd_network_cost *costs, const char *name, const cd_device *d, double traffic) {
     const cd_network_cost_fit *f = cd_network_cost_find(costs, name, d);
     if (!f) return (cd_node_cost_scaling_law){.lift = 1};
-    const bool large = f->lift_from <= 0 || traffic > f->lift_from * cd_network_cost_cache(d);
-    return (cd_node_cost_scaling_law){.lift = large ? f->lift : 1, .call_s = f->call_s, .refill_bytes_per_s = f->refill_bytes_per_s, .stays_bytes = f->refill_to * own_cache(d)};
+    const bool large = beyond(f->lift_from, traffic, d), cold = beyond(f->refill_from, traffic, d);
+    return (cd_node_cost_scaling_law){.lift = large ? f->lift : 1, .call_s = f->call_s, .refill_bytes_per_s = cold ? f->refill_bytes_per_s : 0, .stays_bytes = f->refill_to * own_cache(d)};
 }
 
 static double refilled(double stays_bytes, int64_t weight_bytes) { return weight_bytes > 0 && (double)weight_bytes < stays_bytes ? (double)weight_bytes : 0; }
@@ -50,18 +53,38 @@ static void add_to_row(cd_network_cost_row *r, double own, const cd_network_node
     r->alone_s += seconds * runs;
     r->calls += runs;
     for (int k = 0; k < CD_NETWORK_COST_LIMITS; k++) r->refill_bytes[k] += refilled(cd_network_cost_limit[k] * own, weights_read(n, result_bytes)) * runs;
+    if (r->fetch_bytes_per_s > 0) r->fetch_s += refilled(r->fetch_to * own, weights_read(n, result_bytes)) * runs / r->fetch_bytes_per_s;
+}
+
+/* Memory brings weights to a kernel slower than a stream, whose next line is always known: a tile reads short pieces of them. Chosen on twelve networks of one
+ * processor that no table of results has. */
+static const double of_stream = 1 / 1.5;
+
+static double memory_gb_s(const cd_device *d) { return d->probe[CD_DEVICE_PROBE_probe_memory] > 0 ? d->probe[CD_DEVICE_PROBE_probe_memory] : d->bandwidth_gb_s; }
+
+static cd_network_cost_row new_row(const cd_device *d, double traffic) {
+    const double own = own_cache(d), shared = cd_network_cost_cache(d), stream = !d ? 0 : memory_gb_s(d) * 1e9;
+    cd_network_cost_row r = {.moved_caches = traffic / shared};
+    if (own > 0 && shared > own && stream > 0) r.fetch_bytes_per_s = of_stream * stream, r.fetch_to = shared / own;
+    return r;
+}
+
+/* What the largest shared cache holds from one pass to the next is not fetched. */
+static void close_row(cd_network_cost_row *r) {
+    if (!(r->moved_caches > 1)) r->fetch_s = 0;
 }
 
 cd_network_cost_row cd_node_cost_row(const cd_node_cost *c, const cd_network_graph *g, const cd_device *d, double latency_s) {
-    cd_network_cost_row r = {.moved_caches = c->traffic / cd_network_cost_cache(d)};
+    cd_network_cost_row r = new_row(d, c->traffic);
     for (uint32_t i = 0; i < c->n; i++)
         if (has_law(g, c, i)) add_to_row(&r, own_cache(d), &g->node[i], c->node[i].seconds, c->node[i].bytes);
+    close_row(&r);
     r.rest_s = fmax(latency_s - r.alone_s, 0);
     return r;
 }
 
 cd_network_cost_row cd_node_cost_row_alone(const cd_network_graph *g, const cd_task_registry *t, const double *alone_s, const cd_device *d) {
-    cd_network_cost_row r = {0};
+    cd_network_cost_row r = new_row(d, 0);
     double traffic = 0;
     for (uint32_t i = 0; i < g->n_node; i++) {
         int64_t result;
@@ -71,6 +94,7 @@ cd_network_cost_row cd_node_cost_row_alone(const cd_network_graph *g, const cd_t
         add_to_row(&r, own_cache(d), &g->node[i], alone_s[i], result);
     }
     r.moved_caches = traffic / cd_network_cost_cache(d);
+    close_row(&r);
     return r;
 }
 

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-enum { ID, CMD, I, ROWS, STEPS, R, V, DEVICE, TASK, TARGET, HARDWARE, FLOP, N_MEMBER };
-static const char *const name[N_MEMBER] = {"id", "cmd", "i", "rows", "steps", "r", "v", "device", "task", "target", "hardware", "flop"};
+enum { ID, CMD, I, ROWS, STEPS, R, V, DEVICE, TASK, TARGET, HARDWARE, FLOP, ORIGIN, N_MEMBER };
+static const char *const name[N_MEMBER] = {"id", "cmd", "i", "rows", "steps", "r", "v", "device", "task", "target", "hardware", "flop", "origin"};
 
 typedef struct {
     cd_arena *a;
@@ -16,7 +16,7 @@ static cdmpp_status keep(members *s, cd_str key, cd_str value, cdmpp_err *err) {
     int k = 0;
     while (k < N_MEMBER && !cd_str_is(key, name[k])) k++;
     if (k == N_MEMBER)
-        return CD_FAIL(err, ESCHEMA, "expected only id, cmd, i, r, v, rows, steps, device, task, target, hardware, flop, found \"%.*s\"",
+        return CD_FAIL(err, ESCHEMA, "expected only id, cmd, i, r, v, rows, steps, device, task, target, hardware, flop, origin, found \"%.*s\"",
                        (int)(key.n < 24 ? key.n : 24), key.p);
     if (s->m[k].n) return CD_FAIL(err, ESCHEMA, "\"%s\" comes twice", name[k]);
     if (!value.n) return CD_FAIL(err, EPARSE, "\"%s\": expected a value", name[k]);
@@ -27,7 +27,7 @@ static cdmpp_status keep(members *s, cd_str key, cd_str value, cdmpp_err *err) {
 /* Members that are allowed only together with others: a bit for each of these. */
 static cdmpp_status check_company(const members *s, cdmpp_err *err) {
     static const struct { int member; unsigned with; const char *say; } rule[] = {
-        {R, 1u << I, "goes with i"}, {V, 1u << I, "goes with i"},
+        {R, 1u << I, "goes with i"}, {V, 1u << I, "goes with i"}, {ORIGIN, 1u << I, "goes with i"}, /* who chose a schedule, in records of cdmpp-tune: not read */
         {TASK, 1u << ROWS | 1u << STEPS, "goes with rows or steps"}, {TARGET, 1u << ROWS | 1u << STEPS, "goes with rows or steps"},
         {HARDWARE, 1u << STEPS, "goes with steps"}, {FLOP, 1u << ROWS | 1u << STEPS, "goes with rows or steps"},
         {STEPS, 1u << TASK, "needs task: steps alone name none"}, {DEVICE, 1u << I | 1u << ROWS | 1u << STEPS, "goes with i, rows or steps"}};

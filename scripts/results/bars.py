@@ -162,7 +162,7 @@ def networks(b):
     if "calibrate-networks" in f.stages:
         r, most = f.figure("calibrate-networks", "mean-here"), f.figure("calibrate-networks", "most-here")
         b.add("networks", "ten networks on a machine that no model saw, after five minutes of `cdmpp-tune calibrate`: mean, largest", "10 %", bar=[(r["value"], 10)],
-            text="%.1f %%, %.1f %%" % (r["value"], most["value"]), n=r["n"], test_set="calibrate-networks-4", again="`calibrate_networks`, by hand", id="calibrate")
+            text="%.1f %%, %.1f %%" % (r["value"], most["value"]), n=r["n"], test_set="calibrate-networks-5", again="`calibrate_networks`, by hand", id="calibrate")
     e = {r["network"]: r["predicted"][1] for r in f.rows("replay-roller")}
     b.add("networks", "Roller's V100 networks, batch 128: " + ", ".join(e), "10 %", bar=[(abs(v), 10) for v in e.values()],
         text=", ".join("%+.1f %%" % v for v in e.values()),

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """calibrate_networks.py WORK [TABLE] -- whole networks on this machine, by a model that saw no processor of its kind and by what cdmpp-tune calibrate makes of it.
 
-In WORK: the recipe of the default model learns from the records of OTHERS alone (default: zen4 zen5); calibrate corrects it once, --seconds SECONDS (default 300), by its
+In WORK: the recipe of the default model learns from the records of OTHERS alone (default: zen4 granite, for a Zen 5); calibrate corrects it once, --seconds SECONDS (default 300), by its
 usual tasks; then each network is estimated by either model, with schedules that this model chooses, and run with them (cdmpp-replay --run --cpu-time, one thread). Prints
 words for figures.py put; writes a Markdown table to TABLE. A step that is done is not done again. From the environment: B, SECONDS, OTHERS (folders of examples/), NETWORKS
-(default: the ten of the test set calibrate-networks-4; NAME@SIZE is one at another input size)."""
+(default: the ten of the test set calibrate-networks-5; NAME@SIZE is one at another input size)."""
 import json, os, subprocess, sys
 
 sys.dont_write_bytecode = True
@@ -12,7 +12,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import figures
 
 B = os.path.abspath(os.environ.get("B", "build/release"))
-TEST = "yolov5s transformer squeezenet-1.0 yolov3 gru resnet-34 roberta-base vgg-19 nasnet-large densenet-201"
+TEST = "squeezenet-1.0 mobilenet-v3 vgg-19 nasnet-large roberta-base bert-tiny resnet3d-34 resnet-34 densenet-201 yolov5s"
 
 def run(work, *words, good=(0,)):
     env = dict(os.environ, XDG_CACHE_HOME=os.path.join(work, "cache"))
@@ -60,7 +60,7 @@ def main(work, table):
     work = os.path.abspath(work)
     os.makedirs(work, exist_ok=True)
     seconds, networks = os.environ.get("SECONDS", "300"), os.environ.get("NETWORKS", TEST).split()
-    learn(work, os.environ.get("OTHERS", "zen4 zen5").split())
+    learn(work, os.environ.get("OTHERS", "zen4 granite").split())
     c = once(os.path.join(work, "calibrate.json"), lambda: run(work, "cdmpp-tune", "calibrate", "--seconds", seconds, "--cost-model", "others.cdmpp", "--json"))["result"]
     tasks = measured_tasks(work)
     rows = ["| network | before ms | run ms | error % | calibrated ms | run with its schedules ms | its error % | in the 90 % interval, before, after | time in measured tasks % |",

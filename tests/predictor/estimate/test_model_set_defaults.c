@@ -187,7 +187,7 @@ TEST(no_driver_is_asked_about_a_processor) {
     cd_model_set_free(&m);
 }
 
-/* A law that calibrate measured here comes before one that the file lends, and behind one that was measured. */
+/* A law that calibrate measured here comes before one that the file lends, and behind one that was measured and that the user names. */
 TEST(a_lent_law_hides_no_measured_one) {
     static const char more[] = "\"network_cost\":\"- {devices: [mine], lift: 1.5, networks: 4, spread: 0.1}\"";
     static const char *const yaml[] = {"- {devices: [other], lent_to: [mine], lift: 3}\n", "- {devices: [mine], lift: 3}\n"};
@@ -209,6 +209,29 @@ TEST(a_lent_law_hides_no_measured_one) {
         cd_model_set_free(&m);
     }
     unsetenv("CDMPP_NETWORK_COSTS");
+}
+
+/* The installed file, or that of the working folder, is about somebody's machine of this kind and somebody's code: what was measured here takes its place. */
+TEST(a_law_of_this_machine_comes_before_the_usual_one) {
+    static const char more[] = "\"network_cost\":\"- {devices: [mine], lift: 1.5, networks: 4, spread: 0.1}\"", yaml[] = "- {devices: [mine, other], lift: 3}\n";
+    char model[256], before[1024];
+    cd_buf b = {0};
+    assert_ok(made_here_more(OF_CPUS, 0, "A CPU", 2, more, &b, &err));
+    snprintf(model, sizeof model, "%s", tmp_put(&dir, "usual.cdmpp", b.p, b.n));
+    cd_buf_free(&b);
+    assert_non_null(getcwd(before, sizeof before));
+    const char *path = model, *folder = tmp_path(&dir, "configs");
+    assert_int_equal(mkdir(folder, 0777), 0);
+    tmp_put(&dir, "configs/network-costs.yaml", yaml, strlen(yaml));
+    assert_int_equal(chdir(dir.path), 0);
+    m = (cd_model_set){0};
+    const cdmpp_status st = cd_model_set_open(&(cd_model_set_options){.model = &(cd_texts){1, &path}, .devices = described}, &m, &err);
+    assert_int_equal(chdir(before), 0);
+    assert_ok(st);
+    const cd_network_cost_fit *fit = cd_network_cost_find(m.costs, "mine", NULL);
+    assert_non_null(fit);
+    assert_close(fit->lift, 1.5, 0, 0);
+    cd_model_set_free(&m);
 }
 
 static size_t count(const char *text, const char *word) {
@@ -258,4 +281,4 @@ TEST(without_memory) {
 }
 
 TESTS(set_up, tear_down, each_kind_has_its_own, without_that_of_gpus_a_processor_stands_for_one, it_is_no_second_model_of_a_device, this_machine, a_gpu_that_is_not_here, which_devices_it_knows_is_told_once,
-      no_driver_is_asked_about_a_processor, a_lent_law_hides_no_measured_one, what_was_measured_here_is_of_no_other_gpu, without_memory)
+      no_driver_is_asked_about_a_processor, a_lent_law_hides_no_measured_one, a_law_of_this_machine_comes_before_the_usual_one, what_was_measured_here_is_of_no_other_gpu, without_memory)

@@ -133,6 +133,32 @@ static void test_saving_replaces_the_device(void **state) {
     tmp_remove(&dir);
 }
 
+/* In the place of the device's entry, whichever of its names it has; behind the others where there is none. */
+static void test_an_entry_takes_the_place(void **state) {
+    static const char text[] = "- {devices: [a, b], lift: 2}\n- {devices: [c], lift: 3, refill_bytes_per_s: 1e9, refill_from: 4}\n";
+    const char *name = "a", *fresh = "d";
+    cd_network_cost_fit f = {.devices = {1, &name}, .lift = 5, .source = ""};
+    cd_network_cost *l;
+    cd_diag diag = {0};
+    cdmpp_err err = {0};
+    (void)state;
+    assert_ok(cd_network_cost_read("t.yaml", text, sizeof text - 1, &diag, &l, &err));
+    assert_close(cd_network_cost_find(l, "c", NULL)->refill_from, 4, 0, 0);
+    assert_close(cd_network_cost_find(l, "a", NULL)->refill_from, 0, 0, 0);
+    assert_ok(cd_network_cost_replace(&l, &f, &err));
+    assert_int_equal(l->n, 2);
+    assert_close(cd_network_cost_find(l, "a", NULL)->lift, 5, 0, 0);
+    assert_close(cd_network_cost_find(l, "c", NULL)->lift, 3, 0, 0);
+    f.devices.v = &fresh;
+    assert_ok(cd_network_cost_replace(&l, &f, &err));
+    assert_int_equal(l->n, 3);
+    cd_network_cost_free(l);
+    l = NULL;
+    assert_ok(cd_network_cost_replace(&l, &f, &err));
+    assert_int_equal(l->n, 1);
+    cd_network_cost_free(l);
+}
+
 /* ---- fitting ---- */
 enum { N = 24 };
 
@@ -188,6 +214,30 @@ static void test_laws_are_found_again(void **state) {
     assert_true(f.spread < 1e-9);
 }
 
+/* What the description says costs no choice: few networks suffice to see that it holds, and that it does not. */
+static void test_a_described_refill(void **state) {
+    cd_network_cost_row row[N];
+    cd_network_cost_fit f;
+    cdmpp_err err = {0};
+    (void)state;
+    for (uint64_t seed = 50; seed < 60; seed++) {
+        make(row, 1, 0, 0, 0, 0.01, seed);
+        for (int i = 0; i < N; i++) {
+            row[i].fetch_bytes_per_s = 2e10, row[i].fetch_to = 32;
+            row[i].fetch_s = row[i].moved_caches > 1 ? 0.1 * row[i].alone_s * (1 + i % 3) : 0;
+        }
+        assert_ok(cd_network_cost_fit_rows(row, 6, &f, &err));
+        assert_close(f.refill_bytes_per_s, 0, 0, 0); /* nothing of it was measured */
+        for (int i = 0; i < N; i++) row[i].measured_s += row[i].fetch_s;
+        assert_ok(cd_network_cost_fit_rows(row, 6, &f, &err));
+        assert_close(f.refill_bytes_per_s, 2e10, 0, 0);
+        assert_close(f.refill_to, 32, 0, 0);
+        assert_close(f.refill_from, 1, 0, 0);
+        assert_close(f.lift, 1, 0, 0.02);
+        assert_true(f.spread < 0.02);
+    }
+}
+
 /* Noise alone earns no terms: the best of many candidates is taken only where it is better by what it costs to have had the choice. */
 static void test_few_networks_carry_few_terms(void **state) {
     cd_network_cost_row row[N];
@@ -238,4 +288,4 @@ static void test_too_few_or_wrong_networks_are_refused(void **state) {
 }
 
 TESTS(NULL, NULL, test_device_without_a_fit_gets_the_spread_of_the_others, test_the_spread_holds_what_measured_devices_add, test_a_law_is_lent, test_mistakes_are_told_with_their_line, test_saving_replaces_the_device,
-      test_laws_are_found_again, test_spread_is_of_networks_left_out, test_few_networks_carry_few_terms, test_too_few_or_wrong_networks_are_refused)
+      test_an_entry_takes_the_place, test_laws_are_found_again, test_a_described_refill, test_spread_is_of_networks_left_out, test_few_networks_carry_few_terms, test_too_few_or_wrong_networks_are_refused)

@@ -190,6 +190,40 @@ static void test_row_of_measured_times(void **state) {
     assert_true(isnan(cd_node_cost_row_alone(&m.g, NULL, alone, &d).alone_s));
 }
 
+/* What memory brings, by the description: weights that the shared cache held alone, where the network is larger than it. */
+static void test_row_of_a_description(void **state) {
+    made m;
+    (void)state;
+    make(&m);
+    cd_device d = device("a", CD_DEVICE_CPU, 10, 100); /* the pass moves five times its shared cache */
+    assert_close(cd_node_cost_row(&m.c, &m.g, &d, 17).fetch_bytes_per_s, 0, 0, 0); /* no rate */
+    d.bandwidth_gb_s = 3;
+    cd_network_cost_row r = cd_node_cost_row(&m.c, &m.g, &d, 17);
+    assert_close(r.fetch_bytes_per_s, 2e9, 1e-12, 0);
+    assert_close(r.fetch_to, 10, 1e-12, 0);
+    assert_close(r.fetch_s, (1000 + 3 * 20000 + 300) / 2e9, 1e-12, 0);
+    d.probe[CD_DEVICE_PROBE_probe_memory] = 1.5; /* of one thread */
+    assert_close(cd_node_cost_row(&m.c, &m.g, &d, 17).fetch_bytes_per_s, 1e9, 1e-12, 0);
+    m.node[1].weight_bytes = 100 * 1024; /* as large as the cache: it comes from memory alone, too */
+    assert_close(cd_node_cost_row(&m.c, &m.g, &d, 17).fetch_s, 1300 / 1e9, 1e-12, 0);
+    m.c.traffic = 100 * 1024; /* the cache holds all */
+    assert_close(cd_node_cost_row(&m.c, &m.g, &d, 17).fetch_s, 0, 0, 0);
+    d.l3_kb = 10;
+    assert_close(cd_node_cost_row(&m.c, &m.g, &d, 17).fetch_bytes_per_s, 0, 0, 0); /* no level behind its own */
+}
+
+static void test_refills_are_of_large_networks(void **state) {
+    static const char law[] = "- {devices: [a], refill_bytes_per_s: 1e6, refill_from: 2}\n";
+    cd_network_cost *l;
+    cd_diag diag = {0};
+    (void)state;
+    assert_ok(cd_network_cost_read("t.yaml", law, sizeof law - 1, &diag, &l, &err));
+    const cd_device d = device("a", CD_DEVICE_CPU, 10, 1000);
+    assert_close(cd_node_cost_law(l, NULL, &d, 2 * 1024000.0).refill_bytes_per_s, 0, 0, 0);
+    assert_close(cd_node_cost_law(l, NULL, &d, 2 * 1024000.0 + 1).refill_bytes_per_s, 1e6, 0, 0);
+    cd_network_cost_free(l);
+}
+
 /* --refill-gbs: what tasks read and write, at that rate. */
 static void test_refill_of_all_that_moves(void **state) {
     made m;
@@ -206,4 +240,4 @@ static void test_refill_of_all_that_moves(void **state) {
 }
 
 TESTS(set_up, tear_down, test_bytes_of_a_node, test_cache_is_in_kib, test_networks_are_lifted_from_there, test_seconds_of_a_task, test_tasks_of_models_and_records_change,
-      test_row_of_a_fit, test_row_of_measured_times, test_refill_of_all_that_moves)
+      test_row_of_a_fit, test_row_of_measured_times, test_row_of_a_description, test_refills_are_of_large_networks, test_refill_of_all_that_moves)

@@ -61,6 +61,7 @@ TEST(what_a_candidate_has) {
     cd_request r = good("{\"i\": [1], \"r\": [[0.5]], \"v\": \"v0.6\", \"device\": \"here\"}");
     assert_true(r.ask.form == CD_CANDIDATE_PARTS && cd_str_is(r.ask.text, "[1]") && cd_str_is(r.ask.version, "\"v0.6\"") && cd_str_is(r.aim.device, "here"));
     assert_true(r.aim.flop == -1 && !r.aim.has_hardware && !r.aim.task);
+    assert_true(cd_str_is(good("{\"i\": [1], \"origin\": \"best of 160\"}").ask.text, "[1]")); /* a record of cdmpp-tune */
     r = good("{\"rows\": [[1]], \"task\": \"w\", \"target\": \"llvm\", \"flop\": 2.5e9}");
     assert_true(r.ask.form == CD_CANDIDATE_ROWS_TEXT && cd_str_is(r.ask.text, "[[1]]") && cd_str_is(r.aim.target, "llvm") && r.aim.flop == 2.5e9 && !r.aim.device.n);
     assert_string_equal(r.aim.workload_key, "w");
@@ -97,6 +98,7 @@ TEST(mistakes) {
         {"{\"i\": 1, \"i\": 2}", CDMPP_ESCHEMA, "", "\"i\" comes twice"},
         {"{\"other\": 1}", CDMPP_ESCHEMA, "", "found \"other\""},
         {"{\"rows\": 1, \"r\": 1}", CDMPP_ESCHEMA, "", "\"r\" goes with i"},
+        {"{\"rows\": 1, \"origin\": \"x\"}", CDMPP_ESCHEMA, "", "\"origin\" goes with i"},
         {"{\"steps\": 1, \"task\": \"a\", \"v\": 1}", CDMPP_ESCHEMA, "", "\"v\" goes with i"},
         {"{\"i\": 1, \"task\": \"a\"}", CDMPP_ESCHEMA, "", "\"task\" goes with rows or steps"},
         {"{\"i\": 1, \"target\": \"a\"}", CDMPP_ESCHEMA, "", "\"target\" goes with rows or steps"},
