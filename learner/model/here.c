@@ -75,6 +75,12 @@ double cd_here_beyond(const cd_model_prediction *p, double most, double measured
     return fabs(far) > fmax(fabs(end), most) ? (double)INFINITY : far / end;
 }
 
+double cd_here_picks(const double *ratio, size_t n) {
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) sum += fmin(fmax(ratio[i], 0.5), 2);
+    return n < CD_HERE_PICKS ? 0 : sum / (double)n;
+}
+
 /* ---- written ---- */
 /* The last '}' of the header opens again for one more member. */
 static void put(const cd_here *h, const char *device, const char *more, cd_str header, size_t at, cd_buf *out) {
@@ -89,6 +95,7 @@ static void put(const cd_here *h, const char *device, const char *more, cd_str h
     cd_buf_put_json_str(out, h->cpu, strlen(h->cpu));
     cd_buf_putf(out, ",\"programs\":%u,\"widen\":%.17g,", h->programs, h->widen);
     if (isfinite(h->most)) cd_buf_putf(out, "\"most\":%.17g,", h->most);
+    if (h->picks > 0) cd_buf_putf(out, "\"picks\":%.17g,", h->picks);
     cd_buf_putf(out, "%s%s\"bias\":%.17g,\"share\":%.17g,\"at\":%zu", more, more[0] ? "," : "", h->trees.bias,
                 h->trees.share, at);
     if (h->numbers) cd_model_facts_put_device(out, h->numbers);
@@ -187,6 +194,7 @@ static cdmpp_status read_here(cd_model *m, const cd_json *v, cd_str weights, cdm
     CD_TRY(cd_json_need_real(v, "widen", 1e-3, 1e3, &h->widen, err));
     h->most = (double)INFINITY; /* of files of earlier versions */
     if (cd_json_get(v, "most")) CD_TRY(cd_json_need_real(v, "most", 0, 1e3, &h->most, err));
+    if (cd_json_get(v, "picks")) CD_TRY(cd_json_need_real(v, "picks", 1e-3, 1e3, &h->picks, err));
     CD_TRY(cd_json_need_real(v, "bias", -100, 100, &h->trees.bias, err));
     CD_TRY(cd_json_need_real(v, "share", 0, 1, &h->trees.share, err));
     CD_TRY(cd_xgb_load(weights.p, weights.n, cd_here_width(m), &h->trees.gbt, err));

@@ -5,7 +5,7 @@
  *
  *   model file + trees of a machine ──cd_here_add──> the same file, with key "here" in its header, the trees behind its weights, version 4
  *
- *   "here": {"device", "name", "cpu", "programs", "widen", "most", "bias", "share", "at", "numbers", ...}       docs/reference/calibrate.md
+ *   "here": {"device", "name", "cpu", "programs", "widen", "most", "picks", "bias", "share", "at", "numbers", ...}       docs/reference/calibrate.md
  *
  *   (1) the machine is one more device of the model, by the name that its records have: read as the last one, unless the model knows that name.
  *       One of the others stands for it: its answers are corrected for the machine, and stay as they were for itself;
@@ -28,6 +28,7 @@ typedef struct cd_here {
     uint32_t programs;          /* that the correction is made of */
     double widen;               /* above 0 */
     double most;                /* ln: so far from the median an end may move away by `widen`; infinite: without limit */
+    double picks;               /* measured over predicted median of the fastest known program of a task, the mean of tasks: what is added up is made of such. 0: not known */
     CD_KEEP const cd_device_numbers *numbers; /* what analytic times of the machine are computed with; NULL: with those of `stands` */
     cd_here_trees trees;        /* without: this part of the model is not corrected */
 } cd_here;
@@ -50,6 +51,10 @@ cdmpp_status cd_here_off(const cd_here_trees *t, const float *x, size_t width, d
 void cd_here_move(double off, double widen, double most, cd_model_prediction *p);
 /* How many times as far as its end of the interval the measured time lies from the median: 1 at the end. Infinite: no factor reaches it, for it lies beyond its end and beyond `most`. */
 double cd_here_beyond(const cd_model_prediction *p, double most, double measured_s);
+
+/* cd_here.picks from the ratios of n tasks: their mean, none with less than a half or more than twice. 0: fewer than CD_HERE_PICKS. */
+enum { CD_HERE_PICKS = 30 };
+double cd_here_picks(const double *ratio, size_t n);
 
 /* Corrects *answer, that of program p of the view; nothing where m is not corrected, or not for the device of the program. Errors: those of cd_here_off. */
 cdmpp_status cd_here_apply(const cd_model *m, const cd_program_view *v, size_t p, cd_model_prediction *answer, cdmpp_err *err);

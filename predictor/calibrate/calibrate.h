@@ -165,7 +165,7 @@ typedef struct cd_calibrate_result {
     size_t pairs;               /* programs with two times */
     double noise;               /* NaN: fewer than CD_CALIBRATE_PAIRS */
     double alone, crossed;      /* mean |ln| of the others by the median of the model alone, and by corrections without their part */
-    double widen, most, share;  /* of the intervals; of the trees (learner/model/here.h) */
+    double widen, most, share, picks; /* of the intervals; of the trees; of the fastest programs (learner/model/here.h) */
     cd_calibrate_figures before, after; /* of the held out programs */
     cd_here_trees trees;        /* of all programs */
 } cd_calibrate_result;

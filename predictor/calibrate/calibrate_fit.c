@@ -189,6 +189,26 @@ static void choose_share(const fit *f, size_t all) {
     }
 }
 
+/* Is it the fastest program of its task that is known? Of those that take the same time, the first. */
+static bool fastest(const fit *f, size_t i) {
+    for (size_t k = 0; k < f->n; k++) {
+        const double faster = time_of(&f->v[k]) - time_of(&f->v[i]);
+        if ((faster < 0 || (faster == 0 && k < i)) && !strcmp(f->v[k].key, f->v[i].key)) return false;
+    }
+    return true;
+}
+
+/* Networks are made of fast programs, and their times are added up. Trees that learn from some hundred programs move fast ones too little: what such take over their predicted medians is measured, and is no matter of what
+ * the model takes for its error. */
+static double picks_of(const fit *f) {
+    size_t n = 0;
+    for (size_t i = 0; i < f->n; i++) {
+        const point *p = &f->v[i];
+        if (p->part && fastest(f, i)) f->work[n++] = exp(off(p) - p->common - f->out->share * p->own);
+    }
+    return cd_here_picks(f->work, n);
+}
+
 /* How far off a program's answer by trees without its part is, and by how much its interval is too narrow. */
 static double how_far(const cd_calibrate_result *r, const cd_model_prediction *p, double measured_s) {
     (void)r;
@@ -217,6 +237,7 @@ static cdmpp_status choose(fit *f, cdmpp_err *err) {
     const size_t all = r->programs - r->held, k = (size_t)ceil((double)(all + 1) * CD_CALIBRATE_LEVEL);
     for (uint32_t part = 1; part <= FOLDS; part++) CD_TRY(cross(f, part, err));
     choose_share(f, all);
+    r->picks = picks_of(f);
     r->alone = 0;
     for (size_t i = 0; i < f->n; i++)
         if (f->v[i].part) r->alone += fabs(off(&f->v[i])) / (double)all;

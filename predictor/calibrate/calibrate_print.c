@@ -91,6 +91,7 @@ void cd_calibrate_members(cd_buf *b, const cd_calibrate_told *t, bool file) {
     cd_json_write_member_int(&w, "pairs", (int64_t)r->pairs);
     cd_json_write_member_real(&w, "noise", r->noise);
     cd_json_write_member_real(&w, "share_of_trees", r->share);
+    if (!file) cd_json_write_member_real(&w, "picks", r->picks);
     cd_json_write_member_real(&w, "alone_mean_abs_ln", r->alone);
     cd_json_write_member_real(&w, "crossed_mean_abs_ln", r->crossed);
     if (t->costs && t->costs->networks) put_json_law(&w, t->costs);

@@ -158,6 +158,7 @@ typedef struct cd_node_cost_bias {
     double ratio[2], spread[2];  /* [0] tasks that it does not know, [1] tasks that it was trained on */
     double within[2];           /* 0: the header does not say; else of a program whose slower ones are known: */
     double among[2], among_spread[2];
+    double picks;                /* of a machine that the model is corrected for (learner/model/here.h); 0: not known */
     cd_trained_tasks tasks;
 } cd_node_cost_bias;
 

@@ -161,11 +161,11 @@ static double as_wide(const cd_node_cost_entry *n, double rel_std) {
 
 /* What is added up wants no answer of least mean |error| (latency_s), which lies below the median: calib.h (4). Of a
  * schedule that was measured fastest, the median times what training found for such, and where it found nothing the median: that
- * it was chosen makes it faster than the mean, nobody knows by how much. Of others the mean. */
+ * it was chosen makes it faster than the mean, nobody knows by how much. Of others the mean; of a machine that the model is corrected for, what such take over the median. */
 void cd_node_cost_predicted(cd_node_cost_entry *n, const cd_node_cost_fastest *f, const cd_model_prediction *p, double least_s) {
     const bool sure = p->rel_std >= 0;
     const double ratio = f->chosen ? f->ratio : 1, s = f->chosen ? f->spread : sure ? p->like_std : 0;
-    n->seconds = !(p->median_s > 0) ? p->latency_s : f->measured ? p->median_s * ratio : p->median_s * exp(s * s / 2);
+    n->seconds = !(p->median_s > 0) ? p->latency_s : f->measured ? p->median_s * ratio : p->median_s * (f->picks > 0 ? f->picks : exp(s * s / 2));
     n->low_s = sure ? fmin(p->low_s * ratio, n->seconds) : n->seconds;
     n->high_s = sure ? fmax(p->high_s * ratio, n->seconds) : n->seconds;
     n->flags = p->flags;
@@ -203,10 +203,10 @@ static cdmpp_status among_slower(asking *k, cd_scorer *s, const cd_schedule_db_e
 
 static cdmpp_status find_fastest(asking *k, cd_scorer *s, const char *key, const cd_scored *o, cd_node_cost_fastest *f, cdmpp_err *err) {
     const cd_schedule_db_entry *x = schedule_of(k, key);
-    *f = (cd_node_cost_fastest){.ratio = 1};
+    *f = (cd_node_cost_fastest){.ratio = 1, .picks = k->best.picks};
     if (o->st || !isfinite(x->measured_s)) return CDMPP_OK;
     const bool known = knows(k, key, o);
-    *f = (cd_node_cost_fastest){true, k->best.spread[known] >= 0, k->best.ratio[known], k->best.spread[known]};
+    *f = (cd_node_cost_fastest){true, k->best.spread[known] >= 0, k->best.ratio[known], k->best.spread[known], k->best.picks};
     if (!f->chosen || !(k->best.within[known] > 0) || !x->n_slower || !(o->pred.median_s > 0)) return CDMPP_OK;
     return among_slower(k, s, x, o->pred.median_s, known, f, err);
 }

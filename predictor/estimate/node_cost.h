@@ -86,6 +86,7 @@ typedef struct cd_node_cost_fastest {
     bool measured;              /* its schedule was measured fastest */
     bool chosen;                /* and training found something for such */
     double ratio, spread;
+    double picks;               /* times the median, of one that nobody measured; 0: the mean, by the error that the model takes it to have */
 } cd_node_cost_fastest;
 /* Time, interval and spread of a node, from the answer of a model. least_s: as of cd_node_cost_entry. */
 void cd_node_cost_predicted(cd_node_cost_entry *n, const cd_node_cost_fastest *f, const cd_model_prediction *p, double least_s);

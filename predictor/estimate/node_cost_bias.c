@@ -53,7 +53,8 @@ cdmpp_status cd_node_cost_bias_read(const cd_model *m, const char *device, cd_no
     const char *text = cd_model_header(m);
     const cd_json *header;
     cd_arena a = {0};
-    *out = (cd_node_cost_bias){.ratio = {1, 1}, .spread = {-1, -1}};
+    const cd_here *here = cd_model_here(m);
+    *out = (cd_node_cost_bias){.ratio = {1, 1}, .spread = {-1, -1}, .picks = here && device && !strcmp(device, here->name) ? here->picks : 0};
     cdmpp_status st = cd_json_parse(&a, text, strlen(text), &header, err);
     if (!st) st = cd_err_key(err, read_bias(header, device, out, err), "best");
     cd_arena_free(&a);

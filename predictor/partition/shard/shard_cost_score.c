@@ -169,7 +169,7 @@ static void expect(const asking *k, const cd_scored *o) {
     const cd_node_cost_bias *b = &k->kind->best;
     const bool known = k->rule->sched && k->kind->as && cd_node_cost_bias_knows(b, k->rule->sched->key, k->kind->as);
     const bool chosen = k->rule->sched && isfinite(k->rule->sched->measured_s) && b->spread[known] >= 0 && k->rule->gpu == k->kind->gpu;
-    const cd_node_cost_fastest f = {chosen, chosen, b->ratio[known], b->spread[known]};
+    const cd_node_cost_fastest f = {chosen, chosen, b->ratio[known], b->spread[known], b->picks};
     cd_node_cost_entry n = {0};
     cd_node_cost_predicted(&n, &f, &o->pred, o->least_s);
     k->e->seconds = n.seconds;

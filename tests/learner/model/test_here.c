@@ -69,10 +69,10 @@ static cdmpp_status made_trees(double times, cd_here_trees *out, cdmpp_err *err)
     return st;
 }
 
-static double most = (double)INFINITY;
+static double most = (double)INFINITY, picks;
 
 static cdmpp_status corrected(uint32_t device, double widen, cd_buf *out, cdmpp_err *err) {
-    cd_here h = {.stands = device, .name = "my-\"cpu\"", .cpu = "A Processor", .programs = 12, .widen = widen, .most = most};
+    cd_here h = {.stands = device, .name = "my-\"cpu\"", .cpu = "A Processor", .programs = 12, .widen = widen, .most = most, .picks = picks};
     CD_TRY(made_trees(2, &h.trees, err));
     const cdmpp_status st = cd_here_add(file, n_file, &h, "\"noise\":0.01", out, err);
     cd_xgb_free(h.trees.gbt);
@@ -86,6 +86,28 @@ static cd_model_prediction answer(const cd_model *m, float size, uint32_t device
     cd_model_prediction p = pred();
     assert_ok(cd_here_apply(m, &v, 0, &p, &err));
     return p;
+}
+
+/* What the fastest programs of tasks take over their medians; few tasks say nothing, and one far off says no more than twice. */
+TEST(what_fast_programs_take) {
+    double ratio[CD_HERE_PICKS];
+    for (int i = 0; i < CD_HERE_PICKS; i++) ratio[i] = i ? 0.9 : 100;
+    assert_close(cd_here_picks(ratio, CD_HERE_PICKS - 1), 0, 0, 0);
+    assert_close(cd_here_picks(ratio, CD_HERE_PICKS), (29 * 0.9 + 2) / 30, 1e-12, 0);
+    ratio[0] = 0.01;
+    assert_close(cd_here_picks(ratio, CD_HERE_PICKS), (29 * 0.9 + 0.5) / 30, 1e-12, 0);
+    for (int k = 0; k < 2; k++) {
+        cdmpp_err err = {0};
+        cd_buf b = {0};
+        cd_model *m;
+        picks = k ? 0.75 : 0;
+        assert_ok(corrected(1, 1, &b, &err));
+        picks = 0;
+        assert_ok(cd_model_from_bytes(b.p, b.n, &m, &err));
+        assert_close(cd_model_here(m)->picks, k ? 0.75 : 0, 0, 0); /* a file of an earlier version says nothing */
+        cd_model_free(m);
+        cd_buf_free(&b);
+    }
 }
 
 TEST(what_is_written_is_read) {
@@ -335,5 +357,5 @@ TEST(every_allocation_may_fail) {
     }
 }
 
-TESTS(setup, teardown, what_is_written_is_read, intervals_are_widened_on_the_logarithm, the_machine_is_answered_as_who_stands_for_it, the_answer_stays_inside, how_far_beyond_the_end, no_end_moves_too_far, the_limit_is_kept, the_file_says_it_before_it_is_loaded,
+TESTS(setup, teardown, what_fast_programs_take, what_is_written_is_read, intervals_are_widened_on_the_logarithm, the_machine_is_answered_as_who_stands_for_it, the_answer_stays_inside, how_far_beyond_the_end, no_end_moves_too_far, the_limit_is_kept, the_file_says_it_before_it_is_loaded,
       members_stay_as_they_are, refuses, every_key_is_checked, trees_of_another_width_are_refused, every_allocation_may_fail)

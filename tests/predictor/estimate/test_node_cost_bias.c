@@ -1,4 +1,5 @@
 /* What a model's header says of the fastest programs: figures of a device before those of all, too few tasks, names of tasks. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -184,5 +185,47 @@ static void test_wrong_headers_name_the_key(void **state) {
     }
 }
 
+/* Of a machine that the model is corrected for, what was measured takes the place of what the error of the model says; a program that was measured fastest has its own ratio. */
+static void test_what_picks_take(void **state) {
+    static const struct {
+        cd_node_cost_fastest f;
+        double want;
+    } t[] = {{{.ratio = 1, .picks = 0.9}, 1.8}, {{.ratio = 1}, 2 * 1.0832870676749586}, {{true, true, 0.75, 0.1, 0.9}, 1.5}};
+    (void)state;
+    for (size_t k = 0; k < sizeof t / sizeof *t; k++) {
+        const cd_model_prediction p = {.latency_s = 1.5, .median_s = 2, .low_s = 1, .high_s = 4, .rel_std = 0.4, .like_std = 0.4};
+        cd_node_cost_entry n = {0};
+        cd_node_cost_predicted(&n, &t[k].f, &p, 0);
+        assert_close(n.seconds, t[k].want, 1e-12, 0);
+        assert_true(n.low_s <= n.seconds && n.seconds <= n.high_s);
+    }
+}
+
+/* The ratio is that of the machine alone, under its own name. */
+static void test_picks_are_of_the_machine(void **state) {
+    cdmpp_err err = {0};
+    cd_here h = {.stands = 0, .name = "mine", .cpu = "c", .programs = 1, .widen = 1, .most = (double)INFINITY, .picks = 0.75};
+    const float x[CD_HERE_WIDTH] = {0};
+    const double off = 0;
+    cd_model *m;
+    cd_buf b = {0};
+    (void)state;
+    assert_ok(cd_model_from_bytes(file, n_file, &m, &err));
+    assert_ok(cd_here_fit(x, &off, 1, cd_here_width(m), 1, &h.trees, &err));
+    assert_ok(cd_here_add(file, n_file, &h, "", &b, &err));
+    cd_model_free(m);
+    assert_ok(cd_model_from_bytes(b.p, b.n, &m, &err));
+    static const char *const name[] = {"mine", "chip", NULL};
+    for (int k = 0; k < 3; k++) {
+        cd_node_cost_bias bias;
+        assert_ok(cd_node_cost_bias_read(m, name[k], &bias, &err));
+        assert_close(bias.picks, k ? 0 : 0.75, 0, 0);
+        cd_node_cost_bias_free(&bias);
+    }
+    cd_model_free(m);
+    cd_buf_free(&b);
+    cd_xgb_free(h.trees.gbt);
+}
+
 TESTS(set_up, tear_down, test_a_device_has_its_own_figures, test_too_few_tasks_say_nothing, test_older_header, test_names_are_found,
-      test_wrong_headers_name_the_key)
+      test_wrong_headers_name_the_key, test_what_picks_take, test_picks_are_of_the_machine)
