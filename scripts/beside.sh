@@ -1,5 +1,5 @@
 #!/bin/sh
-# beside.sh FOLDER -- the records of examples/zen4 and examples/zen5 that configs/granite.yaml trains on beside its own, a folder for each device.
+# beside.sh FOLDER -- the records of examples/zen4, examples/turin and examples/zen5 that configs/granite.yaml trains on beside its own, a folder for each device.
 #
 # Those whose tasks are in examples/granite/beside.keys.xz.
 set -eu
@@ -15,4 +15,5 @@ beside() { # records of a task in the list, of a folder of one device
         match($0, /\[\["(\\.|[^"\\])*"/) && substr($0, RSTART + 3, RLENGTH - 4) in want' >"$to/$2/records.json"
 }
 beside zen4 zen4
+beside turin zen5
 beside zen5 zen5-avx512

@@ -27,7 +27,7 @@ train() {
 [ $# -gt 0 ] || set -- default default-gpu
 for r; do
     case $r in
-    default) train default "$cpu" granite zen4 zen5 ;;
+    default) train default "$cpu" granite zen4 turin zen5 ;;
     default-gpu) train default-gpu "$gpu" h200 ;;
     *) echo "default_model: expected default or default-gpu, found $r" >&2; exit 2 ;;
     esac
