@@ -15,5 +15,5 @@ beside() { # records of a task in the list, of a folder of one device
         match($0, /\[\["(\\.|[^"\\])*"/) && substr($0, RSTART + 3, RLENGTH - 4) in want' >"$to/$2/records.json"
 }
 beside zen4 zen4
-beside turin zen5
+beside turin zen5-cdmpp
 beside zen5 zen5-avx512

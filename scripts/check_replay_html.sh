@@ -58,9 +58,9 @@ check_page() {
 "$B/cdmpp-train" -q configs/quickstart.yaml --set data.files="$W/sample.h5" --set 'data.devices=[]' --set train.rounds=40 \
     --out "$W/m.cdmpp" >"$W/train.txt" || bad "training"
 printf 'device,price_per_hour,currency\nzen5,0.5,USD\nzen5-avx2,0.31,USD\n' >"$W/prices.csv"
-"$B/cdmpp-replay" -q --model squeezenet-1.1 --model "$W/m.cdmpp" --device zen5-avx512,zen5-avx2 --batch 1,4 --trials 32 --prices "$W/prices.csv" \
+"$B/cdmpp-replay" -q --model squeezenet-1.1 --model "$W/m.cdmpp" --device zen5,zen5-avx2 --batch 1,4 --trials 32 --prices "$W/prices.csv" \
     --deadline-ms 1000 --html "$W/table.html" >"$W/table.txt" || bad "a table"
-"$B/cdmpp-replay" -q --model squeezenet-1.1 --model "$W/m.cdmpp" --device zen5-avx512 --trials 32 --workers 3 --gap-us 5 --issue-us 20 \
+"$B/cdmpp-replay" -q --model squeezenet-1.1 --model "$W/m.cdmpp" --device zen5 --trials 32 --workers 3 --gap-us 5 --issue-us 20 \
     --what-if 'op=Conv*,scale=0.5' --html "$W/workers.html" >"$W/workers.txt" || bad "workers"
 cat >"$W/two.json" <<'X'
 {"schema": "cdmpp.netgraph", "version": 1, "networks": [

@@ -104,7 +104,7 @@ cdmpp_status cd_describe(const char *device, bool measure, const char *core, cd_
 
 /* describe_match -- which described device stands for this machine's processor.
  *
- *   /proc/cpuinfo, hwloc ──> microarchitecture ("zen5"), device vector ──> the device with that name or alias,
+ *   /proc/cpuinfo, hwloc ──> microarchitecture ("zen5"), device vector ──> the device with that name or alias and -cdmpp, else without,
  *                                                                          else the one with the nearest vector
  *
  * One core stands for the machine, as measure records of one core do. */
@@ -120,6 +120,9 @@ typedef struct cd_describe_match {
 /* The microarchitecture of an x86 processor by its CPUID family and model: "zen3", "granite-rapids"; NULL: not listed.
  * Source: AMD's and Intel's published family and model numbers. */
 const char *cd_describe_microarch(const char *vendor, int family, int model);
+/* "zen5" -> "zen5-cdmpp": a core with programs of our own code, where the core's name stands for programs of another compiler. "" stays "". Returns `out`. */
+enum { CD_DESCRIBE_OWN = 40 };
+const char *cd_describe_own(const char *core, char out[CD_DESCRIBE_OWN]);
 
 /* Chooses among name[0 .. n) those CPUs that `devices` describes. `root` stands before /proc ("": this machine; tests
  * give a folder). A device of wider vectors than this processor has is taken only where no other is described.

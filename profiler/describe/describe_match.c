@@ -28,6 +28,11 @@ const char *cd_describe_microarch(const char *vendor, int family, int model) {
     return NULL;
 }
 
+const char *cd_describe_own(const char *core, char out[CD_DESCRIBE_OWN]) {
+    snprintf(out, CD_DESCRIBE_OWN, "%.24s%s", core, core[0] ? "-cdmpp" : "");
+    return out;
+}
+
 static void read_microarch(const char *root, cd_describe_match *out) {
     char vendor[32], family[16], model[16];
     if (!cd_host_info_field(root, "vendor_id", vendor, sizeof vendor) || !cd_host_info_field(root, "cpu family", family, sizeof family) ||
@@ -46,6 +51,15 @@ static double rank_of(const cd_device *d, const cd_device *host, const float *wa
     return cd_device_distance(want, v) + (wider ? 1e6 : 0);
 }
 
+/* The device of this microarchitecture: that of our own code (NAME-cdmpp), where the model knows it, else the other. NULL: nobody describes it. */
+static const cd_device *own_of(const cd_device_table *devices, const char *const *name, size_t n, const char *core) {
+    char ours[CD_DESCRIBE_OWN];
+    const cd_device *d;
+    for (size_t i = 0; devices && i < n; i++)
+        if (!strcmp(name[i], cd_describe_own(core, ours)) && !cd_device_table_find(devices, ours, &d, NULL)) return d;
+    return devices && !cd_device_table_find(devices, core, &d, NULL) ? d : NULL;
+}
+
 cdmpp_status cd_describe_match_host(const char *root, const cd_device_table *devices, const char *const *name, size_t n,
                                     cd_describe_match *out, cdmpp_err *err) {
     cd_describe_entry here;
@@ -59,7 +73,7 @@ cdmpp_status cd_describe_match_host(const char *root, const cd_device_table *dev
     CD_TRY(cd_describe_cpu(root, false, &here, err));
     here.device.cores_used = 1;
     cd_device_vector(&here.device, out->here);
-    if (devices && cd_device_table_find(devices, out->microarch, &own, NULL)) own = NULL;
+    own = own_of(devices, name, n, out->microarch);
     float want[CD_N_DEVICE_COL];
     memcpy(want, out->here, sizeof want);
     if (own) cd_device_vector(own, out->here); /* it has peaks, which nobody measured here */

@@ -35,8 +35,9 @@ cdmpp_status cd_describe_name_cpu(const char *root, const cd_device_table *devic
     if (cd_host_info_field(root, "vendor_id", vendor, sizeof vendor) && cd_host_info_field(root, "cpu family", family, sizeof family) &&
         cd_host_info_field(root, "model", model, sizeof model))
         march = cd_describe_microarch(vendor, atoi(family), atoi(model));
-    const char *const known[] = {march ? march : "", e.name, e.alias};
-    const cd_device *d = described(devices, CD_DEVICE_CPU, known, 3);
+    char ours[CD_DESCRIBE_OWN];
+    const char *const known[] = {cd_describe_own(march ? march : "", ours), march ? march : "", e.name, e.alias};
+    const cd_device *d = described(devices, CD_DEVICE_CPU, known, 4);
     const bool too_wide = d && e.device.simd_bits > 0 && d->simd_bits > e.device.simd_bits;
     /* "AMD EPYC" is what virtual machines of four generations say */
     snprintf(name, sizeof name, "%s%s%s", e.name, march && !has_digit(e.name) ? "-" : "", march && !has_digit(e.name) ? march : "");

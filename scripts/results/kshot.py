@@ -16,7 +16,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import figures, quick
 
-CPUS = {"zen4": "zen4", "granite-rapids": "granite", "zen5": "turin"} # device and folder of examples: programs of one code generator and compiler
+CPUS = {"zen4": "zen4", "granite-rapids": "granite", "zen5-cdmpp": "turin"} # device and folder of examples: programs of one code generator and compiler
 ARMS = ("sheet", "records", "k3", "k10", "k200", "trained")
 NAMES = ("data sheet", "records", "k = 3", "k = 10", "k = 200", "trained on 200")
 SHOTS = (3, 10, 200)

@@ -12,7 +12,7 @@ ONNX=${ONNX:?set ONNX to the folder with torch/googlenet.onnx and so on}
 MACHINE=${MACHINE:-granite}
 case $MACHINE in
 granite) stage=live device=granite-rapids config=granite target="llvm -mcpu=sapphirerapids -model=granite-rapids -num-cores=1" ;;
-turin) stage=live-zen5 device=zen5 config=default target="llvm -mcpu=znver4 -model=zen5 -num-cores=1" ;;
+turin) stage=live-zen5 device=zen5-cdmpp config=default target="llvm -mcpu=znver4 -model=zen5-cdmpp -num-cores=1" ;;
 *) echo "live: MACHINE: expected granite or turin, found $MACHINE" >&2; exit 2 ;;
 esac
 make "$B/tests/bench/bench_network_run" >/dev/null
@@ -24,8 +24,8 @@ T="--tasks examples/zen4/zen4.tasks.json.xz --tasks examples/zen5/zen5.tasks.jso
 extract granite --tasks examples/granite/granite.tasks.json.xz examples/granite/measure_records
 files="$W/granite.h5, $W/beside.h5"
 if [ "$MACHINE" = turin ]; then
-    mkdir -p "$W/turin/zen5"
-    xz -dc examples/turin/measure_records/zen5/granite.json.xz >"$W/turin/zen5/granite.json"
+    mkdir -p "$W/turin/zen5-cdmpp"
+    xz -dc examples/turin/measure_records/zen5-cdmpp/granite.json.xz >"$W/turin/zen5-cdmpp/granite.json"
     extract turin --tasks examples/turin/turin.tasks.json.xz "$W/turin"
     files="$files, $W/turin.h5"
 fi

@@ -236,7 +236,7 @@ static cdmpp_status target_of(cd_partition *p, uint32_t at, cdmpp_err *err) {
 /* The size of a device's own memory comes from its description where the machine does not say it. */
 static void memory_of(const cd_partition *p, cd_machine_device *d) {
     const cd_device *about = d->as ? cd_model_set_device(&p->models, d->as) : NULL;
-    if (d->memory && about && about->mem_gb > 0 && !(d->mem_gb > 0)) d->mem_gb = about->mem_gb;
+    if (d->memory && about && about->mem_gb > 0 && !(d->mem_gb > 0)) d->mem_gb = about->mem_gb * 1.073741824; /* of a machine: 1e9 bytes; of a description: GiB */
 }
 
 cdmpp_status cd_partition_answers(cd_partition *p, cdmpp_err *err) {

@@ -9,6 +9,7 @@
 static cdmpp_err err;
 static const char *const DEVICES =
     "- {name: big, aliases: [zen5], kind: cpu, clock_mhz: 4000, cores: 8, simd_bits: 512, l2_kb: 1024}\n"
+    "- {name: zen5-cdmpp, kind: cpu, clock_mhz: 4000, cores: 8, simd_bits: 512, l2_kb: 1024}\n"
     "- {name: near, kind: cpu, clock_mhz: 3000, cores: 1, simd_bits: 256, l2_kb: 1024}\n"
     "- {name: wide, kind: cpu, clock_mhz: 3000, cores: 1, simd_bits: 512, l2_kb: 1024}\n"
     "- {name: far, kind: cpu, clock_mhz: 1000, cores: 1, simd_bits: 256, l2_kb: 64}\n"
@@ -53,6 +54,19 @@ TEST(known_by_name) {
     assert_true(m.exact);
     assert_string_equal(m.microarch, "zen5");
     assert_string_equal(m.cpu, "A Processor");
+}
+
+/* A core with programs of our own code comes before the same core with another compiler's, where the model knows it. */
+TEST(our_own_code_comes_first) {
+    static const char *const name[] = {"big", "zen5-cdmpp", "near"}, *const without[] = {"near", "big"};
+    cd_describe_match m;
+    assert_ok(match("AuthenticAMD", 26, 2, "avx avx2 fma avx512f", name, 3, &m));
+    assert_true(m.index == 1 && m.exact);
+    assert_string_equal(m.microarch, "zen5");
+    assert_ok(match("AuthenticAMD", 26, 2, "avx avx2 fma avx512f", without, 2, &m));
+    assert_true(m.index == 1 && m.exact);
+    char text[CD_DESCRIBE_OWN];
+    assert_string_equal(cd_describe_own("", text), "");
 }
 
 TEST(nearest_by_numbers) {
@@ -106,7 +120,7 @@ TEST(published_numbers) {
 }
 
 int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(known_by_name), cmocka_unit_test(described_but_not_of_the_model), cmocka_unit_test(nearest_by_numbers), cmocka_unit_test(none_fits), cmocka_unit_test(a_gpu_by_name_and_by_numbers),
+    const struct CMUnitTest t[] = {cmocka_unit_test(known_by_name), cmocka_unit_test(our_own_code_comes_first), cmocka_unit_test(described_but_not_of_the_model), cmocka_unit_test(nearest_by_numbers), cmocka_unit_test(none_fits), cmocka_unit_test(a_gpu_by_name_and_by_numbers),
                                    cmocka_unit_test(published_numbers)};
     return cmocka_run_group_tests(t, NULL, NULL);
 }

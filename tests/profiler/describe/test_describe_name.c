@@ -13,6 +13,7 @@
 static cdmpp_err err;
 static const char *const DEVICES =
     "- {name: zen5-avx512, aliases: [zen5], kind: cpu, clock_mhz: 4000, cores: 8, simd_bits: 512, l2_kb: 1024}\n"
+    "- {name: other-zen4, aliases: [zen4], kind: cpu, simd_bits: 512}\n- {name: zen4-cdmpp, kind: cpu, simd_bits: 512}\n"
     "- {name: chip, aliases: [Fast Chip 3000], kind: cpu, clock_mhz: 3000, cores: 1, simd_bits: 256, l2_kb: 1024}\n"
     "- {name: card, aliases: [amd-epyc-zen3], kind: gpu, clock_mhz: 1500, cores: 40}\n";
 
@@ -44,6 +45,7 @@ static void names(void **s) {
     } t[] = {
         {26, 2, "AMD EPYC", "avx avx2 fma avx512f", "zen5-avx512", true},
         {26, 2, "AMD EPYC", "avx avx2 fma", "amd-epyc-zen5", false},    /* without AVX-512 it is not that device */
+        {25, 17, "AMD EPYC", "avx avx2 fma avx512f", "zen4-cdmpp", true}, /* records of this machine are of our own code */
         {25, 1, "AMD EPYC", "avx avx2 fma", "amd-epyc-zen3", false},    /* the description of that name is a GPU's */
         {25, 1, "AMD EPYC 7763 64-Core Processor", "avx avx2 fma", "amd-epyc-7763", false},
         {99, 1, "Fast(R) Chip 3000 CPU @ 2.10GHz", "avx avx2 fma", "chip", true},

@@ -216,7 +216,7 @@ TEST(a_machine_of_a_file) {
     o.machine = tmp_put(&dir, "machine.json", text, (size_t)n), o.times = (cd_texts){1, times};
     assert_ok(make());
     assert_true(p.machine.n == 2 && p.machine.device[1].times == 30 && p.machine.device[0].times <= 1);
-    assert_true(p.machine.device[1].mem_gb == 16 && !(p.machine.device[0].mem_gb > 0)); /* the host's memory is not the device's own */
+    assert_true(p.machine.device[1].mem_gb == 16 * 1.073741824 && !(p.machine.device[0].mem_gb > 0)); /* the host's memory is not the device's own */
     assert_true(p.by[1].here && p.by[1].there && !p.by[0].here);
     assert_close(hypot(p.source[1].stands_spread, p.source[1].costs_spread), hypot(log(CD_MODEL_SET_BETWEEN_KINDS) / cd_normal_quantile(0.95), cd_network_cost_spread(p.models.costs)), 1e-9, 0);
     assert_non_null(strstr(said, "no model knows board, nor another of its kind"));
