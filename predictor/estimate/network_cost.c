@@ -21,7 +21,7 @@ static const cd_conf_key key[] = {
     {"refill_bytes_per_s", CD_CONF_REAL, offsetof(cd_network_cost_fit, refill_bytes_per_s), "0", "0..1e15",
      "rate at which weights come that had stayed in a nearer cache; 0: none do"},
     {"refill_to", CD_CONF_REAL, offsetof(cd_network_cost_fit, refill_to), "2", "0..1e9", "these are smaller than so many times the core's last own cache"},
-    {"refill_from", CD_CONF_REAL, offsetof(cd_network_cost_fit, refill_from), "0", "0..1e9", "in networks that move more than so many times the largest shared cache in a pass"},
+    {"refill_from", CD_CONF_REAL, offsetof(cd_network_cost_fit, refill_from), "0", "0..1e9", "in networks whose weights take more than so many times the largest shared cache"},
     {"networks", CD_CONF_INT, offsetof(cd_network_cost_fit, networks), "0", "0..", "networks that it was fitted on"},
     {"spread", CD_CONF_REAL, offsetof(cd_network_cost_fit, spread), "0", "0..10", "standard deviation of ln(measured / fitted)"},
     {"adds", CD_CONF_REAL, offsetof(cd_network_cost_fit, adds), "0", "0..10", "root of the mean square of ln(measured / sum of operators alone); 0: not told"},

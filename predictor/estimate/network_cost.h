@@ -2,7 +2,7 @@
  *
  *   measured networks ── cd_network_cost_fit ──> one entry ──> network-costs.yaml ── cd_network_cost_read ──> law of a device
  *
- *   in the network = lift * alone + call_s + weights / refill      of each task; lift 1 and no refill in networks that move little
+ *   in the network = lift * alone + call_s + weights / refill      of each task; lift 1 in networks that move little, no refill in those of few weights
  *
  *   (1) the file is a list; an entry names its devices, and a device has one entry;
  *   (2) a device without an entry gets no law, or one that was lent to it: how far off that may be is what networks of other devices add
@@ -25,7 +25,7 @@ typedef struct cd_network_cost_fit {
     double call_s;              /* of each task */
     double refill_bytes_per_s;  /* at which weights come that were in a nearer cache when it was measured alone; 0: none do */
     double refill_to;           /* these are weights of less than so many times the core's last own cache; larger ones come from the memory alone, too */
-    double refill_from;         /* and of networks that move more than so many times the largest shared cache in a pass: it keeps the others' weights. 0: of all */
+    double refill_from;         /* and of networks whose weights take more than so many times the largest shared cache: it keeps the others'. 0: of all */
     int64_t networks;           /* that it was fitted on */
     double spread;              /* standard deviation of ln(measured / fitted), each network by the fit of the others */
     double adds;                /* root of the mean square of ln(measured / sum of operators alone): what the sum alone would miss. 0: not told, see cd_network_cost_spread */

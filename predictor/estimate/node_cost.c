@@ -335,7 +335,7 @@ static void add_places(const asking *k) {
         if (moved > 0) k->c->traffic += (double)moved * (double)k->g->node[i].repeat;
         k->c->node[i].moved = moved;
     }
-    const cd_node_cost_scaling_law law = cd_node_cost_law(k->a->costs, k->a->device, k->device, k->c->traffic);
+    const cd_node_cost_scaling_law law = cd_node_cost_law(k->a->costs, k->a->device, k->device, (cd_node_cost_bytes){k->c->traffic, cd_node_cost_weights(k->g)});
     if (!k->a->alone) cd_node_cost_in_place(k->c, k->g, &law);
     if (!k->a->alone) cd_node_cost_refill(k->c, k->g, k->a->refill_bytes_per_s);
     for (uint32_t i = 0; i < k->c->n; i++) {

@@ -100,8 +100,14 @@ typedef struct cd_node_cost_scaling_law {
     double lift, call_s;        /* seconds times lift, plus call_s, plus bytes of weights at the rate of refill, where */
     double refill_bytes_per_s, stays_bytes; /* they are fewer than stays_bytes; 0: never */
 } cd_node_cost_scaling_law;
-/* Of a network that moves `traffic` bytes a pass. d: description of the device `name` (NULL: no name), NULL: none. */
-cd_node_cost_scaling_law cd_node_cost_law(const cd_network_cost *costs, const char *name, const cd_device *d, double traffic);
+/* Bytes of a network: what a pass moves, and its weights, of which a cache that holds all is asked for none from one pass to the next. */
+typedef struct cd_node_cost_bytes {
+    double traffic, weights;
+} cd_node_cost_bytes;
+/* Weights of a graph; a table of which rows are picked counts as none. */
+double cd_node_cost_weights(const cd_network_graph *g);
+/* d: description of the device `name` (NULL: no name), NULL: none. */
+cd_node_cost_scaling_law cd_node_cost_law(const cd_network_cost *costs, const char *name, const cd_device *d, cd_node_cost_bytes bytes);
 /* What the costs of a network alone say to a fit: all but the measured time. latency_s: of the network with these costs. The rate of memory is that of one thread, where the
  * description has it, else of all. */
 cd_network_cost_row cd_node_cost_row(const cd_node_cost *c, const cd_network_graph *g, const cd_device *d, double latency_s);

@@ -6,13 +6,13 @@
 
 static double own_cache(const cd_device *d) { return d && d->l2_kb > 0 ? d->l2_kb * 1024 : 0; }
 
-/* Does a network move more than `from` times the largest shared cache? from 0: all do. */
-static bool beyond(double from, double traffic, const cd_device *d) { return from <= 0 || traffic > from * cd_network_cost_cache(d); }
+/* More than `from` times the largest shared cache? from 0: yes. */
+static bool beyond(double from, double bytes, const cd_device *d) { return from <= 0 || bytes > from * cd_network_cost_cache(d); }
 
-cd_node_cost_scaling_law cd_node_cost_law(const cd_network_cost *costs, const char *name, const cd_device *d, double traffic) {
+cd_node_cost_scaling_law cd_node_cost_law(const cd_network_cost *costs, const char *name, const cd_device *d, cd_node_cost_bytes bytes) {
     const cd_network_cost_fit *f = cd_network_cost_find(costs, name, d);
     if (!f) return (cd_node_cost_scaling_law){.lift = 1};
-    const bool large = beyond(f->lift_from, traffic, d), cold = beyond(f->refill_from, traffic, d);
+    const bool large = beyond(f->lift_from, bytes.traffic, d), cold = beyond(f->refill_from, bytes.weights, d);
     return (cd_node_cost_scaling_law){.lift = large ? f->lift : 1, .call_s = f->call_s, .refill_bytes_per_s = cold ? f->refill_bytes_per_s : 0, .stays_bytes = f->refill_to * own_cache(d)};
 }
 
@@ -33,10 +33,18 @@ static void change(cd_node_cost_entry *n, double lift, double call_s) {
     cd_node_cost_at_least(n); /* a lift may be below 1 */
 }
 
+static bool picks_rows(const cd_network_node *n) { return n->op && (!strncmp(n->op, "Gather", 6) || !strncmp(n->op, "Embedding", 9)); }
+
+double cd_node_cost_weights(const cd_network_graph *g) {
+    double sum = 0;
+    for (uint32_t i = 0; i < g->n_node; i++)
+        if (g->node[i].weight_bytes > 0 && !picks_rows(&g->node[i])) sum += (double)g->node[i].weight_bytes;
+    return sum;
+}
+
 /* Of a table of which rows are picked no more comes than those. */
 static int64_t weights_read(const cd_network_node *n, int64_t result_bytes) {
-    const bool picks = n->op && (!strncmp(n->op, "Gather", 6) || !strncmp(n->op, "Embedding", 9));
-    return picks && result_bytes >= 0 && result_bytes < n->weight_bytes ? result_bytes : n->weight_bytes;
+    return picks_rows(n) && result_bytes >= 0 && result_bytes < n->weight_bytes ? result_bytes : n->weight_bytes;
 }
 
 static bool has_law(const cd_network_graph *g, const cd_node_cost *c, uint32_t i) {
@@ -70,15 +78,15 @@ static cd_network_cost_row new_row(const cd_device *d, double traffic) {
 }
 
 /* What the largest shared cache holds from one pass to the next is not fetched. */
-static void close_row(cd_network_cost_row *r) {
-    if (!(r->moved_caches > 1)) r->fetch_s = 0;
+static void close_row(cd_network_cost_row *r, const cd_network_graph *g, const cd_device *d) {
+    if (!beyond(1, cd_node_cost_weights(g), d)) r->fetch_s = 0;
 }
 
 cd_network_cost_row cd_node_cost_row(const cd_node_cost *c, const cd_network_graph *g, const cd_device *d, double latency_s) {
     cd_network_cost_row r = new_row(d, c->traffic);
     for (uint32_t i = 0; i < c->n; i++)
         if (has_law(g, c, i)) add_to_row(&r, own_cache(d), &g->node[i], c->node[i].seconds, c->node[i].bytes);
-    close_row(&r);
+    close_row(&r, g, d);
     r.rest_s = fmax(latency_s - r.alone_s, 0);
     return r;
 }
@@ -94,7 +102,7 @@ cd_network_cost_row cd_node_cost_row_alone(const cd_network_graph *g, const cd_t
         add_to_row(&r, own_cache(d), &g->node[i], alone_s[i], result);
     }
     r.moved_caches = traffic / cd_network_cost_cache(d);
-    close_row(&r);
+    close_row(&r, g, d);
     return r;
 }
 

@@ -37,16 +37,19 @@ int64_t cd_shard_cost_moved(const cd_te_dag *dag) {
     return sum;
 }
 
-/* What the network reads and writes in a pass. */
-static double traffic_of(const cd_shard_net *net) {
-    double sum = 0;
+static double bytes_of_tensor(const cd_shard_net_tensor *t) {
+    double n = t->element_bytes;
+    for (uint32_t d = 0; d < t->rank; d++) n *= (double)t->shape[d];
+    return n;
+}
+
+/* What the network reads and writes in a pass, and its weights. */
+static cd_node_cost_bytes bytes_of_net(const cd_shard_net *net) {
+    cd_node_cost_bytes sum = {0};
     for (uint32_t i = 0; i < net->n_op; i++)
-        for (uint32_t k = 0; k < net->op[i].n_arg; k++) {
-            const cd_shard_net_tensor *t = &net->tensor[net->op[i].arg[k]];
-            double n = t->element_bytes;
-            for (uint32_t d = 0; d < t->rank; d++) n *= (double)t->shape[d];
-            sum += n;
-        }
+        for (uint32_t k = 0; k < net->op[i].n_arg; k++) sum.traffic += bytes_of_tensor(&net->tensor[net->op[i].arg[k]]);
+    for (uint32_t i = 0; i < net->n_tensor; i++)
+        if (net->tensor[i].constant) sum.weights += bytes_of_tensor(&net->tensor[i]);
     return sum;
 }
 
@@ -79,7 +82,7 @@ static cdmpp_status kind_of(cd_shard_cost *p, const cd_shard_cost_model *by, con
     return by->model ? cd_node_cost_bias_read(by->model, NULL, &p->kind[*k].best, err) : CDMPP_OK;
 }
 
-static cdmpp_status add_device(cd_shard_cost *p, uint32_t i, double traffic, cdmpp_err *err) {
+static cdmpp_status add_device(cd_shard_cost *p, uint32_t i, cd_node_cost_bytes bytes, cdmpp_err *err) {
     const cd_machine_device *m = &p->a.machine->device[i];
     const cd_shard_cost_model by = p->a.model ? p->a.model[i] : (cd_shard_cost_model){.device = m->as};
     const cd_device *d = NULL;
@@ -91,7 +94,7 @@ static cdmpp_status add_device(cd_shard_cost *p, uint32_t i, double traffic, cdm
     o->here = by.here;
     o->there = by.there;
     o->factor = m->scale * (m->times ? m->times : 1);
-    o->law = cd_node_cost_law(p->a.costs, m->as, d, traffic);
+    o->law = cd_node_cost_law(p->a.costs, m->as, d, bytes);
     o->peak_bytes_per_s = p->a.machine->contention.peak_bytes_per_s;
     if (!(o->peak_bytes_per_s > 0)) o->peak_bytes_per_s = d && d->bandwidth_gb_s > 0 ? d->bandwidth_gb_s * 1e9 : 0;
     return CDMPP_OK;
@@ -147,7 +150,7 @@ cdmpp_status cd_shard_cost_prepare_rules(cd_shard_cost *p, cdmpp_err *err) {
     if (!p->rule || !p->first) return CD_FAIL(err, ENOMEM, "%u operators", net->n_op);
     memset(p->first, 0xff, ((size_t)net->n_tensor + 1) * sizeof *p->first);
     for (uint32_t i = 0; i < net->n_op; i++) CD_TRY(add_rule(p, i, err));
-    const double traffic = traffic_of(net);
-    for (uint32_t i = 0; i < p->a.machine->n; i++) CD_TRY(add_device(p, i, traffic, err));
+    const cd_node_cost_bytes bytes = bytes_of_net(net);
+    for (uint32_t i = 0; i < p->a.machine->n; i++) CD_TRY(add_device(p, i, bytes, err));
     return CDMPP_OK;
 }

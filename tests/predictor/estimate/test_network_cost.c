@@ -30,9 +30,9 @@ static void test_device_without_a_fit_gets_the_spread_of_the_others(void **state
     assert_true(few > 1.7);
     assert_close(cd_network_cost_spread(l), few * sqrt((log(1.2) * log(1.2) + 0.0025 + log(0.9) * log(0.9)) / 2), 1e-12, 0);
     assert_true(isnan(cd_network_cost_spread(NULL)));
-    cd_node_cost_scaling_law law = cd_node_cost_law(l, "three", NULL, 1e9);
+    cd_node_cost_scaling_law law = cd_node_cost_law(l, "three", NULL, (cd_node_cost_bytes){1e9, 1e9});
     assert_close(cd_node_cost_law_s(&law, 2, 100), 2, 0, 0);
-    law = cd_node_cost_law(l, "one", NULL, 0); /* lift_from 0: of all networks, whatever is known of caches */
+    law = cd_node_cost_law(l, "one", NULL, (cd_node_cost_bytes){0, 0}); /* lift_from 0: of all networks, whatever is known of caches */
     assert_close(cd_node_cost_law_s(&law, 2, 100), 2.4, 1e-12, 0);
     cd_network_cost_free(l);
     l = read_text("");
@@ -67,7 +67,7 @@ static void test_a_law_is_lent(void **state) {
     assert_string_equal(cd_network_cost_lender(one, "like", &d), "one");
     assert_false(cd_network_cost_names(one, "like"));
     assert_ptr_equal(cd_network_cost_find(l, "like", &measured), one);
-    const cd_node_cost_scaling_law law = cd_node_cost_law(l, "like", NULL, 1e9);
+    const cd_node_cost_scaling_law law = cd_node_cost_law(l, "like", NULL, (cd_node_cost_bytes){1e9, 1e9});
     assert_close(cd_node_cost_law_s(&law, 2, 100), 2.4, 1e-12, 0);
     cd_network_cost *copy = NULL;
     cdmpp_err err = {0};

@@ -385,7 +385,7 @@ static cd_network_cost *fits(void) {
 
 static void in_place(cd_node_cost *c, const cd_network_graph *g, const char *name, const cd_device *d, double traffic) {
     cd_network_cost *l = fits();
-    const cd_node_cost_scaling_law law = cd_node_cost_law(l, name, d, traffic);
+    const cd_node_cost_scaling_law law = cd_node_cost_law(l, name, d, (cd_node_cost_bytes){traffic, traffic});
     cd_node_cost_in_place(c, g, &law);
     cd_network_cost_free(l);
 }

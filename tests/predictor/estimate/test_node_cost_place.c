@@ -72,14 +72,14 @@ static void test_networks_are_lifted_from_there(void **state) {
     (void)state;
     cd_device d = device("a", CD_DEVICE_CPU, 10, 1000);
     const double from = 2 * 1024000.0;
-    assert_close(cd_node_cost_law(fits, NULL, &d, from - 1).lift, 1, 0, 0);
-    assert_close(cd_node_cost_law(fits, NULL, &d, from).lift, 1, 0, 0);
-    assert_close(cd_node_cost_law(fits, NULL, &d, from + 1).lift, 1.5, 0, 0);
+    assert_close(cd_node_cost_law(fits, NULL, &d, (cd_node_cost_bytes){from - 1, from - 1}).lift, 1, 0, 0);
+    assert_close(cd_node_cost_law(fits, NULL, &d, (cd_node_cost_bytes){from, from}).lift, 1, 0, 0);
+    assert_close(cd_node_cost_law(fits, NULL, &d, (cd_node_cost_bytes){from + 1, from + 1}).lift, 1.5, 0, 0);
     d.l3_kb = CD_DEVICE_UNKNOWN; /* nobody knows whether it is large */
-    assert_close(cd_node_cost_law(fits, NULL, &d, 1e12).lift, 1, 0, 0);
+    assert_close(cd_node_cost_law(fits, NULL, &d, (cd_node_cost_bytes){1e12, 1e12}).lift, 1, 0, 0);
     const cd_device all = device("everything", CD_DEVICE_CPU, 10, 1000), none = device("none", CD_DEVICE_CPU, 10, 1000);
-    assert_close(cd_node_cost_law(fits, NULL, &all, 0).lift, 3, 0, 0);
-    const cd_node_cost_scaling_law l = cd_node_cost_law(fits, NULL, &none, 1e12);
+    assert_close(cd_node_cost_law(fits, NULL, &all, (cd_node_cost_bytes){0, 0}).lift, 3, 0, 0);
+    const cd_node_cost_scaling_law l = cd_node_cost_law(fits, NULL, &none, (cd_node_cost_bytes){1e12, 1e12});
     assert_true(l.lift == 1 && l.call_s == 0 && l.refill_bytes_per_s == 0 && l.stays_bytes == 0);
 }
 
@@ -91,13 +91,13 @@ static void test_seconds_of_a_task(void **state) {
     } row[] = {{-1, 0}, {0, 0}, {1, 1e-6}, {20479, 0.020479}, {20480, 0}, {1 << 30, 0}};
     (void)state;
     const cd_device d = device("a", CD_DEVICE_CPU, 10, 1000);
-    const cd_node_cost_scaling_law large = cd_node_cost_law(fits, NULL, &d, 1e9), small = cd_node_cost_law(fits, NULL, &d, 0);
+    const cd_node_cost_scaling_law large = cd_node_cost_law(fits, NULL, &d, (cd_node_cost_bytes){1e9, 1e9}), small = cd_node_cost_law(fits, NULL, &d, (cd_node_cost_bytes){0, 0});
     for (size_t k = 0; k < sizeof row / sizeof *row; k++) {
         assert_close(cd_node_cost_law_s(&large, 2, row[k].weights), 3 + 1e-3 + row[k].more, 1e-15, 0);
         assert_close(cd_node_cost_law_s(&small, 2, row[k].weights), 2 + 1e-3 + row[k].more, 1e-15, 0);
     }
     cd_device bare = device("a", CD_DEVICE_CPU, CD_DEVICE_UNKNOWN, 1000); /* no cache of its own is known: nothing had stayed */
-    const cd_node_cost_scaling_law l = cd_node_cost_law(fits, NULL, &bare, 0);
+    const cd_node_cost_scaling_law l = cd_node_cost_law(fits, NULL, &bare, (cd_node_cost_bytes){0, 0});
     assert_close(cd_node_cost_law_s(&l, 2, 1), 2 + 1e-3, 1e-15, 0);
 }
 
@@ -134,7 +134,7 @@ static void test_tasks_of_models_and_records_change(void **state) {
     made m;
     (void)state;
     const cd_device d = device("a", CD_DEVICE_CPU, 10, 1000);
-    const cd_node_cost_scaling_law l = cd_node_cost_law(fits, NULL, &d, 1e9);
+    const cd_node_cost_scaling_law l = cd_node_cost_law(fits, NULL, &d, (cd_node_cost_bytes){1e9, 1e9});
     make(&m);
     cd_node_cost_in_place(&m.c, &m.g, &l);
     check(&m.entry[0], 0, 1.5, 1e-3 + 1e-3);
@@ -190,24 +190,26 @@ static void test_row_of_measured_times(void **state) {
     assert_true(isnan(cd_node_cost_row_alone(&m.g, NULL, alone, &d).alone_s));
 }
 
-/* What memory brings, by the description: weights that the shared cache held alone, where the network is larger than it. */
+/* What memory brings, by the description: weights that the shared cache held alone, where the network has more of them than it holds. A table of which rows are picked counts as none. */
 static void test_row_of_a_description(void **state) {
     made m;
     (void)state;
     make(&m);
-    cd_device d = device("a", CD_DEVICE_CPU, 10, 100); /* the pass moves five times its shared cache */
+    cd_device d = device("a", CD_DEVICE_CPU, 10, 20); /* 24,000 bytes of weights */
+    assert_close(cd_node_cost_weights(&m.g), 24000, 0, 0);
     assert_close(cd_node_cost_row(&m.c, &m.g, &d, 17).fetch_bytes_per_s, 0, 0, 0); /* no rate */
     d.bandwidth_gb_s = 3;
     cd_network_cost_row r = cd_node_cost_row(&m.c, &m.g, &d, 17);
     assert_close(r.fetch_bytes_per_s, 2e9, 1e-12, 0);
-    assert_close(r.fetch_to, 10, 1e-12, 0);
+    assert_close(r.fetch_to, 2, 1e-12, 0);
     assert_close(r.fetch_s, (1000 + 3 * 20000 + 300) / 2e9, 1e-12, 0);
     d.probe[CD_DEVICE_PROBE_probe_memory] = 1.5; /* of one thread */
     assert_close(cd_node_cost_row(&m.c, &m.g, &d, 17).fetch_bytes_per_s, 1e9, 1e-12, 0);
-    m.node[1].weight_bytes = 100 * 1024; /* as large as the cache: it comes from memory alone, too */
-    assert_close(cd_node_cost_row(&m.c, &m.g, &d, 17).fetch_s, 1300 / 1e9, 1e-12, 0);
-    m.c.traffic = 100 * 1024; /* the cache holds all */
+    d.l3_kb = 24000 / 1024.0; /* the cache holds all */
     assert_close(cd_node_cost_row(&m.c, &m.g, &d, 17).fetch_s, 0, 0, 0);
+    d.l3_kb = 20;
+    m.node[1].weight_bytes = 20 * 1024; /* as large as the cache: it comes from memory alone, too */
+    assert_close(cd_node_cost_row(&m.c, &m.g, &d, 17).fetch_s, 1300 / 1e9, 1e-12, 0);
     d.l3_kb = 10;
     assert_close(cd_node_cost_row(&m.c, &m.g, &d, 17).fetch_bytes_per_s, 0, 0, 0); /* no level behind its own */
 }
@@ -219,8 +221,8 @@ static void test_refills_are_of_large_networks(void **state) {
     (void)state;
     assert_ok(cd_network_cost_read("t.yaml", law, sizeof law - 1, &diag, &l, &err));
     const cd_device d = device("a", CD_DEVICE_CPU, 10, 1000);
-    assert_close(cd_node_cost_law(l, NULL, &d, 2 * 1024000.0).refill_bytes_per_s, 0, 0, 0);
-    assert_close(cd_node_cost_law(l, NULL, &d, 2 * 1024000.0 + 1).refill_bytes_per_s, 1e6, 0, 0);
+    assert_close(cd_node_cost_law(l, NULL, &d, (cd_node_cost_bytes){1e12, 2 * 1024000.0}).refill_bytes_per_s, 0, 0, 0);
+    assert_close(cd_node_cost_law(l, NULL, &d, (cd_node_cost_bytes){0, 2 * 1024000.0 + 1}).refill_bytes_per_s, 1e6, 0, 0);
     cd_network_cost_free(l);
 }
 
