@@ -31,15 +31,17 @@ static cdmpp_status room(cdmpp_context *c, size_t n, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* The k least of s in the order of the batch; of equal ones the first. work (n) is written. */
+/* The k least of s in the order of the batch; of equal ones the first. Equal is what differs by no more than `alike`: a product of matrices rounds by where in
+ * the batch a program stands, on processors where OpenBLAS has other kernels for the last rows. work (n) is written. */
+static const double alike = 1e-5;
 static void least(const double *s, size_t n, size_t k, double *work, size_t *best) {
     for (size_t i = 0; i < n; i++) work[i] = s[i];
     cd_sort_doubles(work, n);
-    const double limit = work[k - 1];
+    const double below = work[k - 1] * (1 - alike), limit = work[k - 1] * (1 + alike);
     size_t room_for = k, at = 0;
-    for (size_t i = 0; i < n; i++) room_for -= s[i] < limit;
+    for (size_t i = 0; i < n; i++) room_for -= s[i] < below;
     for (size_t i = 0; i < n; i++)
-        if (s[i] < limit || (s[i] == limit && room_for && room_for--)) best[at++] = i;
+        if (s[i] < below || (s[i] <= limit && room_for && room_for--)) best[at++] = i;
 }
 
 static double median(double *v, size_t n) {

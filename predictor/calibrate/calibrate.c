@@ -157,6 +157,8 @@ static cdmpp_status measure(run *r, cdmpp_err *err) {
 static cdmpp_status run_networks(run *r, cdmpp_err *err) {
     const cd_calibrate_options *o = r->o;
     const cd_device *about = NULL;
+    if (o->n_network && o->clock->network && !(time_of_networks(r) > 0))
+        cd_log_put(o->log, CD_LOG_WARNING, "no network is run within %.0f s, %.0f are needed: what a network adds to its operators stays that of %s", o->limit_s, least_runs_s / runs, r->machine.stands);
     if (!(time_of_networks(r) > 0)) return CDMPP_OK;
     if (cd_device_table_find(r->devices, r->machine.name.name, &about, NULL)) (void)cd_device_table_find(r->devices, r->machine.stands, &about, NULL);
     cd_device known = about ? *about : (cd_device){0};

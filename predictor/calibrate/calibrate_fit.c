@@ -63,6 +63,19 @@ static uint32_t part_of(const fit *f, const char *key, cd_record_id id) {
 }
 
 /* ---- the log ---- */
+/* What runs beside a program makes it slower, never faster. So of times that lie further apart than a quiet machine's, the least counts. */
+static const double apart = 1.5;
+
+/* Of the repeats of a record, whose mean is mean_s. */
+static double quiet_s(const cd_record *r, double mean_s) {
+    double least = mean_s, most = mean_s;
+    for (size_t i = 0; i < r->n_cost; i++) {
+        least = r->cost_s[i] > 0 ? fmin(least, r->cost_s[i]) : least;
+        most = fmax(most, r->cost_s[i]);
+    }
+    return most > apart * least ? least : mean_s;
+}
+
 /* A second time of a program tells the noise, and both together its time. */
 static cdmpp_status enter(fit *f, const cd_predict_line *l, const cd_scored *s, const float *seen, cdmpp_err *err) {
     cd_record r;
@@ -72,13 +85,13 @@ static cdmpp_status enter(fit *f, const cd_predict_line *l, const cd_scored *s, 
     CD_TRY(cd_record_id_of(&r, &id, err));
     for (size_t i = 0; i < f->n; i++)
         if (f->v[i].id.a == id.a && f->v[i].id.b == id.b) {
-            if (isnan(f->v[i].again_log)) f->v[i].again_log = log(s->measured_s);
+            if (isnan(f->v[i].again_log)) f->v[i].again_log = log(quiet_s(&r, s->measured_s));
             return CDMPP_OK;
         }
     float *x = CD_NEWN(&f->kept, float, f->width);
     if (!x || CD_GROW(f->v, f->n, f->cap)) return CD_FAIL(err, ENOMEM, "%zu programs", f->n);
     point *p = &f->v[f->n++];
-    *p = (point){.id = id, .key = s->key, .pred = s->pred, .x = x, .measured_log = log(s->measured_s), .again_log = (double)NAN, .part = part_of(f, s->key, id)};
+    *p = (point){.id = id, .key = s->key, .pred = s->pred, .x = x, .measured_log = log(quiet_s(&r, s->measured_s)), .again_log = (double)NAN, .part = part_of(f, s->key, id)};
     memcpy(x, seen, f->width * sizeof *x);
     return CDMPP_OK;
 }
@@ -127,7 +140,11 @@ static cdmpp_status read_log(fit *f, cdmpp_err *err) {
 }
 
 /* ---- the correction ---- */
-static double time_of(const point *p) { return exp(isnan(p->again_log) ? p->measured_log : (p->measured_log + p->again_log) / 2); }
+static double time_of(const point *p) {
+    if (isnan(p->again_log)) return exp(p->measured_log);
+    const bool quiet = fabs(p->again_log - p->measured_log) <= log(apart);
+    return exp(quiet ? (p->measured_log + p->again_log) / 2 : fmin(p->measured_log, p->again_log));
+}
 
 static double off(const point *p) { return log(time_of(p) / p->pred.median_s); }
 

@@ -55,10 +55,16 @@ static cdmpp_status take(const work *w, const cd_network_loaded *l, const cd_net
     return row->alone_s > 0 && row->measured_s > 0 ? CDMPP_OK : CD_FAIL(err, EBACKEND, "an operator has no time");
 }
 
+static double lift_of(const cd_network_cost_row *row) { return row->measured_s / row->alone_s; }
+
 /* What a network hardly ever takes: something else ran beside its passes, or beside its operators. */
-static bool odd(const cd_network_cost_row *row) {
-    const double lift = row->measured_s / row->alone_s;
-    return lift < 0.97 || lift > 1.25;
+static bool odd(const cd_network_cost_row *row) { return lift_of(row) < 0.97 || lift_of(row) > 1.25; }
+
+/* What none takes, in two runs: no law of the machine may be made of it. */
+static const double least_lift = 0.67, most_lift = 1.75;
+static cdmpp_status check_lift(const cd_network_cost_row *row, cdmpp_err *err) {
+    if (lift_of(row) >= least_lift && lift_of(row) <= most_lift) return CDMPP_OK;
+    return CD_FAIL(err, EBACKEND, "it takes %.2f times its operators alone: something else ran beside it", lift_of(row));
 }
 
 static cdmpp_status run_once(const work *w, const cd_network_loaded *l, cd_network_run_options *ro, double *alone, cd_network_cost_row *row, cdmpp_err *err) {
@@ -74,17 +80,19 @@ static cdmpp_status run_once(const work *w, const cd_network_loaded *l, cd_netwo
 /* Once, and again where the first run is odd, and there is as much time. A second run that fails leaves the first one. */
 static cdmpp_status run_with(const work *w, const cd_network_loaded *l, const cd_schedule_db *db, double *alone, cd_network_cost_row *row, cdmpp_err *err) {
     const cd_calibrate_networks_options *o = w->o;
-    cd_network_run_options ro = {.schedules = db, .target = o->target, .hardware = &o->hardware, .seed = o->seed, .device = o->gpu, .threads = o->threads, .budget_s = 1, .limit_s = 30, .pin = true,
+    cd_network_run_options ro = {.schedules = db, .target = o->target, .hardware = &o->hardware, .seed = o->seed, .device = o->gpu, .threads = o->threads, .budget_s = 1, .limit_s = 30, .pin = true, .cpu_time = !o->gpu && o->threads <= 1 && !cd_target_is_gpu((cd_str){o->target, strlen(o->target)}),
                                  .alone = true, .stop = o->stop};
     const double before = left_s(w);
     CD_TRY(run_once(w, l, &ro, alone, row, err));
     const cd_network_cost_row first = *row;
-    if (!odd(row) || !(left_s(w) > before - left_s(w))) return CDMPP_OK;
+    if (!odd(row)) return CDMPP_OK;
+    if (!(left_s(w) > before - left_s(w))) return check_lift(row, err);
     const cdmpp_status st = run_once(w, l, &ro, alone, row, err);
-    if (!st || st == CDMPP_ENOMEM || st == CDMPP_EINTERRUPTED) return st;
+    if (!st) return check_lift(row, err);
+    if (st == CDMPP_ENOMEM || st == CDMPP_EINTERRUPTED) return st;
     *row = first;
     *err = (cdmpp_err){0};
-    return CDMPP_OK;
+    return check_lift(row, err);
 }
 
 static cdmpp_status run(const work *w, const cd_network_loaded *l, cd_network_cost_row *row, cdmpp_err *err) {

@@ -23,6 +23,37 @@ TEST(a_slower_machine_is_learned) {
     cd_calibrate_result_free(&r);
 }
 
+/* What runs beside a program makes it slower: of two times that lie far apart, and of repeats, the least counts. */
+TEST(disturbed_times_are_not_learned) {
+    cdmpp_err err = {0};
+    cd_calibrate_result r;
+    cd_buf b = {0};
+    char *text;
+    size_t n;
+    const cd_calibrate_fit_options o = fit_options();
+    made_log(3, 3);
+    assert_ok(cd_calibrate_fit(&o, &r, &err));
+    assert_true(r.after.mean_log < 0.2);
+    assert_true(cd_calibrate_noisy(&r)); /* but it is told */
+    cd_calibrate_result_free(&r);
+    made_log(3, 0.02);
+    assert_ok(cd_file_read(log_path, 0, &text, &n, &err));
+    for (char *at = text, *end; at < text + n; at = end + 1) { /* each time once more, and three of them forty times as long */
+        end = strchr(at, '\n');
+        char *times = strstr(at, "\"r\": [["), *close = times && times < end ? strchr(times, ']') : NULL;
+        if (close) cd_buf_put(&b, at, (size_t)(close - at));
+        if (close) for (int k = 0; k < 3; k++) cd_buf_putf(&b, ", %.17g", 40 * strtod(times + 7, NULL));
+        cd_buf_put(&b, close ? close : at, (size_t)(end + 1 - (close ? close : at)));
+    }
+    tmp_put(&dir, "here.records.json", b.p, b.n);
+    assert_ok(cd_calibrate_fit(&o, &r, &err));
+    assert_true(r.after.mean_log < 0.2);
+    assert_close(exp(r.trees.bias), 3, 0.05, 0);
+    cd_calibrate_result_free(&r);
+    cd_mem_free(text);
+    cd_buf_free(&b);
+}
+
 /* Trees are believed where they learn what holds for other tasks, and not where there is nothing but noise. */
 TEST(trees_are_believed_as_far_as_they_help) {
     cdmpp_err err = {0};
@@ -127,5 +158,5 @@ TEST(every_allocation_of_a_fit_may_fail) {
     }
 }
 
-TESTS(setup, teardown, a_slower_machine_is_learned, trees_are_believed_as_far_as_they_help, a_correction_is_judged_by_what_it_has_not_seen,
+TESTS(setup, teardown, a_slower_machine_is_learned, disturbed_times_are_not_learned, trees_are_believed_as_far_as_they_help, a_correction_is_judged_by_what_it_has_not_seen,
       a_scorer_corrects, held_out_programs_decide_nothing, too_few_programs, every_allocation_of_a_fit_may_fail)

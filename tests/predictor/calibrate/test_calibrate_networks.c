@@ -133,6 +133,19 @@ TEST(an_odd_run_is_repeated) {
     assert_close(f.lift, 1.2, 1e-9, 0);
 }
 
+/* What no network takes is no law of the machine, however often it was measured. */
+TEST(a_machine_that_others_use_has_no_law) {
+    static const double lift[] = {2.3, 0.5};
+    for (int k = 0; k < 2; k++) {
+        cdmpp_err err = {0};
+        cd_network_cost_fit f;
+        made_clock c = {.each = 1, .lift = lift[k]};
+        assert_ok(run(&c, 100, &f, &err));
+        assert_int_equal(c.ran, 2 * N);
+        assert_int_equal(f.networks, 0);
+    }
+}
+
 /* Each network is told when the time is over; where it is over before the first, none begins. A second run of an odd one needs as much time as the first. */
 TEST(the_time_of_the_first_is_limited) {
     cdmpp_err err = {0};
@@ -238,4 +251,4 @@ TEST(every_allocation_may_fail) {
     }
 }
 
-TESTS(setup, teardown, the_law_of_the_machine_is_found, a_network_that_fails_is_left_out, an_odd_run_is_repeated, the_time_of_the_first_is_limited, slow_programs_leave_no_time, too_few_make_none, the_model_brings_the_law, a_short_run_runs_no_network, every_allocation_may_fail)
+TESTS(setup, teardown, the_law_of_the_machine_is_found, a_network_that_fails_is_left_out, an_odd_run_is_repeated, a_machine_that_others_use_has_no_law, the_time_of_the_first_is_limited, slow_programs_leave_no_time, too_few_make_none, the_model_brings_the_law, a_short_run_runs_no_network, every_allocation_may_fail)
