@@ -84,6 +84,8 @@ typedef struct cd_network_cost_row {
     double moved_caches;        /* bytes that a pass moves over the largest shared cache; NaN: unknown, then all are lifted or none */
 } cd_network_cost_row;
 enum { CD_NETWORK_COST_FEWEST = 4 };
+/* Of the largest shared cache, what keeps weights from one pass to the next: activations take the rest. */
+#define CD_NETWORK_COST_KEEPS 0.75
 /* Least squares of relative errors. Which of lift, call_s and refill there are (fitted, or what the description says), from where networks are lifted, and the limit of
  * refills, is what leaves out each network in turn with the least error; what has more to choose must be better by a fifth. Fills all of *out but devices and source. Errors: ERANGE (fewer than CD_NETWORK_COST_FEWEST,
  * a time that is none, nothing that fits), ENOMEM. */

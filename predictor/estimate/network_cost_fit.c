@@ -121,7 +121,7 @@ static void try_all(const cd_network_cost_row *row, size_t n, const double *boun
 static void put_refill(const choice *c, const double v[TERMS], cd_network_cost_fit *out) {
     out->refill_bytes_per_s = c->fetch ? c->row->fetch_bytes_per_s : v[2] > 0 ? 1 / v[2] : 0;
     out->refill_to = c->fetch ? c->row->fetch_to : cd_network_cost_limit[c->limit];
-    out->refill_from = c->fetch ? 1 : 0;
+    out->refill_from = c->fetch ? CD_NETWORK_COST_KEEPS : 0;
 }
 
 static cdmpp_status bounds(const cd_network_cost_row *row, size_t n, double *bound, size_t *n_bound, cdmpp_err *err) {

@@ -79,7 +79,7 @@ static cd_network_cost_row new_row(const cd_device *d, double traffic) {
 
 /* What the largest shared cache holds from one pass to the next is not fetched. */
 static void close_row(cd_network_cost_row *r, const cd_network_graph *g, const cd_device *d) {
-    if (!beyond(1, cd_node_cost_weights(g), d)) r->fetch_s = 0;
+    if (!beyond(CD_NETWORK_COST_KEEPS, cd_node_cost_weights(g), d)) r->fetch_s = 0;
 }
 
 cd_network_cost_row cd_node_cost_row(const cd_node_cost *c, const cd_network_graph *g, const cd_device *d, double latency_s) {

@@ -232,7 +232,7 @@ static void test_a_described_refill(void **state) {
         assert_ok(cd_network_cost_fit_rows(row, 6, &f, &err));
         assert_close(f.refill_bytes_per_s, 2e10, 0, 0);
         assert_close(f.refill_to, 32, 0, 0);
-        assert_close(f.refill_from, 1, 0, 0);
+        assert_close(f.refill_from, CD_NETWORK_COST_KEEPS, 0, 0);
         assert_close(f.lift, 1, 0, 0.02);
         assert_true(f.spread < 0.02);
     }
