@@ -28,7 +28,7 @@ MODELS = {
     "MLP": ("sums and maxima of rows", "baseline-mlp", ()),
     "TLP, order": ("steps of the schedule", "baseline-tlp", ("fit.loss=1lambdarank", "fit.figure=loss")),
     "cdmpp": ("rows and facts", "own", ("train.loss=huber", "model.members=[rows,program]", "model.order=[rows,program]", "train.facts=prior",
-              "train.max_bin=256", "train.max_depth=8", "train.lambda=3", "device.file=" + os.path.abspath("scripts/results/threads24-device.yaml"))),
+              "train.max_bin=256", "train.max_depth=8", "train.lambda=3", "train.rounds=600", "train.eta=0.05", "device.file=" + os.path.abspath("scripts/results/threads24-device.yaml"))),
 }
 
 def once(path, make):
