@@ -3,7 +3,7 @@
 with=
 xz -dc "$LOGS"/zen5-avx512/*.xz | head -n 300 >some.json
 cdmpp-extract -q --steps --tasks "$K" --out a.h5 some.json || exit
-train() { $with cdmpp-train "$ROOT/configs/quickstart.yaml" --quiet --set data.files=a.h5 --set filter.min_per_task=3 --set train.rounds=20 --set train.max_depth=5 --set model.members=[rows] "$@"; }
+train() { $with cdmpp-train "$ROOT/configs/quickstart.yaml" --quiet --set data.files=a.h5 --set filter.min_per_task=3 --set train.rounds=20 --set train.max_depth=5 --set model.members=[program] "$@"; }
 train -j1 --out s.cdmpp >/dev/null; echo "seconds: status $?"
 train --set model.order=[rows,sums] -j1 --report a.html --out a.cdmpp >/dev/null; echo "both: status $?"
 train --set model.order=[rows,sums] -j3 --out b.cdmpp >/dev/null; cmp a.cdmpp b.cdmpp && echo same model
@@ -12,12 +12,12 @@ head -n 1 a.csv | tr , '\n' | tail -n 1
 predict() { cdmpp-predict -q --cost-model "$@"; }
 for m in s a; do
     predict $m.cdmpp --tasks "$K" "$HELD" | grep -c latency_s
-    predict $m.cdmpp --tasks "$K" "$HELD" | sed 's/ (.*//; s/;.*Spearman.*//' | grep latency_s >$m.txt
-    head -n 40 "$HELD" | predict $m.cdmpp --tasks "$K" --stream --format csv 2>/dev/null >$m.csv.txt
+    predict $m.cdmpp --tasks "$K" "$HELD" | grep latency_s >$m.txt
+    head -n 40 "$HELD" | predict $m.cdmpp --tasks "$K" --stream 2>/dev/null >$m.stream
+    grep -o '"score":[^,]*' $m.stream >$m.scores; sed 's/"score":[^,]*,//' $m.stream | grep latency_s >$m.others; wc -l <$m.scores
 done
-cut -d, -f2,4-6 s.csv.txt >s.1; cut -d, -f2,4-6 a.csv.txt >a.1; cmp s.1 a.1 && echo same seconds
-cut -d, -f3 s.csv.txt >s.2; cut -d, -f3 a.csv.txt >a.2; cmp -s s.2 a.2 || echo other scores
-cmp s.txt a.txt && echo same answers
+cmp s.txt a.txt && cmp s.others a.others && echo same seconds
+cmp -s s.scores a.scores || echo other scores
 # a kill after the first member for the order
 (with=exec; train --set model.order=[rows,sums] -j1 --checkpoint k --out c.cdmpp >/dev/null 2>&1) &
 p=$!
@@ -27,7 +27,7 @@ wait $p 2>/dev/null
 rm -f c.cdmpp
 train --set model.order=[rows,sums] -j1 --checkpoint k --out c.cdmpp >/dev/null; cmp a.cdmpp c.cdmpp && echo same model after a kill
 # a network of steps orders what trees time
-train --set model.order=[tlp] --set net.width=16 --set net.embed=8 --set net.decoder_width=8 --set net.heads=2 --set net.device=false --set fit.epochs=2 --out t.cdmpp >/dev/null; echo "steps: status $?"
+train --set model.order=[tlp] --set net.width=16 --set net.embed=8 --set net.decoder_width=8 --set net.heads=2 --set net.device=false --set fit.batch=16 --set fit.epochs=8 --out t.cdmpp >/dev/null; echo "steps: status $?"
 predict t.cdmpp --tasks "$K" "$HELD" | grep -c latency_s
 # what it cannot do
 predict a.cdmpp --export onnx --out a.onnx; echo "status $?"
