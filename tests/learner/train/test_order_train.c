@@ -232,13 +232,31 @@ TEST(unknown_kinds_are_named) {
 }
 
 TEST(memory_may_run_out) {
-    cd_model *m = NULL;
-    cd_model_prediction p[SOME];
+    static float row[CD_N_COL];
+    const int64_t ptr[] = {0, 1};
+    const uint32_t device[] = {0};
+    const double flop[] = {-1};
+    const cd_program_view v = {.n = 1, .row = row, .row_ptr = ptr, .device = device, .flop = flop};
     FAULT_SWEEP(f, 5) {
+        cd_model *m = NULL;
         f.st = cd_model_from_bytes(with.file.p, with.file.n, &m, &f.err);
         if (!f.st) cd_model_free(m);
     }
-    ask(with.model, false, p);
+    FAULT_SWEEP(f, 5) {
+        cd_model_scratch *sc = NULL;
+        cd_model_prediction p;
+        f.st = cd_model_scratch_new(&sc, &f.err);
+        if (!f.st) f.st = cd_model_predict(with.model, sc, &v, NULL, 1, &p, &f.err);
+        if (!f.st) f.st = cd_model_sketch(with.model, sc, &v, NULL, 1, &p, &f.err);
+        cd_model_scratch_free(sc);
+    }
+    FAULT_SWEEP(f, 5) { /* training, of many allocations a few */
+        cd_learner_result l = {0};
+        f.step = 211;
+        f.st = learn("model.order=[sums]", 1, NULL, NULL, &l);
+        f.err = err;
+        if (!f.st) cd_learner_result_free(&l);
+    }
 }
 
 TESTS(set_up, tear_down, seconds_stay_as_they_are, figures_are_of_the_order, a_file_answers_the_same, the_same_for_any_threads_and_after_a_stop,
