@@ -252,7 +252,7 @@ TEST(memory_may_run_out) {
     }
     FAULT_SWEEP(f, 5) { /* training, of many allocations a few */
         cd_learner_result l = {0};
-        f.step = 211;
+        f.step = 23;
         f.st = learn("model.order=[sums]", 1, NULL, NULL, &l);
         f.err = err;
         if (!f.st) cd_learner_result_free(&l);
