@@ -227,7 +227,8 @@ typedef struct cdmpp_batch {
  *
  *   of a candidate    scored                                    failed
  *   status            OK                                        why (no other array says it)
- *   score, score_f32  1 / the model's median, seconds           0
+ *   score, score_f32  1 / the model's median, seconds, or       0
+ *                     1 / order of one with model.order
  *   seconds           finite, > 0, least mean |error|           +infinity
  *   low, high         interval around it (model: predict.level) +infinity
  *   rel_std           expected size of ln(measured/predicted)   NaN

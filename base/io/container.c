@@ -11,7 +11,7 @@ static const struct {
     const char *magic, *name;
     uint32_t version, last; /* version that is written by default; newest version that is read */
 } table[] = {
-    [CD_CONTAINER_MODEL] = {"CDMPPMDL", "model", CD_CONTAINER_MODEL_VERSION, CD_CONTAINER_MODEL_HERE},
+    [CD_CONTAINER_MODEL] = {"CDMPPMDL", "model", CD_CONTAINER_MODEL_VERSION, CD_CONTAINER_MODEL_ORDER},
     [CD_CONTAINER_CHECKPOINT] = {"CDMPPCKP", "checkpoint", CD_CONTAINER_CHECKPOINT_VERSION, CD_CONTAINER_CHECKPOINT_VERSION},
 };
 

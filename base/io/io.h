@@ -25,6 +25,7 @@
 #define CD_CONTAINER_MODEL_VERSION 2
 #define CD_CONTAINER_MODEL_NEWER 3 /* profile tuner, or trees of an objective but log_latency (learner/loss/loss.h) */
 #define CD_CONTAINER_MODEL_HERE 4  /* corrected for a machine (learner/model/here.h) */
+#define CD_CONTAINER_MODEL_ORDER 5 /* with members for the order (learner/model/model.h), corrected or not */
 #define CD_CONTAINER_CHECKPOINT_VERSION 1
 typedef enum { CD_CONTAINER_MODEL, CD_CONTAINER_CHECKPOINT } cd_container_kind;
 

@@ -85,8 +85,11 @@ typedef struct cd_member_plan {
     bool devices; /* a network has a device branch */
 } cd_member_plan;
 
-/* Errors: ESCHEMA (an unknown kind, one twice, none; with the key). */
+/* Of model.members, with what model.order needs of the data. Errors: ESCHEMA (an unknown kind, one twice, none; with the key). */
 cdmpp_status cd_member_plan_of(const cd_config *c, cd_member_plan *out, cdmpp_err *err);
+/* How the members of model.order are trained: a configuration whose model.members they are, which borrows from c. Losses know the order inside a
+ * task alone, and there is no prior, which is of seconds. */
+cd_config cd_config_of_order(const cd_config *c);
 
 /* net_options -- keys net.* and fit.* of a configuration as descriptions of networks. */
 

@@ -2,6 +2,7 @@
  * described. */
 #include "learner/config/config.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static cdmpp_status add(cd_member_plan *p, const char *name, cdmpp_err *err) {
@@ -23,6 +24,46 @@ static cdmpp_status plan_facts(const cd_config *c, cd_member_plan *p, cdmpp_err 
     return CDMPP_OK;
 }
 
+cd_config cd_config_of_order(const cd_config *c) {
+    cd_config o = *c;
+    o.model_members = c->model_order;
+    o.model_order.n = 0;
+    o.model_tuner = false;
+    o.train_objective = CD_OBJECTIVE_RANK;
+    if (o.train_facts == CD_FACTS_USE_PRIOR) o.train_facts = CD_FACTS_USE_COLUMNS;
+    o.fit_loss = "1lambdarank";
+    o.fit_figure = CD_FIT_LOSS;
+    o.fit_label = CD_TRANSFORM_LOG;
+    return o;
+}
+
+/* An error in the list of order says so: its list was called model.members. */
+static void rename_key(cdmpp_err *err) {
+    static const char from[] = "model.members", to[] = "model.order";
+    if (!err || strncmp(err->key, from, sizeof from - 1) != 0) return;
+    char key[sizeof err->key];
+    snprintf(key, sizeof key, "%s%s", to, err->key + sizeof from - 1);
+    memcpy(err->key, key, sizeof key);
+}
+
+/* What members for the order need of the data is needed too. */
+static cdmpp_status plan_order(const cd_config *c, cd_member_plan *p, cdmpp_err *err) {
+    const cd_config order = cd_config_of_order(c);
+    cd_member_plan o;
+    if (!c->model_order.n) return CDMPP_OK;
+    const cdmpp_status st = cd_member_plan_of(&order, &o, err);
+    if (st) rename_key(err);
+    if (st) return st;
+    p->leaves |= o.leaves;
+    p->steps |= o.steps;
+    p->analytic |= o.analytic;
+    p->facts |= o.facts;
+    p->wish |= o.wish;
+    p->trees |= o.trees;
+    p->devices |= o.devices;
+    return CDMPP_OK;
+}
+
 cdmpp_status cd_member_plan_of(const cd_config *c, cd_member_plan *out, cdmpp_err *err) {
     const cd_texts *names = &c->model_members;
     *out = (cd_member_plan){0};
@@ -36,5 +77,6 @@ cdmpp_status cd_member_plan_of(const cd_config *c, cd_member_plan *out, cdmpp_er
         out->devices |= cd_member_is_net(out->kind[k]) && c->net_device;
     }
     out->devices |= c->model_tuner && c->net_device;
-    return plan_facts(c, out, err);
+    CD_TRY(plan_facts(c, out, err));
+    return plan_order(c, out, err);
 }

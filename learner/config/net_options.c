@@ -77,21 +77,31 @@ cd_fit_spec cd_net_options_fit(const cd_config *c, cd_member_kind kind, size_t w
     return s;
 }
 
+static cdmpp_status check_net(cd_config *c, cd_member_kind kind, const char *path, cdmpp_err *err) {
+    const cd_net_config s = net(c, kind, cd_device_features_width((cd_device_features)c->device_features));
+    cdmpp_err e = {0};
+    char key[128];
+    const cdmpp_status st = cd_net_config_check(&s, &e);
+    snprintf(key, sizeof key, "net.%s", e.key);
+    if (st) cd_diag_add(&c->diag, err, st, path, NULL, false, key, "%s", e.msg);
+    return st;
+}
+
 /* Errors are collected with their keys, so that a user sees all of them at once. */
 void cd_net_options_check(cd_config *c, const char *path, cdmpp_err *err) {
     cd_member_plan plan;
     cd_net_loss loss;
     cdmpp_err e = {0};
     cdmpp_status st = cd_member_plan_of(c, &plan, &e);
-    if (st) cd_diag_add(&c->diag, err, st, path, NULL, false, strcmp(e.key, "train.facts") ? "model.members" : e.key, "%s", e.msg);
+    if (st) cd_diag_add(&c->diag, err, st, path, NULL, false, !strcmp(e.key, "train.facts") || !strncmp(e.key, "model.order", 11) ? e.key : "model.members", "%s", e.msg);
     for (size_t k = 0; !st && k < plan.n_kind; k++) {
         if (!cd_member_is_net(plan.kind[k])) continue;
-        const cd_net_config s = net(c, plan.kind[k], cd_device_features_width((cd_device_features)c->device_features));
-        char key[128];
-        st = cd_net_config_check(&s, &e);
-        snprintf(key, sizeof key, "net.%s", e.key);
-        if (st) cd_diag_add(&c->diag, err, st, path, NULL, false, key, "%s", e.msg);
+        st = check_net(c, plan.kind[k], path, err);
         if (!st && (st = cd_net_loss_parse(c->fit_loss, NULL, 0, &loss, &e)))
             cd_diag_add(&c->diag, err, st, path, NULL, false, "fit.loss", "%s", e.msg);
     }
+    const cd_config order = cd_config_of_order(c);
+    if (st || !c->model_order.n || cd_member_plan_of(&order, &plan, NULL)) return;
+    for (size_t k = 0; !st && k < plan.n_kind; k++)
+        if (cd_member_is_net(plan.kind[k])) st = check_net(c, plan.kind[k], path, err);
 }

@@ -88,6 +88,8 @@ static cdmpp_status networks(const cd_model *m, size_t first, size_t end, cd_buf
 
 cdmpp_status cd_export_model(const cd_model *m, cd_export_form form, int member, cd_buf *out, cdmpp_err *err) {
     size_t first, end;
+    if (form == CD_EXPORT_ONNX && cd_model_order(m))
+        return CD_FAIL(err, EUNSUPPORTED, "the graph would have seconds alone, not what the members of model.order say of the order: export a model of --set model.order=[]");
     if (form == CD_EXPORT_ONNX && member < 0) return cd_export_onnx(m, out, err);
     if (form == CD_EXPORT_ONNX) return CD_FAIL(err, EUSAGE, "onnx is of all members");
     CD_TRY(choose(m, form, member, &first, &end, err));

@@ -33,6 +33,7 @@ void cd_here_move(double off, double widen, double most, cd_model_prediction *p)
     const double times = exp(off), std = p->like_std;
     p->latency_s *= times;
     p->median_s *= times;
+    p->order_s *= times;
     p->low_s *= times;
     p->high_s *= times;
     widen_ends(p, widen, most);
@@ -115,7 +116,7 @@ cdmpp_status cd_here_add(const void *file, size_t n, const cd_here *h, const cha
     if (!st) put(h, m->device[h->stands], more, f.header, f.weights.n, &header);
     if (!st) cd_buf_put(&weights, f.weights.p, f.weights.n);
     if (!st) st = cd_xgb_save(h->trees.gbt, &weights, err);
-    if (!st) st = cd_container_put_as(CD_CONTAINER_MODEL, CD_CONTAINER_MODEL_HERE, out, &header, &weights, err);
+    if (!st) st = cd_container_put_as(CD_CONTAINER_MODEL, m->order ? CD_CONTAINER_MODEL_ORDER : CD_CONTAINER_MODEL_HERE, out, &header, &weights, err);
     cd_buf_free(&header);
     cd_buf_free(&weights);
     cd_model_free(m);
@@ -241,7 +242,7 @@ void cd_here_look(const char *path, cd_arena *a, const cd_json **out) {
     *out = NULL;
     FILE *f = fopen(path, "rb");
     if (!f) return;
-    const bool model = fread(fixed, 1, sizeof fixed, f) == sizeof fixed && !memcmp(fixed, "CDMPPMDL", 8) && number(fixed + 8, 4) == CD_CONTAINER_MODEL_HERE;
+    const bool model = fread(fixed, 1, sizeof fixed, f) == sizeof fixed && !memcmp(fixed, "CDMPPMDL", 8) && number(fixed + 8, 4) >= CD_CONTAINER_MODEL_HERE;
     const uint64_t n = model ? number(fixed + 16, 8) : 0;
     if (n && n <= MAX_HEADER) text = cd_arena_zalloc(a, (size_t)n + 1, 1);
     if (text && fread(text, 1, (size_t)n, f) == n && !cd_json_parse(a, text, (size_t)n, &root, NULL)) *out = cd_json_get(root, "here");

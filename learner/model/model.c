@@ -21,6 +21,8 @@ struct cd_model_scratch {
     cd_member_block flags;  /* uint32_t (n) */
     cd_member_block calib;  /* bytes */
     cd_member_block device; /* uint32_t (programs of a view): who answers */
+    cd_member_block order_kinds; /* double (kinds of the order, n) */
+    struct cd_model_scratch *order; /* of its members, made when they are first asked */
 };
 
 cdmpp_status cd_model_scratch_new(cd_model_scratch **out, cdmpp_err *err) {
@@ -44,6 +46,8 @@ void cd_model_scratch_free(cd_model_scratch *s) {
     cd_mem_free(s->flags.p);
     cd_mem_free(s->calib.p);
     cd_mem_free(s->device.p);
+    cd_mem_free(s->order_kinds.p);
+    cd_model_scratch_free(s->order);
     cd_mem_free(s);
 }
 
@@ -123,7 +127,7 @@ static void plain_answer(const cd_model *m, size_t n, const double *kind_log_s, 
         double sum = 0;
         for (size_t k = 0; k < m->n_kind; k++) sum += m->weight[k] * kind_log_s[k * n + i];
         const double y = exp(clip(m, sum));
-        out[i] = (cd_model_prediction){.latency_s = y, .median_s = y, .low_s = (double)NAN, .high_s = (double)NAN, .rel_std = (double)NAN,
+        out[i] = (cd_model_prediction){.latency_s = y, .median_s = y, .order_s = y, .low_s = (double)NAN, .high_s = (double)NAN, .rel_std = (double)NAN,
                            .like_std = (double)NAN};
     }
 }
@@ -158,7 +162,35 @@ cdmpp_status cd_model_answer(const cd_model *m, cd_model_scratch *s, const cd_pr
                            .low_s = exp(fmin(y - room, o.low_log[i])), .high_s = exp(fmax(y + room, o.high_log[i])),
                            .outside = o.outside[i], .flags = flags[i] & CD_CALIBRATION_OUT_OF_RANGE ? CD_MODEL_OUT_OF_RANGE : 0u,
                            .reason = flags[i] & CD_CALIBRATION_OUT_OF_RANGE ? CD_UNLIKE_RANGE : 0u};
+        out[i].order_s = out[i].median_s;
     }
+    return CDMPP_OK;
+}
+
+/* Of each kind its first member. A kind always has one. */
+static cdmpp_status first_of_kinds(const cd_model *m, cd_model_scratch *s, const cd_program_view *v, const uint32_t *index, size_t n, double *kinds,
+                                   cdmpp_err *err) {
+    for (size_t k = 0; k < m->n_kind; k++) {
+        cd_member_scratch *ms = NULL;
+        size_t j = 0;
+        while (m->member[j].kind != m->kind[k]) j++;
+        CD_TRY(scratch_of(m, s, j, &ms, err));
+        CD_TRY(cd_member_predict(&m->member[j], ms, v, index, n, m->device_vector, m->n_device, kinds + k * n, err));
+    }
+    return CDMPP_OK;
+}
+
+/* order_s of programs that have their seconds; a sketch has few trees, and asks few of the order too. */
+static cdmpp_status put_in_order(const cd_model *m, cd_model_scratch *s, const cd_program_view *v, const uint32_t *index, size_t n,
+                                 cd_model_prediction *out, cdmpp_err *err) {
+    const cd_model *order = m->order;
+    if (!order) return CDMPP_OK;
+    if (!cd_member_block_grow(&s->order_kinds, order->n_kind * n, sizeof(double))) return CD_FAIL(err, ENOMEM, "%zu programs to put in order", n);
+    if (!s->order) CD_TRY(cd_model_scratch_new(&s->order, err));
+    s->order->tree->trees = s->tree->trees;
+    CD_TRY(s->tree->trees ? first_of_kinds(order, s->order, v, index, n, s->order_kinds.p, err)
+                          : cd_model_kinds(order, s->order, v, index, n, -1, s->order_kinds.p, err));
+    cd_model_mix_order(m, s->order_kinds.p, n, out);
     return CDMPP_OK;
 }
 
@@ -170,20 +202,8 @@ cdmpp_status cd_model_predict(const cd_model *m, cd_model_scratch *s, const cd_p
     cd_program_view of = *v;
     CD_TRY(stand_in(m, s, &of, err));
     CD_TRY(cd_model_kinds(m, s, &of, index, n, -1, s->kinds.p, err));
-    return cd_model_answer(m, s, &of, index, n, -1, s->kinds.p, out, err);
-}
-
-/* Of each kind its first member. A kind always has one. */
-static cdmpp_status first_of_kinds(const cd_model *m, cd_model_scratch *s, const cd_program_view *v, const uint32_t *index, size_t n, cdmpp_err *err) {
-    double *kinds = s->kinds.p;
-    for (size_t k = 0; k < m->n_kind; k++) {
-        cd_member_scratch *ms = NULL;
-        size_t j = 0;
-        while (m->member[j].kind != m->kind[k]) j++;
-        CD_TRY(scratch_of(m, s, j, &ms, err));
-        CD_TRY(cd_member_predict(&m->member[j], ms, v, index, n, m->device_vector, m->n_device, kinds + k * n, err));
-    }
-    return CDMPP_OK;
+    CD_TRY(cd_model_answer(m, s, &of, index, n, -1, s->kinds.p, out, err));
+    return put_in_order(m, s, &of, index, n, out, err);
 }
 
 cdmpp_status cd_model_sketch(const cd_model *m, cd_model_scratch *s, const cd_program_view *v, const uint32_t *index, size_t n, cd_model_prediction *out,
@@ -194,9 +214,11 @@ cdmpp_status cd_model_sketch(const cd_model *m, cd_model_scratch *s, const cd_pr
     cd_program_view of = *v;
     CD_TRY(stand_in(m, s, &of, err));
     s->tree->trees = FEW_TREES;
-    const cdmpp_status st = first_of_kinds(m, s, &of, index, n, err);
+    cdmpp_status st = first_of_kinds(m, s, &of, index, n, s->kinds.p, err);
+    if (!st) st = cd_model_answer(m, s, &of, index, n, -1, s->kinds.p, out, err);
+    if (!st) st = put_in_order(m, s, &of, index, n, out, err);
     s->tree->trees = 0;
-    return st ? st : cd_model_answer(m, s, &of, index, n, -1, s->kinds.p, out, err);
+    return st;
 }
 
 /* ---- the rest ---- */
@@ -206,6 +228,7 @@ void cd_model_free(cd_model *m) {
     cd_mem_free(m->member);
     cd_calibration_free(m->calib);
     cd_model_free(m->tuner);
+    cd_model_free(m->order);
     if (m->here) cd_xgb_free(m->here->trees.gbt);
     cd_arena_free(&m->arena);
     cd_mem_free(m);
@@ -214,6 +237,7 @@ void cd_model_free(cd_model *m) {
 const char *cd_model_header(const cd_model *m) { return m->header; }
 const char *cd_model_digest(const cd_model *m) { return m->digest; }
 const cd_model *cd_model_tuner(const cd_model *m) { return m->tuner; }
+const cd_model *cd_model_order(const cd_model *m) { return m->order; }
 size_t cd_model_n_device(const cd_model *m) { return m->n_device; }
 const char *cd_model_device(const cd_model *m, size_t i) { return m->device[i]; }
 int cd_model_device_is_gpu(const cd_model *m, size_t i) { return m->device_is_gpu[i]; }
@@ -249,13 +273,13 @@ bool cd_model_orders_rows(const cd_model *m) { return !m->rows_as_given; }
 bool cd_model_needs_steps(const cd_model *m) {
     for (size_t k = 0; k < m->n_member; k++)
         if (cd_member_needs_steps(m->member[k].kind)) return true;
-    return false;
+    return m->order && cd_model_needs_steps(m->order);
 }
 
 bool cd_model_needs_facts(const cd_model *m) {
     for (size_t k = 0; k < m->n_member; k++)
         if (m->member[k].facts != CD_FACTS_USE_NONE) return true;
-    return false;
+    return m->order && cd_model_needs_facts(m->order);
 }
 
 cd_facts_set cd_model_facts_set(const cd_model *m) { return m->facts_set; }
@@ -268,7 +292,7 @@ const char *cd_model_leaf_reader(const cd_model *m) {
         const cd_member *e = &m->member[k];
         if (e->net && cd_member_needs_leaves(e->kind, cd_net_config_of(e->net)->tokens)) return cd_member_name(e->kind);
     }
-    return NULL;
+    return m->order ? cd_model_leaf_reader(m->order) : NULL;
 }
 
 size_t cd_model_slots(const cd_model *m) {
@@ -278,7 +302,8 @@ size_t cd_model_slots(const cd_model *m) {
         if (!n || n->kind != CD_NET_TSF || n->head != CD_HEAD_FLATTEN) continue;
         if (!least || (size_t)n->slots < least) least = (size_t)n->slots;
     }
-    return least;
+    const size_t order = m->order ? cd_model_slots(m->order) : 0;
+    return order && (!least || order < least) ? order : least;
 }
 
 const float *cd_model_device_vector(const cd_model *m, size_t i, size_t *width) {

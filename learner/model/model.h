@@ -5,20 +5,21 @@
  *           --> member 2 (kind transformer, fold 0) --> ...                           (calibration.h)
  *   and the result is kept inside the range of training
  *
- * Model file, version 2 to 4, all numbers little-endian:
+ * Model file, version 2 to 5, all numbers little-endian:
  *   (1) bytes 0..7    "CDMPPMDL"
  *   (2) 8..11         u32 version, 3 with profile tuner or where trees have a
  *                     train.objective but log_latency or read facts, else 2; 4 where it
- *                     is corrected for a machine (here.h)
+ *                     is corrected for a machine (here.h), 5 where it has members for
+ *                     the order
  *   (3) 12..15        u32 zero
  *   (4) 16..23        u64 H, bytes of the header
  *   (5) 24..31        u64 B, bytes of the weights
  *   (6) 32..32+H      header: one JSON object, docs/reference/model.md lists its keys
  *   (7) ..+B          weights: of each member in the order and with the sizes of header key
  *                     "model.members" (trees: XGBoost's UBJ; networks: safetensors), then
- *                     those of "model.calib" (UBJ), then from byte "tuner.at" on, if there
- *                     is such a key, those of "tuner.members" and "tuner.calib", and from byte "here.at"
- *                     on the trees of a correction (here.h)
+ *                     those of "model.calib" (UBJ), then from byte "order.at" on, if there
+ *                     is such a key, those of "order.members", likewise from "tuner.at" on those of
+ *                     "tuner.members" and "tuner.calib", and from byte "here.at" on the trees of a correction (here.h)
  *   (8) ..+64         SHA-256 of everything before, 64 lower-case hex digits
  *   (9) the file ends here
  * Every length is checked against the file before it is used, and nothing of (7) is
@@ -167,6 +168,8 @@ bool cd_trained_tasks_knows(const cd_trained_tasks *t, const char *key, const ch
 CD_KEEP const char *cd_model_digest(const cd_model *m);
 /* The small model for schedule search in the same file: same devices, no header of its own, lives as long as m. NULL: none. */
 CD_KEEP const cd_model *cd_model_tuner(const cd_model *m);
+/* The members that were taught the order inside a task and give order_s below: kinds, members and weights alone. NULL: the median orders. */
+CD_KEEP const cd_model *cd_model_order(const cd_model *m);
 size_t cd_model_n_device(const cd_model *m);
 const char *cd_model_device(const cd_model *m, size_t i);
 /* Number of a device in the model; -1 when it was not trained on. */
@@ -225,6 +228,7 @@ typedef struct cd_model_prediction {
     uint32_t reason;     /* CD_UNLIKE_*: why it is out of range, as far as rows tell; the scorer adds what the task tells */
     double outside;      /* how far it lies outside of the range of training, in widths of columns (calibration.h) */
     double like_std;     /* rel_std before that of an unlike program was widened: what the point is made with */
+    double order_s;      /* > 0: less comes first among the programs of a task. median_s, unless the model has members for the order: then no time */
 } cd_model_prediction;
 /* The answer for a program that is unlike for these reasons: flagged, with an interval that is as wide as such errors are. compared: its kind was, so that
  * the range of features is judged by trained_on's limit. */
@@ -267,6 +271,8 @@ struct cd_model {
     char digest[65];         /* of the file */
     struct cd_here *here;    /* in the arena, but for its trees; NULL: not corrected */
     struct cd_model *tuner;  /* profile tuner, owned; its device arrays are this model's; NULL: none */
+    struct cd_model *order;  /* members for the order, without calib, owned likewise; NULL: none */
+    double order_share;      /* 0 to 1: ln order_s = share * mean of the kinds of order + (1 - share) * ln median_s */
     cd_arena arena;          /* names, vectors, header */
 };
 
@@ -281,8 +287,11 @@ cdmpp_status cd_model_answer(const cd_model *m, cd_model_scratch *s, const cd_pr
 /* Write file and header; `provenance` is the inside of a JSON object (without
  * braces). Errors: EIO, ENOMEM, EBACKEND. */
 cdmpp_status cd_model_encode(const cd_model *m, const char *provenance, cd_buf *out, cdmpp_err *err);
-/* Makes m->tuner, empty, on the devices of m; NULL: out of memory. */
+/* Makes m->tuner, or m->order, empty, on the devices of m; NULL: out of memory. */
 cd_model *cd_model_new_tuner(cd_model *m);
+cd_model *cd_model_new_order(cd_model *m);
+/* order_s of n answers from what the kinds of m->order say, kind_log_s (m->order->n_kind, n); nothing where m has no order. */
+void cd_model_mix_order(const cd_model *m, const double *kind_log_s, size_t n, cd_model_prediction *out);
 
 /* online_adapt -- measured programs of a task correct what the model says about others.
  *

@@ -21,8 +21,7 @@ static void put_devices(cd_buf *b, const cd_model *m) {
     cd_buf_puts(b, "],");
 }
 
-/* Kinds, members and uncertainty; the end of an object. */
-static cdmpp_status put_estimators(cd_buf *b, const cd_model *m, cd_buf *blob, cdmpp_err *err) {
+cdmpp_status cd_model_put_members(const cd_model *m, cd_buf *b, cd_buf *blob, cdmpp_err *err) {
     cd_buf_puts(b, "\"kinds\":[");
     for (size_t k = 0; k < m->n_kind; k++) cd_buf_putf(b, "%s\"%s\"", k ? "," : "", cd_member_name(m->kind[k]));
     cd_buf_puts(b, "],\"members\":[");
@@ -30,7 +29,14 @@ static cdmpp_status put_estimators(cd_buf *b, const cd_model *m, cd_buf *blob, c
         if (k) cd_buf_puts(b, ",");
         CD_TRY(cd_member_save(&m->member[k], b, blob, err));
     }
-    cd_buf_puts(b, "],\"calib\":");
+    cd_buf_puts(b, "]");
+    return CDMPP_OK;
+}
+
+/* Kinds, members and uncertainty; the end of an object. */
+static cdmpp_status put_estimators(cd_buf *b, const cd_model *m, cd_buf *blob, cdmpp_err *err) {
+    CD_TRY(cd_model_put_members(m, b, blob, err));
+    cd_buf_puts(b, ",\"calib\":");
     CD_TRY(cd_calibration_write(m->calib, b, blob, err));
     cd_buf_puts(b, "}");
     return CDMPP_OK;
@@ -65,6 +71,7 @@ static cdmpp_status put_tuner(cd_buf *b, const cd_model *m, cd_buf *blob, cdmpp_
 }
 
 static uint32_t version_of(const cd_model *m) {
+    if (m->order) return CD_CONTAINER_MODEL_ORDER;
     if (m->tuner) return CD_CONTAINER_MODEL_NEWER;
     for (size_t k = 0; k < m->n_member; k++)
         if (m->member[k].objective != CD_OBJECTIVE_LOG_LATENCY || m->member[k].facts != CD_FACTS_USE_NONE) return CD_CONTAINER_MODEL_NEWER;
@@ -75,6 +82,7 @@ cdmpp_status cd_model_encode(const cd_model *m, const char *provenance, cd_buf *
     cd_buf blob = {0}, header = {0};
     cd_buf_putf(&header, "{\"schema\":\"cdmpp.model\",\"schema_version\":%u,\"model\":", version_of(m));
     cdmpp_status st = put_model(&header, m, &blob, err);
+    if (!st) st = cd_model_put_order(m, &header, &blob, err);
     if (!st) st = put_tuner(&header, m, &blob, err);
     cd_buf_putf(&header, "%s%s}", provenance[0] ? "," : "", provenance);
     if (!st) st = cd_container_put_as(CD_CONTAINER_MODEL, version_of(m), out, &header, &blob, err);
@@ -89,10 +97,12 @@ static cdmpp_status read_model(cd_model *m, const cd_container *f, cdmpp_err *er
     CD_TRY(cd_container_header(f, &m->arena, &m->header, &root, err));
     CD_TRY(cd_json_need(root, "model", &model, err));
     if (f->version == 1) return cd_err_key(err, cd_model_read_v1(m, model, f->weights, err), "model");
-    cd_str weights = f->weights, behind, last = {0};
+    cd_str weights = f->weights, behind, order = {0}, last = {0};
     if (f->version >= CD_CONTAINER_MODEL_HERE) CD_TRY(cd_err_key(err, cd_model_split(root, "here", &weights, &last, err), "here"));
     CD_TRY(cd_err_key(err, cd_model_split(root, "tuner", &weights, &behind, err), "tuner"));
+    if (f->version >= CD_CONTAINER_MODEL_ORDER) CD_TRY(cd_err_key(err, cd_model_split(root, "order", &weights, &order, err), "order"));
     CD_TRY(cd_err_key(err, cd_model_read_v2(m, model, weights, err), "model"));
+    if (f->version >= CD_CONTAINER_MODEL_ORDER) CD_TRY(cd_err_key(err, cd_model_read_order(m, root, order, err), "order"));
     CD_TRY(cd_err_key(err, cd_model_read_tuner(m, root, behind, err), "tuner"));
     return f->version < CD_CONTAINER_MODEL_HERE ? CDMPP_OK : cd_here_read(m, root, last, err);
 }

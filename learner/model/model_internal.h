@@ -141,6 +141,13 @@ cdmpp_status cd_model_read_v1(cd_model *m, const cd_json *model, cd_str weights,
 cdmpp_status cd_model_read_v2(cd_model *m, const cd_json *model, cd_str weights, cdmpp_err *err);
 /* Weights before those of key "tuner" or "here", and these; all and none where there is no such key. */
 cdmpp_status cd_model_split(const cd_json *root, const char *key, cd_str *weights, cd_str *behind, cdmpp_err *err);
+/* Kinds and members of a part, from the object `v` and its weights; what is left of these. */
+cdmpp_status cd_model_read_members(cd_model *m, const cd_json *v, cd_str *weights, cdmpp_err *err);
+/* Key "order": written with its weights behind `blob`, nothing where there is none; read, if the header has one; m is read. */
+cdmpp_status cd_model_put_order(const cd_model *m, cd_buf *json, cd_buf *blob, cdmpp_err *err);
+cdmpp_status cd_model_read_order(cd_model *m, const cd_json *root, cd_str weights, cdmpp_err *err);
+/* The inside of "kinds" and "members". */
+cdmpp_status cd_model_put_members(const cd_model *m, cd_buf *json, cd_buf *blob, cdmpp_err *err);
 /* m->tuner, if the header has one; m is read. */
 cdmpp_status cd_model_read_tuner(cd_model *m, const cd_json *root, cd_str weights, cdmpp_err *err);
 

@@ -213,11 +213,15 @@ static cdmpp_status read_calib(cd_model *m, const cd_json *model, cd_str weights
     return CDMPP_OK;
 }
 
+cdmpp_status cd_model_read_members(cd_model *m, const cd_json *v, cd_str *weights, cdmpp_err *err) {
+    CD_TRY(cd_err_key(err, read_kinds(m, v, err), "kinds"));
+    CD_TRY(cd_err_key(err, read_members(m, v, weights, err), "members"));
+    return cd_err_key(err, check_members(m, err), "members");
+}
+
 /* What model and tuner have, each for itself. */
 static cdmpp_status read_estimators(cd_model *m, const cd_json *model, cd_str weights, cdmpp_err *err) {
-    CD_TRY(cd_err_key(err, read_kinds(m, model, err), "kinds"));
-    CD_TRY(cd_err_key(err, read_members(m, model, &weights, err), "members"));
-    CD_TRY(cd_err_key(err, check_members(m, err), "members"));
+    CD_TRY(cd_model_read_members(m, model, &weights, err));
     return cd_err_key(err, read_calib(m, model, weights, err), "calib");
 }
 
@@ -232,7 +236,7 @@ cdmpp_status cd_model_read_v2(cd_model *m, const cd_json *model, cd_str weights,
     return read_estimators(m, model, weights, err);
 }
 
-/* ---- the tuner ---- */
+/* ---- tuner and order ---- */
 cdmpp_status cd_model_split(const cd_json *root, const char *key, cd_str *weights, cd_str *behind, cdmpp_err *err) {
     const cd_json *v = cd_json_get(root, key), *at;
     int64_t k = (int64_t)weights->n;
@@ -243,8 +247,9 @@ cdmpp_status cd_model_split(const cd_json *root, const char *key, cd_str *weight
     return CDMPP_OK;
 }
 
-cd_model *cd_model_new_tuner(cd_model *m) {
-    cd_model *t = m->tuner = cd_mem_zalloc(1, sizeof *t);
+/* On the devices of m. */
+static cd_model *new_part(const cd_model *m) {
+    cd_model *t = cd_mem_zalloc(1, sizeof *t);
     if (!t) return NULL;
     t->log_min = m->log_min;
     t->log_max = m->log_max;
@@ -257,6 +262,15 @@ cd_model *cd_model_new_tuner(cd_model *m) {
     memcpy(t->law, m->law, sizeof t->law);
     t->rows_as_given = m->rows_as_given;
     t->header = "";
+    return t;
+}
+
+cd_model *cd_model_new_tuner(cd_model *m) { return m->tuner = new_part(m); }
+
+/* Its members may read facts, as those for the seconds may. */
+cd_model *cd_model_new_order(cd_model *m) {
+    cd_model *t = m->order = new_part(m);
+    if (t) t->numbers = m->numbers, t->facts_set = m->facts_set;
     return t;
 }
 

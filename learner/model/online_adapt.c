@@ -170,6 +170,8 @@ bool cd_online_adapt_apply(const cd_online_adapt *a, const char *device, const c
     /* the answer lies below the median by a multiple of the variance, the ends by multiples of its root */
     const double point = median + (log(p->latency_s) - item.median_log) * left;
     const double low = median + (log(p->low_s) - item.median_log) * width, high = median + (log(p->high_s) - item.median_log) * width;
+    /* what measurements say of the seconds they say of the order, and the more they say the less the members for it do */
+    p->order_s = exp(median + (log(p->order_s) - item.median_log) * fmin(1, left));
     p->median_s = exp(median);
     p->latency_s = exp(point);
     p->low_s = exp(fmin(low, point));

@@ -81,6 +81,7 @@ typedef struct cd_report_part {
     const double *low_s, *high_s;           /* (n) 90 % interval; NULL: none (both or neither) */
     const double *rel_std;                  /* (n) predicted standard deviation of log(latency); NULL: none */
     const uint8_t *out_of_range;            /* (n) 1: unlike what was trained on; NULL: not told */
+    const double *order_s;                  /* (n) less comes first in its task; NULL: not told */
     const uint32_t *task, *device;          /* (n) into the names */
     const uint32_t *source_file;            /* (n) into source_name: the log of the record; NULL: not told */
     const uint64_t *source_line;            /* (n) its line; NULL like source_file */
@@ -144,6 +145,7 @@ typedef struct cd_train_artifacts cd_train_artifacts;
 typedef struct cd_train_artifacts_score {
     const double *predicted_s, *low_s, *high_s, *rel_std;
     const uint8_t *out_of_range;
+    const double *order_s;
 } cd_train_artifacts_score;
 
 /* Collects nothing yet. Errors: ENOMEM. */

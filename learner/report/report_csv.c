@@ -38,7 +38,7 @@ static cdmpp_status record(cd_buf *out, const cd_report *r, const cd_report_part
 
 /* The numbers of tasks and devices index the names, so they are checked. */
 cdmpp_status cd_report_write_csv(cd_buf *out, const cd_report *r, cdmpp_err *err) {
-    cd_buf_puts(out, "part,task,device,measured_s,predicted_s,low_s,high_s,rel_std,out_of_range,error,file,line\n");
+    cd_buf_puts(out, "part,task,device,measured_s,predicted_s,low_s,high_s,rel_std,out_of_range,error,file,line,order_s\n");
     for (int k = 0; k < CD_SPLIT_N_PART; k++) {
         const cd_report_part *p = &r->part[k];
         for (size_t i = 0; i < p->n && !out->oom; i++) {
@@ -58,6 +58,7 @@ cdmpp_status cd_report_write_csv(cd_buf *out, const cd_report *r, cdmpp_err *err
             cd_buf_puts(out, !p->out_of_range ? "," : p->out_of_range[i] ? ",1" : ",0");
             cd_buf_putf(out, ",%.6g,", p->predicted_s[i] / p->measured_s[i] - 1);
             CD_TRY(record(out, r, p, i, err));
+            number(out, p->order_s, i);
             cd_buf_puts(out, "\n");
         }
     }

@@ -121,7 +121,7 @@ static cdmpp_status check(const cd_report_part *p, cd_split_part part, cdmpp_err
 }
 
 static cdmpp_status calibrate(cd_report_figures *f, const cd_report_part *p, residuals *v, cd_report_fig_part *to, cdmpp_err *err) {
-    const cd_train_artifacts_score score = {p->predicted_s, p->low_s, p->high_s, p->rel_std, p->out_of_range};
+    const cd_train_artifacts_score score = {p->predicted_s, p->low_s, p->high_s, p->rel_std, p->out_of_range, p->order_s};
     CD_TRY(residuals_new(p, v, err));
     qsort_r(v->order, v->n, sizeof *v->order, by_sigma, v->sigma);
     coverage(v, to->cover);

@@ -140,6 +140,7 @@ cdmpp_status cd_train_artifacts_part(cd_train_artifacts *k, cd_split_part p, con
         to->low_s = copy(k, s->low_s, n, sizeof *y);
         to->high_s = copy(k, s->high_s, n, sizeof *y);
     }
+    if (s->order_s) to->order_s = copy(k, s->order_s, n, sizeof *y);
     if (s->rel_std) to->rel_std = copy(k, s->rel_std, n, sizeof *y);
     if (s->out_of_range) to->out_of_range = copy(k, s->out_of_range, n, 1);
     return kept(k, err);

@@ -61,8 +61,9 @@ static cdmpp_status train_anew(const job *b, const cd_boost_run *run, cd_member 
 }
 
 static void name_of(const job *b, const cd_member *e, char out[48]) {
-    if (b->t->n_fold > 1) snprintf(out, 48, "%s %d/%d", cd_member_name(e->kind), e->fold + 1, b->t->n_fold);
-    else snprintf(out, 48, "%s", cd_member_name(e->kind));
+    const char *before = b->run.before ? b->run.before : "";
+    if (b->t->n_fold > 1) snprintf(out, 48, "%s%s %d/%d", before, cd_member_name(e->kind), e->fold + 1, b->t->n_fold);
+    else snprintf(out, 48, "%s%s", before, cd_member_name(e->kind));
 }
 
 /* From the folder, or trained and put there. */
@@ -179,7 +180,7 @@ static cdmpp_status train_all(const cd_training_set *t, const cd_ensemble_run *r
     return st;
 }
 
-static cdmpp_status train_or_read(const cd_training_set *t, const cd_ensemble_run *run, cd_model *m, cdmpp_err *err) {
+cdmpp_status cd_ensemble_members(const cd_training_set *t, const cd_ensemble_run *run, cd_model *m, cdmpp_err *err) {
     cd_ensemble_run with = *run;
     cd_member_checkpoint keep;
     cdmpp_status st = cd_member_checkpoint_open(&keep, run->folder, t, run->start, err);
@@ -192,7 +193,8 @@ static cdmpp_status train_or_read(const cd_training_set *t, const cd_ensemble_ru
 cdmpp_status cd_ensemble_train(const cd_training_set *t, const cd_ensemble_run *run, cd_model *m, double **kind_log_s,
                                cdmpp_err *err) {
     *kind_log_s = NULL;
-    CD_TRY(train_or_read(t, run, m, err));
+    CD_TRY(cd_ensemble_members(t, run, m, err));
+    if (t->c->model_order.n) CD_TRY(cd_order_train(t, run, m, err));
     if (run->ranks && run->ranks->rank) return CDMPP_OK;
     double *k = cd_mem_zalloc(m->n_kind * t->n_oof + 1, sizeof *k);
     cdmpp_status st = k ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu programs", t->n_oof);

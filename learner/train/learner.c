@@ -14,6 +14,7 @@ typedef struct {
     cd_training_set set;
     double *kind_log_s;      /* (n_kind, n_oof) out-of-fold answers */
     double *tuner_log_s;     /* (n_oof) profile tuner's, likewise */
+    double *order_log_s;     /* (kinds of the order, n_oof) likewise; NULL: there are none */
     cd_learner_result *out;
 } trainer;
 
@@ -65,7 +66,7 @@ static void log_range(const trainer *t, cd_model *m) {
 static bool on_step(void *ctx, const cd_progress_event *k) {
     const trainer *t = ctx;
     cd_progress_event all = *k;
-    all.n_member = t->out->model->n_member;
+    all.n_member = t->out->model->n_member + t->set.c->model_order.n * (size_t)t->set.n_fold;
     cd_train_artifacts_loss(t->out->keep, &all);
     return !t->how.tick || t->how.tick(t->how.ctx, &all);
 }
@@ -80,12 +81,13 @@ static double *task_weights(cd_arena *a, const cd_dataset *d) {
     return w;
 }
 
+enum { WIDE = 8 };
 /* The programs behind the figures of a part, and what a model says of them. */
 typedef struct {
     cd_arena arena;
     size_t n;
     const uint32_t *program; /* (n) validation: those out of fold, which with several folds are all of train and validation part */
-    double *v;               /* (7, n) one block: measured, predicted, low, high, relative, weight, median */
+    double *v;               /* (WIDE, n) one block: measured, predicted, low, high, relative, weight, median, order */
     uint32_t *group;
     uint8_t *out_of_range;
 } figures;
@@ -95,8 +97,8 @@ static void spread_out(const trainer *t, const cd_model_prediction *pred, const 
     for (size_t i = 0; i < f->n; i++) {
         const size_t q = f->program[i];
         const cd_model_prediction *p = &pred[i];
-        const double v[7] = {d->latency_s[q], p->latency_s, p->low_s, p->high_s, p->rel_std, task_weight[d->task[q]], p->median_s};
-        for (size_t k = 0; k < 7; k++) f->v[k * f->n + i] = v[k];
+        const double v[WIDE] = {d->latency_s[q], p->latency_s, p->low_s, p->high_s, p->rel_std, task_weight[d->task[q]], p->median_s, p->order_s};
+        for (size_t k = 0; k < WIDE; k++) f->v[k * f->n + i] = v[k];
         f->group[i] = t->set.group[q];
         f->out_of_range[i] = (p->flags & CD_MODEL_OUT_OF_RANGE) != 0;
     }
@@ -109,12 +111,13 @@ static cdmpp_status judge(const trainer *t, const cd_model *m, const double *kin
     const double *task_weight = task_weights(&f->arena, t->set.d);
     cd_model_prediction *pred = CD_NEWN(&f->arena, cd_model_prediction, n);
     f->program = oof ? t->set.oof : t->set.program[part];
-    f->v = CD_NEWN(&f->arena, double, 7 * n);
+    f->v = CD_NEWN(&f->arena, double, WIDE * n);
     f->group = CD_NEWN(&f->arena, uint32_t, n);
     f->out_of_range = CD_NEWN(&f->arena, uint8_t, n);
     if (f->arena.oom) return CD_FAIL(err, ENOMEM, "figures of %zu programs", n);
     if (oof) CD_TRY(cd_evaluate_answers(&t->set, m, t->how.pool, f->program, n, kind_log_s, pred, err));
     else CD_TRY(cd_evaluate(&t->set, m, t->how.pool, f->program, n, pred, err));
+    if (oof && m->order) cd_model_mix_order(m, t->order_log_s, n, pred);
     spread_out(t, pred, task_weight, f);
     return CDMPP_OK;
 }
@@ -123,7 +126,7 @@ static cdmpp_status judge(const trainer *t, const cd_model *m, const double *kin
 static cdmpp_status evaluate_tuner(trainer *t, cd_split_part part, cd_metric *m, cdmpp_err *err) {
     figures f = {0};
     cdmpp_status st = judge(t, cd_model_tuner(t->out->model), t->tuner_log_s, part, &f, err);
-    if (!st) st = cd_metric_compute_ranked(f.v, f.v + f.n, f.v + 6 * f.n, f.group, f.v + 5 * f.n, f.n, m, err);
+    if (!st) st = cd_metric_compute_ranked(f.v, f.v + f.n, f.v + 7 * f.n, f.group, f.v + 5 * f.n, f.n, m, err);
     cd_arena_free(&f.arena);
     return st;
 }
@@ -142,8 +145,8 @@ static cdmpp_status evaluate_with(trainer *t, cd_split_part part, figures *f, cd
     CD_TRY(judge(t, t->out->model, t->kind_log_s, part, f, err));
     const size_t n = f->n;
     const double *v = f->v;
-    const cd_train_artifacts_score s = {v + n, v + 2 * n, v + 3 * n, v + 4 * n, f->out_of_range};
-    CD_TRY(cd_metric_compute_ranked(v, v + n, v + 6 * n, f->group, v + 5 * n, n, &t->out->metrics[part], err));
+    const cd_train_artifacts_score s = {v + n, v + 2 * n, v + 3 * n, v + 4 * n, f->out_of_range, v + 7 * n};
+    CD_TRY(cd_metric_compute_ranked(v, v + n, v + 7 * n, f->group, v + 5 * n, n, &t->out->metrics[part], err));
     CD_TRY(cd_uncertainty_compute(v, &s, n, &t->out->unsure[part], err));
     if (part != CD_SPLIT_PART_TEST) CD_TRY(best_of(t, part, f, err));
     return cd_train_artifacts_part(t->out->keep, part, t->set.d, f->program, n, &s, &t->out->metrics[part], err);
@@ -213,6 +216,7 @@ static cdmpp_status fit(trainer *t, cdmpp_err *err) {
     const cd_ensemble_run run = {.pool = t->how.pool, .tick = on_step, .ctx = t, .start = t->how.start,
                                  .folder = t->how.folder, .ranks = ranks};
     CD_TRY(cd_ensemble_train(set, &run, out->model, &t->kind_log_s, err));
+    if (out->model->order && t->kind_log_s) CD_TRY(cd_order_weigh(set, t->how.pool, t->kind_log_s, out->model, &t->order_log_s, err));
     note_disk(t);
     return CDMPP_OK;
 }
@@ -251,6 +255,7 @@ cdmpp_status cd_learner_run(const cd_config *c, const cd_dataset *d, const cd_le
     if (!st) st = run(&t, err);
     cd_training_set_free(&t.set);
     cd_mem_free(t.kind_log_s);
+    cd_mem_free(t.order_log_s);
     cd_mem_free(t.tuner_log_s);
     if (st || (how->ranks && how->ranks->rank)) cd_learner_result_free(out);
     return st;
@@ -266,6 +271,7 @@ cdmpp_status cd_learner_try(const cd_config *c, const cd_dataset *d, cd_threads 
     if (!st && l.notes.p) cd_buf_puts(notes, l.notes.p);
     cd_training_set_free(&t.set);
     cd_mem_free(t.kind_log_s);
+    cd_mem_free(t.order_log_s);
     cd_learner_result_free(&l);
     return st;
 }

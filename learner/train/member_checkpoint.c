@@ -23,6 +23,7 @@ static cdmpp_status add_config(cd_sha256 *h, const cd_config *c, bool on_disk, c
     plain.predict_point = 0;
     plain.predict_level = 0.9;
     plain.model_tuner = false;
+    plain.model_order.n = 0;
     cd_xgb_version(xgboost);
     cd_buf_putf(&b, "cdmpp %s xgboost %s\n", cdmpp_version(), xgboost);
     cd_config_print_identity(&b, &plain, on_disk);

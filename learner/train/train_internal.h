@@ -116,15 +116,30 @@ typedef struct cd_ensemble_run {
     const cd_member_checkpoint *keep;     /* set by the callee */
     const cd_process_group *ranks;     /* NULL: this process alone */
     bool together;           /* set by the callee: all ranks train this member */
+    const char *before;      /* names of members in events begin with that; NULL: nothing */
 } cd_ensemble_run;
 
 /* Share of the programs that trees of a kind are grown from (train), or are stopped by: 1 where the data are in memory; of data on disk
  * as many as their matrix has room for in train.memory, drawn by train.seed and program. Networks see all. */
 double cd_ensemble_share(const cd_training_set *t, cd_member_kind kind, int fold, bool train);
-/* Fills kinds, members and calib of m, whose devices are set. *kind_log_s (n_kind, n_oof)
+/* Kinds and members of m alone, by the configuration of t. Errors: those of training a member, EINTERRUPTED. */
+cdmpp_status cd_ensemble_members(const cd_training_set *t, const cd_ensemble_run *run, cd_model *m, cdmpp_err *err);
+/* Fills kinds, members and calib of m, whose devices are set, and the members of m->order where model.order has any. *kind_log_s (n_kind, n_oof)
  * is the caller's to free; ranks but 0 of a process group get NULL and members of their own only. Errors: those of training a member, EINTERRUPTED. */
 cdmpp_status cd_ensemble_train(const cd_training_set *t, const cd_ensemble_run *run, cd_model *m, CD_GIVE double **kind_log_s,
                                cdmpp_err *err);
+
+/* order_train -- the members of a model for the order, and how much they count.
+ *
+ *   model.order x folds --> members of losses of ranks --> out of fold: ln order (n_kind, n_oof) --+--> share with the best Spearman in a task
+ *   members of seconds, calibrated ---------------------> out of fold: ln median ------------------'
+ */
+
+/* m->order, which all ranks train as they train the members of seconds; in `order` of the run's folder. Errors: those of cd_ensemble_members. */
+cdmpp_status cd_order_train(const cd_training_set *t, const cd_ensemble_run *run, cd_model *m, cdmpp_err *err);
+/* m->order_share of a trained and calibrated model with an order. kind_log_s (n_kind, n_oof): answers of seconds out of fold; *order_log_s
+ * (m->order->n_kind, n_oof): those of the order, the caller's to free. Errors: those of evaluating, ENOMEM. */
+cdmpp_status cd_order_weigh(const cd_training_set *t, cd_threads *pool, const double *kind_log_s, cd_model *m, CD_GIVE double **order_log_s, cdmpp_err *err);
 
 /* evaluate -- a model's answers on the programs of a training, in parallel.
  *

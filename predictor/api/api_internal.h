@@ -41,7 +41,7 @@ struct cdmpp_context {
     const cdmpp_model *m;
     const cd_model *impl; /* whose answers: the whole model's, or its tuner's */
     cdmpp_context *second;/* profile two-stage: of profile full, for the best; else NULL */
-    double *first_s;      /* (4 cap) two-stage: times of the tuner, and work space */
+    double *first_s;      /* (6 cap) two-stage: times of the tuner, and work space */
     size_t *best;         /* (cap) */
     size_t cap;
     cdmpp_observer *observer; /* borrowed; NULL: none */
@@ -80,17 +80,17 @@ cdmpp_status cd_score_check_rows(const cd_model *m, cdmpp_err *err);
 /* Score of a time, within float's range whatever the model says; CDMPP_FLAG_* of a result. */
 double cd_score_of(double seconds);
 uint32_t cd_score_flags(const cd_scored *o, bool observed);
-/* What two-stage asks of each candidate beside its results, (n) each: the median, infinity where it failed; the answer; cd_scored.least_s. */
+/* What two-stage asks of each candidate beside its results, (n) each: what orders it and the median, infinity where it failed; the answer; cd_scored.least_s. */
 typedef struct cd_score_times {
-    double *median, *point, *least; /* point, least NULL: not wanted */
+    double *order, *median, *point, *least; /* point, least NULL: not wanted */
 } cd_score_times;
 /* Results of a whole batch; times NULL: not wanted. */
 cdmpp_status cd_score_all(cdmpp_context *c, const cdmpp_batch *b, const cdmpp_result *r, const cd_score_times *times, size_t *n_ok, cdmpp_err *err);
-/* Results of candidates pick[0 .. n) alone, and their medians (n). */
-cdmpp_status cd_score_some(cdmpp_context *c, const cdmpp_batch *b, const size_t *pick, size_t n, const cdmpp_result *r, double *median,
-                           cdmpp_err *err);
-/* Multiplies the results of candidate `to` by `factor`; its times are t's number `to`. Seconds are not below least. */
-void cd_score_stretch(const cdmpp_result *r, size_t to, double factor, const cd_score_times *t);
+/* Results of candidates pick[0 .. n) alone, and their times (n). */
+cdmpp_status cd_score_some(cdmpp_context *c, const cdmpp_batch *b, const size_t *pick, size_t n, const cdmpp_result *r,
+                           const cd_score_times *times, cdmpp_err *err);
+/* Multiplies the seconds of candidate `to` by `factor` and its place in the order by `order`; its times are t's number `to`. Seconds are not below least. */
+void cd_score_stretch(const cdmpp_result *r, size_t to, double factor, double order, const cd_score_times *t);
 
 /* ---- two_stage.c ---- */
 /* Scores a batch with the tuner, then its best candidates with c->second. *n_ok: candidates without an error. Errors: those of cdmpp_score. */

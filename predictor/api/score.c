@@ -146,7 +146,7 @@ double cd_score_of(double seconds) { return fmin(fmax(1 / seconds, CDMPP_SCORE_N
 
 static void put(const cdmpp_result *r, size_t i, const cd_scored *o, bool observed) {
     const bool ok = !o->st;
-    put_score(r, i, ok ? cd_score_of(o->model_s) : 0);
+    put_score(r, i, ok ? cd_score_of(o->pred.order_s) : 0);
     if (r->seconds) r->seconds[i] = ok ? o->pred.latency_s : (double)INFINITY;
     if (r->low) r->low[i] = ok ? o->pred.low_s : (double)INFINITY;
     if (r->high) r->high[i] = ok ? o->pred.high_s : (double)INFINITY;
@@ -165,6 +165,7 @@ typedef struct {
 } output;
 
 static void put_times(const cd_score_times *t, size_t i, const cd_scored *o) {
+    if (t->order) t->order[i] = o->st ? (double)INFINITY : o->pred.order_s;
     if (t->median) t->median[i] = o->st ? (double)INFINITY : o->model_s;
     if (t->point) t->point[i] = o->st ? (double)INFINITY : o->pred.latency_s;
     if (t->least) t->least[i] = o->st ? 0 : o->least_s;
@@ -192,15 +193,15 @@ cdmpp_status cd_score_all(cdmpp_context *c, const cdmpp_batch *b, const cdmpp_re
     return CDMPP_OK;
 }
 
-cdmpp_status cd_score_some(cdmpp_context *c, const cdmpp_batch *b, const size_t *pick, size_t n, const cdmpp_result *r, double *median,
-                           cdmpp_err *err) {
-    output to = {c->observer, r, pick, {.median = median}};
+cdmpp_status cd_score_some(cdmpp_context *c, const cdmpp_batch *b, const size_t *pick, size_t n, const cdmpp_result *r,
+                           const cd_score_times *times, cdmpp_err *err) {
+    output to = {c->observer, r, pick, *times};
     return cd_score_batch_some(c, b, pick, n, put_chunk, &to, err);
 }
 
-void cd_score_stretch(const cdmpp_result *r, size_t to, double factor, const cd_score_times *t) {
+void cd_score_stretch(const cdmpp_result *r, size_t to, double factor, double order, const cd_score_times *t) {
     const double least = t->least[to], seconds = fmax(factor * t->point[to], least);
-    put_score(r, to, cd_score_of(factor * t->median[to]));
+    put_score(r, to, cd_score_of(order * t->order[to]));
     if (r->seconds) r->seconds[to] = seconds;
     if (r->low && !isnan(r->low[to])) r->low[to] = fmin(fmax(factor * r->low[to], least), seconds);
     if (r->high && !isnan(r->high[to])) r->high[to] = fmax(factor * r->high[to], seconds);

@@ -1,7 +1,7 @@
 /* two_stage -- profile two-stage: the tuner looks at all, the whole model at the best of them.
  *
  *   n candidates --> tuner --> the best max(16, n/8) --> whole model --> their results
- *                      |                                      | median ratio of the two medians
+ *                      |                                      | median ratio of the two medians, and of what orders
  *                      '--> the others, stretched by that ratio <---'
  *
  * The scores of the others are never better than the best that the whole model saw, so the whole
@@ -13,10 +13,10 @@
 
 enum { LEAST = 16, SHARE = 8 };
 
-/* Scratch that only grows. first_s holds four arrays of `cap` seconds: the times of the first stage, then work space. */
+/* Scratch that only grows. first_s holds six arrays of `cap` seconds: the times of the first stage, then work space. */
 static cdmpp_status room(cdmpp_context *c, size_t n, cdmpp_err *err) {
     if (n <= c->cap) return CDMPP_OK;
-    double *s = cd_mem_zalloc(8 * n, sizeof *s);
+    double *s = cd_mem_zalloc(12 * n, sizeof *s);
     size_t *best = cd_mem_zalloc(2 * n, sizeof *best);
     if (!s || !best) {
         cd_mem_free(s);
@@ -49,7 +49,7 @@ static double median(double *v, size_t n) {
     return n % 2 ? v[n / 2] : sqrt(v[n / 2 - 1] * v[n / 2]);
 }
 
-/* Least median of the whole model among k candidates, and the median of it over the tuner's. work (k) may be second. */
+/* Least time of the whole model among k candidates, and the median of it over the tuner's. work (k) may be second. */
 static double compare(const double *first, const size_t *best, const double *second, size_t k, double *ratio, double *work) {
     double top = INFINITY;
     size_t n = 0;
@@ -66,18 +66,19 @@ static double compare(const double *first, const size_t *best, const double *sec
  * order of the batch, so one index follows it. */
 cdmpp_status cd_two_stage(cdmpp_context *c, const cdmpp_batch *b, const cdmpp_result *r, size_t *n_ok, cdmpp_err *err) {
     CD_TRY(room(c, b->n, err));
-    double *first = c->first_s, *work = first + 3 * c->cap, ratio;
-    const cd_score_times times = {first, first + c->cap, first + 2 * c->cap};
+    double *first = c->first_s, *work = first + 4 * c->cap, ratio, moved;
+    const cd_score_times times = {first, first + c->cap, first + 2 * c->cap, first + 3 * c->cap}, second = {work, work + c->cap, NULL, NULL};
     CD_TRY(cd_score_all(c, b, r, &times, n_ok, err));
     size_t k = b->n / SHARE > LEAST ? b->n / SHARE : LEAST;
     if (k > *n_ok) k = *n_ok;
     if (!k) return CDMPP_OK;
     least(first, b->n, k, work, c->best);
-    CD_TRY(cd_score_some(c->second, b, c->best, k, r, work, err));
-    const double top = compare(first, c->best, work, k, &ratio, work);
+    CD_TRY(cd_score_some(c->second, b, c->best, k, r, &second, err));
+    const double top = compare(first, c->best, second.order, k, &ratio, second.order);
+    const double least_s = compare(times.median, c->best, second.median, k, &moved, second.median);
     for (size_t i = 0, seen = 0; i < b->n; i++) {
         if (seen < k && c->best[seen] == i) seen++;
-        else if (isfinite(first[i])) cd_score_stretch(r, i, fmax(ratio, top / first[i]), &times);
+        else if (isfinite(first[i])) cd_score_stretch(r, i, fmax(moved, least_s / times.median[i]), fmax(ratio, top / first[i]), &times);
     }
     return CDMPP_OK;
 }

@@ -37,7 +37,7 @@ typedef struct cd_scored {
     cd_device_pick which;   /* when st is OK */
     bool truncated;         /* more leaves than the model tells apart */
     double least_s;         /* when st is OK: seconds that the device needs at best, of an unknown one by its own description; 0: nobody knows */
-    double model_s;         /* when st is OK: pred.median_s without that bound, by which candidates are ordered */
+    double model_s;         /* when st is OK: pred.median_s without that bound. Candidates are ordered by pred.order_s, which no bound moves */
     cd_unlike unlike;       /* when st is OK: why it is unlike what the model was trained on; pred has the reasons too */
     cdmpp_err err;          /* when st is not OK; place and path filled in */
 } cd_scored;

@@ -32,7 +32,7 @@ static void put_text(cd_buf *b, const char *text, int n) {
 static void put_numbers(cd_buf *b, const cd_scored *o) {
     const cd_model_prediction *p = &o->pred;
     char text[NUMBERS];
-    put_text(b, text, snprintf(text, sizeof text, ",\"latency_s\":%.9g,\"score\":%.9g", p->latency_s, cd_score_of(o->model_s)));
+    put_text(b, text, snprintf(text, sizeof text, ",\"latency_s\":%.9g,\"score\":%.9g", p->latency_s, cd_score_of(p->order_s)));
     if (isnan(p->low_s)) return; /* a model of version 1 */
     put_text(b, text, snprintf(text, sizeof text, ",\"low_s\":%.9g,\"high_s\":%.9g,\"rel_std\":%.4g", p->low_s, p->high_s, p->rel_std));
 }
@@ -94,7 +94,7 @@ void cd_response_csv(cd_buf *b, const cd_response *a) {
         put_field(b, o->err.msg, strlen(o->err.msg));
         cd_buf_puts(b, ",");
     } else {
-        put_text(b, text, snprintf(text, sizeof text, ",%.9g,%.9g,", p->latency_s, cd_score_of(o->model_s)));
+        put_text(b, text, snprintf(text, sizeof text, ",%.9g,%.9g,", p->latency_s, cd_score_of(p->order_s)));
         if (isnan(p->low_s)) cd_buf_puts(b, ",,,");
         else put_text(b, text, snprintf(text, sizeof text, "%.9g,%.9g,%.4g,", p->low_s, p->high_s, p->rel_std));
         put_flags(b, cd_score_flags(o, false), "", " ");

@@ -123,6 +123,7 @@ static cdmpp_status scale(cd_stream *s, cd_scored *o, const cd_scored *from, cd_
     const double moved = pow(o->measured_s / from->pred.latency_s, CD_LIBRARY_OP_SCALE_CARRIED);
     o->pred.latency_s *= moved;
     o->pred.median_s *= moved;
+    o->pred.order_s *= moved;
     o->pred.low_s *= moved;
     o->pred.high_s *= moved;
     cd_score_bound(o);
@@ -161,7 +162,7 @@ static cdmpp_status remember(cd_stream *s, const cd_scored *o, cdmpp_err *err) {
     const size_t task = cd_task_registry_index(s->tasks, o->task);
     s->stats.known += cd_trained_tasks_knows(&s->trained, o->task->workload_key, cd_model_device(s->m, o->which.device));
     s->stats.inside += o->pred.low_s <= o->measured_s && o->measured_s <= o->pred.high_s;
-    s->pair[s->n_pair++] = (pair){o->measured_s, o->pred.latency_s, o->pred.median_s, s->weight[task],
+    s->pair[s->n_pair++] = (pair){o->measured_s, o->pred.latency_s, o->pred.order_s, s->weight[task],
                                   (uint32_t)(task * cd_model_n_device(s->m) + o->which.device)};
     return CDMPP_OK;
 }

@@ -5,4 +5,4 @@ set -eu
 [ -d "${ANSOR_BENCH:-}" ] || { echo "results: threads24: ANSOR_BENCH names no clone of thaisacs/TVM-Ansor-Bench" >&2; exit 1; }
 python3 -B scripts/results/threads24.py "$W" >"$W/figures.txt"
 # shellcheck disable=SC2046 # figures, no blanks inside
-SEED='' python3 -B scripts/results/figures.py put models-threads24 "table:main=$W/main.md" "table:networks=$W/networks.md" "table:trials=$W/trials.md" "table:splits=$W/splits.md" "text:chosen=$W/chosen.txt" $(cat "$W/figures.txt")
+SEED='' python3 -B scripts/results/figures.py put models-threads24 "table:main=$W/main.md" "table:networks=$W/networks.md" "table:trials=$W/trials.md" "table:splits=$W/splits.md" $(cat "$W/figures.txt")

@@ -1,4 +1,4 @@
-"""threads24_score -- what stage threads24 computes from the CSV of a report: errors, ranks and top-k of held-out tasks, trials of a search by score.
+"""threads24_score -- what stage threads24 computes from the CSV of a report: errors of its seconds; ranks and top-k of held-out tasks and trials of a search by what orders.
 
 Weights are how often a task occurs in a network. Of equal scores the slowest program comes first, so that a constant wins nothing."""
 import bisect, csv, hashlib, json, math, sys
@@ -81,7 +81,9 @@ def top_k(tasks, nets, best):
     return found
 
 def summary(tasks, nets):
-    errors = [abs(s / t - 1) for y, p in tasks.values() for t, s in zip(y, p)]
+    """Of each task (measured, order, seconds)."""
+    errors = [abs(s / t - 1) for y, _, seconds in tasks.values() for t, s in zip(y, seconds)]
+    tasks = {k: (y, p) for k, (y, p, _) in tasks.items()}
     both = [pairs(y, p) for y, p in tasks.values()]
     return {"n": len(errors), "tasks": len(tasks), "mape": 100 * mean(errors), "median": 100 * median(errors),
             "spearman": mean([spearman(y, p) for y, p in tasks.values() if len(set(y)) > 1]), "pairwise": 100 * sum(r for r, _ in both) / sum(n for _, n in both),
@@ -112,11 +114,11 @@ def judge(path, nets):
         keys.add(r["task"])
         if r["part"] == "train":
             continue
-        t, s = float(r["measured_s"]), float(r["predicted_s"])
-        y, p = (tasks if r["part"] == "test" else valid).setdefault(r["task"], ([], []))
-        y.append(t), p.append(s)
+        t, s = float(r["measured_s"]), float(r["order_s"])
+        y, p, seconds = (tasks if r["part"] == "test" else valid).setdefault(r["task"], ([], [], []))
+        y.append(t), p.append(s), seconds.append(float(r["predicted_s"]))
         if r["part"] == "test":
             logs.setdefault((r["task"], r["file"]), []).append((int(r["line"]), t, s))
     found = summary(tasks, nets)
-    found.update(random=top_k(tasks, nets, lambda y, p, k: random_best(y, k)), trials=trials(logs), keys=sorted(keys), valid=summary(valid, {"validation": [{"workload_key": k, "weight": 1} for k in valid]}))
+    found.update(random=top_k({k: v[:2] for k, v in tasks.items()}, nets, lambda y, p, k: random_best(y, k)), trials=trials(logs), keys=sorted(keys), valid=summary(valid, {"validation": [{"workload_key": k, "weight": 1} for k in valid]}))
     return found

@@ -245,6 +245,8 @@ static cdmpp_status with_tasks(options *o, const cd_model *m, size_t *bad, cdmpp
 static cdmpp_status write_export(const options *o, const cd_model *m, cdmpp_err *err) {
     cd_buf b = {0};
     if (cd_model_here(m)) cd_log_put(o->log, CD_LOG_WARNING, "the export is the model alone, without its correction for %s", cd_model_here(m)->cpu);
+    if (cd_model_order(m) && o->export_to != CD_EXPORT_ONNX)
+        cd_log_put(o->log, CD_LOG_WARNING, "the export is of members for the seconds, without those for the order (model.order)");
     cdmpp_status st = cd_export_model(m, (cd_export_form)o->export_to, o->member, &b, err);
     if (!st) st = cd_file_write(o->out, b.p, b.n, err);
     cd_buf_free(&b);

@@ -193,7 +193,7 @@ static cdmpp_status choose(asking *k, cd_scorer *s, cdmpp_err *err) {
         if (o[i].st) CD_TRY(keep_why(k, o[i].st, &o[i].err, err));
         if (o[i].st) continue;
         const cd_model_prediction *p = &o[i].pred;
-        const double score = -log(p->median_s > 0 ? p->median_s : p->latency_s) - (p->rel_std > 0 ? caution * p->rel_std : 0);
+        const double score = -log(p->order_s > 0 ? p->order_s : p->latency_s) - (p->rel_std > 0 ? caution * p->rel_std : 0);
         if (!(score > best)) continue;
         best = score;
         at = i;

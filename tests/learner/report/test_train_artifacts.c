@@ -133,7 +133,7 @@ TEST(three_files) {
     make(&m);
     assert_ok(cd_train_artifacts_new(&k, &err));
     assert_ok(cd_train_artifacts_data(k, &m.c, &m.d, &m.split, &(cd_filter_count){.in = N, .kept = N}, &err));
-    assert_ok(cd_train_artifacts_part(k, CD_SPLIT_PART_TEST, &m.d, program, 3, &(cd_train_artifacts_score){.predicted_s = p}, &(cd_metric){.n = 3}, &err));
+    assert_ok(cd_train_artifacts_part(k, CD_SPLIT_PART_TEST, &m.d, program, 3, &(cd_train_artifacts_score){.predicted_s = p, .order_s = p}, &(cd_metric){.n = 3}, &err));
     static const char *const name[] = {"a.b.html", "c"}, *const file[][3] = {{"a.b.html", "a.b.json", "a.b.csv"}, {"c", "c.json", "c.csv"}};
     for (int i = 0; i < 2; i++) {
         assert_ok(cd_train_artifacts_write(k, tmp_path(&dir, name[i]), "cdmpp-train x.yaml", &err));
@@ -141,7 +141,7 @@ TEST(three_files) {
             assert_ok(cd_file_read(tmp_path(&dir, file[i][f]), 0, &text, &n, &err));
             if (f == 0) assert_non_null(strstr(text, i ? "<h1>Training report: c</h1>" : "<h1>Training report: a.b</h1>"));
             if (f == 1) assert_non_null(strstr(text, "\"command\":\"cdmpp-train x.yaml\""));
-            if (f == 2) assert_non_null(strstr(text, "test,\"[\"\"b\"\", 2]\",cpu,2e-06,2e-06,,,,,0,\"b,c.json\",41\n"));
+            if (f == 2) assert_non_null(strstr(text, "test,\"[\"\"b\"\", 2]\",cpu,2e-06,2e-06,,,,,0,\"b,c.json\",41,2e-06\n"));
             cd_mem_free(text);
             unlink(tmp_path(&dir, file[i][f]));
         }

@@ -25,7 +25,7 @@ static void make(made *m) {
         m->out[i] = i == 7;
     }
     m->std[20] = 2; /* a tie behind 3 and 13 */
-    m->s = (cd_train_artifacts_score){m->p, m->low, m->high, m->std, m->out};
+    m->s = (cd_train_artifacts_score){m->p, m->low, m->high, m->std, m->out, NULL};
 }
 
 static void figures_by_hand(void **s) {

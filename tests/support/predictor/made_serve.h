@@ -116,7 +116,7 @@ static inline void put_request(cd_buf *b, size_t i, int kind) {
 /* What the library says of program i, as a line. */
 /* What the library answered last for program i. */
 static inline cd_scored wanted(size_t i) {
-    cd_scored o = {.pred = {out.seconds[i], 0, out.low[i], out.high[i], out.rel_std[i], out.flags[i] & CDMPP_FLAG_OUT_OF_RANGE ? CD_MODEL_OUT_OF_RANGE : 0u, 0, 0, 0}, .model_s = 1 / out.score[i]};
+    cd_scored o = {.pred = {out.seconds[i], 0, out.low[i], out.high[i], out.rel_std[i], out.flags[i] & CDMPP_FLAG_OUT_OF_RANGE ? CD_MODEL_OUT_OF_RANGE : 0u, 0, 0, 0, 1 / out.score[i]}, .model_s = 1 / out.score[i]};
     if (out.reason[i] & CD_UNLIKE_RANGE) cd_trained_on_add(&o.unlike, CD_UNLIKE_BIT_RANGE, "", 0);
     if (out.reason[i] & CD_UNLIKE_PEAK) cd_trained_on_add(&o.unlike, CD_UNLIKE_BIT_PEAK, "", 0);
     return o;
