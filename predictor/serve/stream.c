@@ -68,7 +68,7 @@ static void set_weights(cd_stream *s) {
 }
 
 static cdmpp_status fill_from(cd_stream *s, int n, cdmpp_err *err) {
-    const cd_scorer_options o = {.which = {.device = s->o.from->name}, .peaks = s->o.devices};
+    const cd_scorer_options o = {.which = {.device = s->o.from->name, .devices = s->o.devices}, .peaks = s->o.devices};
     s->from = cd_mem_zalloc((size_t)n, sizeof *s->from);
     s->on_from = cd_mem_zalloc(BATCH, sizeof *s->on_from);
     if (!s->from || !s->on_from) return CD_FAIL(err, ENOMEM, "batch of %d lines", BATCH);
@@ -85,7 +85,7 @@ static cdmpp_status fill(cd_stream *s, cdmpp_err *err) {
     if (!s->scorer || !s->line || !s->scored || !s->weight) return CD_FAIL(err, ENOMEM, "batch of %d lines", BATCH);
     set_weights(s);
     if (s->o.eval) CD_TRY(cd_trained_tasks_of(s->m, &s->trained, err));
-    const cd_scorer_options o = {.which = {s->o.from ? s->o.to->name : s->o.device, s->o.nearest, s->o.nearest ? s->o.devices : NULL},
+    const cd_scorer_options o = {.which = {s->o.from ? s->o.to->name : s->o.device, s->o.nearest, s->o.devices},
                                  .launch = s->o.from != NULL, .traits = s->o.adapt, .peaks = s->o.devices};
     for (int w = 0; w < n; w++) CD_TRY(cd_scorer_new(s->m, s->tasks, &o, &s->scorer[w], err));
     return s->o.from ? fill_from(s, n, err) : CDMPP_OK;

@@ -208,15 +208,18 @@ static cdmpp_status explain(const options *o, const cd_model *m, const cd_task_r
     cd_buf path = {0}, text = {0}, b = {0};
     cd_explanation e;
     long number;
+    cd_device_table *devices = NULL;
     cdmpp_status st = cd_extract_line(o->explain, &path, &number, &text, err); /* both are filled in part when it fails */
+    if (!st && (st = cd_predict_devices(o->devices, o->log, &devices, err)) == CDMPP_EIO && !o->devices) st = CDMPP_OK; /* exact names alone */
     if (!st) {
         const cd_predict_line line = {text.p ? text.p : "", text.n, path.p, number};
-        st = cd_explain(m, tasks, &(cd_device_match_options){.device = o->device}, &line, &e, err);
+        st = cd_explain(m, tasks, &(cd_device_match_options){.device = o->device, .devices = devices}, &line, &e, err);
         if (!st && o->json) cd_explain_json(&b, &e, &line);
         else if (!st) cd_explain_text(&b, &e);
         cd_explain_free(&e);
     }
     if (!st) st = cd_command_print(&b, err);
+    cd_device_table_free(devices);
     cd_buf_free(&b);
     cd_buf_free(&path);
     cd_buf_free(&text);
