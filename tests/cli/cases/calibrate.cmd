@@ -43,6 +43,8 @@ cdmpp-tune calibrate --run-networks lstm --run-networks gru; echo "exit $?"
 cdmpp-tune --tasks x --out o --force; echo "exit $?"
 cdmpp-tune calibrate --records x --out o; echo "exit $?"
 cdmpp-tune calibrate --records x --tasks y; echo "exit $?"
+cdmpp-tune calibrate --records x --tasks y --out ./here.cdmpp; echo "exit $?"
+cdmpp-tune calibrate --records x --tasks y --out here-gpu.cdmpp; echo "exit $?"
 cdmpp-tune calibrate --records x --tasks y --out o --seconds 9; echo "exit $?"
 echo "--- logs in the place of measurements"
 sed 's/-model=[a-z0-9-]*/-model=board/' here.records.json >board.json
