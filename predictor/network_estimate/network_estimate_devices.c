@@ -83,6 +83,7 @@ static cdmpp_status fill(cd_network_estimate *e, cd_network_estimate_device *d, 
         CD_TRY(cd_model_set_tasks(&e->models, d->about->name, false, &d->model, err));
         if (d->model) d->name = d->about->name;
     }
+    CD_TRY(cd_model_set_check_kind(&e->models, d->model, d->name, err));
     if (!d->model && !e->o->replay_given && !e->o->from_records) CD_TRY(cd_network_estimate_stand_in(e, d, err));
     if (d->guessed) d->stands = d->name;
     else if (d->stands && !d->scaled) d->numbers = cd_model_set_numbers(d->model, d->about);
@@ -255,7 +256,7 @@ cdmpp_status cd_network_estimate_devices(cd_network_estimate *e, cdmpp_err *err)
         e->device[e->n_device].guessed = !e->o->device && e->models.guessed;
         CD_TRY(fill(e, &e->device[e->n_device], err));
         if (is_there(e, e->device[e->n_device].name))
-            cd_log_put(e->o->log, CD_LOG_WARNING, "--device: %s is %s, which is there already", name[k], e->device[e->n_device].name);
+            cd_log_put(e->o->log, CD_LOG_WARNING, strcmp(name[k], e->device[e->n_device].name) != 0 ? "--device: %s is %s, which is there already" : "--device: %s is there already", name[k], e->device[e->n_device].name);
         else e->n_device++;
     }
     return CDMPP_OK;
