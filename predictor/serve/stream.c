@@ -187,6 +187,15 @@ static cdmpp_status enter(cd_stream *s, const cd_predict_line *l, cd_scored *o, 
     return cd_online_adapt_add(s->adapt, o->which.name, unknown, o->key, &item, err);
 }
 
+/* learner/model/here.h: a correction is of one device. */
+static void count_scored(cd_stream *s, const cd_scored *o) {
+    const cd_here *h = cd_model_here(s->m);
+    s->stats.scored++;
+    s->stats.out_of_range += (o->pred.flags & CD_MODEL_OUT_OF_RANGE) != 0;
+    if (!h || (!o->which.unknown && o->which.device == h->device)) return;
+    if (!s->stats.uncorrected++) s->stats.other = o->which.name;
+}
+
 /* With --strict the line with the error is still printed, and then its error ends the run. Pairs for the figures need a measured time
  * above 0. */
 static cdmpp_status print_one(cd_stream *s, const cd_predict_line *l, cd_scored *o, const cd_scored *from, cdmpp_err *err) {
@@ -201,8 +210,7 @@ static cdmpp_status print_one(cd_stream *s, const cd_predict_line *l, cd_scored 
         s->stats.reason[o->st]++;
         cd_error_line_put(&s->json, &o->err);
     } else {
-        s->stats.scored++;
-        s->stats.out_of_range += (o->pred.flags & CD_MODEL_OUT_OF_RANGE) != 0;
+        count_scored(s, o);
         put_scored(s, o);
         if (from) put_scaled(s, o, from, &closed);
     }
