@@ -127,12 +127,17 @@ static cdmpp_status print_json(const options *o, cd_buf *text, cdmpp_err *err) {
     return cd_command_print(&b, err);
 }
 
-static cdmpp_status print_text(const options *o, cd_log *log, cdmpp_err *err) {
+static cdmpp_status print_text(const options *o, cd_command_run *r, cdmpp_err *err) {
     cd_buf b = {0};
+    size_t n_task = 1;
     cdmpp_status st = CDMPP_OK;
     if (o->columns) (o->json ? cd_cols_json : cd_cols_print)(&b);
-    else if (o->write_tasks) st = cd_extract_tasks(o->task.v, o->task.n, o->assume, log, &b, err);
-    else st = cd_extract_print(o->task.v, o->task.n, o->assume, o->print, log, &b, err);
+    else if (o->write_tasks) st = cd_extract_tasks(o->task.v, o->task.n, o->assume, &r->log, &b, &n_task, err);
+    else st = cd_extract_print(o->task.v, o->task.n, o->assume, o->print, &r->log, &b, err);
+    if (!st && !n_task) {
+        cd_log_put(&r->log, CD_LOG_WARNING, "--write-tasks: no definition of a task could be used");
+        r->exit_code = 3;
+    }
     if (st == CDMPP_OK) return o->json ? print_json(o, &b, err) : cd_command_print(&b, err);
     cd_buf_free(&b);
     return st;
@@ -144,7 +149,7 @@ static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err) {
     o->input = r->said.operand;
     o->json = r->said.json;
     signal(SIGPIPE, SIG_DFL);
-    if (o->columns || o->print || o->write_tasks) return print_text(o, &r->log, err);
+    if (o->columns || o->print || o->write_tasks) return print_text(o, r, err);
     cd_signals_kill_at(3); /* that loses nothing either, but timeout(1) sends two */
     signal(SIGXFSZ, SIG_IGN); /* a limit on file size becomes an error of write() */
     const double begin = cd_clock_wall();

@@ -260,8 +260,8 @@ cdmpp_status cd_extract_line(const char *where, cd_buf *path, long *number, cd_b
 cdmpp_status cd_extract_print(const char *const *task_file, size_t n, unsigned assume, const char *where, cd_log *log, cd_buf *out, cdmpp_err *err);
 
 /* Append all tasks and networks of the files in our own text form
- * (docs/reference/tasks.md). Tasks without a DAG are left out. Errors: those of reading. */
-cdmpp_status cd_extract_tasks(const char *const *task_file, size_t n, unsigned assume, cd_log *log, cd_buf *out, cdmpp_err *err);
+ * (docs/reference/tasks.md). Tasks without a DAG are left out; *n_task: the others. Errors: those of reading. */
+cdmpp_status cd_extract_tasks(const char *const *task_file, size_t n, unsigned assume, cd_log *log, cd_buf *out, size_t *n_task, cdmpp_err *err);
 
 /* inputs -- the files that a run reads, in order, and a name for all of them. */
 

@@ -90,10 +90,12 @@ cdmpp_status cd_extract_print(const char *const *task_file, size_t n, unsigned a
     return st;
 }
 
-cdmpp_status cd_extract_tasks(const char *const *task_file, size_t n, unsigned assume, cd_log *log, cd_buf *out, cdmpp_err *err) {
+cdmpp_status cd_extract_tasks(const char *const *task_file, size_t n, unsigned assume, cd_log *log, cd_buf *out, size_t *n_task, cdmpp_err *err) {
     cd_task_registry *tasks = NULL;
+    *n_task = 0;
     cdmpp_status st = load_all(task_file, n, assume, log, &tasks, err);
     if (st == CDMPP_OK) st = cd_task_registry_write(out, tasks, err);
+    for (size_t i = 0; st == CDMPP_OK && i < cd_task_registry_count(tasks); i++) *n_task += cd_task_registry_at(tasks, i)->dag != NULL;
     cd_task_registry_free(tasks);
     return st;
 }

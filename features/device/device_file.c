@@ -258,6 +258,7 @@ cdmpp_status cd_device_table_find(const cd_device_table *l, const char *name, co
             *out = &l->device[l->name[i].device];
             return CDMPP_OK;
         }
+    if (!err) return CDMPP_ESCHEMA;
     for (size_t i = 0; i < l->n_name; i++) {
         const long far = (long)cd_did_you_mean_distance(b, l->name[i].bare) - (long)shared_beginning(b, l->name[i].bare);
         if (far < least) least = far, near = l->name[i].text;

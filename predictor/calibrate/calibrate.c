@@ -59,8 +59,9 @@ static cdmpp_status load(run *r, cdmpp_err *err) {
     CD_TRY(cd_err_at(err, cd_model_from_bytes(r->file, r->n_file, &r->model, err), o->model, 0));
     if (cd_model_here(r->model)) return CD_FAIL(err, EUSAGE, "%s is corrected for a machine already: calibrate from the model that it was made of", o->model);
     CD_TRY(open_devices(r, err));
-    r->machine.stands = o->device;
-    if (o->device && cd_model_find_device(r->model, o->device, strlen(o->device)) < 0) /* before minutes are spent */
+    const int k = o->device ? cd_device_match_find(r->model, r->devices, o->device) : -1;
+    if (k >= 0) r->machine.stands = cd_model_device(r->model, (size_t)k);
+    if (o->device && k < 0) /* before minutes are spent */
         return cd_err_key(err, CD_FAIL(err, EMODEL, "%s has no device '%.60s'%s", o->model, o->device, r->gpu ? "; --gpu says which GPU is measured" : ""), "device");
     return CDMPP_OK;
 }

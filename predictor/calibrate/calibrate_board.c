@@ -40,14 +40,16 @@ static cdmpp_status measure_there(void *ctx, cd_record_program *job, size_t n, c
 cd_calibrate_clock cd_calibrate_clock_board(cd_calibrate_board *b) { return (cd_calibrate_clock){.ctx = b, .now = now_there, .measure = measure_there, .batch = TOGETHER}; }
 
 /* ---- what it is ---- */
-/* The target's -model=, else what the board's system calls its processor. */
-static cdmpp_status name_of(const cd_calibrate_options *o, cd_describe_name *out, cdmpp_err *err) {
-    const cd_str said = cd_target_option(o->target, "-model"), is = said.n ? said : (cd_str){o->board->model, strlen(o->board->model)};
-    if (!is.n) return CD_FAIL(err, EUSAGE, "the board has no name for records: --target 'llvm -model=NAME' gives it one");
-    if (is.n >= sizeof out->name) return CD_FAIL(err, EUSAGE, "--target: a name of %zu letters", is.n);
-    (void)snprintf(out->name, sizeof out->name, "%.*s", (int)is.n, is.p);
+/* The target's -model=, else what the board's system calls its processor. Where that one is described, it is not another described one. A board that nobody describes may be one of them. */
+static cdmpp_status name_of(const cd_calibrate_options *o, const cd_device_table *devices, cd_describe_name *out, cdmpp_err *err) {
+    const cd_device *is;
+    const cd_str said = cd_target_option(o->target, "-model"), name = said.n ? said : (cd_str){o->board->model, strlen(o->board->model)};
+    if (!name.n) return CD_FAIL(err, EUSAGE, "the board has no name for records: --target 'llvm -model=NAME' gives it one");
+    if (name.n >= sizeof out->name) return CD_FAIL(err, EUSAGE, "--target: a name of %zu letters", name.n);
+    (void)snprintf(out->name, sizeof out->name, "%.*s", (int)name.n, name.p);
     (void)snprintf(out->says, sizeof out->says, "board, %.90s", o->board->device[0] ? o->board->device : "a device that it does not name");
-    return CDMPP_OK;
+    const bool described = o->board->model[0] && !cd_device_table_find(devices, o->board->model, &is, NULL);
+    return described ? cd_calibrate_machine_is(said, devices, o->board->model, out->says, err) : CDMPP_OK;
 }
 
 /* Its numbers with the vectors that its instructions have: a program for wider ones is another program, and the board may not run it. */
@@ -58,7 +60,7 @@ static void take_numbers(const cd_calibrate_options *o, const cd_device *d, cd_c
 }
 
 cdmpp_status cd_calibrate_board_find(const cd_calibrate_options *o, const cd_model *m, const cd_device_table *devices, cd_calibrate_machine *io, cdmpp_err *err) {
-    CD_TRY(name_of(o, &io->name, err));
+    CD_TRY(name_of(o, devices, &io->name, err));
     if (!io->stands) CD_TRY(cd_calibrate_stand_in(m, devices, io->name.name, &io->stands, err));
     cd_calibrate_machine_own(m, devices, NULL, io);
     const cd_device *d = io->own;

@@ -29,6 +29,8 @@ cdmpp_status cd_calibrate_board_find(const cd_calibrate_options *o, const cd_mod
 bool cd_calibrate_machine_says_enough(cd_facts_set set, const cd_device *d);
 /* A model of which a device can stand for a GPU; `stands`, where it is not NULL. Errors: EMODEL (it knows none; `stands` is a processor). */
 cdmpp_status cd_calibrate_needs_gpus(const cd_calibrate_options *o, const cd_model *m, const char *stands, cdmpp_err *err);
+/* Is -model= of a target a name for the device that calls itself `name` (says: in its own words)? n == 0: nothing is said. Errors: EUSAGE, it is another described device's. */
+cdmpp_status cd_calibrate_machine_is(cd_str said, const cd_device_table *devices, const char *name, const char *says, cdmpp_err *err);
 /* m->own of a machine whose name is known; measured NULL: its description is that of its name. */
 void cd_calibrate_machine_own(const cd_model *m, const cd_device_table *devices, const cd_device *measured, cd_calibrate_machine *io);
 

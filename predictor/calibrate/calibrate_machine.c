@@ -23,6 +23,17 @@ void cd_calibrate_machine_own(const cd_model *m, const cd_device_table *devices,
     io->own = cd_model_set_numbers(m, d);
 }
 
+/* A name that is another described device's would spoil every data set that the records go into. */
+cdmpp_status cd_calibrate_machine_is(cd_str said, const cd_device_table *devices, const char *name, const char *says, cdmpp_err *err) {
+    char text[CD_CALIBRATE_NAME];
+    const cd_device *d, *here = NULL;
+    if (!said.n || said.n >= sizeof text || cd_str_is(said, name)) return CDMPP_OK;
+    (void)snprintf(text, sizeof text, "%.*s", (int)said.n, said.p);
+    if (cd_device_table_find(devices, name, &here, NULL)) here = NULL;
+    if (cd_device_table_find(devices, text, &d, NULL) || d == here) return CDMPP_OK;
+    return CD_FAIL(err, EUSAGE, "--target says -model=%s, but this device is %s (%s): leave -model= out, or name the device by a word of your own", text, name, says);
+}
+
 /* ---- a processor ---- */
 /* Measured numbers of this machine; where they do not suffice, those of the device that stands for it. They only say what a candidate will cost. */
 static cdmpp_status find_cpu(const cd_calibrate_options *o, const cd_model *m, const cd_device_table *devices, cd_calibrate_machine *io, cdmpp_err *err) {
@@ -30,6 +41,7 @@ static cdmpp_status find_cpu(const cd_calibrate_options *o, const cd_model *m, c
     const bool measured = o->limit_s >= describe_s && !o->device;
     if (!io->stands) CD_TRY(cd_default_model_host(o->model, m, NULL, &io->stands, err));
     CD_TRY(cd_describe_name_cpu("", devices, &io->name, err));
+    CD_TRY(cd_calibrate_machine_is(cd_target_option(o->target, "-model"), devices, io->name.name, io->name.says, err));
     const cdmpp_status st = cd_describe_cpu("", measured, &io->entry, NULL);
     if (st == CDMPP_ENOMEM) return CD_FAIL(err, ENOMEM, "this machine");
     io->code = io->entry;
@@ -84,18 +96,13 @@ static cdmpp_status nearest_gpu(const cd_model *m, const cd_device_table *device
     return *out ? CDMPP_OK : CD_FAIL(err, EMODEL, "nobody describes a GPU of the model: --device says which of them stands for this one");
 }
 
-/* Who writes -model= names the device of the records. A name that is another described device's would spoil every data set that they go into. */
+/* Who writes -model= names the device of the records. */
 static cdmpp_status take_model(const char *target, const cd_device_table *devices, cd_describe_name *name, cdmpp_err *err) {
     const cd_str is = cd_target_option(target, "-model");
-    char text[sizeof name->name];
-    const cd_device *said, *here = NULL;
     if (!is.n) return CDMPP_OK;
-    if (is.n >= sizeof text) return CD_FAIL(err, EUSAGE, "--target: a name of %zu letters", is.n);
-    (void)snprintf(text, sizeof text, "%.*s", (int)is.n, is.p);
-    if (cd_device_table_find(devices, name->name, &here, NULL)) here = NULL;
-    if (strcmp(text, name->name) != 0 && !cd_device_table_find(devices, text, &said, NULL) && said != here)
-        return CD_FAIL(err, EUSAGE, "--target says -model=%s, but this device is %s (%s): leave -model= out, or name the device by a word of your own", text, name->name, name->says);
-    (void)snprintf(name->name, sizeof name->name, "%s", text);
+    if (is.n >= sizeof name->name) return CD_FAIL(err, EUSAGE, "--target: a name of %zu letters", is.n);
+    CD_TRY(cd_calibrate_machine_is(is, devices, name->name, name->says, err));
+    (void)snprintf(name->name, sizeof name->name, "%.*s", (int)is.n, is.p);
     return CDMPP_OK;
 }
 

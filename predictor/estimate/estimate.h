@@ -139,6 +139,8 @@ cdmpp_status cd_model_set_is_host(cd_model_set *m, const char *device, cdmpp_err
 CD_KEEP const cd_device_numbers *cd_model_set_numbers(const cd_model *m, const cd_device *about);
 /* Who stands for a machine that a model is corrected for; NULL: it is none. */
 CD_KEEP const char *cd_model_set_stands(const cd_model_set *m, const char *name);
+/* Does the user's own file describe the device as the kind that the model knows it as? Errors: ESCHEMA, it does not. */
+cdmpp_status cd_model_set_check_kind(const cd_model_set *m, const cd_model *model, const char *name, cdmpp_err *err);
 /* A machine that a model is corrected for, and nobody describes, is as the device that stands for it. NULL: not described. */
 CD_KEEP const cd_device *cd_model_set_device(const cd_model_set *m, const char *name);
 /* A target of a processor that says nothing of its vectors gets those of the description, as the usual one has them: else programs would be scored as

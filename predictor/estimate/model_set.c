@@ -274,6 +274,7 @@ typedef struct {
     const cd_model *model;      /* NULL: none so far */
     const char *name;
     double far;
+    bool any;                   /* there are described ones of this kind, comparable or not */
 } nearest;
 
 /* The nearest of a loaded model, by kind: of the same one, of another one. A model says no more of a kind than whether it is a GPU. */
@@ -285,12 +286,14 @@ static void nearest_of(const cd_model_set *m, const cd_model *model, const cd_de
         const bool gpu = cd_model_device_is_gpu(model, i) != 0, same = d->kind == (gpu ? CD_DEVICE_GPU : CD_DEVICE_CPU);
         if (!same && !(both_know(want, has, CD_DEVICE_COL_flops) && both_know(want, has, CD_DEVICE_COL_bandwidth))) continue; /* one side of a roofline is none */
         const double far = cd_device_distance(want, has);
-        if (far < of[!same].far) of[!same] = (nearest){model, cd_model_device(model, i), far};
+        of[!same].any = true;
+        if (far < of[!same].far) of[!same] = (nearest){model, cd_model_device(model, i), far, true};
     }
 }
 
 /* Only a device of another kind could stand for it, by the ratio of both rooflines. */
-static cdmpp_status needs_peaks(const cd_device *d, cdmpp_err *err) {
+static cdmpp_status needs_peaks(const cd_device *d, bool kind, cdmpp_err *err) {
+    if (kind) return CD_FAIL(err, EMODEL, "device %s: nothing is known of it that is known of a %s of a model: its description needs some numbers (cores, clock_mhz, simd_bits, ...)", d->name, cd_device_kind_name(d->kind));
     if (!(d->fp32_gflops > 0))
         return cd_err_key(err, CD_FAIL(err, EMODEL, "device %s: no model knows one of its kind, and its description lacks the peak by which times of another kind would be scaled "
                                        "(fp32_gflops; or cores, lanes and clock_mhz)", d->name), "fp32_gflops");
@@ -320,7 +323,7 @@ cdmpp_status cd_model_set_stand_in(cd_model_set *m, const char *device, const cd
         nearest_of(m, v->tasks, d, of);
     }
     *other_kind = !of[0].model;
-    if (any && !of[0].model && !of[1].model) CD_TRY(needs_peaks(d, err));
+    if (any && !of[0].model && !of[1].model) CD_TRY(needs_peaks(d, of[0].any, err));
     *out = of[*other_kind].model;
     *stands = of[*other_kind].name;
     return CDMPP_OK;

@@ -79,6 +79,16 @@ void cd_model_set_put_devices(const cd_model_set *m, bool json, cd_buf *out) {
     cd_mem_free(l.v);
 }
 
+/* Our own descriptions are not asked: OpenCL's programs for a processor are a GPU's, and have its name. */
+cdmpp_status cd_model_set_check_kind(const cd_model_set *m, const cd_model *model, const char *name, cdmpp_err *err) {
+    const cd_device *d;
+    const int at = model ? cd_model_find_device(model, name, strlen(name)) : -1;
+    if (at < 0 || !m->usual || cd_device_table_find(m->devices, name, &d, NULL)) return CDMPP_OK;
+    const bool gpu = cd_model_device_is_gpu(model, (size_t)at) != 0;
+    if (gpu == (d->kind == CD_DEVICE_GPU)) return CDMPP_OK;
+    return cd_err_key(err, CD_FAIL(err, ESCHEMA, "the description says that %.60s is of kind %s, and the model knows programs of a %s of this name", name, cd_device_kind_name(d->kind), gpu ? "GPU" : "CPU"), "kind");
+}
+
 /* ---- what is said of a device ---- */
 const char *cd_model_set_type(cd_te_least_type t) {
     static const char *const name[CD_TE_N_LEAST] = {"float16", "bfloat16", "float32", "float64"};

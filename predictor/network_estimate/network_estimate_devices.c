@@ -1,7 +1,7 @@
 /* Devices of the cases: which they are, whose model answers for them, their target, hardware and queue.
  *
  * A device needs no description: a model knows whether it is a GPU, and a target can be made from that. The description adds
- * cores, width of vectors and memory. Where the options name no device, the first of these decides: graphs, the only device
+ * cores, width of vectors and memory. Where the options name no device, the first of these decides: -model= of the target, graphs, the only device
  * that models know, the folders of logs. */
 #include <math.h>
 #include <stdlib.h>
@@ -83,6 +83,7 @@ static cdmpp_status fill(cd_network_estimate *e, cd_network_estimate_device *d, 
         CD_TRY(cd_model_set_tasks(&e->models, d->about->name, false, &d->model, err));
         if (d->model) d->name = d->about->name;
     }
+    CD_TRY(cd_model_set_check_kind(&e->models, d->model, d->name, err));
     if (!d->model && !e->o->replay_given && !e->o->from_records) CD_TRY(cd_network_estimate_stand_in(e, d, err));
     if (d->guessed) d->stands = d->name;
     else if (d->stands && !d->scaled) d->numbers = cd_model_set_numbers(d->model, d->about);
@@ -191,6 +192,29 @@ static const char *own_name(cd_network_estimate *e) {
     return name ? cd_str_dup(&e->arena, (cd_str){name, strlen(name)}) : NULL;
 }
 
+/* -model= of a target; n == 0: it names no device. */
+static cd_str model_of(const char *target) {
+    const cd_str is = cd_target_option(target, "-model");
+    return cd_str_is(is, "unknown") ? (cd_str){"", 0} : is; /* TVM writes that when it was not told */
+}
+
+/* Of a target for all devices, where nobody names one otherwise; NULL: it names none. */
+static const char *named_by_target(cd_network_estimate *e) {
+    const char *target = given_target(e->o, "");
+    const cd_str is = target ? model_of(target) : (cd_str){"", 0};
+    return is.n ? cd_str_dup(&e->arena, is) : NULL;
+}
+
+/* A target that names another device than the one that it is for would have programs of the one answered for as of the other. */
+static cdmpp_status check_named(cd_network_estimate *e, const char *name, cdmpp_err *err) {
+    const char *target = given_target(e->o, name);
+    const cd_str is = target ? model_of(target) : (cd_str){"", 0};
+    const char *said = is.n ? cd_str_dup(&e->arena, is) : name;
+    if (!said) return CD_FAIL(err, ENOMEM, "names");
+    if (!strcmp(said, name) || cd_device_table_same(e->models.devices, said, name) || cd_device_table_same(e->models.usual, said, name)) return CDMPP_OK;
+    return CD_FAIL(err, EUSAGE, "--target says -model=%.60s, and the device is %.60s: leave -model= out, or name one device", said, name);
+}
+
 /* A GPU's target that no device has: programs of this machine's GPU. *out NULL: there is no such target. */
 static cdmpp_status device_of_target(cd_network_estimate *e, const char **out, cdmpp_err *err) {
     const char *target = given_target(e->o, "");
@@ -201,9 +225,10 @@ static cdmpp_status device_of_target(cd_network_estimate *e, const char **out, c
     return cd_model_set_gpu_host(&e->models, k->name, e->o->log, out, err);
 }
 
-/* One device, from graphs, models or logs. With times from the graph any name will do. */
+/* One device, from the target, graphs, models or logs. With times from the graph any name will do. */
 static cdmpp_status default_device(cd_network_estimate *e, const char ***name, size_t *n, const char **also, cdmpp_err *err) {
-    const char *d = device_of_graphs(e);
+    const char *d = named_by_target(e);
+    if (!d) d = device_of_graphs(e);
     if (!d && !e->models.gpu_path) d = only_device(e); /* here-gpu.cdmpp was not named: it is of one back end */
     if (!d) d = device_of_logs(e);
     if (!d && e->o->replay_given) d = NOBODY;
@@ -249,13 +274,14 @@ cdmpp_status cd_network_estimate_devices(cd_network_estimate *e, cdmpp_err *err)
     if (!n) return CD_FAIL(err, EUSAGE, "--device: expected names, found '%.60s'", e->o->device);
     if (!(e->device = CD_NEWN(&e->arena, cd_network_estimate_device, n))) return CD_FAIL(err, ENOMEM, "%zu devices", n);
     for (size_t k = 0; k < n; k++) {
+        if (e->o->device) CD_TRY(check_named(e, name[k], err));
         e->device[e->n_device].name = name[k];
         e->device[e->n_device].also = also;
         e->device[e->n_device].unnamed = name[k] == NOBODY;
         e->device[e->n_device].guessed = !e->o->device && e->models.guessed;
         CD_TRY(fill(e, &e->device[e->n_device], err));
         if (is_there(e, e->device[e->n_device].name))
-            cd_log_put(e->o->log, CD_LOG_WARNING, "--device: %s is %s, which is there already", name[k], e->device[e->n_device].name);
+            cd_log_put(e->o->log, CD_LOG_WARNING, strcmp(name[k], e->device[e->n_device].name) != 0 ? "--device: %s is %s, which is there already" : "--device: %s is there already", name[k], e->device[e->n_device].name);
         else e->n_device++;
     }
     return CDMPP_OK;

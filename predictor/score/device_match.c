@@ -9,11 +9,12 @@
 #include "features/task/task.h"
 #include "features/program/program.h"
 
-/* A name that the model does not know, and who answers for it. A board's processor and its GPU may have one name. */
+/* A name that the model does not say itself, and who answers for it. A board's processor and its GPU may have one name. */
 typedef struct {
     char *name;
     int gpu;                   /* kind of the programs, -1: not known */
     uint32_t device;
+    bool alias;                /* another name of that device */
     const cd_device *own;      /* NULL: not described */
     cd_device_doubt doubt;
 } stranger;
@@ -88,40 +89,68 @@ static cdmpp_status nearest(const cd_device_match *w, const char *name, int gpu,
     return CDMPP_OK;
 }
 
-/* Who answers for a name that the model does not know, of programs of this kind; remembered. */
-static cdmpp_status answer_for(cd_device_match *w, cd_str name, int gpu, cd_device_pick *out, cdmpp_err *err) {
+/* ---- names ---- */
+int cd_device_match_find(const cd_model *m, const cd_device_table *devices, const char *name) {
+    const cd_device *asked, *is;
+    const int k = cd_model_find_device(m, name, strlen(name));
+    if (k >= 0 || !devices || cd_device_table_find(devices, name, &asked, NULL)) return k;
+    for (size_t i = 0; i < cd_model_n_device(m); i++)
+        if (!cd_device_table_find(devices, cd_model_device(m, i), &is, NULL) && is == asked) return (int)i;
+    return -1;
+}
+
+static cd_device_pick known(const cd_device_match *w, uint32_t device) { return (cd_device_pick){device, cd_model_device(w->m, device), false, NULL, {0, 0}}; }
+
+static cd_device_pick pick_of(const cd_device_match *w, const stranger *s) {
+    return s->alias ? known(w, s->device) : (cd_device_pick){s->device, s->name, true, s->own, s->doubt};
+}
+
+static cdmpp_status look_up(const cd_device_match *w, bool near, stranger *s, cdmpp_err *err) {
+    const int k = cd_device_match_find(w->m, w->o.devices, s->name);
+    s->alias = k >= 0;
+    s->device = (uint32_t)k;
+    if (s->alias) return CDMPP_OK;
+    if (!near) return CDMPP_EMODEL;
+    CD_TRY(nearest(w, s->name, s->gpu, &s->device, &s->doubt, err));
+    if (w->o.devices && cd_device_table_find(w->o.devices, s->name, &s->own, NULL)) s->own = NULL;
+    return CDMPP_OK;
+}
+
+/* Who answers for a name that is none of the model's, of programs of this kind; remembered. *found false: nobody, as no nearest one is wanted. */
+static cdmpp_status answer_for(cd_device_match *w, cd_str name, int gpu, bool near, cd_device_pick *out, bool *found, cdmpp_err *err) {
+    *found = true;
     for (size_t i = 0; i < w->n_seen; i++)
-        if (w->seen[i].gpu == gpu && cd_str_is(name, w->seen[i].name)) {
-            *out = (cd_device_pick){w->seen[i].device, w->seen[i].name, true, w->seen[i].own, w->seen[i].doubt};
+        if (w->seen[i].gpu == gpu && (near || w->seen[i].alias) && cd_str_is(name, w->seen[i].name)) {
+            *out = pick_of(w, &w->seen[i]);
             return CDMPP_OK;
         }
     if (CD_GROW(w->seen, w->n_seen, w->cap)) return CD_FAIL(err, ENOMEM, "devices");
     stranger s = {.name = cd_mem_zalloc(name.n + 1, 1), .gpu = gpu};
     if (!s.name) return CD_FAIL(err, ENOMEM, "name of a device");
     memcpy(s.name, name.p, name.n);
-    const cdmpp_status st = nearest(w, s.name, gpu, &s.device, &s.doubt, err);
+    const cdmpp_status st = look_up(w, near, &s, err);
+    *found = !st || near;
     if (st) {
         cd_mem_free(s.name);
-        return st;
+        return *found ? st : CDMPP_OK;
     }
-    if (w->o.devices && cd_device_table_find(w->o.devices, s.name, &s.own, NULL)) s.own = NULL;
     w->seen[w->n_seen++] = s;
-    *out = (cd_device_pick){s.device, s.name, true, s.own, s.doubt};
+    *out = pick_of(w, &s);
     return CDMPP_OK;
 }
 
 /* ---- picking ---- */
 cdmpp_status cd_device_match_new(const cd_model *m, const cd_device_match_options *o, cd_device_match **out, cdmpp_err *err) {
-    char known[120];
+    char names[120];
+    bool found = true;
     cdmpp_status st = CDMPP_OK;
     cd_device_match *w = cd_mem_zalloc(1, sizeof *w);
     if (!w) return CD_FAIL(err, ENOMEM, "device of the candidates");
     *w = (cd_device_match){.m = m, .o = *o, .has_fixed = o->device != NULL};
     const int k = o->device ? cd_model_find_device(m, o->device, strlen(o->device)) : 0;
-    if (o->device && k >= 0) w->fixed = (cd_device_pick){(uint32_t)k, cd_model_device(m, (size_t)k), false, NULL, {0, 0}};
-    else if (o->device && o->nearest) st = answer_for(w, (cd_str){o->device, strlen(o->device)}, -1, &w->fixed, err);
-    else if (o->device)
-        st = CD_FAIL(err, EMODEL, "device: expected one of %s, found '%.60s'", device_list(m, known, sizeof known), o->device);
+    if (o->device && k >= 0) w->fixed = known(w, (uint32_t)k);
+    else if (o->device) st = answer_for(w, (cd_str){o->device, strlen(o->device)}, -1, o->nearest, &w->fixed, &found, err);
+    if (!found) st = CD_FAIL(err, EMODEL, "device: expected one of %s, found '%.60s'", device_list(m, names, sizeof names), o->device);
     if (st) cd_device_match_free(w);
     else *out = w;
     return st;
@@ -139,8 +168,8 @@ static cdmpp_status check_kind(const cd_device_match *w, cd_str target, uint32_t
 }
 
 static cdmpp_status not_known(const cd_device_match *w, cd_str name, const char *advice, cdmpp_err *err) {
-    char known[120];
-    return CD_FAIL(err, EMODEL, "device: expected one of %s, found '%.*s'%s", device_list(w->m, known, sizeof known),
+    char names[120];
+    return CD_FAIL(err, EMODEL, "device: expected one of %s, found '%.*s'%s", device_list(w->m, names, sizeof names),
                    (int)(name.n < 60 ? name.n : 60), name.p, advice);
 }
 
@@ -151,10 +180,12 @@ static cdmpp_status own_device(cd_device_match *w, cd_str target, const char *so
     const bool unnamed = cd_str_is(cd_device_name_of(target, ""), "unknown");
     if (k < 0 && cd_model_n_device(w->m) == 1 && unnamed) k = 0;
     if (k >= 0) {
-        *out = (cd_device_pick){(uint32_t)k, cd_model_device(w->m, (size_t)k), false, NULL, {0, 0}};
+        *out = known(w, (uint32_t)k);
         return CDMPP_OK;
     }
-    if (w->o.nearest && !unnamed) return answer_for(w, name, target.n ? cd_target_is_gpu(target) : -1, out, err);
+    bool found = false;
+    CD_TRY(answer_for(w, name, target.n ? cd_target_is_gpu(target) : -1, w->o.nearest && !unnamed, out, &found, err));
+    if (found) return CDMPP_OK;
     return cd_err_key(err, not_known(w, name, "; --device NAME says which to take, --nearest takes the most similar one", err), "i[0][1]");
 }
 
@@ -165,13 +196,14 @@ cdmpp_status cd_device_match_pick(cd_device_match *w, cd_str target, const char 
 }
 
 cdmpp_status cd_device_match_named(cd_device_match *w, cd_str name, cd_str target, cd_device_pick *out, cdmpp_err *err) {
-    char known[120];
+    char names[120];
+    bool found = true;
     if (!name.n && !target.n && !w->has_fixed && cd_model_n_device(w->m) > 1)
-        return cd_err_key(err, CD_FAIL(err, EMODEL, "expected one of %s, found none", device_list(w->m, known, sizeof known)), "device");
+        return cd_err_key(err, CD_FAIL(err, EMODEL, "expected one of %s, found none", device_list(w->m, names, sizeof names)), "device");
     if (!name.n) return cd_device_match_pick(w, target, "", out, err);
     const int k = cd_model_find_device(w->m, name.p, name.n);
-    if (k >= 0) *out = (cd_device_pick){(uint32_t)k, cd_model_device(w->m, (size_t)k), false, NULL, {0, 0}};
-    else if (w->o.nearest) CD_TRY(answer_for(w, name, target.n ? cd_target_is_gpu(target) : -1, out, err));
-    else return cd_err_key(err, not_known(w, name, "", err), "device");
+    if (k >= 0) *out = known(w, (uint32_t)k);
+    else CD_TRY(answer_for(w, name, target.n ? cd_target_is_gpu(target) : -1, w->o.nearest, out, &found, err));
+    if (!found) return cd_err_key(err, not_known(w, name, "", err), "device");
     return check_kind(w, target, out->device, err);
 }

@@ -2,7 +2,7 @@
  *
  *   its own name ----------+
  *   fixed name (--device) --+
- *   -model= of the target --+--> known to the model? --> its number
+ *   -model= of the target --+--> known to the model, by this name or by another one of its description? --> its number
  *   folder of the file -----+         | no
  *                                     +--> nearest allowed: the most similar of the same kind, marked
  *                                     +--> else EMODEL, saying which there are
@@ -22,7 +22,7 @@ typedef struct cd_device_match cd_device_match;
 typedef struct cd_device_match_options {
     const char *device;        /* of every candidate; NULL: each its own */
     bool nearest;
-    const cd_device_table *devices; /* for nearest, borrowed; NULL: only a model of one device finds one */
+    const cd_device_table *devices; /* other names of devices, and for nearest; borrowed. NULL: exact names, and only a model of one device finds the nearest */
 } cd_device_match_options;
 
 typedef struct cd_device_pick {
@@ -32,6 +32,9 @@ typedef struct cd_device_pick {
     const cd_device *own; /* its own description, of one that is unknown and described; else NULL */
     cd_device_doubt doubt; /* of an unknown one: what it adds that another device answers */
 } cd_device_pick;
+
+/* The device of the model by its name, else by another name of its description (configs/devices.yaml: aliases). -1: the model does not know it. devices NULL: exact names alone. */
+int cd_device_match_find(const cd_model *m, const cd_device_table *devices, const char *name);
 
 /* Errors: EMODEL (fixed name), ENOMEM. */
 cdmpp_status cd_device_match_new(CD_KEEP const cd_model *m, const cd_device_match_options *o, CD_GIVE cd_device_match **out, cdmpp_err *err);

@@ -129,6 +129,8 @@ typedef struct cd_stream_stats {
     size_t inside, out_of_range; /* of scored and measured ones: inside their interval; of scored ones */
     size_t known;               /* of scored and measured ones: of tasks that the model was trained on, on their device */
     size_t reason[CDMPP_STATUS_COUNT]; /* of the bad ones */
+    size_t uncorrected;         /* of scored ones, where the model is corrected for a machine: of another device */
+    const char *other;          /* the first of these; lives with the stream; NULL: none */
 } cd_stream_stats;
 
 typedef struct cd_stream_options {

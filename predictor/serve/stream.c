@@ -68,7 +68,7 @@ static void set_weights(cd_stream *s) {
 }
 
 static cdmpp_status fill_from(cd_stream *s, int n, cdmpp_err *err) {
-    const cd_scorer_options o = {.which = {.device = s->o.from->name}, .peaks = s->o.devices};
+    const cd_scorer_options o = {.which = {.device = s->o.from->name, .devices = s->o.devices}, .peaks = s->o.devices};
     s->from = cd_mem_zalloc((size_t)n, sizeof *s->from);
     s->on_from = cd_mem_zalloc(BATCH, sizeof *s->on_from);
     if (!s->from || !s->on_from) return CD_FAIL(err, ENOMEM, "batch of %d lines", BATCH);
@@ -85,7 +85,7 @@ static cdmpp_status fill(cd_stream *s, cdmpp_err *err) {
     if (!s->scorer || !s->line || !s->scored || !s->weight) return CD_FAIL(err, ENOMEM, "batch of %d lines", BATCH);
     set_weights(s);
     if (s->o.eval) CD_TRY(cd_trained_tasks_of(s->m, &s->trained, err));
-    const cd_scorer_options o = {.which = {s->o.from ? s->o.to->name : s->o.device, s->o.nearest, s->o.nearest ? s->o.devices : NULL},
+    const cd_scorer_options o = {.which = {s->o.from ? s->o.to->name : s->o.device, s->o.nearest, s->o.devices},
                                  .launch = s->o.from != NULL, .traits = s->o.adapt, .peaks = s->o.devices};
     for (int w = 0; w < n; w++) CD_TRY(cd_scorer_new(s->m, s->tasks, &o, &s->scorer[w], err));
     return s->o.from ? fill_from(s, n, err) : CDMPP_OK;
@@ -188,6 +188,15 @@ static cdmpp_status enter(cd_stream *s, const cd_predict_line *l, cd_scored *o, 
     return cd_online_adapt_add(s->adapt, o->which.name, unknown, o->key, &item, err);
 }
 
+/* learner/model/here.h: a correction is of one device. */
+static void count_scored(cd_stream *s, const cd_scored *o) {
+    const cd_here *h = cd_model_here(s->m);
+    s->stats.scored++;
+    s->stats.out_of_range += (o->pred.flags & CD_MODEL_OUT_OF_RANGE) != 0;
+    if (!h || (!o->which.unknown && o->which.device == h->device)) return;
+    if (!s->stats.uncorrected++) s->stats.other = o->which.name;
+}
+
 /* With --strict the line with the error is still printed, and then its error ends the run. Pairs for the figures need a measured time
  * above 0. */
 static cdmpp_status print_one(cd_stream *s, const cd_predict_line *l, cd_scored *o, const cd_scored *from, cdmpp_err *err) {
@@ -202,8 +211,7 @@ static cdmpp_status print_one(cd_stream *s, const cd_predict_line *l, cd_scored 
         s->stats.reason[o->st]++;
         cd_error_line_put(&s->json, &o->err);
     } else {
-        s->stats.scored++;
-        s->stats.out_of_range += (o->pred.flags & CD_MODEL_OUT_OF_RANGE) != 0;
+        count_scored(s, o);
         put_scored(s, o);
         if (from) put_scaled(s, o, from, &closed);
     }

@@ -135,6 +135,10 @@ cdmpp_status cd_main_profile_draw(cd_main_profile *o, cdmpp_err *err) {
     if (!st) st = cd_random_schedules_new(tasks, &opt, &d, err);
     if (!st) st = cd_random_schedules_all(d, &l, o->stop, &b, &n, err);
     if (!st) st = print_draw(o, &b, n, err);
+    if (!st && !n) {
+        cd_log_put(o->log, CD_LOG_WARNING, "draw: no task has a record");
+        o->exit_code = 3;
+    }
     cd_buf_free(&b);
     cd_random_schedules_free(d);
     cd_task_registry_free(tasks);

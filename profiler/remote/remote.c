@@ -249,9 +249,12 @@ static cdmpp_status listen_to(pool *p, size_t k, cdmpp_err *err) {
 
 /* ---- the loop ---- */
 
-/* What the worker did not do in time; NULL: nothing. */
-static const char *why_late(const pool *p, const cd_remote_connection *l, double now) {
-    if (l->state == CD_REMOTE_CONNECTION_GREETING && now >= l->deadline) return "did not say hello";
+/* What the worker did not do in time, written to `text` where a number belongs to it; NULL: nothing. */
+static const char *why_late(const pool *p, const cd_remote_connection *l, double now, char text[REASON]) {
+    if (l->state == CD_REMOTE_CONNECTION_GREETING && now >= l->deadline) {
+        (void)snprintf(text, REASON, "did not say hello within %g s", p->p.start_s);
+        return text;
+    }
     if (l->state == CD_REMOTE_CONNECTION_BUSY && now >= l->deadline) return "gave no answer in time";
     return l->state == CD_REMOTE_CONNECTION_BUSY && now >= l->heard + p->p.silence_s ? "fell silent" : NULL;
 }
@@ -260,14 +263,15 @@ static const char *why_late(const pool *p, const cd_remote_connection *l, double
 static cdmpp_status tend(pool *p, size_t k, double *wait_s, cdmpp_err *err) {
     cd_remote_connection *l = &p->link[k];
     const double now = cd_clock_wall();
+    char text[REASON];
     const bool wanted = l->state == CD_REMOTE_CONNECTION_OFF && next_job(p, k) < p->n;
     if (wanted && now >= l->start_at) {
         cdmpp_err why = {0};
         l->deadline = now + p->p.start_s;
         if (cd_remote_connection_start(l, now, &why)) CD_TRY(fail(p, k, why.msg, err));
     }
-    if (why_late(p, l, now)) CD_TRY(listen_to(p, k, err)); /* it may have spoken while others were heard */
-    const char *late = why_late(p, l, now);
+    if (why_late(p, l, now, text)) CD_TRY(listen_to(p, k, err)); /* it may have spoken while others were heard */
+    const char *late = why_late(p, l, now, text);
     if (late) CD_TRY(fail(p, k, late, err));
     if (l->state == CD_REMOTE_CONNECTION_IDLE) {
         const size_t i = next_job(p, k);
@@ -374,7 +378,7 @@ cdmpp_status cd_remote_run(const cd_remote_host *host, size_t n_host, const cd_r
     if (!p || !link || !jobs) {
         st = CD_FAIL(err, ENOMEM, "%zu jobs", n);
     } else {
-        const cd_remote_policy q = {policy->lease_s > 0 ? policy->lease_s : 120, policy->start_s > 0 ? policy->start_s : 60, policy->silence_s > 0 ? policy->silence_s : 30,
+        const cd_remote_policy q = {policy->lease_s > 0 ? policy->lease_s : 120, policy->start_s > 0 ? policy->start_s : CD_REMOTE_START_S, policy->silence_s > 0 ? policy->silence_s : 30,
                                     policy->retry_s > 0 ? policy->retry_s : 0.5, policy->max_failures ? policy->max_failures : 4,
                                     policy->max_attempts ? policy->max_attempts : 3, policy->core};
         *p = (pool){.p = q, .link = link, .n_link = n_host, .job = jobs, .record = record, .n = n, .setup = setup ? setup : "", .w = w};

@@ -73,9 +73,10 @@ typedef struct cd_remote_host {
     const char *const *argv;    /* what to run; NULL ends */
 } cd_remote_host;
 
+#define CD_REMOTE_START_S 10 /* a worker says hello when it begins: a login over ssh takes a second or two */
 typedef struct cd_remote_policy {
     double lease_s;             /* 0: 120 */
-    double start_s;             /* until hello; 0: 60 */
+    double start_s;             /* until hello; 0: CD_REMOTE_START_S */
     double silence_s;           /* 0: 30 */
     double retry_s;             /* before the first new start, doubled with each failure up to 64 times; 0: 0.5 */
     unsigned max_failures;      /* 0: 4 */

@@ -7,7 +7,6 @@
 #include "profiler/remote/remote_internal.h"
 
 enum { GREETINGS = 64 };
-#define START_S 60.0
 #define LOOK_S 0.2              /* so long until a stop is seen */
 
 /* ---- the line ---- */
@@ -93,15 +92,17 @@ static cdmpp_status wait_for(asked *q, double start_s, const volatile sig_atomic
     }
     if (q->got == CD_REMOTE_HELLO) return CDMPP_OK;
     const char *said = q->link.said;
+    char late[60];
+    (void)snprintf(late, sizeof late, "did not say hello within %g s", start_s);
     return CD_FAIL(err, EBACKEND, "%.60s %s%s%s", name,
-                   q->got == CD_REMOTE_OTHER_PROTOCOL ? "speaks another version of the protocol" : more ? "did not say hello" : "is no cdmpp-profile --worker, or cannot be reached",
+                   q->got == CD_REMOTE_OTHER_PROTOCOL ? "speaks another version of the protocol" : more ? late : "is no cdmpp-profile --worker, or cannot be reached",
                    said[0] ? "; it said: " : "", said);
 }
 
 cdmpp_status cd_remote_ask(const cd_remote_host *host, const cd_remote_policy *p, const volatile sig_atomic_t *stop, cd_remote_about *out, cdmpp_err *err) {
     asked q = {.link = {.host = host, .fd = -1, .err_fd = -1}, .out = out};
     cdmpp_status st = cd_remote_connection_start(&q.link, cd_clock_wall(), err);
-    if (!st) st = wait_for(&q, p->start_s > 0 ? p->start_s : START_S, stop, err);
+    if (!st) st = wait_for(&q, p->start_s > 0 ? p->start_s : CD_REMOTE_START_S, stop, err);
     if (!st && !cd_remote_hello_suits(out, p)) st = CD_FAIL(err, EBACKEND, "%.60s " CD_REMOTE_OTHER_CORES, host->name);
     cd_remote_connection_kill(&q.link);
     cd_buf_free(&q.link.in);

@@ -140,18 +140,6 @@ cdmpp_status cd_predict_no_figures(size_t rows, size_t scored, cdmpp_err *err) {
     return CD_FAIL(err, ENODATA, "--eval: none of %zu scored rows has a measured time", scored);
 }
 
-cdmpp_status cd_predict_devices(const char *file, cd_log *log, cd_device_table **out, cdmpp_err *err) {
-    cd_arena a = {0};
-    cd_diag diag = {0};
-    const char *path;
-    cdmpp_status st = cd_device_table_path(&a, file, NULL, &path, err);
-    if (!st) st = cd_device_table_load(path, &diag, out, err);
-    if (st && diag.n) cd_log_lines(log, CD_LOG_ERROR, diag.text.p);
-    cd_diag_free(&diag);
-    cd_arena_free(&a);
-    return st;
-}
-
 /* ---- records ---- */
 /* Both GPUs of --from and --to, what --nearest goes by, peaks of devices. Only for peaks a file that nobody named may be missing. The caller frees
  * the table. */
@@ -190,6 +178,7 @@ static cdmpp_status score(options *o, const cd_model *m, const cd_task_registry 
         st = cd_stream_inputs(s, &o->input, err);
         if (!st && eval) st = cd_stream_metrics(s, &metrics, err);
         if (!st) cd_stream_print_log(cd_stream_counts(s), eval, o->log);
+        if (!st) cd_predict_say_other(m, o->model, cd_stream_counts(s), o->log);
         if (!st && o->json) {
             cd_stream_print_json(&b, cd_stream_counts(s), eval);
             st = cd_command_print(&b, err);
@@ -208,15 +197,18 @@ static cdmpp_status explain(const options *o, const cd_model *m, const cd_task_r
     cd_buf path = {0}, text = {0}, b = {0};
     cd_explanation e;
     long number;
+    cd_device_table *devices = NULL;
     cdmpp_status st = cd_extract_line(o->explain, &path, &number, &text, err); /* both are filled in part when it fails */
+    if (!st && (st = cd_predict_devices(o->devices, o->log, &devices, err)) == CDMPP_EIO && !o->devices) st = CDMPP_OK; /* exact names alone */
     if (!st) {
         const cd_predict_line line = {text.p ? text.p : "", text.n, path.p, number};
-        st = cd_explain(m, tasks, &(cd_device_match_options){.device = o->device}, &line, &e, err);
+        st = cd_explain(m, tasks, &(cd_device_match_options){.device = o->device, .devices = devices}, &line, &e, err);
         if (!st && o->json) cd_explain_json(&b, &e, &line);
         else if (!st) cd_explain_text(&b, &e);
         cd_explain_free(&e);
     }
     if (!st) st = cd_command_print(&b, err);
+    cd_device_table_free(devices);
     cd_buf_free(&b);
     cd_buf_free(&path);
     cd_buf_free(&text);

@@ -6,6 +6,18 @@
 #include "predictor/score/score.h"
 #include "profiler/records/records.h"
 
+cdmpp_status cd_predict_devices(const char *file, cd_log *log, cd_device_table **out, cdmpp_err *err) {
+    cd_arena a = {0};
+    cd_diag diag = {0};
+    const char *path;
+    cdmpp_status st = cd_device_table_path(&a, file, NULL, &path, err);
+    if (!st) st = cd_device_table_load(path, &diag, out, err);
+    if (st && diag.n) cd_log_lines(log, CD_LOG_ERROR, diag.text.p);
+    cd_diag_free(&diag);
+    cd_arena_free(&a);
+    return st;
+}
+
 /* -1: nobody describes it. */
 static int kind_of(const char *device, const char *devices) {
     cd_device_table *t = NULL;
@@ -36,4 +48,10 @@ cdmpp_status cd_predict_default_model(const cd_predict_asked *o, cd_arena *a, co
     *out = gpu > 0 ? cd_default_model_for_gpu(a, NULL, NULL) : NULL;
     if (!*out) *out = cd_default_model_path(a);
     return *out ? CDMPP_OK : cd_default_model_missing(err);
+}
+
+void cd_predict_say_other(const cd_model *m, const char *path, const cd_stream_stats *n, cd_log *log) {
+    const cd_here *h = cd_model_here(m);
+    if (h && n->uncorrected)
+        cd_log_put(log, CD_LOG_WARNING, "%s corrects times of %s alone: %zu of %zu answers are of another device (%.60s), and are not corrected", path, h->name, n->uncorrected, n->scored, n->other);
 }

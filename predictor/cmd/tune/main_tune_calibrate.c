@@ -30,11 +30,17 @@ static cdmpp_status name_log(options *o, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+static bool is_named(const char *path, const char *name) {
+    const char *slash = strrchr(path, '/');
+    return !strcmp(slash ? slash + 1 : path, name);
+}
+
 /* Whose logs they are, no file of this machine's name may claim. */
 static cdmpp_status check_given(const options *o, cdmpp_err *err) {
     const cd_tune_session_options *s = &o->session;
     if (!o->what.file.n) return CD_FAIL(err, EUSAGE, "--records needs --tasks: the definitions of their tasks");
-    if (!o->out) return CD_FAIL(err, EUSAGE, "--records needs --out: " CD_DEFAULT_MODEL_HERE " is of the machine that measured it");
+    if (!o->out || is_named(o->out, CD_DEFAULT_MODEL_HERE) || is_named(o->out, CD_DEFAULT_MODEL_HERE_GPU))
+        return CD_FAIL(err, EUSAGE, "--records needs --out%s: %s is of the machine that measured it", o->out ? ", another name" : "", o->out && is_named(o->out, CD_DEFAULT_MODEL_HERE_GPU) ? CD_DEFAULT_MODEL_HERE_GPU : CD_DEFAULT_MODEL_HERE);
     if (s->seconds || s->trials || s->budget_ms || s->timeout_s || s->build_timeout_s || s->isa || s->cflags || s->jobs || s->cache || s->seed || o->what.target || o->what.threads || o->networks.n)
         return CD_FAIL(err, EUSAGE, "--records measures nothing: options of measuring do not go with it");
     return CDMPP_OK;
@@ -52,11 +58,6 @@ static cdmpp_status check_gpu(const options *o, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static bool is_named(const char *path, const char *name) {
-    const char *slash = strrchr(path, '/');
-    return !strcmp(slash ? slash + 1 : path, name);
-}
-
 /* Its model may not be found by itself in this folder. */
 static cdmpp_status check_board(options *o, cdmpp_err *err) {
     if (o->given.n) return CD_FAIL(err, EUSAGE, "--records measures nothing: --host does not go with it");
@@ -71,7 +72,7 @@ static cdmpp_status check_board(options *o, cdmpp_err *err) {
 /* Under the name of the other kind nobody would find it. */
 static cdmpp_status check_out(const options *o, cdmpp_err *err) {
     const char *other = is_gpu(o) ? CD_DEFAULT_MODEL_HERE : CD_DEFAULT_MODEL_HERE_GPU;
-    if (o->given.n || !is_named(o->out, other)) return CDMPP_OK;
+    if (!is_named(o->out, other)) return CDMPP_OK;
     return CD_FAIL(err, EUSAGE, "--out: %s is the name of a model of %s", other, is_gpu(o) ? "a processor" : "a GPU");
 }
 

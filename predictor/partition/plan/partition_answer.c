@@ -180,6 +180,7 @@ static cdmpp_status model_of(cd_partition *p, uint32_t k, cdmpp_err *err) {
         by->device = about->name;
         CD_TRY(cd_model_set_tasks(&p->models, about->name, false, &by->model, err));
     }
+    CD_TRY(cd_model_set_check_kind(&p->models, by->model, by->device, err));
     if (also && !cd_partition_was_there(p, k)) cd_log_put(p->o->log, CD_LOG_WARNING, "%s knows %s too: a model before it answers", also, d->as);
     if (is_processor(d) && (by->model ? is_gpu(by, about) : about && about->kind != CD_DEVICE_CPU)) return other(p, d, err);
     if (d->as == p->host) p->source[k].host = p->models.host;

@@ -91,12 +91,11 @@ static cdmpp_status open_stage(rank_model *r, stage *s, const cd_model *m, cdmpp
     return cd_online_adapt_new(&s->adapt, err);
 }
 
-/* Descriptions are a help, not a must: a model of one device finds the nearest without. */
+/* Descriptions are a help, not a must: they have the other names of devices, and the nearest of several is found by them. */
 static cdmpp_status find_devices(rank_model *r, cdmpp_err *err) {
     cd_arena a = {0};
     cd_diag diag = {0};
     const char *path;
-    if (!r->setup.nearest) return CDMPP_OK;
     cdmpp_status st = cd_device_table_path(&a, NULL, NULL, &path, NULL);
     if (!st) st = cd_device_table_load(path, &diag, &r->devices, NULL);
     cd_diag_free(&diag);

@@ -43,6 +43,8 @@ cdmpp-tune calibrate --run-networks lstm --run-networks gru; echo "exit $?"
 cdmpp-tune --tasks x --out o --force; echo "exit $?"
 cdmpp-tune calibrate --records x --out o; echo "exit $?"
 cdmpp-tune calibrate --records x --tasks y; echo "exit $?"
+cdmpp-tune calibrate --records x --tasks y --out ./here.cdmpp; echo "exit $?"
+cdmpp-tune calibrate --records x --tasks y --out here-gpu.cdmpp; echo "exit $?"
 cdmpp-tune calibrate --records x --tasks y --out o --seconds 9; echo "exit $?"
 echo "--- logs in the place of measurements"
 sed 's/-model=[a-z0-9-]*/-model=board/' here.records.json >board.json
@@ -52,3 +54,9 @@ cdmpp-tune calibrate -q --cost-model m.cdmpp --tasks tasks.json --records board.
 cdmpp-predict --cost-model board.cdmpp --tasks tasks.json -q board.json | wc -l
 cdmpp-predict --cost-model m.cdmpp --tasks tasks.json -q board.json >/dev/null; echo "exit $?"
 cdmpp-tune calibrate -q --cost-model missing.cdmpp; echo "exit $?"
+echo "--- answers of another device are told once"
+other() { cdmpp-predict --cost-model board.cdmpp --tasks tasks.json "$@" 2>&1 >/dev/null | grep 'corrects times' | sed 's/[0-9]\{1,\} of [0-9]\{1,\}/N of N/'; }
+other --device zen5-avx512 board.json
+other board.json
+sed 's/-model=board/-model=zen5-avx2/' board.json >avx2.json
+other board.json avx2.json

@@ -75,7 +75,7 @@ TEST(the_program) {
     assert_status(cd_extract_print(tasks, 1, 0, tmp_path(&dir, "a.json:3"), &lg, &out, &err), CDMPP_EPARSE);
     assert_int_equal(err.line, 3);
     cd_buf_clear(&out);
-    assert_ok(cd_extract_tasks(tasks, 1, 0, &lg, &out, &err));
+    assert_ok(cd_extract_tasks(tasks, 1, 0, &lg, &out, &(size_t){0}, &err));
     assert_non_null(strstr(out.p, "\"schema\": \"cdmpp.tasks\""));
     cd_buf_free(&out);
     cd_log_done(&lg);

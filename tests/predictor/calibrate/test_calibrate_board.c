@@ -12,7 +12,7 @@ static cdmpp_status find(const cd_remote_about *who, const char *target, const c
     cdmpp_status st = cd_device_table_load("configs/devices.yaml", &diag, &devices, err);
     *io = (cd_calibrate_machine){.stands = stands};
     if (!st) st = cd_calibrate_machine_find(&o, model, devices, io, err);
-    if (!st) assert_ptr_equal(io->numbers, &io->code.device); /* a copy: the table goes */
+    if (!st && who) assert_ptr_equal(io->numbers, &io->code.device); /* a copy: the table goes */
     cd_device_table_free(devices);
     cd_diag_free(&diag);
     return st;
@@ -33,6 +33,34 @@ TEST(who_it_is) {
     const cd_remote_about known = {.model = "zen5-avx512", .isa = "avx512", .cpus = 8};
     assert_ok(find(&known, "llvm", known.isa, NULL, &m, &err)); /* a described one has the most similar of the model */
     assert_string_equal(m.stands, "zen4");
+}
+
+/* A described board is no other described one; a word of the user's, an alias, and any name of a board that nobody describes are taken. */
+TEST(whose_name_it_may_have) {
+    static const cd_remote_about known = {.device = "EPYC", .model = "zen5-avx512", .isa = "avx512", .cpus = 8};
+    cdmpp_err err = {0};
+    cd_calibrate_machine m;
+    assert_status(find(&known, "llvm -model=zen4", known.isa, "zen4", &m, &err), CDMPP_EUSAGE);
+    assert_non_null(strstr(err.msg, "--target says -model=zen4, but this device is zen5-avx512 (board, EPYC)"));
+    assert_ok(find(&known, "llvm -model=zen5", known.isa, "zen4", &m, &err));
+    assert_ok(find(&known, "llvm -model=mine", known.isa, "zen4", &m, &err));
+    assert_string_equal(m.name.name, "mine");
+    assert_ok(find(&about, "llvm -model=zen5-avx512", about.isa, "zen4", &m, &err));
+}
+
+/* The same of this machine's processor: of two described names one at least is another's. */
+TEST(whose_name_this_machine_may_have) {
+    cdmpp_err err = {0};
+    cd_calibrate_machine m;
+    int refused = 0;
+    static const char *const target[] = {"llvm -model=zen4", "llvm -model=graviton2"};
+    for (int k = 0; k < 2; k++) {
+        const cdmpp_status st = find(NULL, target[k], NULL, "zen4", &m, &err);
+        assert_true(!st || (st == CDMPP_EUSAGE && strstr(err.msg, "but this device is")));
+        refused += st != CDMPP_OK;
+    }
+    assert_true(refused > 0);
+    assert_ok(find(NULL, "llvm -model=mine", NULL, "zen4", &m, &err));
 }
 
 /* Vectors of the board, caches and clock of the device that stands for it. */
@@ -114,4 +142,4 @@ static int begin(void **state) {
     return setup(state);
 }
 
-TESTS(begin, teardown, who_it_is, its_vectors, the_model_of_a_board, a_slow_board_keeps_the_limit, every_allocation_may_fail)
+TESTS(begin, teardown, who_it_is, whose_name_it_may_have, whose_name_this_machine_may_have, its_vectors, the_model_of_a_board, a_slow_board_keeps_the_limit, every_allocation_may_fail)

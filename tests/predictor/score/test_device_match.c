@@ -7,9 +7,9 @@
 #include "check.h"
 
 /* Nothing but the cores is known of them: who has the nearest number, in ratio, is the most similar. The last six are in no model. */
-static const char file[] = "- {name: small, kind: cpu, cores: 4}\n- {name: middle, kind: cpu, cores: 16}\n- {name: large, kind: cpu, cores: 64}\n"
+static const char file[] = "- {name: small, kind: cpu, cores: 4}\n- {name: middle, aliases: [Xeon 16, mid_dle2], kind: cpu, cores: 16}\n- {name: large, kind: cpu, cores: 64}\n"
                            "- {name: gpu20, kind: gpu, cores: 20}\n- {name: gpu100, kind: gpu, cores: 100}\n"
-                           "- {name: cpu5, kind: cpu, cores: 5}\n- {name: cpu30, kind: cpu, cores: 30}\n- {name: cpu50, kind: cpu, cores: 50}\n"
+                           "- {name: cpu5, aliases: [five], kind: cpu, cores: 5}\n- {name: cpu30, kind: cpu, cores: 30}\n- {name: cpu50, kind: cpu, cores: 50}\n"
                            "- {name: gpu40, kind: gpu, cores: 40}\n- {name: gpu70, kind: gpu, cores: 70}\n- {name: bare, kind: cpu, clock_mhz: 2000}\n";
 
 static cd_device_table *table;
@@ -184,4 +184,30 @@ TEST(given_names) {
     }
 }
 
-TESTS(up, down, the_most_similar, without_a_description, its_own_device, given_names)
+/* Another name of its description is the device itself, whether a nearest one is asked for or not; without descriptions nobody knows it. */
+TEST(other_names) {
+    made k;
+    cd_device_pick p;
+    const cd_model *m = make(&k, five, 5, 31);
+    assert_int_equal(cd_device_match_find(m, table, "xeon-16"), 1);
+    assert_int_equal(cd_device_match_find(m, NULL, "xeon-16"), -1);
+    assert_int_equal(cd_device_match_find(m, table, "five"), -1);
+    for (int nearest = 0; nearest < 2; nearest++) {
+        cd_device_match *w = match(m, "Xeon 16", nearest, true);
+        assert_true(cd_device_match_fixed(w)->device == 1 && !cd_device_match_fixed(w)->unknown && !strcmp(cd_device_match_fixed(w)->name, "middle"));
+        cd_device_match_free(w);
+        w = match(m, NULL, nearest, true);
+        for (int twice = 0; twice < 2; twice++) {
+            assert_ok(cd_device_match_pick(w, str("llvm -model=middle2"), "", &p, &err));
+            assert_true(p.device == 1 && !p.unknown && !strcmp(p.name, "middle"));
+            assert_ok(cd_device_match_pick(w, str("llvm"), "logs/xeon16/a.json", &p, &err));
+            assert_true(p.device == 1 && !p.unknown);
+            assert_ok(cd_device_match_named(w, str("XEON16"), str("llvm"), &p, &err));
+            assert_true(p.device == 1 && !p.unknown);
+            assert_status(cd_device_match_named(w, str("XEON16"), str("cuda"), &p, &err), CDMPP_EMODEL);
+        }
+        cd_device_match_free(w);
+    }
+}
+
+TESTS(up, down, the_most_similar, without_a_description, its_own_device, given_names, other_names)

@@ -114,7 +114,7 @@ TEST(workers_that_fail) {
         {HELLO LOOP "yes | tr -d '\\n'; done", "without end"},
         {HELLO LOOP "yes \"{\\\"lease\\\":$n,\\\"alive\\\":true}\"; done", "too many lines"},
         {HELLO "exit 3", "ended"},
-        {"echo welcome; echo last login; sleep 60", "did not say hello"},
+        {"echo welcome; echo last login; sleep 60", "did not say hello within 0.3 s"},
         {"yes welcome", "is no cdmpp-profile --worker"},
         {"echo '{\"hello\":\"cdmpp-worker\",\"protocol\":9}'; cat", "another version"},
         {"echo 'Permission denied (publickey).' >&2; exit 255", "it said: Permission denied (publickey)."},

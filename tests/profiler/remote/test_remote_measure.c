@@ -120,7 +120,7 @@ TEST(a_board_is_asked) {
     } c[] = {{"echo welcome; " HELLO "cat", CDMPP_OK, ""},
              {"echo 'no route' >&2; exit 255", CDMPP_EBACKEND, "one is no cdmpp-profile --worker, or cannot be reached; it said: no route"},
              {"yes hello", CDMPP_EBACKEND, "one is no cdmpp-profile --worker"},
-             {"sleep 60", CDMPP_EBACKEND, "one did not say hello"},
+             {"sleep 60", CDMPP_EBACKEND, "one did not say hello within 0.05 s"},
              {"echo '{\"hello\":\"cdmpp-worker\",\"protocol\":9}'; cat", CDMPP_EBACKEND, "one speaks another version"}};
     for (size_t k = 0; k < sizeof c / sizeof *c; k++) {
         cd_remote_measure *m = NULL;
