@@ -28,7 +28,7 @@ typedef struct cd_here {
     uint32_t programs;          /* that the correction is made of */
     double widen;               /* above 0 */
     double most;                /* ln: so far from the median an end may move away by `widen`; infinite: without limit */
-    double picks;               /* measured over predicted median of the fastest known program of a task, the mean of tasks: what is added up is made of such. 0: not known */
+    double picks;               /* measured over predicted median of the program of a task that is predicted fastest, the mean of tasks: networks are made of such. 0: not known */
     CD_KEEP const cd_device_numbers *numbers; /* what analytic times of the machine are computed with; NULL: with those of `stands` */
     cd_here_trees trees;        /* without: this part of the model is not corrected */
 } cd_here;

@@ -206,23 +206,23 @@ static void choose_share(const fit *f, size_t all) {
     }
 }
 
-/* Is it the fastest program of its task that is known? Of those that take the same time, the first. */
-static bool fastest(const fit *f, size_t i) {
+static double corrected_log(const fit *f, const point *p) { return log(p->pred.median_s) + p->common + f->out->share * p->own; }
+
+/* Is it what a replay would choose of the programs of its task: the one that is predicted fastest by trees without its part? Of equal ones the first. */
+static bool chosen(const fit *f, size_t i) {
     for (size_t k = 0; k < f->n; k++) {
-        const double faster = time_of(&f->v[k]) - time_of(&f->v[i]);
+        const double faster = corrected_log(f, &f->v[k]) - corrected_log(f, &f->v[i]);
         if ((faster < 0 || (faster == 0 && k < i)) && !strcmp(f->v[k].key, f->v[i].key)) return false;
     }
     return true;
 }
 
-/* Networks are made of fast programs, and their times are added up. Trees that learn from some hundred programs move fast ones too little: what such take over their predicted medians is measured, and is no matter of what
- * the model takes for its error. */
+/* Networks are made of chosen programs, and their times are added up. Trees that learn from some hundred programs move fast ones too little, and who chooses is flattered: both
+ * together are measured here. */
 static double picks_of(const fit *f) {
     size_t n = 0;
-    for (size_t i = 0; i < f->n; i++) {
-        const point *p = &f->v[i];
-        if (p->part && fastest(f, i)) f->work[n++] = exp(off(p) - p->common - f->out->share * p->own);
-    }
+    for (size_t i = 0; i < f->n; i++)
+        if (f->v[i].part && chosen(f, i)) f->work[n++] = time_of(&f->v[i]) / exp(corrected_log(f, &f->v[i]));
     return cd_here_picks(f->work, n);
 }
 

@@ -80,7 +80,7 @@ static cdmpp_status run_once(const work *w, const cd_network_loaded *l, cd_netwo
 /* Once, and again where the first run is odd, and there is as much time. A second run that fails leaves the first one. */
 static cdmpp_status run_with(const work *w, const cd_network_loaded *l, const cd_schedule_db *db, double *alone, cd_network_cost_row *row, cdmpp_err *err) {
     const cd_calibrate_networks_options *o = w->o;
-    cd_network_run_options ro = {.schedules = db, .target = o->target, .hardware = &o->hardware, .seed = o->seed, .device = o->gpu, .threads = o->threads, .budget_s = 1, .limit_s = 30, .pin = true, .cpu_time = !o->gpu && o->threads <= 1 && !cd_target_is_gpu((cd_str){o->target, strlen(o->target)}),
+    cd_network_run_options ro = {.schedules = db, .target = o->target, .hardware = &o->hardware, .seed = o->seed, .device = o->gpu, .threads = o->threads, .budget_s = 1, .limit_s = 30, .pin = true,
                                  .alone = true, .stop = o->stop};
     const double before = left_s(w);
     CD_TRY(run_once(w, l, &ro, alone, row, err));

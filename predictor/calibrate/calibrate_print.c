@@ -16,7 +16,7 @@ static void put_noise(cd_buf *b, const cd_calibrate_result *r) {
 static void put_law(cd_buf *b, const cd_network_cost_fit *f) {
     cd_buf_putf(b, "networks: %lld were run; a network takes %.3f times its operators alone%s", (long long)f->networks, f->lift, f->lift_from > 0 ? ", where it moves much" : "");
     if (f->call_s > 0) cd_buf_putf(b, ", %.3g us a call", 1e6 * f->call_s);
-    if (f->refill_bytes_per_s > 0) cd_buf_putf(b, ", its weights at %.3g GB/s", 1e-9 * f->refill_bytes_per_s);
+    if (f->refill_bytes_per_s > 0) cd_buf_putf(b, ", its weights at %.3g GB/s%s", 1e-9 * f->refill_bytes_per_s, f->refill_from > 0 ? " where it has many" : "");
     cd_buf_putf(b, ", +- %.1f %%\n", 100 * f->spread);
 }
 

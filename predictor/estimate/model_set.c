@@ -153,8 +153,10 @@ static cdmpp_status describe(const cd_model_set_options *a, cd_model_set *m, cdm
 static cdmpp_status take_costs(cd_model_set *m, const char *machine, cdmpp_err *err) {
     for (size_t k = 0; machine && m->measured && k < m->measured->n; k++) {
         const char *of = m->measured->v[k].devices.v[0];
-        const bool said = getenv("CDMPP_NETWORK_COSTS") && cd_network_cost_names(cd_network_cost_find(m->costs, of, NULL), of);
-        if (!strcmp(of, machine) && !said) CD_TRY(cd_network_cost_replace(&m->costs, &m->measured->v[k], err));
+        const bool said = cd_network_cost_named() && cd_network_cost_names(cd_network_cost_find(m->costs, of, NULL), of);
+        cd_network_cost_fit f = m->measured->v[k];
+        f.here = true;
+        if (!strcmp(of, machine) && !said) CD_TRY(cd_network_cost_add_first(&m->costs, &f, err));
     }
     return CDMPP_OK;
 }
@@ -287,7 +289,7 @@ static void nearest_of(const cd_model_set *m, const cd_model *model, const cd_de
         if (!same && !(both_know(want, has, CD_DEVICE_COL_flops) && both_know(want, has, CD_DEVICE_COL_bandwidth))) continue; /* one side of a roofline is none */
         const double far = cd_device_distance(want, has);
         of[!same].any = true;
-        if (far < of[!same].far) of[!same] = (nearest){model, cd_model_device(model, i), far, true};
+        if (far < of[!same].far || (far == of[!same].far && cd_describe_is_own(cd_model_device(model, i)))) of[!same] = (nearest){model, cd_model_device(model, i), far, true};
     }
 }
 

@@ -128,10 +128,14 @@ void cd_network_cost_free(cd_network_cost *l) {
     cd_mem_free(l);
 }
 
+const char *cd_network_cost_named(void) {
+    const char *named = getenv("CDMPP_NETWORK_COSTS");
+    return named && *named ? named : NULL;
+}
+
 const char *cd_network_cost_path(cd_arena *a) {
     static const char here[] = "configs/" CD_NETWORK_COST_FILE;
-    const char *named = getenv("CDMPP_NETWORK_COSTS");
-    if (named && *named) return named;
+    if (cd_network_cost_named()) return cd_network_cost_named();
     return !access(here, R_OK) ? here : cd_data_path_find(a, here);
 }
 
@@ -157,26 +161,19 @@ static bool copy_texts(cd_arena *a, cd_network_cost_fit *f) {
     return !a->oom;
 }
 
-cdmpp_status cd_network_cost_add(cd_network_cost **l, const cd_network_cost_fit *f, cdmpp_err *err) {
+static cdmpp_status put(cd_network_cost **l, const cd_network_cost_fit *f, bool first, cdmpp_err *err) {
     if (!*l && !(*l = cd_mem_zalloc(1, sizeof **l))) return CD_FAIL(err, ENOMEM, "list of fits");
     cd_network_cost_fit *v = CD_NEWN(&(*l)->arena, cd_network_cost_fit, (*l)->n + 1), copy = *f;
     if (!v || !copy_texts(&(*l)->arena, &copy)) return CD_FAIL(err, ENOMEM, "list of fits");
-    if ((*l)->n) memcpy(v, (*l)->v, (*l)->n * sizeof *v);
-    v[(*l)->n++] = copy;
+    if ((*l)->n) memcpy(v + first, (*l)->v, (*l)->n * sizeof *v);
+    v[first ? 0 : (*l)->n] = copy;
+    (*l)->n++;
     (*l)->v = v;
     return CDMPP_OK;
 }
 
-cdmpp_status cd_network_cost_replace(cd_network_cost **l, const cd_network_cost_fit *f, cdmpp_err *err) {
-    CD_TRY(cd_network_cost_add(l, f, err));
-    cd_network_cost *to = *l;
-    for (size_t k = 0; k + 1 < to->n; k++)
-        if (cd_network_cost_names(&to->v[k], f->devices.v[0])) {
-            to->v[k] = to->v[--to->n];
-            break; /* a device has one entry */
-        }
-    return CDMPP_OK;
-}
+cdmpp_status cd_network_cost_add(cd_network_cost **l, const cd_network_cost_fit *f, cdmpp_err *err) { return put(l, f, false, err); }
+cdmpp_status cd_network_cost_add_first(cd_network_cost **l, const cd_network_cost_fit *f, cdmpp_err *err) { return put(l, f, true, err); }
 
 double cd_network_cost_cache(const cd_device *d) {
     const double kb = !d ? -1 : d->l3_kb > 0 || d->kind != CD_DEVICE_GPU ? d->l3_kb : d->l2_kb;

@@ -30,6 +30,7 @@ typedef struct cd_network_cost_fit {
     double spread;              /* standard deviation of ln(measured / fitted), each network by the fit of the others */
     double adds;                /* root of the mean square of ln(measured / sum of operators alone): what the sum alone would miss. 0: not told, see cd_network_cost_spread */
     const char *source;         /* which data, for people */
+    bool here;                  /* cdmpp-tune calibrate measured it on this machine: of few networks. In no file */
 } cd_network_cost_fit;
 
 typedef struct cd_network_cost {
@@ -44,6 +45,7 @@ cdmpp_status cd_network_cost_load(const char *path, cd_diag *diag, CD_GIVE cd_ne
 cdmpp_status cd_network_cost_read(const char *path, const char *text, size_t n, cd_diag *diag, CD_GIVE cd_network_cost **out,
                                   cdmpp_err *err);
 void cd_network_cost_free(CD_TAKE cd_network_cost *l); /* NULL is fine */
+const char *cd_network_cost_named(void); /* $CDMPP_NETWORK_COSTS; NULL: not set, or empty */
 /* Where the file is: $CDMPP_NETWORK_COSTS, else CD_NETWORK_COST_FILE in configs/ of the working directory, else the installed one.
  * NULL: nowhere. */
 CD_KEEP const char *cd_network_cost_path(cd_arena *a);
@@ -52,8 +54,8 @@ cdmpp_status cd_network_cost_usual(cd_diag *diag, CD_GIVE cd_network_cost **out,
 /* A copy of `f` behind the entries of *l; *l NULL: a list of it alone. Errors: ENOMEM; *l stays as it was. */
 cdmpp_status cd_network_cost_add(cd_network_cost **l, const cd_network_cost_fit *f, cdmpp_err *err);
 bool cd_network_cost_names(const cd_network_cost_fit *f, const char *name); /* was it measured on this device? f NULL: no */
-/* A copy of `f` in the place of entries that were measured on its first device; else behind the others. Errors: ENOMEM; *l stays as it was. */
-cdmpp_status cd_network_cost_replace(cd_network_cost **l, const cd_network_cost_fit *f, cdmpp_err *err);
+/* The same in front of them: it is found first, and devices that share an entry with its own, or are lent it, keep theirs. */
+cdmpp_status cd_network_cost_add_first(cd_network_cost **l, const cd_network_cost_fit *f, cdmpp_err *err);
 /* The entry of a device, else of its description, which has its proper name or is of who stands for it; where there is none, one that is lent to it. d NULL: there is no description. l NULL: NULL. */
 CD_KEEP const cd_network_cost_fit *cd_network_cost_find(const cd_network_cost *l, const char *name, const cd_device *d);
 /* Of a fit that was found so: the device that it was measured on, where that is neither of both. NULL: it is one of them, or f NULL. */

@@ -370,6 +370,7 @@ static cdmpp_status fill(asking *k, cdmpp_err *err) {
     if (!k->c->node) return CD_FAIL(err, ENOMEM, "%u nodes", k->c->n);
     find_device(k);
     if (k->a->model) CD_TRY(cd_node_cost_bias_read(k->a->model, name_in_model(k), &k->best, err));
+    if (k->a->stands) k->best.picks = 0; /* its answers are not corrected */
     CD_TRY(find_questions(k, err));
     CD_TRY(check_device(k, err));
     CD_TRY(score_tasks(k, &at, &like, err));

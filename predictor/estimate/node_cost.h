@@ -104,6 +104,7 @@ typedef struct cd_node_cost_scaling_law {
 typedef struct cd_node_cost_bytes {
     double traffic, weights;
 } cd_node_cost_bytes;
+bool cd_node_cost_picks_rows(const char *op); /* of a table, as an embedding does; op NULL: no */
 /* Weights of a graph; a table of which rows are picked counts as none. */
 double cd_node_cost_weights(const cd_network_graph *g);
 /* d: description of the device `name` (NULL: no name), NULL: none. */

@@ -33,18 +33,18 @@ static void change(cd_node_cost_entry *n, double lift, double call_s) {
     cd_node_cost_at_least(n); /* a lift may be below 1 */
 }
 
-static bool picks_rows(const cd_network_node *n) { return n->op && (!strncmp(n->op, "Gather", 6) || !strncmp(n->op, "Embedding", 9)); }
+bool cd_node_cost_picks_rows(const char *op) { return op && (!strncmp(op, "Gather", 6) || !strncmp(op, "Embedding", 9)); }
 
 double cd_node_cost_weights(const cd_network_graph *g) {
     double sum = 0;
     for (uint32_t i = 0; i < g->n_node; i++)
-        if (g->node[i].weight_bytes > 0 && !picks_rows(&g->node[i])) sum += (double)g->node[i].weight_bytes;
+        if (g->node[i].weight_bytes > 0 && !cd_node_cost_picks_rows(g->node[i].op)) sum += (double)g->node[i].weight_bytes;
     return sum;
 }
 
 /* Of a table of which rows are picked no more comes than those. */
 static int64_t weights_read(const cd_network_node *n, int64_t result_bytes) {
-    return picks_rows(n) && result_bytes >= 0 && result_bytes < n->weight_bytes ? result_bytes : n->weight_bytes;
+    return cd_node_cost_picks_rows(n->op) && result_bytes >= 0 && result_bytes < n->weight_bytes ? result_bytes : n->weight_bytes;
 }
 
 static bool has_law(const cd_network_graph *g, const cd_node_cost *c, uint32_t i) {
@@ -68,7 +68,11 @@ static void add_to_row(cd_network_cost_row *r, double own, const cd_network_node
  * processor that no table of results has. */
 static const double of_stream = 1 / 1.5;
 
-static double memory_gb_s(const cd_device *d) { return d->probe[CD_DEVICE_PROBE_probe_memory] > 0 ? d->probe[CD_DEVICE_PROBE_probe_memory] : d->bandwidth_gb_s; }
+/* The probe reads 128 MB: where a cache holds that, it does not tell of the memory. */
+static double memory_gb_s(const cd_device *d) {
+    const double probe = d->probe[CD_DEVICE_PROBE_probe_memory];
+    return probe > 0 && cd_network_cost_cache(d) < 64e6 ? probe : d->bandwidth_gb_s;
+}
 
 static cd_network_cost_row new_row(const cd_device *d, double traffic) {
     const double own = own_cache(d), shared = cd_network_cost_cache(d), stream = !d ? 0 : memory_gb_s(d) * 1e9;

@@ -40,8 +40,9 @@ static void say_costs(const cd_network_estimate *e, cd_network_estimate_device *
 static double without_fit(const cd_network_estimate *e, cd_network_estimate_device *d) {
     const cd_network_cost_fit *fit = e->o->alone || d->guessed ? NULL : cd_network_cost_find(e->models.costs, d->name, d->about);
     const char *stands = fit ? cd_model_set_stands(&e->models, d->name) : NULL, *lender = cd_network_cost_lender(fit, d->name, d->about);
-    if (e->o->alone || (fit && !stands && !lender)) return 0;
-    if (stands && cd_network_cost_names(fit, d->name)) return fit->spread; /* of few networks: what it leaves is part of the interval */
+    const bool here = fit && fit->here && cd_network_cost_names(fit, d->name);
+    if (e->o->alone || (fit && !here && !stands && !lender)) return 0;
+    if (here || (stands && cd_network_cost_names(fit, d->name))) return fit->spread; /* of few networks: what it leaves is part of the interval */
     const double spread = cd_network_cost_spread(e->models.costs);
     say_costs(e, d, lender ? lender : stands, spread);
     return isnan(spread) ? 0 : spread;

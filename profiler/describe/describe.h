@@ -123,6 +123,8 @@ const char *cd_describe_microarch(const char *vendor, int family, int model);
 /* "zen5" -> "zen5-cdmpp": a core with programs of our own code, where the core's name stands for programs of another compiler. "" stays "". Returns `out`. */
 enum { CD_DESCRIBE_OWN = 40 };
 const char *cd_describe_own(const char *core, char out[CD_DESCRIBE_OWN]);
+/* Is a device of our own code? Of two with equal numbers it stands for another one: what is asked about runs our code most often. */
+bool cd_describe_is_own(const char *device);
 
 /* Chooses among name[0 .. n) those CPUs that `devices` describes. `root` stands before /proc ("": this machine; tests
  * give a folder). A device of wider vectors than this processor has is taken only where no other is described.

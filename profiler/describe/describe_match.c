@@ -33,6 +33,12 @@ const char *cd_describe_own(const char *core, char out[CD_DESCRIBE_OWN]) {
     return out;
 }
 
+bool cd_describe_is_own(const char *device) {
+    static const char end[] = "-cdmpp";
+    const size_t n = strlen(device), m = sizeof end - 1;
+    return n > m && !strcmp(device + n - m, end);
+}
+
 static void read_microarch(const char *root, cd_describe_match *out) {
     char vendor[32], family[16], model[16];
     if (!cd_host_info_field(root, "vendor_id", vendor, sizeof vendor) || !cd_host_info_field(root, "cpu family", family, sizeof family) ||
@@ -80,7 +86,7 @@ cdmpp_status cd_describe_match_host(const char *root, const cd_device_table *dev
     for (size_t i = 0; devices && i < n; i++) {
         if (cd_device_table_find(devices, name[i], &d, NULL) || d->kind != CD_DEVICE_CPU) continue;
         const double rank = d == own ? -1 : rank_of(d, &here.device, want);
-        if (rank >= best) continue;
+        if (rank > best || (rank == best && !cd_describe_is_own(name[i]))) continue;
         best = rank;
         out->index = i;
         out->exact = d == own;

@@ -200,8 +200,9 @@ static void without_fit(cd_partition *p, uint32_t k) {
     if (!d->as || !cd_partition_needs_times(p->o)) return;
     const cd_network_cost_fit *fit = other ? NULL : cd_network_cost_find(p->models.costs, d->as, cd_model_set_device(&p->models, d->as));
     const char *as = fit ? cd_model_set_stands(&p->models, d->as) : NULL;
-    if (fit && !as && !cd_network_cost_lender(fit, d->as, cd_model_set_device(&p->models, d->as))) return;
-    if (as && cd_network_cost_names(fit, d->as)) { /* of few networks: what it leaves is part of the interval */
+    const bool here = fit && fit->here && cd_network_cost_names(fit, d->as);
+    if (fit && !here && !as && !cd_network_cost_lender(fit, d->as, cd_model_set_device(&p->models, d->as))) return;
+    if (here || (as && cd_network_cost_names(fit, d->as))) { /* of few networks: what it leaves is part of the interval */
         p->source[k].stands_spread = hypot(p->source[k].stands_spread, fit->spread);
         return;
     }

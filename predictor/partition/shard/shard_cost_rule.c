@@ -43,13 +43,23 @@ static double bytes_of_tensor(const cd_shard_net_tensor *t) {
     return n;
 }
 
+/* A table of which rows are picked: no pass reads it whole. */
+static bool is_table(const cd_shard_net *net, uint32_t tensor) {
+    for (uint32_t i = 0; i < net->n_op; i++) {
+        const cd_shard_net_op *o = &net->op[i];
+        for (uint32_t k = 0; k + 1 < o->n_arg; k++)
+            if (o->arg[k] == tensor) return cd_node_cost_picks_rows(o->type);
+    }
+    return false;
+}
+
 /* What the network reads and writes in a pass, and its weights. */
 static cd_node_cost_bytes bytes_of_net(const cd_shard_net *net) {
     cd_node_cost_bytes sum = {0};
     for (uint32_t i = 0; i < net->n_op; i++)
         for (uint32_t k = 0; k < net->op[i].n_arg; k++) sum.traffic += bytes_of_tensor(&net->tensor[net->op[i].arg[k]]);
     for (uint32_t i = 0; i < net->n_tensor; i++)
-        if (net->tensor[i].constant) sum.weights += bytes_of_tensor(&net->tensor[i]);
+        if (net->tensor[i].constant && !is_table(net, i)) sum.weights += bytes_of_tensor(&net->tensor[i]);
     return sum;
 }
 
@@ -79,7 +89,7 @@ static cdmpp_status kind_of(cd_shard_cost *p, const cd_shard_cost_model *by, con
     if (*k < p->n_kind) return CDMPP_OK;
     const bool gpu = cd_target_is_gpu(text(target));
     p->kind[p->n_kind++] = (cd_shard_cost_kind){.model = by->model, .target = target, .as = by->device, .gpu = gpu, .stands = by->stands, .numbers = by->numbers, .hardware = hardware_of(p, gpu)};
-    return by->model ? cd_node_cost_bias_read(by->model, NULL, &p->kind[*k].best, err) : CDMPP_OK;
+    return by->model ? cd_node_cost_bias_read(by->model, by->stands ? NULL : by->device, &p->kind[*k].best, err) : CDMPP_OK;
 }
 
 static cdmpp_status add_device(cd_shard_cost *p, uint32_t i, cd_node_cost_bytes bytes, cdmpp_err *err) {

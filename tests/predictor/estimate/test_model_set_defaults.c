@@ -231,6 +231,8 @@ TEST(a_law_of_this_machine_comes_before_the_usual_one) {
     const cd_network_cost_fit *fit = cd_network_cost_find(m.costs, "mine", NULL);
     assert_non_null(fit);
     assert_close(fit->lift, 1.5, 0, 0);
+    assert_true(fit->here);
+    assert_close(cd_network_cost_find(m.costs, "other", NULL)->lift, 3, 0, 0);
     cd_model_set_free(&m);
 }
 

@@ -4,6 +4,8 @@
 
 #include "base/core/core.h"
 #include "learner/inputs/inputs.h"
+#include <stdlib.h>
+
 #include "check.h"
 #include "tmp.h"
 #include "predictor/estimate/estimate.h"
@@ -133,30 +135,35 @@ static void test_saving_replaces_the_device(void **state) {
     tmp_remove(&dir);
 }
 
-/* In the place of the device's entry, whichever of its names it has; behind the others where there is none. */
-static void test_an_entry_takes_the_place(void **state) {
-    static const char text[] = "- {devices: [a, b], lift: 2}\n- {devices: [c], lift: 3, refill_bytes_per_s: 1e9, refill_from: 4}\n";
-    const char *name = "a", *fresh = "d";
-    cd_network_cost_fit f = {.devices = {1, &name}, .lift = 5, .source = ""};
+/* A law that was measured here is found before that of the file, whichever of its names that has; devices that share its entry keep it. */
+static void test_an_entry_comes_first(void **state) {
+    static const char text[] = "- {devices: [a, b], lent_to: [c], lift: 2}\n- {devices: [e], lift: 3, refill_bytes_per_s: 1e9, refill_from: 4}\n";
+    const char *name = "a";
+    cd_network_cost_fit f = {.devices = {1, &name}, .lift = 5, .source = "", .here = true};
     cd_network_cost *l;
     cd_diag diag = {0};
     cdmpp_err err = {0};
     (void)state;
     assert_ok(cd_network_cost_read("t.yaml", text, sizeof text - 1, &diag, &l, &err));
-    assert_close(cd_network_cost_find(l, "c", NULL)->refill_from, 4, 0, 0);
+    assert_close(cd_network_cost_find(l, "e", NULL)->refill_from, 4, 0, 0);
     assert_close(cd_network_cost_find(l, "a", NULL)->refill_from, 0, 0, 0);
-    assert_ok(cd_network_cost_replace(&l, &f, &err));
-    assert_int_equal(l->n, 2);
+    assert_ok(cd_network_cost_add_first(&l, &f, &err));
     assert_close(cd_network_cost_find(l, "a", NULL)->lift, 5, 0, 0);
-    assert_close(cd_network_cost_find(l, "c", NULL)->lift, 3, 0, 0);
-    f.devices.v = &fresh;
-    assert_ok(cd_network_cost_replace(&l, &f, &err));
-    assert_int_equal(l->n, 3);
+    assert_true(cd_network_cost_find(l, "a", NULL)->here);
+    assert_close(cd_network_cost_find(l, "b", NULL)->lift, 2, 0, 0);
+    assert_close(cd_network_cost_find(l, "c", NULL)->lift, 2, 0, 0);
+    assert_close(cd_network_cost_find(l, "e", NULL)->lift, 3, 0, 0);
     cd_network_cost_free(l);
     l = NULL;
-    assert_ok(cd_network_cost_replace(&l, &f, &err));
+    assert_ok(cd_network_cost_add_first(&l, &f, &err));
     assert_int_equal(l->n, 1);
     cd_network_cost_free(l);
+    setenv("CDMPP_NETWORK_COSTS", "", 1);
+    assert_null(cd_network_cost_named());
+    setenv("CDMPP_NETWORK_COSTS", "mine.yaml", 1);
+    assert_string_equal(cd_network_cost_named(), "mine.yaml");
+    unsetenv("CDMPP_NETWORK_COSTS");
+    assert_null(cd_network_cost_named());
 }
 
 /* ---- fitting ---- */
@@ -288,4 +295,4 @@ static void test_too_few_or_wrong_networks_are_refused(void **state) {
 }
 
 TESTS(NULL, NULL, test_device_without_a_fit_gets_the_spread_of_the_others, test_the_spread_holds_what_measured_devices_add, test_a_law_is_lent, test_mistakes_are_told_with_their_line, test_saving_replaces_the_device,
-      test_an_entry_takes_the_place, test_laws_are_found_again, test_a_described_refill, test_spread_is_of_networks_left_out, test_few_networks_carry_few_terms, test_too_few_or_wrong_networks_are_refused)
+      test_an_entry_comes_first, test_laws_are_found_again, test_a_described_refill, test_spread_is_of_networks_left_out, test_few_networks_carry_few_terms, test_too_few_or_wrong_networks_are_refused)

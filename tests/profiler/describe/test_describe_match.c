@@ -65,6 +65,11 @@ TEST(our_own_code_comes_first) {
     assert_string_equal(m.microarch, "zen5");
     assert_ok(match("AuthenticAMD", 26, 2, "avx avx2 fma avx512f", without, 2, &m));
     assert_true(m.index == 1 && m.exact);
+    assert_ok(match("AuthenticAMD", 99, 2, "avx avx2 fma avx512f", (const char *const[]){"big", "zen5-cdmpp"}, 2, &m)); /* equal numbers */
+    assert_true(m.index == 1 && !m.exact);
+    assert_ok(match("AuthenticAMD", 99, 2, "avx avx2 fma avx512f", (const char *const[]){"zen5-cdmpp", "big"}, 2, &m));
+    assert_true(m.index == 0);
+    assert_true(cd_describe_is_own("zen5-cdmpp") && !cd_describe_is_own("-cdmpp") && !cd_describe_is_own("zen5-cdmpp2"));
     char text[CD_DESCRIBE_OWN];
     assert_string_equal(cd_describe_own("", text), "");
 }
