@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "predictor/calibrate/calibrate.h"
-#include "profiler/host/host_load.h"
+#include "profiler/host/host.h"
 
 enum { FEW = 4 };               /* compiled together; measured one after the other */
 static const double first_s = 1; /* of a program, before one was measured */
@@ -171,7 +171,8 @@ static cdmpp_status measure_here(void *ctx, cd_record_program *job, size_t n, cd
 
 static cdmpp_status network_here(void *ctx, const cd_network_loaded *l, const cd_network_run_options *o, cd_network_run **out, cdmpp_err *err) {
     cd_network_run_options here = *o;
-    const double left = cd_host_load_left(1);
+    const bool gpu = cd_target_is_gpu((cd_str){o->target, strlen(o->target)});
+    const double left = gpu ? 1 : cd_host_load_left(o->threads > 1 ? o->threads : 1);
     if (left < CD_HOST_LOAD_IDLE) return CD_FAIL(err, EBACKEND, "others use the processors: %.0f %% of one is left; stop other work", 100 * left);
     here.measure = ctx;
     return cd_network_run_measure(l, &here, out, err);
