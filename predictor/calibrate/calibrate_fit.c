@@ -210,9 +210,11 @@ static double corrected_log(const fit *f, const point *p) { return log(p->pred.m
 
 /* Is it what a replay would choose of the programs of its task: the one that is predicted fastest by trees without its part? Of equal ones the first. */
 static bool chosen(const fit *f, size_t i) {
+    const double own = corrected_log(f, &f->v[i]);
     for (size_t k = 0; k < f->n; k++) {
-        const double faster = corrected_log(f, &f->v[k]) - corrected_log(f, &f->v[i]);
-        if ((faster < 0 || (faster == 0 && k < i)) && !strcmp(f->v[k].key, f->v[i].key)) return false;
+        if (strcmp(f->v[k].key, f->v[i].key) != 0) continue;
+        const double other = corrected_log(f, &f->v[k]);
+        if (other < own || (other == own && k < i)) return false;
     }
     return true;
 }
