@@ -14,9 +14,11 @@ static cdmpp_status add(cd_member_plan *p, const char *name, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* Networks and sums do not read facts, whatever train.facts says. The order inside a task has no seconds to be corrected. */
+static bool reads_facts(const cd_config *c, cd_member_kind k) { return c->train_facts != CD_FACTS_USE_NONE && (cd_member_is_net(k) ? c->net_facts : cd_member_reads_facts(k)); }
+
+/* Sums do not read facts, whatever train.facts says. The order inside a task has no seconds to be corrected. */
 static cdmpp_status plan_facts(const cd_config *c, cd_member_plan *p, cdmpp_err *err) {
-    for (size_t k = 0; k < p->n_kind; k++) p->analytic |= c->train_facts != CD_FACTS_USE_NONE && cd_member_reads_facts(p->kind[k]);
+    for (size_t k = 0; k < p->n_kind; k++) p->analytic |= reads_facts(c, p->kind[k]);
     p->facts = c->filter_facts || p->analytic;
     p->wish = p->analytic && c->train_facts == CD_CONFIG_FACTS_AUTO && !c->filter_facts;
     if (p->analytic && c->train_facts == CD_FACTS_USE_PRIOR && c->train_objective != CD_OBJECTIVE_LOG_LATENCY)

@@ -38,6 +38,7 @@ static cd_net_config net(const cd_config *c, cd_member_kind kind, size_t w_dev) 
                          .derived = c->net_derived,
                          .device = c->net_device,
                          .program = c->net_program,
+                         .facts = c->net_facts && c->train_facts != CD_FACTS_USE_NONE,
                          .n_out = 1,
                          .w_dev = c->net_device ? (int64_t)w_dev : 0};
 }

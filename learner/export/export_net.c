@@ -193,6 +193,7 @@ cdmpp_status cd_export_net(cd_export *x, const cd_member *e, size_t number, cons
         return CD_FAIL(err, EUNSUPPORTED, "member %zu, a %s, reads loop nests; a graph of feature rows cannot hold it", number, cd_member_name(e->kind));
     if (cd_member_needs_steps(e->kind))
         return CD_FAIL(err, EUNSUPPORTED, "member %zu, a %s, reads steps of schedules; a graph of feature rows cannot hold it", number, cd_member_name(e->kind));
+    if (s->facts) return CD_FAIL(err, EUNSUPPORTED, "member %zu, a %s, reads facts of loop nests (net.facts); a graph of feature rows cannot hold it", number, cd_member_name(e->kind));
     if (e->label->kind != CD_TRANSFORM_LOG) return CD_FAIL(err, EUNSUPPORTED, "member %zu: a label (fit.label) but log", number);
     if (s->kind == CD_NET_MLP) z = cd_export_cast(x, tail(&n, program(&n)), CD_ONNX_F64);
     else if (s->head == CD_HEAD_SUM) z = summed(&n, tail(&n, encoder(&n)));

@@ -86,7 +86,7 @@ static void put_program(cd_batch *b, const cd_batch_spec *spec, const cd_program
         for (size_t l = 0; l < leaves; l++)
             b->pos[b->n_tok + l] = spec->rows || spec->steps ? (int32_t)l : v->leaf_pos[(size_t)v->leaf_ptr[program] + l];
     }
-    if (b->w_prog) cd_batch_raw_program(v, program, b->prog + i * b->w_prog);
+    if (b->w_prog) cd_batch_raw_program(spec, v, program, b->prog + i * b->w_prog);
     if (b->w_dev) memcpy(b->dev + i * b->w_dev, spec->device + v->device[program] * b->w_dev, b->w_dev * sizeof *b->dev);
     b->flop[i] = v->flop ? v->flop[program] : -1;
     b->n_tok += leaves;

@@ -10,7 +10,7 @@
  *   trips (n_tok)         ln of the iterations around the leaf, less a constant (scalers)
  *                         derived: sums and ratios of the columns (tree_input.h); of steps 0
  *   pos  (n_tok)          place of the leaf in the program's tree list
- *   prog (n, w_prog)      PROGRAM form of tree_input.h without the device, log2 operations
+ *   prog (n, w_prog)      | PROGRAM form of tree_input.h without the device, log2 operations | columns of facts_input.h, if wanted |
  *   dev  (n, w_dev)       row of the device table
  *   flop (n)              as in the view, not scaled
  *   tree                  of all programs, program_tree.h
@@ -39,7 +39,7 @@ enum { CD_BATCH_INNER = 8, CD_BATCH_OUTER = 4, CD_BATCH_KINDS = 5 };
 /* What to compute. `device` (n_device, w_dev): the vectors of the model's devices,
  * borrowed; w_dev 0: none. */
 typedef struct cd_batch_spec {
-    bool tokens, rows, context, derived, program, tree; /* tree: with tokens, of leaves */
+    bool tokens, rows, context, derived, program, facts, tree; /* tree: with tokens, of leaves */
     size_t steps, values; /* tokens are so many steps of a program, so many numbers of a step; steps 0: they are leaves or rows */
     bool log_values;      /* of steps: log2(1 + |v|) with the sign of v, else v */
     size_t n_device, w_dev;
@@ -47,7 +47,7 @@ typedef struct cd_batch_spec {
 } cd_batch_spec;
 
 size_t cd_batch_token_width(const cd_batch_spec *s);   /* 0, 164 .. 261; of steps 14 + values */
-size_t cd_batch_program_width(const cd_batch_spec *s); /* 0 or that of the program vector */
+size_t cd_batch_program_width(const cd_batch_spec *s); /* of the program vector and the facts, what is wanted of them */
 
 /* How large a batch can get. */
 typedef struct cd_batch_dims {
@@ -95,7 +95,7 @@ typedef struct cd_batch {
 cdmpp_status cd_batch_init(cd_batch *b, const cd_batch_spec *spec, const cd_batch_dims *dims, cdmpp_err *err);
 void cd_batch_free(cd_batch *b);
 /* Programs index[0 .. n) of the view (index NULL: 0 .. n). `spec` is that of
- * cd_batch_init. Errors: EMODEL (a program without leaves or steps where these are wanted, a
+ * cd_batch_init. Errors: EMODEL (a program without leaves, steps or facts where these are wanted, a
  * tree that is none, a device outside the table), ERANGE (more than there is room for). */
 cdmpp_status cd_batch_fill(cd_batch *b, const cd_batch_spec *spec, const cd_scalers *s, const cd_program_view *v,
                            const uint32_t *index, size_t n, cdmpp_err *err);

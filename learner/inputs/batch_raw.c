@@ -4,6 +4,7 @@
 
 #include "features/rows/rows.h"
 #include "learner/inputs/batch_internal.h"
+#include "learner/inputs/facts_input.h"
 #include "learner/inputs/tree_input.h"
 
 enum { PER_LOOP = 1 + CD_BATCH_KINDS };
@@ -15,7 +16,9 @@ size_t cd_batch_token_width(const cd_batch_spec *s) {
 
 /* The program vector loses its last column, the number of the device, and gains
  * log2 of the task's operations and whether they are known. */
-size_t cd_batch_program_width(const cd_batch_spec *s) { return s->program ? cd_tree_input_width(CD_TREE_INPUT_PROGRAM) + 1 : 0; }
+static size_t summary_width(const cd_batch_spec *s) { return s->program ? cd_tree_input_width(CD_TREE_INPUT_PROGRAM) + 1 : 0; }
+
+size_t cd_batch_program_width(const cd_batch_spec *s) { return summary_width(s) + (s->facts ? (size_t)CD_N_FACTS_COL : 0); }
 
 size_t cd_batch_leaves(const cd_batch_spec *s, const cd_program_view *v, size_t program) {
     if (s->steps) return s->steps;
@@ -35,6 +38,7 @@ cdmpp_status cd_batch_check(const cd_batch_spec *s, const cd_program_view *v, si
     if (s->tokens && !cd_batch_leaves(s, v, program))
         return CD_FAIL(err, EMODEL, "program %zu has no %s, which this network reads", program, s->rows ? "rows" : "leaves");
     if (s->tree) CD_TRY(check_tree(s, v, program, err));
+    if (s->facts && !cd_facts_input_has(v, program)) return CD_FAIL(err, EMODEL, "program %zu has no facts of its loop nest, which this network reads", program);
     if (s->w_dev && v->device[program] >= s->n_device)
         return CD_FAIL(err, EMODEL, "program %zu ran on device %u of %zu", program, (unsigned)v->device[program], s->n_device);
     return CDMPP_OK;
@@ -104,11 +108,16 @@ void cd_batch_raw_tokens(const cd_batch_spec *s, const cd_program_view *v, size_
 }
 
 /* The device column of the PROGRAM form (its last) is overwritten: a network knows the device by its vector instead. */
-void cd_batch_raw_program(const cd_program_view *v, size_t program, float *x) {
+static void put_summary(const cd_program_view *v, size_t program, float *x) {
     const size_t beg = (size_t)v->row_ptr[program], n = (size_t)v->row_ptr[program + 1] - beg;
     const size_t w = cd_tree_input_width(CD_TREE_INPUT_PROGRAM);
     const double flop = v->flop ? v->flop[program] : -1;
     cd_tree_input_fill(CD_TREE_INPUT_PROGRAM, v->row + beg * CD_N_COL, n, 0, x);
     x[w - 1] = flop > 0 ? (float)log2(flop + 1) : 0;
     x[w] = flop > 0;
+}
+
+void cd_batch_raw_program(const cd_batch_spec *s, const cd_program_view *v, size_t program, float *x) {
+    if (s->program) put_summary(v, program, x);
+    if (s->facts) cd_facts_input_fill(v, program, x + summary_width(s));
 }

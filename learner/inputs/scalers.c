@@ -56,7 +56,7 @@ static cdmpp_status add_all(fits *f, const cd_batch_spec *spec, const cd_program
             if (!spec->steps) f->trips += log_trips(f, cd_batch_leaves(spec, v, p));
         }
         if (f->prog.n) {
-            cd_batch_raw_program(v, p, f->x);
+            cd_batch_raw_program(spec, v, p, f->x);
             cd_scaler_fit_add(&f->prog, f->x);
         }
     }

@@ -37,6 +37,8 @@ cd_tree_input_form cd_member_form(cd_member_kind k) { return table[k].form; }
 
 bool cd_member_reads_facts(cd_member_kind k) { return k == CD_MEMBER_ROWS || k == CD_MEMBER_PROGRAM; }
 
+cd_facts_use cd_member_net_facts(const cd_net *net) { return cd_net_config_of(net)->facts ? CD_FACTS_USE_COLUMNS : CD_FACTS_USE_NONE; }
+
 size_t cd_member_width(cd_member_kind k, cd_facts_use facts) { return cd_tree_input_width(table[k].form) + (facts == CD_FACTS_USE_NONE ? 0 : CD_N_FACTS_COL); }
 
 cd_member_kind cd_member_find(cd_str name) {
@@ -275,5 +277,7 @@ cdmpp_status cd_member_load(cd_member *m, const cd_json *v, const void *blob, si
     m->label = cd_mem_zalloc(1, sizeof *m->label);
     if (!m->label) return CD_FAIL(err, ENOMEM, "label of a member");
     CD_TRY(cd_err_key(err, cd_transform_read(label, m->label, err), "label"));
-    return cd_net_load(blob, n, &m->net, &m->scalers, err);
+    CD_TRY(cd_net_load(blob, n, &m->net, &m->scalers, err));
+    m->facts = cd_member_net_facts(m->net);
+    return CDMPP_OK;
 }

@@ -47,8 +47,10 @@ bool cd_member_is_net(cd_member_kind k);
 bool cd_member_needs_leaves(cd_member_kind k, cd_net_tokens tokens);
 /* Does it read steps (cd_program_view.step_ptr must then not be NULL)? */
 bool cd_member_needs_steps(cd_member_kind k);
-/* Can it read facts of loop nests (train.facts)? */
+/* Are they trees that read facts of loop nests (train.facts)? Networks read them where net.facts says so. */
 bool cd_member_reads_facts(cd_member_kind k);
+/* What a network makes of them. */
+cd_facts_use cd_member_net_facts(const cd_net *net);
 /* What the trees of a kind see, beside facts. */
 cd_tree_input_form cd_member_form(cd_member_kind k);
 /* Columns of the trees of a kind that uses facts so. */

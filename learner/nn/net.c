@@ -12,7 +12,7 @@ cd_batch_spec cd_net_batch_spec(const cd_net_config *s, const float *device, siz
     return (cd_batch_spec){.tokens = leaves || steps, .steps = steps ? (size_t)s->slots : 0, .values = steps ? (size_t)s->values : 0,
                            .log_values = steps && s->log_values, .rows = s->kind == CD_NET_TSF && s->tokens == CD_TOKENS_ROWS, .context = leaves && s->context, .derived = leaves && s->derived,
                            .tree = s->kind == CD_NET_LSTM,
-                           .program = s->kind == CD_NET_MLP || s->program, .n_device = dev ? n_device : 0,
+                           .program = s->kind == CD_NET_MLP || s->program, .facts = s->facts, .n_device = dev ? n_device : 0,
                            .w_dev = dev ? (size_t)s->w_dev : 0, .device = dev ? device : NULL};
 }
 

@@ -19,11 +19,14 @@ static const field fields[] = {
     F(head_width, INT, 0), F(head_depth, INT, 0), F(embed, INT, 0), F(decoder_width, INT, 0), F(decoder_depth, INT, 0),
     F(side_width, INT, 0), F(side_depth, INT, 0), F(norm, WORD, CD_NET_NORMS), F(act, WORD, CD_NET_ACTS),
     F(dropout, REAL, 0), F(dropout_mlp, REAL, 0), F(position, WORD, CD_NET_POSITIONS), F(context, FLAG, 0), F(derived, FLAG, 0),
-    F(device, FLAG, 0), F(program, FLAG, 0), F(n_out, INT, 0), F(w_dev, INT, 0)};
+    F(device, FLAG, 0), F(program, FLAG, 0), F(facts, FLAG, 0), F(n_out, INT, 0), F(w_dev, INT, 0)};
 enum { N_FIELD = sizeof fields / sizeof *fields };
 
 /* Files of the other kinds are as they were before there was this one. */
 static bool only_tlp(const field *f) { return f->offset == offsetof(cd_net_config, values) || f->offset == offsetof(cd_net_config, log_values); }
+
+/* Likewise of networks without facts. */
+static bool is_facts(const field *f) { return f->offset == offsetof(cd_net_config, facts); }
 
 /* ---- writing ---- */
 static void put_field(cd_buf *b, const field *f, const void *at) {
@@ -41,7 +44,7 @@ static void put_field(cd_buf *b, const field *f, const void *at) {
 
 void cd_net_config_json(cd_buf *b, const cd_net_config *s) {
     for (size_t i = 0; i < N_FIELD; i++) {
-        if (only_tlp(&fields[i]) && s->kind != CD_NET_TLP) continue;
+        if ((only_tlp(&fields[i]) && s->kind != CD_NET_TLP) || (is_facts(&fields[i]) && !s->facts)) continue;
         cd_buf_puts(b, i ? "," : "{");
         put_field(b, &fields[i], (const char *)s + fields[i].offset);
     }
@@ -85,7 +88,7 @@ static cdmpp_status get_field(const field *f, const cd_json *v, void *at, cdmpp_
         *(int *)at = CD_TOKENS_LEAVES;
         return CDMPP_OK;
     }
-    if (!v && only_tlp(f)) return CDMPP_OK; /* 0, which the check refuses of a tlp */
+    if (!v && (only_tlp(f) || is_facts(f))) return CDMPP_OK; /* 0, which the check refuses of a tlp, and false */
     if (!v) return CD_FAIL(err, ESCHEMA, "missing");
     switch (f->type) {
     case INT: return cd_json_int(v, INT64_MIN, INT64_MAX, at, err);

@@ -16,7 +16,7 @@
  *   tlp          tok -> MLP up to width -> attention -> residual blocks -> head ... out
  *                 for every step by itself; out is the sum, latent the mean
  *   all          dev  -> device MLP --------------------------------+
- *                prog -> program MLP (not mlp; if wanted) ----------+
+ *                prog -> program MLP (not mlp; if wanted) ----------+   prog: a summary of the rows, facts, or both
  *                embed -> decoder = latent -> linear = out (n, n_out)
  *
  *   head flatten   one set of weights per slot, slots leaves; further leaves add to
@@ -87,6 +87,7 @@ typedef struct cd_net_config {
     cd_net_position position;
     bool context, derived;    /* loop context, sums and ratios as further columns of the tokens */
     bool device, program;     /* branches; mlp reads the program vector in any case */
+    bool facts;               /* facts of the loop nest behind the program vector, or in its place */
     int64_t n_out;            /* 1..3 */
     int64_t w_dev;            /* width of a device vector; 0 with device: no branch */
 } cd_net_config;

@@ -38,7 +38,7 @@ static cd_fit_spec small(const cd_config *c) {
     cd_net_config *n = &s.net;
     n->tokens = CD_TOKENS_ROWS;
     n->position = CD_POS_NONE;
-    n->context = n->program = false;
+    n->context = n->program = n->facts = false;
     n->layers = LAYERS;
     n->head_first = n->head_depth = 0;
     n->width = n->ff = n->head_width = n->embed = n->decoder_width = WIDTH;

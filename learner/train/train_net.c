@@ -49,6 +49,7 @@ cdmpp_status cd_train_net_store(cd_fit_result *f, cd_member *e, cdmpp_err *err) 
     if (e->label) {
         *e->label = f->transform;
         e->net = f->net;
+        e->facts = cd_member_net_facts(f->net);
         e->scalers = f->scalers;
         f->net = NULL;
         f->scalers = (cd_scalers){0};

@@ -40,7 +40,7 @@ cdmpp_status cd_score_check_rows(const cd_model *m, cdmpp_err *err) {
         return CD_FAIL(err, EMODEL, "the model's tlp reads the steps of schedules, rows do not hold them: score records or steps, "
                        "or use a model of rows, program, mlp");
     if (cd_model_needs_facts(m))
-        return CD_FAIL(err, EMODEL, "the model's trees read facts of loop nests (train.facts), rows do not hold them: score records or steps, "
+        return CD_FAIL(err, EMODEL, "the model reads facts of loop nests (train.facts), rows do not hold them: score records or steps, "
                        "or use a model of train.facts=none");
     if (!reader) return CDMPP_OK;
     return CD_FAIL(err, EMODEL, "the model's %s reads the loop nests of programs, rows alone do not hold them: score records or steps, "

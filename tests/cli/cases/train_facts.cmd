@@ -17,6 +17,13 @@ cmp -s columns.jsonl prior.jsonl || echo they differ
 train --set train.facts=prior --checkpoint kept --out 1.cdmpp >/dev/null; train --set train.facts=prior --checkpoint kept --out 2.cdmpp >/dev/null
 cmp 1.cdmpp 2.cdmpp && cmp 1.cdmpp prior.cdmpp && echo went on
 train --set train.facts=columns --checkpoint kept --out 2.cdmpp 2>err.txt; echo "status $?"; sed 's/digest .*//' err.txt
+# networks: net.facts, and only where train.facts is not none
+net() { train --set model.members=[mlp] --set fit.epochs=2 --set net.facts=true "$@"; }
+net --set train.facts=columns -j1 --out net.cdmpp >/dev/null; net --set train.facts=prior -j3 --out 3.cdmpp >/dev/null; net --set train.facts=none --out none.cdmpp >/dev/null; echo "status $?"
+for m in net 3 none; do cdmpp-predict --quiet --cost-model $m.cdmpp --tasks "$K" "$HELD" | grep latency_s >$m.jsonl; done
+cmp net.jsonl 3.jsonl && echo "networks have no prior"
+cmp -s net.jsonl none.jsonl || echo "facts are read"
+cdmpp-predict --quiet --cost-model net.cdmpp --export onnx --out m.onnx; echo "status $?"
 # what is said where something is missing or does not fit
 train --set train.facts=prior --set model.members=[sums] --out x.cdmpp >/dev/null; echo "status $?" # which reads none
 cdmpp-predict --cost-model x.cdmpp --info | grep -c '"facts":"prior"'
@@ -26,14 +33,14 @@ predict --export onnx --out m.onnx
 predict --tasks "$K" --explain "$HELD:1" >explained.txt; tail -n 1 explained.txt
 echo '{"id":1,"rows":[[0]]}' | cdmpp-predict --cost-model prior.cdmpp --tasks "$K" --stream 2>/dev/null | grep -o '"takes_rows":[a-z]*\|"error":"[^"]*"\|"code":"[A-Z]*"'
 echo "--- auto: prior where it can be, the same model as with prior; else none and one warning, the same model as with none"
-facts_of() { cdmpp-predict --cost-model "$1" --info | grep -o '\\n  facts: [a-z]*' | tail -n 1; cdmpp-predict --cost-model "$1" --info | grep -c '"facts":"prior"'; }
+facts_of() { cdmpp-predict --cost-model "$1" --info | grep -o '\\n  facts: [a-z]*' | grep -v 'true\|false'; cdmpp-predict --cost-model "$1" --info | grep -c '"facts":"prior"'; }
 loud() { cdmpp-train "$ROOT/configs/quickstart.yaml" --set data.files=a.h5 --set train.rounds=12 "$@" 2>err >text; echo "status $?"; grep 'train.facts:' err text | sed "s|$ROOT/||"; }
 some="--set filter.facts=true"
 loud $some --set train.facts=auto -j1 --out auto.cdmpp; cmp auto.cdmpp prior.cdmpp && facts_of auto.cdmpp
 printf -- '- {name: other, kind: cpu}\n' >other.yaml; printf -- '- {name: zen5-avx512, kind: cpu, clock_mhz: 4100}\n' >poor.yaml
 for d in other poor; do
     loud $some --set train.facts=auto --set device.file=$d.yaml -j1 --out x.cdmpp --report x.html; facts_of x.cdmpp
-    grep -o '^  facts: [a-z]*' x.html | sort -u
+    grep -o '^  facts: [a-z]*' x.html | grep -v false | sort -u
     loud $some --set train.facts=none --set device.file=$d.yaml -j1 --out y.cdmpp; cmp x.cdmpp y.cdmpp && echo "as none"
 done
 loud $some --set train.facts=auto --set device.file=other.yaml --quiet --out x.cdmpp # no warnings then: the result says it

@@ -43,7 +43,7 @@ TEST(choices) {
     cd_config c;
     assert_ok(cd_config_init(&c, &err));
     for (int on = 0; on < 2; on++) {
-        c.net_pre_norm = c.net_skip = c.net_trips = c.net_context = c.net_derived = c.net_device = c.net_program = c.fit_decay_all = c.fit_freeze = on;
+        c.net_pre_norm = c.net_skip = c.net_trips = c.net_context = c.net_derived = c.net_device = c.net_program = c.net_facts = c.fit_decay_all = c.fit_freeze = on;
         c.net_tokens = c.net_head = c.net_norm = c.net_act = c.net_position = c.fit_label = c.fit_scale = c.fit_optimizer = c.fit_schedule = c.fit_figure = on;
         for (int k = CD_MEMBER_MLP; k <= CD_MEMBER_LSTM; k++) {
             const cd_fit_spec s = cd_net_options_fit(&c, (cd_member_kind)k, 33);
@@ -51,9 +51,12 @@ TEST(choices) {
             assert_true(n->pre_norm == on && n->skip == on && n->trips == on && n->context == on && n->derived == on && n->device == on && n->program == on && s.decay_all == on && s.freeze_encoder == on);
             assert_true((int)n->head == on && (int)n->norm == on && (int)n->act == on && (int)n->position == on && (int)s.transform == on && (int)s.scale == on);
             assert_true((int)s.optim.kind == on && (int)s.lrate.kind == on && (int)s.figure == on && n->w_dev == (on ? 33 : 0));
+            assert_false(n->facts); /* train.facts is none */
             assert_int_equal(n->tokens, k == CD_MEMBER_TSF ? (cd_net_tokens)on : CD_TOKENS_LEAVES); /* only transformers read rows */
         }
     }
+    c.train_facts = CD_FACTS_USE_PRIOR; /* of trees; networks have columns all the same */
+    assert_true(cd_net_options_fit(&c, CD_MEMBER_MLP, 33).net.facts);
     cd_config_free(&c);
 }
 

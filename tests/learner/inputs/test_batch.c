@@ -123,6 +123,36 @@ static void refusals(void **state) {
     close_rig(&r);
 }
 
+/* Facts stand behind the summary of the program, or alone, and a program without them is none for such a network. */
+static void facts(void **state) {
+    static float fact[N_PROG * CD_N_FACTS], analytic[N_PROG * CD_N_ANALYTIC], want[CD_N_FACTS_COL];
+    cd_program_view v = view();
+    cdmpp_err err = {0};
+    (void)state;
+    for (size_t i = 0; i < N_PROG * CD_N_FACTS; i++) fact[i] = (float)(i % 97);
+    for (size_t i = 0; i < N_PROG * CD_N_ANALYTIC; i++) analytic[i] = -(float)(i % 13);
+    v.facts = fact;
+    v.analytic = analytic;
+    for (int both = 0; both < 2; both++) {
+        const cd_batch_spec spec = {.program = both == 1, .facts = true}, summary = {.program = both == 1};
+        const size_t before = cd_batch_program_width(&summary);
+        rig r;
+        open_rig(&r, &spec, N_PROG, 0, 0);
+        assert_int_equal(r.b.w_prog, before + CD_N_FACTS_COL);
+        assert_ok(cd_batch_fill(&r.b, &spec, &r.s, &v, NULL, N_PROG, &err));
+        for (size_t i = 0; i < N_PROG; i++) {
+            cd_facts_input_fill(&v, i, want);
+            for (size_t c = 0; c < CD_N_FACTS_COL; c++)
+                assert_true(r.b.prog[i * r.b.w_prog + before + c] == fmaxf(fminf(want[c], CD_SCALER_CLIP), -CD_SCALER_CLIP));
+        }
+        analytic[2 * CD_N_ANALYTIC] = NAN;
+        assert_status(cd_batch_fill(&r.b, &spec, &r.s, &v, NULL, N_PROG, &err), CDMPP_EMODEL);
+        assert_non_null(strstr(err.msg, "program 2 has no facts"));
+        analytic[2 * CD_N_ANALYTIC] = -1;
+        close_rig(&r);
+    }
+}
+
 /* Program 0 has two steps, 1 none, 2 one of more values than are looked at. */
 static const int64_t step_ptr[] = {0, 8, 8, 14};
 static const int32_t step[] = {9, 1, 7, 8, 3, 1, 0, -3, 4, 4, 2, 5, 1023, 6};
@@ -305,4 +335,4 @@ static void corners(void **state) {
     cd_scaler_free(&s);
 }
 
-TESTS(NULL, NULL, columns, refusals, steps, trees, rows, bound, fitted, corners)
+TESTS(NULL, NULL, columns, refusals, facts, steps, trees, rows, bound, fitted, corners)

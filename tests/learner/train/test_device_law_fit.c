@@ -54,7 +54,7 @@ TEST(twice_as_slow_is_a_shift) {
 
 TEST(instruction_sets_of_a_machine_are_no_devices) { assert_int_equal(learned(one_machine, false).n, 0); }
 
-/* Networks read no facts whatever train.facts says, and the small trees of the law have none then. */
+/* Networks read no facts where net.facts does not say so, whatever train.facts says, and the small trees of the law have none then. */
 TEST(networks_alone_have_a_law_without_facts) {
     static const char *const set[] = {"model.members=[mlp]", "train.facts=prior", "fit.steps=20"};
     cdmpp_err err = {0};

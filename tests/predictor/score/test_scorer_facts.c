@@ -10,27 +10,29 @@
 
 #define TARGET "llvm -model=zen4"
 static made_scorer made;
-static cd_model *model[2]; /* columns, prior */
+enum { COLUMNS, PRIOR, NET, N_MODEL };
+static cd_model *model[N_MODEL]; /* trees of columns, of a prior, a network of columns */
 
 static const cd_task *task(void) { return cd_task_registry_at(made.tasks, 0); }
 
-static cdmpp_status learn(const char *use, cd_model **m, cdmpp_err *err) {
-    const char *const set[] = {use, "model.members=[rows, program]", "train.rounds=40"};
-    return made_learn_model(&made.dir, use, made.h5, set, 3, m, err);
+static cdmpp_status learn(const char *name, const char *use, const char *members, const char *net, cd_model **m, cdmpp_err *err) {
+    const char *const set[] = {use, members, net, "train.rounds=40", "fit.steps=40"};
+    return made_learn_model(&made.dir, name, made.h5, set, 5, m, err);
 }
 
 static int setup(void **state) {
     (void)state;
     cdmpp_err err = {0};
     cdmpp_status st = made_scorer_up(&made, TARGET, &err);
-    if (!st) st = learn("train.facts=columns", &model[0], &err);
-    if (!st) st = learn("train.facts=prior", &model[1], &err);
+    if (!st) st = learn("columns", "train.facts=columns", "model.members=[rows, program]", "net.facts=false", &model[COLUMNS], &err);
+    if (!st) st = learn("prior", "train.facts=prior", "model.members=[rows, program]", "net.facts=false", &model[PRIOR], &err);
+    if (!st) st = learn("net", "train.facts=columns", "model.members=[mlp]", "net.facts=true", &model[NET], &err);
     return made_scorer_told(st, &err);
 }
 
 static int teardown(void **state) {
     (void)state;
-    for (int k = 0; k < 2; k++) cd_model_free(model[k]);
+    for (int k = 0; k < N_MODEL; k++) cd_model_free(model[k]);
     made_scorer_down(&made);
     return 0;
 }
@@ -48,7 +50,7 @@ static void of_dataset(const cd_model *m, double seconds[MADE_N]) {
     assert_ok(cd_model_predict(m, s, &v, NULL, MADE_N, pred, &err));
     for (size_t i = 0; i < MADE_N; i++) seconds[i] = pred[i].latency_s;
     assert_status(cd_model_predict(m, s, &none, NULL, 1, pred, &err), CDMPP_EMODEL);
-    assert_non_null(strstr(err.msg, "facts of loop nests"));
+    assert_non_null(strstr(err.msg, "facts of "));
     analytic[2 * CD_N_ANALYTIC] = NAN; /* one without */
     assert_status(cd_model_predict(m, s, &v, NULL, MADE_N, pred, &err), CDMPP_EMODEL);
     assert_non_null(strstr(err.msg, "program 2"));
@@ -83,15 +85,15 @@ static void score(cd_scorer *s, int i, cd_scored o[2]) {
 
 TEST(same_bits) {
     static double want[MADE_N];
-    for (int k = 0; k < 2; k++) {
+    for (int k = 0; k < N_MODEL; k++) {
         cd_scorer *s = scorer(model[k], "zen4");
         assert_true(cd_model_needs_facts(model[k]) && !cd_model_needs_leaves(model[k]) && !cd_model_needs_steps(model[k]));
         of_dataset(model[k], want);
         for (int i = 0; i < MADE_N; i++) {
             cd_scored o[2];
             score(s, i, o);
-            assert_true(o[0].pred.latency_s == want[i]);
-            assert_true(o[1].pred.latency_s == want[i]);
+            assert_close(o[0].pred.latency_s, want[i], k == NET ? 1e-4 : 0, 0); /* products of other sizes round otherwise */
+            assert_true(o[1].pred.latency_s == o[0].pred.latency_s);
         }
         cd_scorer_free(s);
     }
@@ -104,9 +106,9 @@ TEST(unknown_device) {
     cdmpp_err err = {0};
     cd_diag diag = {0};
     cd_device_table *own = NULL;
-    cd_scorer *known = scorer(model[1], "zen4"), *s;
+    cd_scorer *known = scorer(model[PRIOR], "zen4"), *s;
     assert_ok(cd_device_table_read("own.yaml", text, sizeof text - 1, &diag, &own, &err));
-    assert_ok(cd_scorer_new(model[1], made.tasks, &(cd_scorer_options){.which = {.device = "slow one", .nearest = true, .devices = own}, .peaks = own}, &s, &err));
+    assert_ok(cd_scorer_new(model[PRIOR], made.tasks, &(cd_scorer_options){.which = {.device = "slow one", .nearest = true, .devices = own}, .peaks = own}, &s, &err));
     int slower = 0;
     for (int i = 0; i < MADE_N; i += 7) {
         cd_scored a[2], b[2];
@@ -131,7 +133,7 @@ TEST(rows) {
     static float row[CD_N_COL];
     cdmpp_err err = {0};
     cd_scored o[3];
-    cd_scorer *s = scorer(model[1], "zen4");
+    cd_scorer *s = scorer(model[PRIOR], "zen4");
     const cd_candidate ask = {.form = CD_CANDIDATE_ROWS_F32, .row = row, .n_row = 1};
     cd_scorer_start(s);
     assert_ok(cd_scorer_add(s, &ask, &o[0], &err));
@@ -150,14 +152,14 @@ TEST(no_memory) {
     FAULT_SWEEP(f, 3) {
         cd_scored o;
         cd_scorer *s = NULL;
-        f.st = cd_scorer_new(model[1], made.tasks, &(cd_scorer_options){.which = {.device = "zen4"}}, &s, &f.err);
+        f.st = cd_scorer_new(model[PRIOR], made.tasks, &(cd_scorer_options){.which = {.device = "zen4"}}, &s, &f.err);
         if (!f.st) f.st = cd_scorer_run(s, &l, 1, &o, &f.err);
         if (!f.st) f.st = o.st;
         cd_scorer_free(s);
     }
     cdmpp_err err = {0};
     cd_scored o;
-    cd_scorer *s = scorer(model[1], "zen4");
+    cd_scorer *s = scorer(model[PRIOR], "zen4");
     assert_ok(cd_scorer_run(s, &l, 1, &o, &err));
     assert_ok(cd_scorer_run(s, &l, 1, &o, &err));
     fault_all();
