@@ -19,10 +19,11 @@ enum {
 #define X(ID, name, unit, meaning) CD_FACT_##ID,
 #include "features/analytic/facts_cols.def"
     CD_N_FACTS,
-    CD_N_FACT_CAPACITY = CD_FACT_WRITTEN_0 - CD_FACT_FETCHED_0
+    CD_N_FACT_CAPACITY = CD_FACT_WRITTEN_0 - CD_FACT_FETCHED_0,
+    CD_N_FACT_REGION = 4 /* parallel loops that are told apart */
 };
 #define CD_FACT_CAPACITY_LEAST 4096.0 /* bytes of fetched_4k; each of the following is twice the one before */
-#define CD_FACTS_VERSION 1            /* of the meaning: raise it when a value changes under the same name */
+#define CD_FACTS_VERSION 2            /* of the meaning: raise it when a value changes under the same name */
 
 enum {
 #define X(ID, name, of, unit, meaning) CD_GPU_FACT_##ID,

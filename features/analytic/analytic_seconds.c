@@ -40,12 +40,21 @@ static double by_rule(machine *m, double measured, double rule, unsigned mark) {
     return rule;
 }
 
-/* Threads that work at a time: facts have the time on powers of two. */
+/* The time of core_cycles on so many threads over that on one. A thread gets as many iterations of a parallel loop as any other, or one more: the last
+ * round counts in full. Loops beyond those that the facts tell apart divide evenly. */
+static double share_on(const machine *m, double threads) {
+    double all = fact(m, CD_FACT_SERIAL_SHARE), left = 1 - all;
+    for (int k = 0; k < CD_N_FACT_REGION; k++) {
+        const double chunks = fact(m, CD_FACT_REGION_1_CHUNKS + 2 * k), part = fact(m, CD_FACT_REGION_1_SHARE + 2 * k);
+        if (chunks > 0) all += part * ceil(chunks / threads) / chunks;
+        left -= chunks > 0 ? part : 0;
+    }
+    return all + fmax(left, 0) / threads;
+}
+
+/* Threads that work at a time. */
 static double useful_threads(const machine *m) {
-    static const int column[] = {CD_FACT_SHARE_2, CD_FACT_SHARE_4, CD_FACT_SHARE_8, CD_FACT_SHARE_16, CD_FACT_SHARE_32, CD_FACT_SHARE_64};
-    const double x = fmin(log2(fmax(m->cores, 1)), 6), k = floor(x);
-    const double a = k < 1 ? 1 : fact(m, column[(int)k - 1]), b = k >= 6 ? a : fact(m, column[(int)k]);
-    const double share = a + (b - a) * (x - k);
+    const double share = share_on(m, fmax(floor(m->cores), 1));
     return share > 0 ? 1 / share : 1;
 }
 

@@ -342,6 +342,19 @@ static void put_loops(cd_an *w, float *out) {
     out[CD_FACT_CORE_CYCLES] += (float)(instructions / ISSUE);
 }
 
+/* The parallel loops with most cycles: the time on any number of threads follows from them (analytic_seconds.c). */
+static void put_regions(work *t, float *out) {
+    for (int k = 0; k < CD_N_FACT_REGION && t->total > 0; k++) {
+        uint32_t most = 0;
+        for (uint32_t r = 1; r < t->n; r++)
+            if (t->region[r] > t->region[most]) most = r;
+        if (!t->n || !(t->region[most] > 0)) return;
+        out[CD_FACT_REGION_1_CHUNKS + 2 * k] = (float)t->chunks[most];
+        out[CD_FACT_REGION_1_SHARE + 2 * k] = (float)(t->region[most] / t->total);
+        t->region[most] = 0;
+    }
+}
+
 static void put_threads(const cd_an *w, const work *t, float *out) {
     static const struct {
         int threads, fact;
@@ -367,6 +380,7 @@ void cd_facts_core_count(cd_an *w) {
         if (w->node[k].kind == CD_AN_STORE) one(w, k, &t);
     put_loops(w, w->out);
     put_threads(w, &t, w->out);
+    put_regions(&t, w->out);
     const double flop = (double)w->out[CD_FACT_FLOP];
     w->out[CD_FACT_MAIN_SHARE] = flop > 0 ? fminf(1, (float)((double)w->out[CD_FACT_MAIN_SHARE] / flop)) : 1;
 }

@@ -10,7 +10,7 @@ cdmpp_status cd_facts_input_times(cd_facts_set set, const float *facts, const cd
     cd_analytic_time t;
     CD_TRY(cd_analytic_seconds_of(set, facts, device, &t, err));
     const double third = cd_facts_set_is_gpu(set) ? t.latency_s : t.l3_s;
-    const double all[CD_N_ANALYTIC] = {t.roofline_s, t.ecm_s, t.sum_s, t.compute_s, t.l1_s, t.l2_s, third, t.memory_s, t.overhead_s};
+    const double all[CD_N_ANALYTIC] = {t.roofline_s, t.ecm_s, t.sum_s, t.compute_s, t.l1_s, t.l2_s, third, t.memory_s, t.overhead_s, cd_facts_set_is_gpu(set) ? 1 : t.threads};
     for (size_t k = 0; k < CD_N_ANALYTIC; k++) {
         if (!(all[k] >= 0) || !isfinite(all[k])) return CD_FAIL(err, ENUMERIC, "an analytic time of %g s", all[k]);
         out[k] = log_s(all[k]);
@@ -59,5 +59,5 @@ void cd_facts_input_fill(const cd_program_view *v, size_t p, float *x) {
         relative(fact, v->facts_without, x);
     }
     x += CD_N_FACTS + CD_N_TRAFFIC;
-    for (size_t k = 0; k < CD_N_ANALYTIC; k++) x[k] = without ? 0 : k == CD_N_PRIOR - 1 || (gpu && k < CD_N_PRIOR) ? t[k] : t[k] - t[CD_N_PRIOR - 1];
+    for (size_t k = 0; k < CD_N_ANALYTIC; k++) x[k] = without ? 0 : k == CD_N_PRIOR - 1 || k == CD_N_ANALYTIC - 1 || (gpu && k < CD_N_PRIOR) ? t[k] : t[k] - t[CD_N_PRIOR - 1];
 }

@@ -8,7 +8,7 @@ all of the held-out tasks:
 
     top-k = sum(weight x best) / sum(weight x best among the k best-scored)
 
-A step that is done is not done again. From the environment: B, JOBS, TRAIN, BEST, and MODELS, names with ; between (default: all)."""
+A step that is done is not done again. From the environment: B, JOBS, TRAIN, BEST, SEEDS (of the trainings of SEEDED; default 1,2,3), and MODELS, names with ; between (default: all)."""
 import json, math, os, shutil, sys
 
 sys.dont_write_bytecode = True
@@ -16,7 +16,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import figures, quick, threads24_score as score
 
 B, JOBS = os.environ.get("B", "build/release"), os.environ.get("JOBS", "1")
-TRAIN, BEST = os.environ.get("TRAIN", "100"), os.environ.get("BEST", "0")
+TRAIN, BEST, SEEDS = os.environ.get("TRAIN", "100"), os.environ.get("BEST", "0"), [int(s) for s in os.environ.get("SEEDS", "1,2,3").split(",")]
 LOGS, EACH = r"^(old-ansor/search_space_1000|search_space_task_1000/original-results)/original-results-01", 150
 HELD, LAYOUTS, DEVICE = ("resnet_50", "mobilenet_v2", "resnext_50"), ("nhwc", "nchwc"), "cpu24"
 SHORT = ("model.folds=1", "predict.point=median", "train.facts=none", "net.device=false", "train.rounds=200", "train.early_stop=40", "fit.epochs=10",
@@ -44,6 +44,9 @@ MODELS = {
     "cdmpp": ("rows and facts", "own", ("train.loss=huber", "model.members=[rows,program]", "model.order=[rows,program]", "train.facts=prior",
               "train.max_bin=256", "train.max_depth=8", "train.lambda=3", "train.rounds=600", "train.eta=0.05", "device.file=")),
 }
+
+SEEDED = ("XGBoost", "MLP", "cdmpp") # trained once for each seed, with networks held out; their figures are means
+FAMILY = "resn", "wide_resn" # what the networks of a family are called
 
 def once(path, make):
     if not os.path.exists(path):
@@ -111,6 +114,8 @@ def names(work, data, split):
         return "split: {kind: network, test_names: %s}\n" % json.dumps(held)
     if split == "layout":
         return "split: {kind: network, test_names: %s}\n" % json.dumps(sorted(n for n in nets if n.endswith("-nchwc")))
+    if split == "family":
+        return "split: {kind: network, test_names: %s}\n" % json.dumps(sorted(n for n in nets if n.startswith(FAMILY)))
     known = set(train(work, data, "XGBoost", "networks")["keys"]) # tasks without a valid record are none of the data set's
     test = {t["workload_key"] for h in held for t in nets[h]} & known
     shapes = {hash_of(k) for k in test}
@@ -124,28 +129,34 @@ def described(work):
     figures.write(path, DESCRIBED)
     return os.path.abspath(path)
 
-def settings(work, data, model, split):
+def settings(work, data, model, split, seed):
     _, config, more = MODELS[model]
     path = os.path.join(work, "%s-%s.yaml" % (split, config))
     figures.write(path, "base: %s\n%s" % (os.path.abspath(os.path.join(figures.ROOT, "configs", config + ".yaml")), names(work, data, split)))
     words = SHORT + ("data.files=" + data, "data.devices=[]", "split.seed=1", "split.valid=0.1", "filter.max_per_task=0", "split.train_per_task=" + TRAIN,
-                     "split.train_best=" + BEST, "train.memory=8192") + tuple(m + described(work) if m.endswith("=") else m for m in more)
+                     "split.train_best=" + BEST, "train.memory=8192", "train.seed=%d" % seed, "fit.seed=%d" % seed) + tuple(m + described(work) if m.endswith("=") else m for m in more)
     return [path] + [w for s in words for w in ("--set", s)]
 
 def judged(net, split):
-    return net.endswith("-nchwc") if split == "layout" else net.split("-")[0] in HELD
+    return {"layout": net.endswith("-nchwc"), "family": net.startswith(FAMILY)}.get(split, net.split("-")[0] in HELD)
 
-def train(work, data, model, split):
-    stem = os.path.join(work, "%s-%s" % (split, model.replace(" ", "-").replace(",", "").replace("'", "")))
+def train(work, data, model, split, seed=1):
+    stem = os.path.join(work, "%s-%s-%d" % (split, model.replace(" ", "-").replace(",", "").replace("'", ""), seed))
     def make(out):
-        quick.sh(B + "/cdmpp-train", "--quiet", "-j", JOBS, "--out", stem + ".cdmpp", "--report", stem + ".html", *settings(work, data, model, split))
+        quick.sh(B + "/cdmpp-train", "--quiet", "-j", JOBS, "--out", stem + ".cdmpp", "--report", stem + ".html", *settings(work, data, model, split, seed))
         figures.write(out, json.dumps(score.judge(stem + ".csv", {n: t for n, t in networks().items() if judged(n, split)})))
         for end in (".csv", ".html", ".json"):
             os.remove(stem + end)
     with open(once(stem + ".figures", make)) as f:
         return json.load(f)
 
+def trained(work, data, model, split):
+    """Figures of the seeds of a model, one after another."""
+    return [train(work, data, model, split, s) for s in (SEEDS if model in SEEDED and split == "networks" else [1])]
+
 # ---- noise ----
+NOISES = ("first five repeats for the last five", "one record for another of the same program", "the true times of all programs, moved by the ratios of these two")
+
 def records(work):
     """(task, steps without the extents that they note, times) of each valid record of a held-out task."""
     keys = held_out()
@@ -160,20 +171,33 @@ def records(work):
                         if r["r"][1] == 0:
                             yield key, json.dumps([s[:3] + [0] + s[4:] if s[0] == "SP" else s for s in r["i"][1][1]]), r["r"][0]
 
+def moved(all_, copies):
+    """A model that knows the true times, judged by measurements of them. Of two measurements of a program the slower one is off, by their ratio: so is every second program here, by a
+    ratio that is drawn from programs of the same decade of seconds."""
+    ratio = {}
+    for y, p in copies.values():
+        for t, q in zip(y, p):
+            ratio.setdefault(math.floor(math.log10(t)), []).append(max(t, q) / min(t, q))
+    def off(t, *words):
+        of = ratio[min(ratio, key=lambda d: abs(d - math.floor(math.log10(t))))]
+        return of[score.draw("noise", *words) % len(of)] if score.draw("off", *words) % 2 else 1
+    return {k: ([t * off(t, k, i) for i, t in enumerate(y)], y) for k, y in all_.items()}
+
 def noise(work):
-    """Two measurements against each other: halves of the ten repeats, and two records of one program."""
-    halves, first, copies = {}, {}, {}
+    """Two measurements against each other: halves of the ten repeats, two records of one program; and true times, moved by the ratios of these two."""
+    halves, first, copies, all_ = {}, {}, {}, {}
     for key, steps, times in records(work):
         n = len(times) // 2
         y, p = halves.setdefault(key, ([], []))
         y.append(score.median(times[n:])), p.append(score.median(times[:n]))
+        all_.setdefault(key, []).append(score.median(times))
         steps = (key, score.draw(steps))
         if steps in first:
             y, p = copies.setdefault(key, ([], []))
             y.append(score.median(times)), p.append(first.pop(steps))
         else:
             first[steps] = score.median(times)
-    return [score.summary({k: (*v, v[1]) for k, v in t.items()}, networks()) for t in (halves, {k: v for k, v in copies.items() if len(v[0]) >= 20})]
+    return [score.summary({k: (*v, v[1]) for k, v in t.items()}, networks()) for t in (halves, {k: v for k, v in copies.items() if len(v[0]) >= 20}, moved(all_, copies))]
 
 def noises(work):
     def make(out):
@@ -182,11 +206,18 @@ def noises(work):
         return json.load(f)
 
 # ---- tables ----
-def line(name, reads, f, seconds=True, top=None):
-    top = f["top"] if top is None else top
-    of = [score.mean([t[k] for t in top.values()]) for k in range(len(score.KS))]
-    own = ("%.1f" % f["mape"], "%.1f" % f["median"]) if seconds else ("-", "-")
-    return "| %s | %s | %s | %s | %.3f | %.1f | %s |" % (name, reads, *own, f["spearman"], f["pairwise"], " | ".join("%.3f" % v for v in of))
+def top(f, k):
+    """Mean of the networks."""
+    return score.mean([t[k] for t in f["top"].values()])
+
+def cell(form, values):
+    return form % score.mean(values) + (" +- " + form % figures.deviation(values) if len(values) > 1 else "")
+
+def line(name, reads, runs, seconds=True):
+    """One row: means of the runs, and their deviation where there are several."""
+    own = [cell("%.1f", [f[k] for f in runs]) if seconds else "-" for k in ("mape", "median")]
+    tops = [cell("%.3f", [top(f, k) for f in runs]) for k in range(len(score.KS))]
+    return "| %s |" % " | ".join([name, reads, *own, cell("%.3f", [f["spearman"] for f in runs]), cell("%.1f", [f["pairwise"] for f in runs]), *tops])
 
 HEAD = "| model | reads | MAPE | median | Spearman | pairs in order | top-1 | top-5 | top-10 | top-20 |\n| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
 
@@ -194,53 +225,55 @@ def guesses(model):
     return "order" in model or "objective" in model # the seconds of a loss of order alone are none
 
 def by_network(path, found):
-    nets = sorted(next(iter(found.values()))["top"])
+    nets = sorted(next(iter(found.values()))[0]["top"])
     with open(path, "w") as f:
         f.write("| model | %s |\n| --- |%s\n" % (" | ".join(nets), " ---: |" * len(nets)))
-        for m, v in found.items():
-            f.write("| %s | %s |\n" % (m, " | ".join("%.3f, %.3f" % (v["top"][n][0], v["top"][n][1]) for n in nets)))
+        for m, runs in found.items():
+            f.write("| %s | %s |\n" % (m, " | ".join("%.3f, %.3f" % tuple(score.mean([r["top"][n][k] for r in runs]) for k in (0, 1)) for n in nets)))
+
+def tried(runs, share, which):
+    return score.mean([r["trials"][share][which] for r in runs])
 
 def trial_table(path, found):
+    any_ = next(iter(found.values()))
     with open(path, "w") as f:
         f.write("| order | within 1 % | within 5 % |\n| --- | ---: | ---: |\n")
-        any_ = next(iter(found.values()))["trials"]
-        for name, which in (("Ansor's own, of the log", "log"), ("random, mean", "random")):
-            f.write("| %s | %.1f | %.1f |\n" % (name, any_["1"][which], any_["5"][which]))
-        for m, v in found.items():
-            f.write("| score of %s | %.1f | %.1f |\n" % (m, v["trials"]["1"]["score"], v["trials"]["5"]["score"]))
+        for name, runs, which in [("Ansor's own, of the log", any_, "log"), ("random, mean", any_, "random")] + [("score of " + m, v, "score") for m, v in found.items()]:
+            f.write("| %s | %.1f | %.1f |\n" % (name, tried(runs, "1", which), tried(runs, "5", which)))
 
-def tell(work, data, found):
+def tell(found, hashes):
     """Words for figures.py put: what the goals are of, the order and the seconds of one model."""
-    f, hashes = found["cdmpp"], train(work, data, "cdmpp", "hashes")
-    top = lambda v, k: score.mean([t[k] for t in v["top"].values()])
-    print("figure:n=%d figure:tasks=%d figure:searches=%d figure:train=%s" % (f["n"], f["tasks"], f["trials"]["1"]["n"], TRAIN))
-    for name, v in (("top1", top(f, 0)), ("top5", top(f, 1)), ("spearman", f["spearman"]), ("hashes-top1", top(hashes, 0))):
-        print("figure:%s=%.3f,,%d" % (name, v, f["n"]))
-    print("figure:mape=%.1f,%%,%d figure:median=%.1f,%%,%d" % (f["mape"], f["n"], f["median"], f["n"]))
-    print("figure:trials=%.2f,,%d" % (f["trials"]["5"]["score"] / f["trials"]["5"]["log"], f["trials"]["5"]["n"]))
+    runs = found["cdmpp"]
+    n, tasks, searches = runs[0]["n"], runs[0]["tasks"], runs[0]["trials"]["1"]["n"]
+    print("figure:n=%d figure:tasks=%d figure:searches=%d figure:train=%s figure:seeds=%d" % (n, tasks, searches, TRAIN, len(runs)))
+    for name, v in (("top1", [top(f, 0) for f in runs]), ("top5", [top(f, 1) for f in runs]), ("spearman", [f["spearman"] for f in runs]), ("hashes-top1", [top(hashes, 0)])):
+        print("figure:%s=%.3f,,%d,%d" % (name, score.mean(v), n, len(v)))
+    for name in ("mape", "median"):
+        print("figure:%s=%.1f,%%,%d,%d" % (name, score.mean([f[name] for f in runs]), n, len(runs)))
+    print("figure:trials=%.2f,,%d,%d" % (tried(runs, "5", "score") / tried(runs, "5", "log"), searches, len(runs)))
+
+def main_table(path, found, noise):
+    one = next(iter(found.values()))[0]
+    random = [score.mean([t[k] for t in one["random"].values()]) for k in range(len(score.KS))]
+    with open(path, "w") as f:
+        f.write(HEAD + "\n" + "".join(line(m, MODELS[m][0], v, not guesses(m)) + "\n" for m, v in found.items()))
+        f.write("| random (mean) | nothing | - | - | 0.000 | 50.0 | %s |\n" % " | ".join("%.3f" % v for v in random))
+        f.write("".join(line("noise: " + name, "%d programs" % v["n"], [v]) + "\n" for name, v in zip(NOISES, noise)))
 
 def main(work):
     os.makedirs(work, exist_ok=True)
     data = once(os.path.join(work, "data.h5"), lambda o: data_set(work, o))
     models = [m for m in MODELS if m in os.environ.get("MODELS", ";".join(MODELS)).split(";")]
-    found = {m: train(work, data, m, "networks") for m in models}
-    one = found[models[0]]
-    with open(os.path.join(work, "main.md"), "w") as f:
-        f.write(HEAD + "\n")
-        for m in models:
-            f.write(line(m, MODELS[m][0], found[m], not guesses(m)) + "\n")
-        random = [score.mean([t[k] for t in one["random"].values()]) for k in range(len(score.KS))]
-        f.write("| random (mean) | nothing | - | - | 0.000 | 50.0 | %s |\n" % " | ".join("%.3f" % v for v in random))
-        for name, v in zip(("first five repeats for the last five", "one record for another of the same program"), noises(work)):
-            f.write(line("noise: " + name, "%d programs" % v["n"], v) + "\n")
+    found = {m: trained(work, data, m, "networks") for m in models}
+    main_table(os.path.join(work, "main.md"), found, noises(work))
     by_network(os.path.join(work, "networks.md"), found)
     trial_table(os.path.join(work, "trials.md"), found)
     with open(os.path.join(work, "splits.md"), "w") as f:
         f.write(HEAD.replace("| model | reads |", "| model | held out |") + "\n")
-        for split, what in (("hashes", "networks and their hashes"), ("layout", "layout NCHWc")):
+        for split, what in (("hashes", "networks and their hashes"), ("layout", "layout NCHWc"), ("family", "all residual networks")):
             for m in ("XGBoost", "cdmpp"):
-                f.write(line(m, what, train(work, data, m, split), not guesses(m)) + "\n")
-    tell(work, data, found)
+                f.write(line(m, what, trained(work, data, m, split), not guesses(m)) + "\n")
+    tell(found, train(work, data, "cdmpp", "hashes"))
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1]) if len(sys.argv) == 2 else __doc__)

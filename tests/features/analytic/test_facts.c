@@ -72,12 +72,29 @@ static void check_threads(const float *x) {
     }
 }
 
+/* The loops that are told apart give the same time on any number of threads, where they are all of the program. */
+static void check_regions(const float *x) {
+    const int on[] = {CD_FACT_SHARE_2, CD_FACT_SHARE_4, CD_FACT_SHARE_8, CD_FACT_SHARE_16, CD_FACT_SHARE_32, CD_FACT_SHARE_64};
+    double sum[6], all = fact_at(x, CD_FACT_SERIAL_SHARE), last = 1;
+    for (int k = 0; k < 6; k++) sum[k] = all;
+    for (int r = 0; r < CD_N_FACT_REGION; r++) {
+        const double chunks = fact_at(x, CD_FACT_REGION_1_CHUNKS + 2 * r), part = fact_at(x, CD_FACT_REGION_1_SHARE + 2 * r);
+        assert_true((chunks >= 1) == (part > 0) && part <= last * 1.00001);
+        last = part;
+        all += part;
+        for (int k = 0; k < 6 && chunks > 0; k++) sum[k] += part * ceil(chunks / (2 << k)) / chunks;
+    }
+    assert_true(all <= 1.00001);
+    for (int k = 0; k < 6 && all > 0.99999; k++) assert_close(sum[k], fact_at(x, on[k]), 1e-4, 0);
+}
+
 static void one(void *ctx, const cd_nest *nest) {
     laws *l = ctx;
     float x[CD_N_FACTS];
     facts_twice(l->f, CD_FACTS_OF_CPU, nest, x);
     check_memory(x);
     check_threads(x);
+    check_regions(x);
     if (l->fixed) assert_close(fact_at(x, CD_FACT_FLOP), l->flop, 1e-6, 0);
     if (l->fixed) assert_close(fact_at(x, CD_FACT_CALLS_DIVIDE), l->calls, 1e-6, 0);
     assert_true(fact_at(x, CD_FACT_CORE_CYCLES) * 1.00001 >= fact_at(x, CD_FACT_PORT_CYCLES));

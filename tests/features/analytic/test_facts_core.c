@@ -42,7 +42,7 @@ static const known row[] = {
      {{CD_FACT_MAIN_ACCUMULATORS, 32}, {CD_FACT_VECTOR_OPS, PRODUCTS / 16}, {CD_FACT_SPILLS, 512 * 2 * 2}, END}},
     {"[[\"AN\", 2, 0, 3]]", "parallel i",
      {{CD_FACT_REGIONS, 1}, {CD_FACT_CHUNKS_LEAST, 16}, {CD_FACT_SERIAL_SHARE, 0}, {CD_FACT_SHARE_8, 2.0 / 16}, {CD_FACT_SHARE_32, 1.0 / 16},
-      {CD_FACT_LINES_SHARED, 1024}, END}},
+      {CD_FACT_REGION_1_CHUNKS, 16}, {CD_FACT_REGION_1_SHARE, 1}, {CD_FACT_REGION_2_CHUNKS, 0}, {CD_FACT_LINES_SHARED, 1024}, END}},
 };
 
 static const char *const product[] = {MADE_MATMUL(16, 32, 512, "")};

@@ -14,7 +14,7 @@ static void fill(double size, unsigned without, float *x) {
         const bool grows = c < CD_FACT_WIDTH || c == CD_FACT_INIT_STORES || c == CD_FACT_COPY_STORES;
         facts[c] = (float)((double)(2ULL << c % 17) * (grows ? size : 1) - 1);
     }
-    for (size_t k = 0; k < CD_N_ANALYTIC; k++) analytic[k] = (float)(log(size) - (double)(1 + k * k));
+    for (size_t k = 0; k < CD_N_ANALYTIC; k++) analytic[k] = (float)((k < CD_N_ANALYTIC - 1 ? log(size) : 0) - (double)(1 + k * k)); /* the last are threads */
     memset(x, 0x7f, N * sizeof *x);
     cd_facts_input_fill(&v, 0, x);
 }
