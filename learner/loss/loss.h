@@ -182,11 +182,11 @@ float cd_tree_loss_round(double g);
  *   rank         ln sum exp(f + o)   of its task, by cd_rank_loss:
  *     pairwise   mean over pairs with i faster than j of ln(1 + e^(p_i - p_j))
  *     lambdarank the same mean, but a pair weighs as much as NDCG changes when both swap places (a constant of its gradient)
- *     listnet    cross entropy between softmax(-ln latency) and softmax(-p): whose turn to be first it is
+ *     listnet    cross entropy between softmax(-CD_OBJECTIVE_SHARP ln latency) and softmax(-p): whose turn to be first it is
  *
  * pack_sum is TenSet's and TVM's: squared error of the normalised throughput, weighted by
  * the throughput itself, its gradient for every row of the program. Losses of rank are the terms of
- * net_loss above with each task weighing by its programs; gain and discount are those of its lambdarank.
+ * net_loss above with each task weighing by its programs; gain and discount are those of its lambdarank, listnet is sharper.
  *
  * (1) pack_sum and rank know nothing but the order and the ratios inside a task, so a
  *     program's seconds come from its level O = ln sum over feature rows of exp(bias +
@@ -205,6 +205,8 @@ float cd_tree_loss_round(double g);
 #define CD_OBJECTIVES "log_latency|pack_sum|rank"
 typedef enum { CD_OBJECTIVE_LOG_LATENCY, CD_OBJECTIVE_PACK_SUM, CD_OBJECTIVE_RANK, CD_N_OBJECTIVE } cd_objective_kind;
 #define CD_OBJECTIVE_KNEE 0.02
+/* listnet: with 1 a program half as fast has half the chance to be first, so slow ones, of which there are many, decide. */
+#define CD_OBJECTIVE_SHARP 4.0
 #define CD_RANK_LOSSES "pairwise|lambdarank|listnet"
 typedef enum { CD_RANK_LOSS_PAIRWISE, CD_RANK_LOSS_LAMBDARANK, CD_RANK_LOSS_LISTNET } cd_rank_loss;
 

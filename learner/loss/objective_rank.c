@@ -96,11 +96,11 @@ static sum pairs(cd_objective_part *p, cd_rank_loss l, const double *score, cons
     return s;
 }
 
-/* ln of the sum of exp(-v) where the least v is `least`; terms are exact. */
-static double log_sum(const double *v, const size_t *m, size_t n, double least) {
+/* ln of the sum of exp(-by v) where the least v is `least`; terms are exact. */
+static double log_sum(const double *v, double by, const size_t *m, size_t n, double least) {
     double all = 0;
-    for (size_t i = 0; i < n; i++) all += exact(exp(least - v[m[i]]));
-    return log(all) - least;
+    for (size_t i = 0; i < n; i++) all += exact(exp(by * (least - v[m[i]])));
+    return log(all) - by * least;
 }
 
 static double least_of(const double *v, const size_t *m, size_t n) {
@@ -113,9 +113,9 @@ static double least_of(const double *v, const size_t *m, size_t n) {
 static sum listnet(cd_objective_part *p, const double *score, const size_t *m, size_t n) {
     sum s = {0, p->log_s[m[0]] < p->log_s[m[n - 1]]};
     if (!(s.weight > 0)) return s;
-    const double want_all = log_sum(p->log_s, m, n, p->log_s[m[0]]), got_all = log_sum(score, m, n, least_of(score, m, n));
+    const double by = CD_OBJECTIVE_SHARP, want_all = log_sum(p->log_s, by, m, n, p->log_s[m[0]]), got_all = log_sum(score, 1, m, n, least_of(score, m, n));
     for (size_t i = 0; i < n; i++) {
-        const double want = exp(-p->log_s[m[i]] - want_all), got = exp(-score[m[i]] - got_all);
+        const double want = exp(-by * p->log_s[m[i]] - want_all), got = exp(-score[m[i]] - got_all);
         s.loss += (double)n * want * (score[m[i]] + got_all);
         p->g[m[i]] = (double)n * (want - got);
         p->h[m[i]] = (double)n * got * (1 - got);

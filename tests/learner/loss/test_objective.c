@@ -240,14 +240,14 @@ TEST(lambdarank_of_a_constant) {
     cd_objective_end(&b.p);
 }
 
-/* Two programs of 1 and 3 s: one wants the first place in 3 of 4 cases. Where the scores say so, too, the loss is the entropy. */
+/* Two programs whose times to the power of the sharpness are 1 and 3: one wants the first place in 3 of 4 cases. Where the scores say so, too, the loss is the entropy. */
 TEST(listnet_by_hand) {
     static made m;
     const cd_objective_spec *o = &specs[LISTNET];
     make(&m, 3, 1);
     for (size_t i = 0; i < 3; i++) m.start[i + 1] = i + 1, m.offset[i] = m.score[i] = 0;
     m.n = 2;
-    m.log_s[0] = log(3), m.log_s[1] = 0;
+    m.log_s[0] = log(3) / CD_OBJECTIVE_SHARP, m.log_s[1] = 0;
     begin(&m, o, NULL);
     assert_close(gradient(&m, o), log(2), 1e-9, 0);
     assert_close((double)m.grad[0], 2 * (0.25 - 0.5), 0, 0x1p-20);
