@@ -7,8 +7,8 @@ VALID programs of a log each, validates all trainings alike; of the rest train
     programs   PER_TASK programs of every task
     tasks      TOTAL programs in all, of so many tasks; those of fewer tasks are among those of more
 Of one draw the programs, the tasks and the seeds of the models are others. A training that takes more memory than MEMORY is an error. A step that is done is not done again. From
-the environment: B, JOBS, DRAWS (default 1,2,3; above FEW programs the first alone) and MODELS, names with ; between (default: all)."""
-import functools, json, math, os, subprocess, sys
+the environment: B, JOBS, DRAWS (default 1,2,3) and MODELS, names with ; between (default: all)."""
+import functools, json, math, os, re, subprocess, sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -17,7 +17,7 @@ import figures, quick, threads24, threads24_score as score
 B, JOBS = os.environ.get("B", "build/release"), os.environ.get("JOBS", "1")
 DRAWS = [int(d) for d in os.environ.get("DRAWS", "1,2,3").split(",")]
 JUDGED, VALID, TEST = ("mobilenet_v3", "wide_resnet_50", "vgg_16"), 30, 150 # programs of a log, drawn by the place of a line
-PER_TASK, TASKS, TOTAL, FEW = (3, 30, 300, 0), (10, 30, 100, 300, 0), 5000, 20000 # 0: all
+PER_TASK, TASKS, TOTAL = (3, 30, 300, 0), (10, 30, 100, 300, 0), 5000 # 0: all
 MEMORY, STEPS, EPOCHS, BATCH = 2048, 2000, 10, 256
 ALIKE = ("model.folds=1", "predict.point=median", "filter.facts=true", "filter.max_per_task=0", "data.devices=[]", "train.memory=%d" % MEMORY)
 # name: configuration, settings
@@ -65,13 +65,19 @@ def data_set(work):
 
 # ---- trainings ----
 def measured(argv):
-    """Processor seconds and MB of one program that runs."""
-    p = subprocess.Popen(argv, stdout=subprocess.DEVNULL, cwd=figures.ROOT)
+    """Processor seconds, MB and words of one program that runs."""
+    p = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=figures.ROOT)
+    told = p.stdout.read()
     _, status, use = os.wait4(p.pid, 0)
     p.returncode = os.waitstatus_to_exitcode(status)
     if p.returncode not in (0, 3):
-        raise SystemExit("curves24: %s: status %d" % (" ".join(argv), p.returncode))
-    return use.ru_utime + use.ru_stime, use.ru_maxrss / 1024
+        raise SystemExit("curves24: %s: status %d: %s" % (" ".join(argv), p.returncode, told))
+    return use.ru_utime + use.ru_stime, use.ru_maxrss / 1024, told
+
+def seen(told):
+    """Share of the training programs that trees had room for, in %."""
+    m = re.search(r"trees of a draw of ([\d.]+) % of the programs", told)
+    return float(m[1]) if m else 100.0
 
 def counts(path):
     """Programs and tasks of each part of a report."""
@@ -86,7 +92,7 @@ def train(work, name, config, words):
     stem = os.path.join(work, name)
     def make(out):
         argv = [B + "/cdmpp-train", "--quiet", "-j", JOBS, "--out", stem + ".cdmpp", "--report", stem + ".html", config]
-        seconds, mb = measured(argv + [w for s in ALIKE + ("data.files=" + os.path.join(work, "data.h5"),) + words for w in ("--set", s)])
+        seconds, mb, told = measured(argv + [w for s in ALIKE + ("data.files=" + os.path.join(work, "data.h5"),) + words for w in ("--set", s)])
         if mb > MEMORY:
             raise SystemExit("curves24: %s took %d MB, allowed are %d" % (name, mb, MEMORY))
         nets = {n: t for n, t in threads24.networks().items() if n.rsplit("-", 1)[0] in JUDGED}
@@ -94,7 +100,7 @@ def train(work, name, config, words):
         f = {k: v for k, v in score.judge(stem + ".csv", nets).items() if k in ("mape", "median", "spearman", "pairwise", "top")}
         for k, name_ in enumerate(("top1", "top5", "top10")):
             f[name_] = score.mean([t[k] for t in f["top"].values()])
-        f.update(seconds=seconds, mb=mb, n=n, keys={p: sorted(k) for p, k in keys.items()})
+        f.update(seconds=seconds, mb=mb, seen=seen(told), n=n, keys={p: sorted(k) for p, k in keys.items()})
         figures.write(out, json.dumps(f))
         for end in (".csv", ".html", ".json", ".cdmpp"):
             if os.path.exists(stem + end):
@@ -132,12 +138,11 @@ def point(work, known, model, arm, size, draw):
 def points(work, known, model, arm):
     """Of each size the figures of its draws."""
     for size in PER_TASK if arm == "programs" else TASKS:
-        first = point(work, known, model, arm, size, DRAWS[0])
-        yield [first] + [point(work, known, model, arm, size, d) for d in DRAWS[1:] if first["n"]["train"] < FEW]
+        yield [point(work, known, model, arm, size, d) for d in DRAWS]
 
 # ---- tables ----
-HEAD = ("| model | programs | tasks | draws | MAPE % | median % | Spearman | top-1 | top-5 | top-10 | MAPE +- | Spearman +- | processor s | MB |\n"
-        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n")
+HEAD = ("| model | programs | tasks | draws | MAPE % | median % | Spearman | top-1 | top-5 | top-10 | MAPE +- | Spearman +- | seen % | processor s | MB |\n"
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n")
 
 def half(v):
     return (max(v) - min(v)) / 2
@@ -145,9 +150,9 @@ def half(v):
 def line(model, runs):
     of = lambda k: [r[k] for r in runs]
     spread = ("%.1f" % half(of("mape")), "%.3f" % half(of("spearman"))) if len(runs) > 1 else ("-", "-")
-    return "| %s | %d | %d | %d | %.1f | %.1f | %s | %s | %.0f | %.0f |\n" % (
+    return "| %s | %d | %d | %d | %.1f | %.1f | %s | %s | %.1f | %.0f | %.0f |\n" % (
         NAMES[model], round(score.mean([r["n"]["train"] for r in runs])), round(score.mean([len(r["keys"]["train"]) for r in runs])), len(runs), score.mean(of("mape")),
-        score.mean(of("median")), " | ".join("%.3f" % score.mean(of(k)) for k in COLUMNS[2:]), " | ".join(spread), score.mean(of("seconds")), max(of("mb")))
+        score.mean(of("median")), " | ".join("%.3f" % score.mean(of(k)) for k in COLUMNS[2:]), " | ".join(spread), score.mean(of("seen")), score.mean(of("seconds")), max(of("mb")))
 
 def main(work):
     os.makedirs(work, exist_ok=True)
