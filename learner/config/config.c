@@ -180,6 +180,16 @@ static void check_objective(cd_config *c, const char *path, cdmpp_err *err) {
                     "expected no train.loss (or huber, the default) beside train.objective %s, which brings its own, found another", name);
 }
 
+/* A loss that nobody learns by is a mistake: networks of model.order have their own. */
+static void check_rank_loss(cd_config *c, const char *path, cdmpp_err *err) {
+    const cd_config order = cd_config_of_order(c);
+    cd_member_plan plan = {0};
+    if (c->train_rank_loss == CD_RANK_LOSS_PAIRWISE || c->train_objective == CD_OBJECTIVE_RANK) return;
+    if (c->model_order.n && (cd_member_plan_of(&order, &plan, NULL) || plan.trees)) return; /* an unknown kind is told elsewhere */
+    cd_diag_add(&c->diag, err, CDMPP_ESCHEMA, path, NULL, false, "train.rank_loss",
+                "expected train.objective rank, or trees (rows, program or sums) in model.order, which learn by it, found neither");
+}
+
 cdmpp_status cd_config_check(cd_config *c, const char *path, cdmpp_err *err) {
     const size_t before = c->diag.n;
     if (!c->data_files.n)
@@ -187,6 +197,7 @@ cdmpp_status cd_config_check(cd_config *c, const char *path, cdmpp_err *err) {
     cd_select_programs_check(c, path, err);
     cd_net_options_check(c, path, err);
     check_objective(c, path, err);
+    check_rank_loss(c, path, err);
     if (c->split_valid + c->split_test >= 1)
         cd_diag_add(&c->diag, err, CDMPP_ERANGE, path, NULL, false, "split.test",
                     "expected split.valid + split.test below 1, found %g", c->split_valid + c->split_test);

@@ -179,11 +179,14 @@ float cd_tree_loss_round(double g);
  *   kind         p                   loss of a program, mean over programs
  *   log_latency  ln sum exp(f + o)   of r = p - ln latency (learner/loss/loss.h)
  *   pack_sum     sum f               y (p - y)^2 / 2;  y = fastest latency of its task / its own
- *   rank         ln sum exp(f + o)   mean over pairs of its task with i faster than j: ln(1 + e^(p_i - p_j))
+ *   rank         ln sum exp(f + o)   of its task, by cd_rank_loss:
+ *     pairwise   mean over pairs with i faster than j of ln(1 + e^(p_i - p_j))
+ *     lambdarank the same mean, but a pair weighs as much as NDCG changes when both swap places (a constant of its gradient)
+ *     listnet    cross entropy between softmax(-CD_OBJECTIVE_SHARP ln latency) and softmax(-p): whose turn to be first it is
  *
  * pack_sum is TenSet's and TVM's: squared error of the normalised throughput, weighted by
- * the throughput itself, its gradient for every row of the program. rank is the term of
- * learner/loss/loss.h with each task weighing by its programs.
+ * the throughput itself, its gradient for every row of the program. Losses of rank are the terms of
+ * net_loss above with each task weighing by its programs; gain and discount are those of its lambdarank, listnet is sharper.
  *
  * (1) pack_sum and rank know nothing but the order and the ratios inside a task, so a
  *     program's seconds come from its level O = ln sum over feature rows of exp(bias +
@@ -193,19 +196,25 @@ float cd_tree_loss_round(double g);
  *     scale > 0: rank's order is that of p; pack_sum's where levels are equal.
  * (2) Pairs: all of a task of up to 17 programs; of more, those whose places by latency
  *     are 1..16 apart and about 8 distances of each octave above, each counting for the
- *     distances that it stands for: O(n log n). Equal latencies make no pair.
- * (3) Sums of pairs are exact, so gradients do not depend on the order of programs (but for
- *     equal latencies in a task of more than 17).
+ *     distances that it stands for: O(n log n). Equal latencies make no pair. So for lambdarank, too.
+ * (3) Sums of pairs and of exponentials are exact, so gradients do not depend on the order of programs (but for
+ *     equal latencies in a task of more than 17). lambdarank: of equal scores the slower program has the place in front,
+ *     so a constant wins nothing; equal in both, they share the mean of their discounts.
  * One part per thread. */
 
 #define CD_OBJECTIVES "log_latency|pack_sum|rank"
 typedef enum { CD_OBJECTIVE_LOG_LATENCY, CD_OBJECTIVE_PACK_SUM, CD_OBJECTIVE_RANK, CD_N_OBJECTIVE } cd_objective_kind;
 #define CD_OBJECTIVE_KNEE 0.02
+/* listnet: with 1 a program half as fast has half the chance to be first, so slow ones, of which there are many, decide. */
+#define CD_OBJECTIVE_SHARP 4.0
+#define CD_RANK_LOSSES "pairwise|lambdarank|listnet"
+typedef enum { CD_RANK_LOSS_PAIRWISE, CD_RANK_LOSS_LAMBDARANK, CD_RANK_LOSS_LISTNET } cd_rank_loss;
 
 typedef struct cd_objective_spec {
     cd_objective_kind kind;
     cd_tree_loss loss; /* of log_latency */
     double eta;   /* pack_sum: a step of all rows of a program must not overshoot */
+    cd_rank_loss rank; /* of rank */
 } cd_objective_spec;
 
 typedef struct cd_objective_part {
@@ -220,8 +229,10 @@ typedef struct cd_objective_part {
     double *margin;        /* (start[n]) f + o */
     double *r;             /* (n) p - log_s; pack_sum: p - y */
     double *g, *h;         /* (n) of a program; not of log_latency */
-    double *y;             /* (n) pack_sum: throughput in (0,1] */
+    double *y;             /* (n) pack_sum, lambdarank: throughput in (0,1] */
     size_t *order;         /* (n) by group, then by latency; not of log_latency */
+    double *discount;      /* (n) lambdarank: of the place by score */
+    struct cd_objective_place *place; /* (n) working memory */
 } cd_objective_part;
 
 /* As in a configuration. */

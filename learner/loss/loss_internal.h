@@ -16,6 +16,9 @@ struct cd_net_loss_scratch {
 
 /* ln(1 + e^x) and its slope. */
 double cd_net_loss_softplus(double x, double *slope);
+/* lambdarank: what a program is worth whose task has one that is `ratio` (0..1) of its time; what a place (0: the first) counts. */
+double cd_net_loss_gain(double ratio);
+double cd_net_loss_discount(size_t place);
 /* Adds the rank terms: values before weights to term, gradients with respect to
  * the predictions s->pred to s->grad (one of every `width`). s->order is by group. */
 void cd_net_loss_rank_terms(const cd_net_loss *p, const cd_net_loss_batch *b, const cd_net_loss_norm *norm, size_t width,
@@ -23,7 +26,14 @@ void cd_net_loss_rank_terms(const cd_net_loss *p, const cd_net_loss_batch *b, co
 
 /* objective_internal -- what objective.c and objective_rank.c share. */
 
-/* The mean loss of pairs under the program scores; fills g and h of every program (the
- * derivative of n * loss). NaN: no pair. score (n). */
-double cd_objective_pairs(cd_objective_part *p, const double *score);
+/* A program of a task in an order. */
+typedef struct cd_objective_place {
+    uint32_t group;
+    double score, log_s;
+    size_t i;
+} cd_objective_place;
+
+/* The mean loss of the order of tasks under the program scores; fills g and h of every program (the
+ * derivative of n * loss). NaN: no task has two different latencies. score (n). */
+double cd_objective_order(cd_objective_part *p, cd_rank_loss l, const double *score);
 #endif

@@ -67,7 +67,8 @@ static void places(const double *v, size_t n, size_t *place) {
     }
 }
 
-static double discount_at(size_t place) { return 1 / log2(2 + (double)place); }
+double cd_net_loss_gain(double ratio) { return exp2(ratio) - 1; }
+double cd_net_loss_discount(size_t place) { return 1 / log2(2 + (double)place); }
 
 /* Places by label give the ideal DCG, places by prediction the discounts. A pair weighs as much as NDCG changes when both swap. */
 static void lambdarank(const group *g, double each) {
@@ -75,14 +76,14 @@ static void lambdarank(const group *g, double each) {
     size_t *place = g->s->place;
     for (size_t i = 0; i < g->n; i++) fastest = fmin(fastest, g->b->log_s[g->m[i]]);
     for (size_t i = 0; i < g->n; i++) {
-        gain[i] = exp2(exp(fastest - g->b->log_s[g->m[i]])) - 1;
+        gain[i] = cd_net_loss_gain(exp(fastest - g->b->log_s[g->m[i]]));
         v[i] = label(g, i);
     }
     places(v, g->n, place);
-    for (size_t i = 0; i < g->n; i++) ideal += gain[i] * discount_at(place[i]);
+    for (size_t i = 0; i < g->n; i++) ideal += gain[i] * cd_net_loss_discount(place[i]);
     for (size_t i = 0; i < g->n; i++) v[i] = pred(g, i);
     places(v, g->n, place);
-    for (size_t i = 0; i < g->n; i++) discount[i] = discount_at(place[i]);
+    for (size_t i = 0; i < g->n; i++) discount[i] = cd_net_loss_discount(place[i]);
     pairs(g, CD_NET_LOSS_lambdarank, each / ideal, gain, discount);
 }
 

@@ -26,24 +26,18 @@ double cd_objective_score(cd_objective_kind k, const double *v, size_t n) {
 }
 
 /* ---- the programs of a part ---- */
-typedef struct {
-    uint32_t group;
-    double log_s;
-    size_t i;
-} place;
-
 /* Ties by number, so that the order is one. */
 static int by_task_and_latency(const void *a, const void *b) {
-    const place *x = a, *y = b;
+    const cd_objective_place *x = a, *y = b;
     if (x->group != y->group) return x->group < y->group ? -1 : 1;
     if (x->log_s != y->log_s) return x->log_s < y->log_s ? -1 : 1;
     return (x->i > y->i) - (x->i < y->i);
 }
 
 static cdmpp_status sort(cd_objective_part *p, cdmpp_err *err) {
-    place *v = cd_mem_zalloc(p->n + 1, sizeof *v);
+    cd_objective_place *v = cd_mem_zalloc(p->n + 1, sizeof *v);
     if (!v) return CD_FAIL(err, ENOMEM, "order of %zu programs", p->n);
-    for (size_t i = 0; i < p->n; i++) v[i] = (place){p->group[i], p->log_s[i], i};
+    for (size_t i = 0; i < p->n; i++) v[i] = (cd_objective_place){.group = p->group[i], .log_s = p->log_s[i], .i = i};
     qsort(v, p->n, sizeof *v, by_task_and_latency);
     for (size_t i = 0; i < p->n; i++) p->order[i] = v[i].i;
     cd_mem_free(v);
@@ -62,6 +56,13 @@ static void normalise(cd_objective_part *p, const cd_objective_part *seen) {
     }
 }
 
+/* What lambdarank needs beside the rest. */
+static bool places(cd_objective_part *p) {
+    p->discount = CD_NEWN(&p->arena, double, p->n);
+    p->place = CD_NEWN(&p->arena, cd_objective_place, p->n);
+    return !p->arena.oom;
+}
+
 cdmpp_status cd_objective_begin(cd_objective_part *p, const cd_objective_spec *s, const cd_objective_part *seen, cdmpp_err *err) {
     const size_t n = p->n;
     p->margin = CD_NEWN(&p->arena, double, p->start[p->n]);
@@ -73,8 +74,10 @@ cdmpp_status cd_objective_begin(cd_objective_part *p, const cd_objective_spec *s
     if (p->arena.oom) return CD_FAIL(err, ENOMEM, "objective of %zu programs", p->n);
     if (s->kind == CD_OBJECTIVE_LOG_LATENCY) return CDMPP_OK;
     CD_TRY(sort(p, err));
-    if (s->kind == CD_OBJECTIVE_PACK_SUM) normalise(p, seen);
-    if (isnan(cd_objective_pairs(p, p->r)))
+    const cd_rank_loss order = s->kind == CD_OBJECTIVE_RANK ? s->rank : CD_RANK_LOSS_PAIRWISE;
+    if (order == CD_RANK_LOSS_LAMBDARANK && !places(p)) return CD_FAIL(err, ENOMEM, "places of %zu programs", n);
+    if (s->kind == CD_OBJECTIVE_PACK_SUM || order == CD_RANK_LOSS_LAMBDARANK) normalise(p, seen);
+    if (isnan(cd_objective_order(p, order, p->r)))
         return CD_FAIL(err, ERANGE, "expected tasks with two different latencies in the %s part, found none", seen ? "validation" : "train");
     return CDMPP_OK;
 }
@@ -111,17 +114,17 @@ static double pack_sum(cd_objective_part *p, double eta, const float *score) {
     return sum / (double)p->n;
 }
 
-static double rank(cd_objective_part *p, const float *score) {
+static double rank(cd_objective_part *p, cd_rank_loss l, const float *score) {
     for (size_t k = 0; k < p->start[p->n]; k++) p->margin[k] = p->offset[k] + (double)score[k];
     for (size_t i = 0; i < p->n; i++)
         p->r[i] = cd_loss_log_sum_exp(p->margin + p->start[i], p->start[i + 1] - p->start[i]);
-    const double loss = cd_objective_pairs(p, p->r);
+    const double loss = cd_objective_order(p, l, p->r);
     for (size_t i = 0; i < p->n; i++) p->r[i] -= p->log_s[i];
     return loss;
 }
 
 double cd_objective_loss(cd_objective_part *p, const cd_objective_spec *s, const float *score) {
-    if (s->kind == CD_OBJECTIVE_RANK) return rank(p, score);
+    if (s->kind == CD_OBJECTIVE_RANK) return rank(p, s->rank, score);
     return s->kind == CD_OBJECTIVE_PACK_SUM ? pack_sum(p, s->eta, score) : log_latency(p, s->loss, score);
 }
 

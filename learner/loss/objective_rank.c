@@ -1,6 +1,7 @@
-/* Pairs of programs of one task for the rank objective. All pairs of a large task would be n^2, so distances between places are
+/* The order of the programs of one task for the rank objective. All pairs of a large task would be n^2, so distances between places are
  * sampled in octaves, each standing for its neighbours. */
 #include <math.h>
+#include <stdlib.h>
 
 #include "learner/loss/loss_internal.h"
 
@@ -29,7 +30,6 @@ typedef struct {
 /* Member a is not slower than member b. The sums of g and h are exact, so the order of the pairs does not matter. */
 static void pair(cd_objective_part *p, const double *score, size_t a, size_t b, double weight, sum *s) {
     double slope;
-    if (!(p->log_s[a] < p->log_s[b])) return;
     s->loss += weight * cd_net_loss_softplus(score[a] - score[b], &slope);
     s->weight += weight;
     const double g = exact(weight * slope), h = exact(weight * slope * (1 - slope));
@@ -39,13 +39,53 @@ static void pair(cd_objective_part *p, const double *score, size_t a, size_t b, 
     p->h[b] += h;
 }
 
-/* One task, fastest first. Each task weighs by its number of programs, however many pairs it has. */
-static sum task(cd_objective_part *p, const double *score, const size_t *m, size_t n) {
+/* ---- lambdarank: what a pair weighs ---- */
+/* By score; of equal ones the slower first. */
+static int by_score(const void *a, const void *b) {
+    const cd_objective_place *x = a, *y = b;
+    if (x->score != y->score) return x->score < y->score ? -1 : 1;
+    return (x->log_s < y->log_s) - (x->log_s > y->log_s);
+}
+
+static void lay_discounts(cd_objective_part *p, const double *score, const size_t *m, size_t n) {
+    cd_objective_place *v = p->place;
+    for (size_t i = 0; i < n; i++) v[i] = (cd_objective_place){.score = score[m[i]], .log_s = p->log_s[m[i]], .i = m[i]};
+    qsort(v, n, sizeof *v, by_score);
+    for (size_t beg = 0, end; beg < n; beg = end) {
+        double mean = 0;
+        for (end = beg; end < n && !by_score(&v[beg], &v[end]); end++) mean += cd_net_loss_discount(end);
+        for (size_t i = beg; i < end; i++) p->discount[v[i].i] = mean / (double)(end - beg);
+    }
+}
+
+/* DCG of the order by latency, which m has. */
+static double ideal(const cd_objective_part *p, const size_t *m, size_t n) {
+    double dcg = 0;
+    for (size_t i = 0; i < n; i++) dcg += cd_net_loss_gain(p->y[m[i]]) * cd_net_loss_discount(i);
+    return dcg;
+}
+
+static double swapped(const cd_objective_part *p, size_t a, size_t b) {
+    return fabs((cd_net_loss_gain(p->y[a]) - cd_net_loss_gain(p->y[b])) * (p->discount[a] - p->discount[b]));
+}
+
+/* ---- one task, fastest first; each weighs by its number of programs, however many pairs it has ---- */
+static sum pairs(cd_objective_part *p, cd_rank_loss l, const double *score, const size_t *m, size_t n) {
+    const bool by_ndcg = l == CD_RANK_LOSS_LAMBDARANK;
+    double most = 1;
     sum s = {0, 0};
-    for (size_t i = 0; i < n; i++) p->g[m[i]] = p->h[m[i]] = 0;
+    if (by_ndcg) {
+        lay_discounts(p, score, m, n);
+        most = ideal(p, m, n);
+    }
     for (stride d = {.next = 1}; d.next < n;) {
         d = stride_at(d.next, n);
-        for (size_t i = 0; i + d.d < n; i++) pair(p, score, m[i], m[i + d.d], (double)d.weight, &s);
+        for (size_t i = 0; i + d.d < n; i++) {
+            const size_t a = m[i], b = m[i + d.d];
+            if (!(p->log_s[a] < p->log_s[b])) continue;
+            const double weight = (double)d.weight;
+            pair(p, score, a, b, by_ndcg ? exact(weight * swapped(p, a, b) / most) : weight, &s);
+        }
     }
     const double each = s.weight > 0 ? (double)n / s.weight : 0;
     for (size_t i = 0; i < n; i++) {
@@ -56,12 +96,41 @@ static sum task(cd_objective_part *p, const double *score, const size_t *m, size
     return s;
 }
 
-double cd_objective_pairs(cd_objective_part *p, const double *score) {
+/* ln of the sum of exp(-by v) where the least v is `least`; terms are exact. */
+static double log_sum(const double *v, double by, const size_t *m, size_t n, double least) {
+    double all = 0;
+    for (size_t i = 0; i < n; i++) all += exact(exp(by * (least - v[m[i]])));
+    return log(all) - by * least;
+}
+
+static double least_of(const double *v, const size_t *m, size_t n) {
+    double least = INFINITY;
+    for (size_t i = 0; i < n; i++) least = fmin(least, v[m[i]]);
+    return least;
+}
+
+/* The gradient of a cross entropy of softmaxes is their difference. */
+static sum listnet(cd_objective_part *p, const double *score, const size_t *m, size_t n) {
+    sum s = {0, p->log_s[m[0]] < p->log_s[m[n - 1]]};
+    if (!(s.weight > 0)) return s;
+    const double by = CD_OBJECTIVE_SHARP, want_all = log_sum(p->log_s, by, m, n, p->log_s[m[0]]), got_all = log_sum(score, 1, m, n, least_of(score, m, n));
+    for (size_t i = 0; i < n; i++) {
+        const double want = exp(-by * p->log_s[m[i]] - want_all), got = exp(-score[m[i]] - got_all);
+        s.loss += (double)n * want * (score[m[i]] + got_all);
+        p->g[m[i]] = (double)n * (want - got);
+        p->h[m[i]] = (double)n * got * (1 - got);
+    }
+    return s;
+}
+
+double cd_objective_order(cd_objective_part *p, cd_rank_loss l, const double *score) {
     double loss = 0;
     bool any = false;
+    for (size_t i = 0; i < p->n; i++) p->g[i] = p->h[i] = 0;
     for (size_t at = 0, n; at < p->n; at += n) {
         n = cd_net_loss_group_size(p->group, p->order, at, p->n);
-        const sum s = task(p, score, p->order + at, n);
+        const size_t *m = p->order + at;
+        const sum s = l == CD_RANK_LOSS_LISTNET ? listnet(p, score, m, n) : pairs(p, l, score, m, n);
         loss += s.loss;
         any |= s.weight > 0;
     }

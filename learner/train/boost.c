@@ -329,7 +329,7 @@ cdmpp_status cd_boost(const cd_program_view *v, const cd_boost_set *train, const
     booster b = {.v = v, .c = c, .form = cd_member_form(m->kind), .run = run, .out = m};
     m->objective = (cd_objective_kind)c->train_objective;
     m->facts = cd_member_reads_facts(m->kind) ? (cd_facts_use)c->train_facts : CD_FACTS_USE_NONE;
-    b.objective = (cd_objective_spec){m->objective, (cd_tree_loss)c->train_loss, c->train_eta};
+    b.objective = (cd_objective_spec){m->objective, (cd_tree_loss)c->train_loss, c->train_eta, (cd_rank_loss)c->train_rank_loss};
     cdmpp_status st = side_new(&b.train, train, &b, err);
     if (!st) st = side_new(&b.valid, valid, &b, err);
     if (!st) fit_offset(&b.train, &b, m);

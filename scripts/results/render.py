@@ -11,7 +11,7 @@ import os, re, sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import bars, figures, looks
+import bars, curve_picture, figures, looks
 
 CONVERTED = "converted from"
 
@@ -162,6 +162,14 @@ class Page:
             else:
                 rows[name[:-3]] = content
         yield "README.md", self.marked("README.md", rows)
+        yield from self.pictures()
+
+    def pictures(self):
+        """Curves of stages that have run."""
+        if "models-curves24" in self.figures.stages:
+            for by in ("programs", "tasks"):
+                rows = [r for r in self.figures.rows("models-curves24", by)]
+                yield "docs/results/curves24-%s.svg" % by, curve_picture.picture(rows, by, "Errors by number of training %s" % by)
 
     def marked(self, path, rows):
         with open(os.path.join(self.root, path), encoding="utf-8") as f:

@@ -20,6 +20,18 @@ for o in pack_sum rank; do
 done
 train --checkpoint k.rank --out c.cdmpp 2>&1 >/dev/null | sed 's/digest [0-9a-f]*/digest D/; s/found [0-9a-f]*/found D/'
 train -j2 --out d.cdmpp >/dev/null && cdmpp-predict --model d.cdmpp --info | grep -o '"schema_version":.,\|"objective":"[a-z_]*"'
+# losses of the order: other trees, each the same for any -j, and the first is the default; beside seconds; where nobody learns by them
+train --set train.objective=rank --set train.rank_loss=pairwise -j2 --out p.cdmpp >/dev/null && cdmpp-predict --model p.cdmpp --export xgboost --member 0 --out p.ubj && cdmpp-predict --model a.cdmpp --export xgboost --member 0 --out a.ubj && cmp p.ubj a.ubj && echo pairwise is the default
+for l in lambdarank listnet; do
+    train --set train.objective=rank --set train.rank_loss=$l -j1 --report $l.html --out $l.cdmpp >/dev/null; echo "$l: status $?"
+    train --set train.objective=rank --set train.rank_loss=$l -j3 --out b.cdmpp >/dev/null; cmp $l.cdmpp b.cdmpp && echo same model
+    cdmpp-predict --model $l.cdmpp --export xgboost --member 0 --out $l.ubj; cmp -s $l.ubj a.ubj || echo other trees
+    cdmpp-predict -q --model $l.cdmpp --tasks "$K" "$HELD" | wc -l
+    grep -o '"loss":"[a-z]*"' $l.json
+done
+train --set model.order=[rows] --set train.rank_loss=listnet --out o.cdmpp >/dev/null && cdmpp-predict --cost-model o.cdmpp --info | grep -o '"schema_version":.,'
+train --set train.rank_loss=listnet --out e.cdmpp 2>&1 | sed "s|$ROOT/||"
+train --set model.order=[tlp] --set train.rank_loss=listnet --out e.cdmpp 2>&1 | sed "s|$ROOT/||"
 # no trees; a loss of another objective; a word that there is not; tasks of one program
 train --set train.objective=rank --set 'model.members=[mlp]' --out e.cdmpp 2>&1 | sed "s|$ROOT/||"
 train --set train.objective=pack_sum --set train.loss=mape --out e.cdmpp 2>&1 | sed "s|$ROOT/||"

@@ -45,15 +45,28 @@ static double gradient(made *m, const cd_objective_spec *s) {
     return loss;
 }
 
-static const cd_objective_spec specs[] = {{CD_OBJECTIVE_LOG_LATENCY, CD_TREE_LOSS_SQUARED, 0.1},
-                                          {CD_OBJECTIVE_PACK_SUM, CD_TREE_LOSS_HUBER, 0.1},
-                                          {CD_OBJECTIVE_RANK, CD_TREE_LOSS_HUBER, 0.1}};
+/* Programs far enough from each other that no step of a difference changes a place. */
+static void spread_scores(made *m) {
+    for (size_t i = 0; i < m->n; i++)
+        for (size_t k = m->start[i]; k < m->start[i + 1]; k++) {
+            m->offset[k] = -8 - log((double)(m->start[i + 1] - m->start[i]));
+            m->score[k] = (float)((i * 37) % m->n) / 32;
+        }
+}
+
+static const cd_objective_spec specs[] = {{CD_OBJECTIVE_LOG_LATENCY, CD_TREE_LOSS_SQUARED, 0.1, CD_RANK_LOSS_PAIRWISE},
+                                          {CD_OBJECTIVE_PACK_SUM, CD_TREE_LOSS_HUBER, 0.1, CD_RANK_LOSS_PAIRWISE},
+                                          {CD_OBJECTIVE_RANK, CD_TREE_LOSS_HUBER, 0.1, CD_RANK_LOSS_PAIRWISE},
+                                          {CD_OBJECTIVE_RANK, CD_TREE_LOSS_HUBER, 0.1, CD_RANK_LOSS_LAMBDARANK},
+                                          {CD_OBJECTIVE_RANK, CD_TREE_LOSS_HUBER, 0.1, CD_RANK_LOSS_LISTNET}};
+enum { LAMBDARANK = 3, LISTNET, N_SPEC };
 
 TEST(gradients_are_derivatives) {
     static made m;
-    for (int o = 0; o < 3; o++)
+    for (int o = 0; o < N_SPEC; o++)
         for (int size = 0; size < 2; size++) {
             make(&m, size ? 90 : 40, size ? 2 : 6); /* tasks of 45: not all pairs */
+            if (o == LAMBDARANK) spread_scores(&m);
             begin(&m, &specs[o], NULL);
             gradient(&m, &specs[o]);
             for (size_t k = 0; k < m.start[m.n]; k += 3) {
@@ -68,6 +81,31 @@ TEST(gradients_are_derivatives) {
             }
             cd_objective_end(&m.p);
         }
+}
+
+/* Diagonal of the Hessian of a score, for programs of one row: differences of gradients. Pairs: a program's own, without the weights' changes. */
+TEST(hessians_are_derivatives) {
+    static made m;
+    for (int o = CD_OBJECTIVE_RANK; o < N_SPEC; o++) {
+        make(&m, 60, 3);
+        for (size_t i = 0; i < m.n; i++) m.start[i + 1] = i + 1;
+        spread_scores(&m);
+        begin(&m, &specs[o], NULL);
+        for (size_t k = 0; k < m.n; k++) {
+            const float at = m.score[k];
+            m.score[k] = at + 0x1p-9f;
+            gradient(&m, &specs[o]);
+            const double up = (double)m.grad[k];
+            m.score[k] = at - 0x1p-9f;
+            gradient(&m, &specs[o]);
+            const double down = (double)m.grad[k];
+            m.score[k] = at;
+            gradient(&m, &specs[o]);
+            assert_close((double)m.hess[k], (up - down) * 0x1p8, 2e-5, 1e-3); /* gradients are multiples of 2^-20 */
+            assert_true(m.hess[k] >= 0);
+        }
+        cd_objective_end(&m.p);
+    }
 }
 
 /* A weight counts like so many copies of the program: loss and gradient of programs that are there twice. */
@@ -140,14 +178,98 @@ TEST(rank_is_pairs) {
     }
 }
 
-/* Programs in another order: the same gradients, bit for bit, ties of latency in small tasks included. */
+/* NDCG of the order by score, from all places of one task. */
+static double ndcg(const double *gain, const double *p, size_t n) {
+    double dcg = 0, best = 0;
+    for (size_t i = 0; i < n; i++) {
+        size_t place = 0, first = 0;
+        for (size_t j = 0; j < n; j++) place += p[j] < p[i], first += gain[j] > gain[i];
+        dcg += gain[i] / log2(2 + (double)place), best += gain[i] / log2(2 + (double)first);
+    }
+    return dcg / best;
+}
+
+/* One task of which all pairs count: the mean of the pairs' losses, each by what a swap really changes. */
+TEST(lambdarank_is_ndcg) {
+    static made m;
+    enum { N = 16 };
+    double p[N], gain[N], want[N] = {0}, loss = 0, all = 0;
+    make(&m, N, 1);
+    for (size_t i = 0; i < N; i++) m.start[i + 1] = i + 1;
+    spread_scores(&m);
+    begin(&m, &specs[LAMBDARANK], NULL);
+    double fastest = 0;
+    for (size_t i = 0; i < N; i++) fastest = fmin(fastest, m.log_s[i]);
+    for (size_t i = 0; i < N; i++) p[i] = m.offset[i] + (double)m.score[i], gain[i] = exp2(exp(fastest - m.log_s[i])) - 1;
+    const double now = ndcg(gain, p, N);
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t i = 0; i < N; i++)
+            for (size_t j = 0; j < N; j++) {
+                if (!(m.log_s[i] < m.log_s[j])) continue;
+                const double d = p[i] - p[j];
+                double swap = p[i];
+                p[i] = p[j], p[j] = swap;
+                const double w = fabs(ndcg(gain, p, N) - now);
+                swap = p[i], p[i] = p[j], p[j] = swap;
+                if (!pass) all += w, loss += w * log1p(exp(d));
+                else want[i] += N * w / all / (1 + exp(-d)), want[j] -= N * w / all / (1 + exp(-d));
+            }
+    assert_close(gradient(&m, &specs[LAMBDARANK]), loss / all, 1e-8, 0);
+    for (size_t i = 0; i < N; i++) assert_close((double)m.grad[i], want[i], 0, 0x1p-19);
+    cd_objective_end(&m.p);
+}
+
+/* A constant orders nothing: the slower of two has the place in front, so all pairs pull. Who is known from the train part to be faster lessens gains. */
+TEST(lambdarank_of_a_constant) {
+    static made a, b;
+    make(&a, 4, 1);
+    make(&b, 4, 1);
+    for (size_t k = 0; k < a.start[4]; k++) a.score[k] = b.score[k] = 0;
+    for (size_t i = 0; i < 4; i++) {
+        for (size_t k = a.start[i]; k < a.start[i + 1]; k++) a.offset[k] = b.offset[k] = -log((double)(a.start[i + 1] - a.start[i]));
+        a.log_s[i] = b.log_s[i] = -8 + 0.5 * (double)i;
+    }
+    begin(&a, &specs[LAMBDARANK], NULL);
+    gradient(&a, &specs[LAMBDARANK]);
+    assert_true(a.p.g[0] > 0 && a.p.g[3] < 0); /* the fastest falls, the slowest rises */
+    assert_close(a.p.y[0], 1, 1e-12, 0);
+    for (size_t i = 0; i < 4; i++) b.log_s[i] += 1;
+    begin(&b, &specs[LAMBDARANK], &a);
+    for (size_t i = 0; i < 4; i++) assert_close(b.p.y[i], exp(-1 - 0.5 * (double)i), 1e-12, 0);
+    cd_objective_end(&a.p);
+    cd_objective_end(&b.p);
+}
+
+/* Two programs whose times to the power of the sharpness are 1 and 3: one wants the first place in 3 of 4 cases. Where the scores say so, too, the loss is the entropy. */
+TEST(listnet_by_hand) {
+    static made m;
+    const cd_objective_spec *o = &specs[LISTNET];
+    make(&m, 3, 1);
+    for (size_t i = 0; i < 3; i++) m.start[i + 1] = i + 1, m.offset[i] = m.score[i] = 0;
+    m.n = 2;
+    m.log_s[0] = log(3) / CD_OBJECTIVE_SHARP, m.log_s[1] = 0;
+    begin(&m, o, NULL);
+    assert_close(gradient(&m, o), log(2), 1e-9, 0);
+    assert_close((double)m.grad[0], 2 * (0.25 - 0.5), 0, 0x1p-20);
+    assert_close((double)m.grad[1], 2 * (0.75 - 0.5), 0, 0x1p-20);
+    assert_close((double)m.hess[0], 0.5, 0, 0x1p-20);
+    m.offset[0] = log(3);
+    assert_close(gradient(&m, o), 0.25 * log(4) + 0.75 * log(4.0 / 3), 1e-9, 0);
+    assert_close((double)m.grad[0], 0, 0, 0x1p-20);
+    assert_close((double)m.hess[1], 2 * 0.75 * 0.25, 0, 0x1p-20);
+    cd_objective_end(&m.p);
+}
+
+/* Programs in another order: the same gradients, bit for bit, ties of latency in small tasks included. Every fifth score is one of few. */
 TEST(order_is_nothing) {
     static made a, b;
     size_t to[MAX];
-    for (int o = 1; o < 3; o++)
+    for (int o = 1; o < N_SPEC; o++)
         for (int large = 0; large < 2; large++) {
             make(&a, large ? MAX : 160, large ? 3 : 16);
             for (size_t i = 0; i < a.n && !large; i++) a.log_s[i] = rint(2 * a.log_s[i]) / 2;
+            for (size_t i = 0; i < a.n; i += 5)
+                for (size_t k = a.start[i]; k < a.start[i + 1]; k++) a.offset[k] = -8, a.score[k] = 0;
             b = (made){.n = a.n};
             for (size_t i = 0; i < a.n; i++) {
                 const size_t q = to[i] = (i * 77 + 13) % a.n;
@@ -213,7 +335,7 @@ TEST(map_finds_seconds) {
 
 TEST(pairs_are_needed) {
     static made m;
-    for (int o = 1; o < 3; o++)
+    for (int o = 1; o < N_SPEC; o++)
         for (int equal = 0; equal < 2; equal++) {
             cdmpp_err err = {0};
             make(&m, 20, equal ? 10 : 20);
@@ -234,5 +356,6 @@ TEST(answers_by_hand) {
     assert_true(cd_objective_answer(CD_OBJECTIVE_LOG_LATENCY, 6, -3, 0.5, 0.25) == 6);
 }
 
-TESTS(NULL, NULL, answers_by_hand, gradients_are_derivatives, weights_are_copies, rank_is_pairs, order_is_nothing, throughput_is_of_the_task, map_finds_seconds,
+TESTS(NULL, NULL, answers_by_hand, gradients_are_derivatives, hessians_are_derivatives, weights_are_copies, rank_is_pairs, lambdarank_is_ndcg,
+      lambdarank_of_a_constant, listnet_by_hand, order_is_nothing, throughput_is_of_the_task, map_finds_seconds,
       pairs_are_needed)

@@ -120,7 +120,7 @@ static void there_and_back(void **s) {
 /* Each thing that a member depends on, changed: refused. What it does not depend on: taken. */
 static void strangers(void **s) {
     (void)s;
-    for (int change = 0; change < 10; change++) {
+    for (int change = 0; change < 11; change++) {
         made m;
         cdmpp_err err = {0};
         cd_member_checkpoint k;
@@ -136,14 +136,15 @@ static void strangers(void **s) {
         case 4: m.log_s[0] = 1; break;
         case 5: m.group[2] = 1; break;
         case 6: m.c.train_objective = CD_OBJECTIVE_RANK; break;
-        case 7: m.c.output_model = "elsewhere"; break;
-        case 8: m.c.predict_level = 0.5; break;
+        case 7: m.c.train_rank_loss = CD_RANK_LOSS_LISTNET; break;
+        case 8: m.c.output_model = "elsewhere"; break;
+        case 9: m.c.predict_level = 0.5; break;
         default: break;
         }
         assert_ok(cd_member_checkpoint_open(&k, dir, &m.t, NULL, &err));
         const cdmpp_status st = cd_member_checkpoint_read(&k, "mlp", &told, &got, &found, &err);
-        assert_int_equal(st, change < 7 ? CDMPP_EMODEL : CDMPP_OK);
-        assert_int_equal(found, change >= 7);
+        assert_int_equal(st, change < 8 ? CDMPP_EMODEL : CDMPP_OK);
+        assert_int_equal(found, change >= 8);
         cd_member_free(&got);
         cd_buf_free(&told.curve);
         cd_member_checkpoint_free(&k);
