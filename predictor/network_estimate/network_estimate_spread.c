@@ -36,9 +36,24 @@ static void say_costs(const cd_network_estimate *e, cd_network_estimate_device *
                    "interval allows for that", name, cd_model_set_times_off(spread, times));
 }
 
+static const cd_network_cost_fit *law_of(const cd_network_estimate *e, const cd_network_estimate_device *d) {
+    return e->o->alone || d->guessed ? NULL : cd_network_cost_find(e->models.costs, d->name, d->about);
+}
+
+/* Weights of a network come from memory by the device's law, but this graph does not say which bytes they are. */
+static void say_weights(const cd_network_estimate *e, const cd_network_estimate_case *c, uint32_t place) {
+    const cd_network_cost_fit *fit = law_of(e, c->place[place]);
+    const cd_network_graph *g = c->source->graph;
+    if (!fit || !(fit->refill_bytes_per_s > 0)) return;
+    for (uint32_t k = 0; k < g->n_node; k++)
+        if (is_task(c, place, k) && g->node[k].weight_bytes >= 0) return;
+    cd_log_put(e->o->log, CD_LOG_WARNING, "%s on %s: the graph does not say which bytes are weights (weight_bytes). That they come from memory in a network is left out, and its time may be "
+               "longer", c->source->name, c->place[place]->name);
+}
+
 /* Of a device whose networks nobody measured, what those of others say. */
 static double without_fit(const cd_network_estimate *e, cd_network_estimate_device *d) {
-    const cd_network_cost_fit *fit = e->o->alone || d->guessed ? NULL : cd_network_cost_find(e->models.costs, d->name, d->about);
+    const cd_network_cost_fit *fit = law_of(e, d);
     const char *stands = fit ? cd_model_set_stands(&e->models, d->name) : NULL, *lender = cd_network_cost_lender(fit, d->name, d->about);
     const bool here = fit && fit->here && cd_network_cost_names(fit, d->name);
     if (e->o->alone || (fit && !here && !stands && !lender)) return 0;
@@ -54,6 +69,7 @@ cdmpp_status cd_network_estimate_spreads(cd_network_estimate *e, cd_network_esti
         double stands;
         if (!(tasks_s(c, k) > 0)) continue;
         cd_network_estimate_mark_stand_in(e, c, k, &stands);
+        say_weights(e, c, k);
         c->spread[k] = hypot(stands, without_fit(e, c->place[k]));
         for (uint32_t i = 0; c->spread[k] > 0 && i < c->source->graph->n_node; i++) {
             cd_node_cost_entry *n = &c->cost[k]->node[i];

@@ -22,6 +22,10 @@ echo "--- the fit"
 replay --graph m.json --fit-network-cost fit.yaml | sed -n '/against/p'; sed -E 's/([0-9]\.[0-9]{3})[0-9]+/\1/' fit.yaml
 echo "--- used: 1.25 times the operators; measured times have no interval"
 CDMPP_NETWORK_COSTS=fit.yaml replay --graph m.json --measured --csv | tr -d '\r' | awk -F, 'NR > 1 { printf "%s %.3f %s\n", $1, $13 / $4, $6 == "" ? "-" : sprintf("%.2f", $6 / $4) }'
+echo "--- a law of weights, and a graph that does not say which bytes they are"
+printf -- '- devices: [zen4]\n  refill_bytes_per_s: 1e10\n  networks: 8\n  spread: 0.05\n' >refill.yaml
+weights() { CDMPP_NETWORK_COSTS=refill.yaml replay --graph "$@" 2>&1 >/dev/null | grep -c weight_bytes; }
+weights m.json; sed 's/"kind": "task"/"weight_bytes": 0, &/' m.json >said.json; weights said.json
 echo "--- again: its entry is replaced"
 replay --graph m.json --fit-network-cost fit.yaml -q >/dev/null; grep -c devices fit.yaml
 echo "--- refused"
