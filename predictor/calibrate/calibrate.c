@@ -45,7 +45,7 @@ static cdmpp_status open_devices(run *r, cdmpp_err *err) {
     cd_arena a = {0};
     cd_diag diag = {0};
     const char *path;
-    cdmpp_status st = cd_device_table_path(&a, NULL, NULL, &path, err);
+    cdmpp_status st = cd_device_table_path(&a, r->o->devices, NULL, &path, err);
     if (st && a.oom) st = CD_FAIL(err, ENOMEM, "descriptions of devices"); /* it takes a path without memory for one that is not there */
     if (!st) st = cd_device_table_load(path, &diag, &r->devices, err);
     cd_diag_free(&diag);

@@ -208,6 +208,7 @@ typedef struct cd_calibrate_options {
     const char *const *given;   /* (n_given) logs of another device, in the place of measurements; n_given 0: this machine is measured */
     size_t n_given;
     const char *device;         /* of the model; NULL: the one that is most like this machine, or like the device of the logs */
+    const char *devices;        /* file of descriptions: who is like whom, and numbers of analytic times; NULL: ours */
     CD_KEEP const cd_task_registry *tasks;
     const char *const *network; /* (n_network) that are run for the law; n_network 0: none, it stays that of the device that stands for the machine */
     size_t n_network;
@@ -226,7 +227,7 @@ typedef struct cd_calibrate_options {
     const volatile sig_atomic_t *stop;
 } cd_calibrate_options;
 
-/* With `given` only model, out, device, tasks, force, json, clock, and log count. *text: what it found, also where it refuses to write. The file appears whole or not at all. Errors: ERANGE (the machine is too noisy, or held out
+/* With `given` only model, out, device, devices, tasks, force, json, clock, and log count. *text: what it found, also where it refuses to write. The file appears whole or not at all. Errors: ERANGE (the machine is too noisy, or held out
  * programs are no better: not with `force`), ENODATA (too few programs in the time), EUSAGE (a model that is corrected already), EINTERRUPTED (the same call
  * goes on), those of the calls above. */
 cdmpp_status cd_calibrate_run(const cd_calibrate_options *o, cd_buf *text, cdmpp_err *err);

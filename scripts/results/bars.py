@@ -97,6 +97,8 @@ def programs(b):
         for arm, what, bar in (("none", "a new CPU and new tasks, nothing measured", 30), ("100", "the same, calibrated by 100 programs", 22)):
             r = f.figure("models-calibrated", "mape-" + arm)
             b.add("programs", what + ", MAPE", "%d %%" % bar, r["value"], bar, form="%.1f", unit="%", n=r["n"], test_set="cpu-kshot-2", again="`calibrated`", id="new-cpu-" + arm)
+    if "models-transfer24" in f.stages:
+        transfer24(b)
     if "models-threads24" in f.stages:
         for id, what, goal, bar, better, form, unit in (
                 ("top1", "top-1 of networks held out, mean of the six", "0.95", 0.95, "more", "%.3f", ""), ("top5", "their top-5", "0.99", 0.99, "more", "%.3f", ""),
@@ -105,6 +107,16 @@ def programs(b):
                 ("trials", "trials to within 5 % of the best by score, over those in Ansor's own order, medians", "0.25", 0.25, "less", "%.2f", "")):
             r = f.figure("models-threads24", id)
             b.add("programs", "a CPU with 24 threads: " + what, goal, r["value"], bar, better, form=form, unit=unit, n=r["n"], test_set="threads24", again="`threads24`, by hand", id="threads24-" + id)
+
+def transfer24(b):
+    """Records of 24 threads are worth something to a CPU of one thread where its error is below that of its 100 programs alone, and that of these beside the CPUs of one thread."""
+    for id, what in (("over", "mean of three CPUs"), ("over-zen4", "Zen 4"), ("over-granite-rapids", "Granite Rapids"), ("over-zen5-cdmpp", "Zen 5")):
+        r = b.f.figure("models-transfer24", id)
+        b.add("programs", "100 programs of a new CPU of one thread, records of 24 threads beside: MAPE over the best without these, " + what, "below 1", r["value"], 0.999, form="%.3f", n=r["n"],
+              test_set="transfer24", again="`transfer24`, by hand", id="transfer24-" + id)
+    r = [b.f.figure("models-transfer24", "joint-" + c) for c in ("zen4", "granite-rapids", "zen5-cdmpp", "cpu24")]
+    b.add("programs", "one model of one thread and of 24: MAPE over the best of separate models, four CPUs", "1.02", [x["value"] for x in r], 1.02, form="%.3f", n=sum(x["n"] for x in r),
+          test_set="transfer24", again="`transfer24`, by hand", id="transfer24-joint")
 
 def left_out(b):
     def one(what, goal, name, id, bar=None, **more):

@@ -31,6 +31,10 @@ class Page:
         f = self.figures.figure(stage, name)
         return bars.measured(f["value"], form or "%s", f.get("unit", ""))
 
+    def runs(self, stage, name):
+        """Over how many seeds a figure is the mean."""
+        return self.figures.figure(stage, name)["seeds"]
+
     def table(self, stage, name="main", **where):
         return figures.to_markdown(self.figures.table(stage, name), self.figures.lines(stage, name, **where))
 
@@ -131,7 +135,7 @@ class Page:
     # ---- templates ----
     def names(self):
         f = self.figures
-        mine = ("fig", "table", "text", "day", "seeds", "bar_table", "figure_table", "missed", "look_table", "set_table", "part", "readme_row",
+        mine = ("fig", "runs", "table", "text", "day", "seeds", "bar_table", "figure_table", "missed", "look_table", "set_table", "part", "readme_row",
             "training_row", "training_behind")
         return {**{n: getattr(self, n) for n in mine}, "cell": f.cell, "sources": self.source_table,
             "all_bars": lambda: [b for b in self.bars if b["verdict"]],

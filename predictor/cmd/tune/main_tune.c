@@ -82,6 +82,7 @@ static const cd_option table[] = {
     {"svg", 0, "FILE", CD_OPTION_OUTPUT, AT(svg), "*.svg", REPLAY, "Draw best found over trials and over simulated seconds"},
     {"opbench", 0, "FOLDER", CD_OPTION_FOLDER, AT(opbench), NULL, REPLAY, "Also write OpBench's partial_res and op_costs files there"},
     {"records", 0, "LOG|FOLDER", CD_OPTION_FILES, AT(given), "*.json", KEEP, "calibrate: measure nothing; these logs of another device, a GPU or a board, correct the model, and --tasks has their tasks"},
+    {"devices", 0, "FILE", CD_OPTION_FILE, AT(devices), "*.yaml", KEEP, "calibrate: descriptions of devices, in the place of the installed ones: who is like whom, and what analytic times of a device that the model does not know are computed with"},
     {"run-networks", 0, "NAME|FILE|none", CD_OPTION_TEXTS, AT(networks), NULL, KEEP, "calibrate: a network that is run at the end, so that what a network adds to its operators is known; at least four of them, or none (default: seven built-in ones; on CUDA none)"},
     {"force", 0, NULL, CD_OPTION_FLAG, AT(force), NULL, KEEP, "calibrate: write the model also where the machine is too noisy, or held out programs are no better"},
     {"list-tuners", 0, NULL, CD_OPTION_FLAG, AT(list_tuners), NULL, SEARCH, "List the tuners"},
@@ -283,7 +284,7 @@ static cdmpp_status check_all(options *o, const cd_cli_args *said, cdmpp_err *er
     CD_TRY(take_network(o, err));
     CD_TRY(cd_network_source_kind(o->what.source, o->what.network, &o->what.source, err));
     if (cd_main_tune_is_calibrate(o)) return cd_main_tune_calibrate_check(o, err);
-    if (o->force || o->given.n || o->networks.n) return CD_FAIL(err, EUSAGE, "--force, --run-networks and --records go with calibrate");
+    if (o->force || o->given.n || o->networks.n || o->devices) return CD_FAIL(err, EUSAGE, "--force, --run-networks, --records and --devices go with calibrate");
     if (o->core_type >= 0 && (o->list_tuners || o->space_dump || o->templates || o->replays)) return CD_FAIL(err, EUSAGE, "--core-type goes with a search: nothing is measured here");
     if (o->session.host.n && (o->list_tuners || o->space_dump || o->templates || o->replays)) return CD_FAIL(err, EUSAGE, "--host goes with a search: nothing is measured here");
     if (o->list_tuners) return o->operand.n ? CD_FAIL(err, EUSAGE, "unexpected '%.60s'", o->operand.v[0]) : CDMPP_OK;

@@ -15,6 +15,7 @@ typedef struct cd_main_tune {
     int fallback;               /* -1: not given */
     int core_type;              /* cd_core_type; -1: any */
     const char *machine;        /* a described processor, for templates */
+    const char *devices;        /* calibrate: a file of descriptions */
     const char *network, *model, *compare, *at, *epsilon, *min_gain, *out, *best, *curves, *emit_dir, *svg, *opbench;
     bool pynq;                  /* the target was OpBench's word */
     bool default_model;         /* `model` is the default one */

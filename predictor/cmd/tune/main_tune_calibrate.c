@@ -191,7 +191,7 @@ cdmpp_status cd_main_tune_calibrate(options *o, cdmpp_err *err) {
     if (!st) st = read_tasks(o, &tasks, err);
     board.tasks = tasks;
     const cd_calibrate_clock clock = board.measure ? cd_calibrate_clock_board(&board) : cd_calibrate_clock_here(measure);
-    const cd_calibrate_options co = {.model = o->model, .by_default = o->default_model && cd_default_model_is_gpu_plain(o->model), .out = o->out, .records = o->records, .given = o->given.v, .n_given = o->given.n, .device = o->session.device, .tasks = tasks, .network = o->networks.v, .n_network = o->networks.n, .target = o->what.target,
+    const cd_calibrate_options co = {.model = o->model, .by_default = o->default_model && cd_default_model_is_gpu_plain(o->model), .out = o->out, .records = o->records, .given = o->given.v, .n_given = o->given.n, .device = o->session.device, .devices = o->devices, .tasks = tasks, .network = o->networks.v, .n_network = o->networks.n, .target = o->what.target,
                                      .isa = o->session.isa, .gpu = o->session.gpu, .board = board.measure ? cd_remote_measure_about(board.measure) : NULL, .threads = o->what.threads, .jobs = cd_affinity_count(), .seed = (uint64_t)o->session.seed, .most = (size_t)o->session.trials,
                                      .limit_s = o->session.seconds, .force = o->force, .json = o->json, .clock = &clock, .log = o->log, .stop = o->session.stop};
     if (!st) st = cd_calibrate_run(&co, &b, err);

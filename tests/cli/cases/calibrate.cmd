@@ -41,6 +41,7 @@ cdmpp-tune calibrate --tasks x --network y; echo "exit $?"
 cdmpp-tune calibrate --compare random,ga; echo "exit $?"
 cdmpp-tune calibrate --run-networks lstm --run-networks gru; echo "exit $?"
 cdmpp-tune --tasks x --out o --force; echo "exit $?"
+cdmpp-tune --tasks x --out o --devices z; echo "exit $?"
 cdmpp-tune calibrate --records x --out o; echo "exit $?"
 cdmpp-tune calibrate --records x --tasks y; echo "exit $?"
 cdmpp-tune calibrate --records x --tasks y --out ./here.cdmpp; echo "exit $?"
@@ -51,6 +52,13 @@ sed 's/-model=[a-z0-9-]*/-model=board/' here.records.json >board.json
 cdmpp-profile --list-tasks --network squeezenet-1.1 --input-size 32 --target 'llvm -num-cores=1' --out-tasks tasks.json >/dev/null
 cdmpp-tune calibrate -q --cost-model m.cdmpp --device zen5-avx512 --tasks tasks.json --records board.json --out board.cdmpp --json --force | told; ls board.cdmpp
 cdmpp-tune calibrate -q --cost-model m.cdmpp --tasks tasks.json --records board.json --out b.cdmpp; echo "exit $?"
+cdmpp-tune calibrate -q --cost-model m.cdmpp --tasks tasks.json --records board.json --out b.cdmpp --devices missing.yaml; echo "exit $?"
+echo "--- with a description of its own a board needs no --device, and has analytic times of its own"
+sed -n '/^- name: zen4/,/^$/p' "$ROOT/configs/devices.yaml" >own.yaml; sed '/^ *aliases:/d; s/zen4/board/; s/clock_mhz: .*/clock_mhz: 1500/' own.yaml >board.yaml
+cat "$ROOT/configs/devices.yaml" board.yaml >both.yaml
+cdmpp-train "$ROOT/configs/own.yaml" -q --set data.files=a.h5 --set train.rounds=10 --set model.folds=1 --set model.members='[program]' --set train.facts=prior --out f.cdmpp >/dev/null || exit
+cdmpp-tune calibrate -q --cost-model f.cdmpp --tasks tasks.json --records board.json --out b.cdmpp --devices both.yaml --json --force | told
+cdmpp-predict --cost-model b.cdmpp --info | grep -o '"here":{.*' | grep -o '"\(device\|name\)":"[^"]*"\|"clock_mhz":[0-9]*'
 cdmpp-predict --cost-model board.cdmpp --tasks tasks.json -q board.json | wc -l
 cdmpp-predict --cost-model m.cdmpp --tasks tasks.json -q board.json >/dev/null; echo "exit $?"
 cdmpp-tune calibrate -q --cost-model missing.cdmpp; echo "exit $?"
