@@ -46,7 +46,7 @@ MODELS = {
 }
 
 SEEDED = ("XGBoost", "MLP", "cdmpp") # trained once for each seed, with networks held out; their figures are means
-FAMILY = "resn", "wide_resn" # what the networks of a family are called
+FAMILY = "resnet_", "resnext_", "wide_resnet_" # how the names of a family begin
 
 def once(path, make):
     if not os.path.exists(path):
