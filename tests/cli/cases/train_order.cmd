@@ -16,6 +16,8 @@ for m in s a; do
     head -n 40 "$HELD" | predict $m.cdmpp --tasks "$K" --stream 2>/dev/null >$m.stream
     grep -o '"score":[^,]*' $m.stream >$m.scores; sed 's/"score":[^,]*,//' $m.stream | grep latency_s >$m.others; wc -l <$m.scores
 done
+grep -c '"score"' s.txt; grep -o '"score":[^,]*' a.txt | head -n "$(wc -l <a.scores)" | cmp - a.scores && echo "lines say what orders, as streams do"
+sed -i 's/"score":[^,]*,//' a.txt
 cmp s.txt a.txt && cmp s.others a.others && echo same seconds
 cmp -s s.scores a.scores || echo other scores
 # a kill after the first member for the order
