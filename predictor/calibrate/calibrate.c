@@ -34,6 +34,7 @@ typedef struct run {
     cd_calibrate_result result;
     cd_network_cost_fit costs;  /* of the machine; networks 0: not known */
     cd_record_listener listener;
+    cdmpp_err bad;              /* the first line that says nothing; code 0: none */
     cd_progress progress;
 } run;
 
@@ -66,6 +67,17 @@ static cdmpp_status load(run *r, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* Programs of a device without analytic times of its own have those of who stands for it, which may be far off. */
+static void warn_undescribed(const run *r) {
+    const char *name = r->machine.name.name, *from = r->o->devices ? r->o->devices : "devices.yaml";
+    const cd_device *d;
+    if (r->machine.own || !cd_model_needs_facts(r->model) || cd_model_find_device(r->model, name, strlen(name)) >= 0) return;
+    if (cd_device_table_find(r->devices, name, &d, NULL))
+        cd_log_put(r->o->log, CD_LOG_WARNING, "%s does not describe %s, the device of the logs (-model= of their targets, else their folder, names it): the numbers of %s stand in", from, name,
+                   r->machine.stands);
+    else cd_log_put(r->o->log, CD_LOG_WARNING, "%s says too little of %s for analytic times: the numbers of %s stand in", from, name, r->machine.stands);
+}
+
 /* The device of the logs has no processor that could be compared with that of this machine: it answers by its name alone. */
 static cdmpp_status begin_given(run *r, cdmpp_err *err) {
     const cd_calibrate_options *o = r->o;
@@ -74,7 +86,9 @@ static cdmpp_status begin_given(run *r, cdmpp_err *err) {
     if (cd_record_first_is_gpu(o->given, o->n_given)) CD_TRY(cd_calibrate_needs_gpus(o, r->model, r->machine.stands, err));
     (void)snprintf(r->machine.name.says, sizeof r->machine.name.says, "logs of %s", r->machine.name.name);
     cd_calibrate_machine_own(r->model, r->devices, NULL, &r->machine);
-    return r->machine.stands ? CDMPP_OK : cd_calibrate_stand_in(r->model, r->devices, r->machine.name.name, &r->machine.stands, err);
+    if (!r->machine.stands) CD_TRY(cd_calibrate_stand_in(r->model, r->devices, r->machine.name.name, &r->machine.stands, err));
+    warn_undescribed(r);
+    return CDMPP_OK;
 }
 
 static cdmpp_status begin(run *r, cdmpp_err *err) {
@@ -228,10 +242,21 @@ static cdmpp_status write_model(const run *r, const cd_calibrate_told *t, cdmpp_
     return st;
 }
 
+/* Of logs that are given; what failed here was told when it did. */
+static void warn_unused(const run *r) {
+    if (!r->o->n_given || !r->result.failed) return;
+    char first[640] = "";
+    if (r->bad.code) (void)cdmpp_err_format(&r->bad, first, sizeof first);
+    cd_log_put(r->o->log, CD_LOG_WARNING, "lines of the logs that are not used: %zu. They are measurements that failed, and lines that cannot be scored%s%s%s", r->result.failed, first[0] ? "; the first of these: " : "", first,
+               first[0] ? " (-v tells all)" : "");
+}
+
 static cdmpp_status finish(run *r, cdmpp_err *err) {
     const cd_calibrate_options *o = r->o;
     const cd_calibrate_fit_options fo = {.model = r->model, .tasks = o->tasks, .device = r->machine.stands, .numbers = r->machine.own, .log = o->n_given ? o->given : &o->records, .n_log = o->n_given ? o->n_given : 1, .given = o->n_given > 0, .listener = &r->listener};
-    CD_TRY(cd_calibrate_fit(&fo, &r->result, err));
+    const cdmpp_status fitted = cd_calibrate_fit(&fo, &r->result, err);
+    warn_unused(r);
+    if (fitted) return fitted;
     cd_calibrate_told t = {.result = &r->result, .measured = &r->measured, .costs = &r->costs, .device = r->machine.stands, .name = r->machine.name.name, .cpu = r->machine.name.says, .model = o->model, .log = o->n_given ? o->given[0] : o->records, .given = o->n_given > 0,
                            .out = o->out, .limit_s = o->limit_s, .most = o->most};
     cdmpp_status st = refuse(r, err);
@@ -246,7 +271,8 @@ static cdmpp_status finish(run *r, cdmpp_err *err) {
 }
 
 static void bad_line(void *ctx, const cdmpp_err *why) {
-    const run *r = ctx;
+    run *r = ctx;
+    if (!r->bad.code) r->bad = *why;
     cd_log_err(r->o->log, CD_LOG_DEBUG, why);
 }
 

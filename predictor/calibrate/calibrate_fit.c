@@ -131,6 +131,7 @@ static cdmpp_status read_log(fit *f, cdmpp_err *err) {
         cd_recline l = {0};
         st = cd_record_reader_next(file, &l, &why);
         more = st || l.text;
+        f->out->failed += st != CDMPP_OK;
         if (st) st = cd_record_listener_bad(f->o->listener, &why, err);
         else if (more) st = read_one(f, &l, err);
     }
@@ -312,8 +313,8 @@ static cdmpp_status correct(fit *f, cdmpp_err *err) {
     if (!(f->work = cd_mem_zalloc(f->n + 1, sizeof *f->work))) return CD_FAIL(err, ENOMEM, "%zu programs", f->n);
     count(f);
     if (r->programs - r->held < CD_CALIBRATE_LEAST || r->held < CD_CALIBRATE_PAIRS)
-        return CD_FAIL(err, ENODATA, "%zu programs are measured, %zu of them held out: a correction needs %d and %d held out; the same command with more time goes on from the log",
-                       r->programs, r->held, CD_CALIBRATE_LEAST, CD_CALIBRATE_PAIRS);
+        return CD_FAIL(err, ENODATA, "%zu programs are measured, %zu of them held out: a correction needs %d and %d held out; %s",
+                       r->programs, r->held, CD_CALIBRATE_LEAST, CD_CALIBRATE_PAIRS, f->o->given ? "more records of more tasks are needed" : "the same command with more time goes on from the log");
     cd_here_trees t = {0};
     CD_TRY(figures(f, NULL, &r->before, err));
     CD_TRY(choose(f, err));

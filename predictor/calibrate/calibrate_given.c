@@ -74,7 +74,7 @@ cdmpp_status cd_calibrate_stand_in(const cd_model *m, const cd_device_table *dev
     cd_device_match *w;
     const cdmpp_status st = cd_device_match_new(m, &mo, &w, err);
     if (st == CDMPP_ENOMEM) return st;
-    if (st) return CD_FAIL(err, EMODEL, "%.60s is described nowhere: --device says which device of the model stands for it", name);
+    if (st) return CD_FAIL(err, EMODEL, "%.60s, or all devices of the model, are described nowhere (--devices names a file that describes both): --device says which device of the model stands for it", name);
     *out = cd_model_device(m, cd_device_match_fixed(w)->device);
     cd_device_match_free(w);
     return CDMPP_OK;
