@@ -23,6 +23,7 @@ net --set train.facts=columns -j1 --out net.cdmpp >/dev/null; net --set train.fa
 for m in net 3 none; do cdmpp-predict --quiet --cost-model $m.cdmpp --tasks "$K" "$HELD" | grep latency_s >$m.jsonl; done
 cmp net.jsonl 3.jsonl && echo "networks have no prior"
 cmp -s net.jsonl none.jsonl || echo "facts are read"
+for m in net none; do cdmpp-predict --cost-model $m.cdmpp --info | grep -o '"schema_version":.,'; done # programs of before networks read facts would leave them out
 cdmpp-predict --quiet --cost-model net.cdmpp --export onnx --out m.onnx; echo "status $?"
 # a fine-tuning reads the facts that its start reads; groups that are left out are not there again in an answer
 train --set model.members=[mlp] --set train.facts=columns --finetune net.cdmpp --out x.cdmpp 2>&1
