@@ -25,6 +25,7 @@ cmp net.jsonl 3.jsonl && echo "networks have no prior"
 cmp -s net.jsonl none.jsonl || echo "facts are read"
 for m in net none; do cdmpp-predict --cost-model $m.cdmpp --info | grep -o '"schema_version":.,'; done # programs of before networks read facts would leave them out
 cdmpp-predict --quiet --cost-model net.cdmpp --export onnx --out m.onnx; echo "status $?"
+net --set train.facts=columns --set model.tuner=true --out x.cdmpp >/dev/null; cdmpp-predict --cost-model x.cdmpp --info | grep -o '"tuner":{' # which is of rows alone
 # a fine-tuning reads the facts that its start reads; groups that are left out are not there again in an answer
 train --set model.members=[mlp] --set train.facts=columns --finetune net.cdmpp --out x.cdmpp 2>&1
 net --set train.facts=columns --finetune none.cdmpp --out x.cdmpp 2>&1
