@@ -23,7 +23,7 @@
  * the file before they are used, and nothing is read before the sum is right. No state, any thread. */
 
 #define CD_CONTAINER_MODEL_VERSION 2
-#define CD_CONTAINER_MODEL_NEWER 3 /* profile tuner, or trees of an objective but log_latency (learner/loss/loss.h) */
+#define CD_CONTAINER_MODEL_NEWER 3 /* profile tuner, trees of an objective but log_latency (learner/loss/loss.h), or members that read facts */
 #define CD_CONTAINER_MODEL_HERE 4  /* corrected for a machine (learner/model/here.h) */
 #define CD_CONTAINER_MODEL_ORDER 5 /* with members for the order (learner/model/model.h), corrected or not */
 #define CD_CONTAINER_CHECKPOINT_VERSION 1

@@ -300,9 +300,9 @@ static cdmpp_status join_file(merge *m, input *in, const char *path, cdmpp_err *
     CD_TRY(cd_layout_check(&in->h, digest, err));
     CD_TRY(cd_h5_get_text(&in->h, "/", "source_digest", digest, sizeof digest, err));
     cd_sha256_add(&m->source, digest, strlen(digest));
-    CD_TRY(read_sizes(in, err));
-    if (!lacks(in, CD_LAYOUT_ARRAY_FACTS)) CD_TRY(cd_layout_check_facts(&in->h, CD_FACTS_OF_CPU, err));
+    if (!lacks(in, CD_LAYOUT_ARRAY_FACTS)) CD_TRY(cd_layout_check_facts(&in->h, CD_FACTS_OF_CPU, err)); /* before the width, which says less */
     if (!lacks(in, CD_LAYOUT_ARRAY_FACTS) && has_gpu_facts(&in->h)) CD_TRY(cd_layout_check_facts(&in->h, CD_FACTS_OF_GPU, err));
+    CD_TRY(read_sizes(in, err));
     for (int a = 0; a < CD_LAYOUT_ARRAY_COUNT; a++) in->base[a] = cd_writer_count(m->w, (cd_layout_array)a);
     for (int d = 0; d < CD_LAYOUT_DICT_COUNT; d++) CD_TRY(read_dict(in, (cd_layout_dict)d, err));
     for (int a = 0; a < CD_LAYOUT_ARRAY_COUNT; a++)

@@ -58,13 +58,7 @@ static void lay_discounts(cd_objective_part *p, const double *score, const size_
     }
 }
 
-/* DCG of the order by latency, which m has. */
-static double ideal(const cd_objective_part *p, const size_t *m, size_t n) {
-    double dcg = 0;
-    for (size_t i = 0; i < n; i++) dcg += cd_net_loss_gain(p->y[m[i]]) * cd_net_loss_discount(i);
-    return dcg;
-}
-
+/* How much DCG changes when both swap; NDCG has a factor of the task, which its sum of weights takes away. */
 static double swapped(const cd_objective_part *p, size_t a, size_t b) {
     return fabs((cd_net_loss_gain(p->y[a]) - cd_net_loss_gain(p->y[b])) * (p->discount[a] - p->discount[b]));
 }
@@ -72,19 +66,15 @@ static double swapped(const cd_objective_part *p, size_t a, size_t b) {
 /* ---- one task, fastest first; each weighs by its number of programs, however many pairs it has ---- */
 static sum pairs(cd_objective_part *p, cd_rank_loss l, const double *score, const size_t *m, size_t n) {
     const bool by_ndcg = l == CD_RANK_LOSS_LAMBDARANK;
-    double most = 1;
     sum s = {0, 0};
-    if (by_ndcg) {
-        lay_discounts(p, score, m, n);
-        most = ideal(p, m, n);
-    }
+    if (by_ndcg) lay_discounts(p, score, m, n);
     for (stride d = {.next = 1}; d.next < n;) {
         d = stride_at(d.next, n);
         for (size_t i = 0; i + d.d < n; i++) {
             const size_t a = m[i], b = m[i + d.d];
             if (!(p->log_s[a] < p->log_s[b])) continue;
             const double weight = (double)d.weight;
-            pair(p, score, a, b, by_ndcg ? exact(weight * swapped(p, a, b) / most) : weight, &s);
+            pair(p, score, a, b, by_ndcg ? exact(weight * swapped(p, a, b)) : weight, &s);
         }
     }
     const double each = s.weight > 0 ? (double)n / s.weight : 0;

@@ -43,6 +43,17 @@ static cdmpp_status find_start(const cd_model *m, const cd_member *e, cd_fit_sta
     return CDMPP_OK;
 }
 
+/* Facts that the network reads have to be those that it is asked with later. A group that train.facts_without takes away is 0 here and there again in an
+ * answer; a scaler that saw nothing but 0 leaves it out, one of a start or of fit.scale none does not. */
+static cdmpp_status check_facts(const cd_training_set *t, const cd_net_config *own, const cd_net_config *start, cdmpp_err *err) {
+    const bool reads = (start ? start : own)->facts;
+    if (start && own->facts && !reads) return CD_FAIL(err, EMODEL, "net.facts: the network to fine-tune reads no facts: --set net.facts=false, or train it anew");
+    if (reads && !t->view.facts) return CD_FAIL(err, EMODEL, "the network to fine-tune reads facts of loop nests: --set net.facts=true --set train.facts=columns");
+    if (reads && t->facts_without && (start || t->c->fit_scale == CD_SCALE_NONE))
+        return CD_FAIL(err, EUNSUPPORTED, "train.facts_without: networks with facts need fit.scale standard or minmax then, and are no fine-tuning");
+    return CDMPP_OK;
+}
+
 /* What was fitted becomes the member's. */
 cdmpp_status cd_train_net_store(cd_fit_result *f, cd_member *e, cdmpp_err *err) {
     e->label = cd_mem_zalloc(1, sizeof *e->label);
@@ -73,6 +84,7 @@ cdmpp_status cd_train_net(const cd_training_set *t, const cd_boost_set *train, c
                         .w_dev = t->w_device, .group = t->group, .weight = t->weight};
     CD_TRY(unlabelled(t, valid, &own, &data.n_target, &data.target, err));
     cdmpp_status st = er->start ? find_start(er->start, e, &start, err) : CDMPP_OK;
+    if (!st) st = check_facts(t, &spec.net, er->start ? cd_net_config_of(start.net) : NULL, err);
     if (!st && er->keep && er->keep->dir) st = cd_member_checkpoint_fit_path(er->keep, e, &path, err);
     fr.checkpoint = path;
     fr.checkpoint_every = CHECKPOINT_STEPS;

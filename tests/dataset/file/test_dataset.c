@@ -350,6 +350,20 @@ static void spoil_facts(const char *path, const char *digest) {
     H5Fclose(f);
 }
 
+/* Facts of a version with fewer columns: the digest says what to do, before the width says that something is wrong. */
+static void narrow_facts(const char *path) {
+    const hsize_t dims[2] = {40, CD_N_FACTS - 8};
+    spoil_facts(path, "digest");
+    const hid_t f = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT), old = H5Dopen2(f, "/facts/value", H5P_DEFAULT), space = H5Screate_simple(2, dims, NULL);
+    const hid_t new = H5Dcreate2(f, "/facts/narrow", H5T_IEEE_F32LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t a = H5Aopen(old, "digest", H5P_DEFAULT), t = H5Aget_type(a), s = H5Aget_space(a), b = H5Acreate2(new, "digest", t, s, H5P_DEFAULT, H5P_DEFAULT);
+    char digest[65];
+    assert_true(H5Aread(a, t, digest) >= 0 && H5Awrite(b, t, digest) >= 0);
+    H5Aclose(b), H5Sclose(s), H5Tclose(t), H5Aclose(a), H5Dclose(new), H5Sclose(space), H5Dclose(old);
+    assert_true(H5Ldelete(f, "/facts/value", H5P_DEFAULT) >= 0 && H5Lmove(f, "/facts/narrow", f, "/facts/value", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    H5Fclose(f);
+}
+
 TEST(files_without_facts) {
     cdmpp_err err = {0};
     cd_dataset *d = NULL;
@@ -373,6 +387,11 @@ TEST(files_without_facts) {
     assert_status(load_facts(&gpu, 1, 0, &d, &err), CDMPP_ESCHEMA);
     assert_non_null(strstr(err.msg, "of GPU programs"));
     assert_status(cd_merge(joined, &gpu, 1, "test", &stats, &err), CDMPP_ESCHEMA);
+    narrow_facts(other);
+    assert_status(load_facts(&other, 1, 0, &d, &err), CDMPP_ESCHEMA);
+    assert_non_null(strstr(err.msg, "extract the logs again"));
+    assert_status(cd_merge(joined, &other, 1, "test", &stats, &err), CDMPP_ESCHEMA);
+    assert_non_null(strstr(err.msg, "extract the logs again"));
     assert_ok(cd_merge(joined, path, 2, "test", &stats, &err));
     assert_ok(load_facts(&joined, 1, 0, &d, &err));
     for (unsigned i = 0; i < 40; i++) assert_int_equal(d->facts_state[i], CD_FACTS_ABSENT);

@@ -36,6 +36,24 @@ TEST(size_stands_once) {
     assert_close((double)a[CD_FACT_MAIN_TURNS], 1 + CD_FACT_MAIN_TURNS % 17, 1e-6, 0); /* no count of the program */
 }
 
+/* The last of the times are the threads that work at a time: 48 iterations on 47 cores take two rounds, as on 24. */
+TEST(threads_stand_behind_the_times) {
+    float facts[CD_N_FACTS] = {0}, out[CD_N_ANALYTIC], one[CD_N_ANALYTIC];
+    cd_device d = {.name = "made", .kind = CD_DEVICE_CPU};
+    cdmpp_err err = {0};
+#define X(key, low, high, unit, meaning) d.key = CD_DEVICE_UNKNOWN;
+#include "features/device/device_keys.def"
+    d.clock_mhz = 1000, d.l1_kb = 32, d.l2_kb = 1024, d.l3_kb = 32768, d.bandwidth_gb_s = 10, d.lanes = 32, d.cores = d.cores_used = 1;
+    facts[CD_FACT_CORE_CYCLES] = 1e9F, facts[CD_FACT_LINES] = 1, facts[CD_FACT_WIDTH] = 64, facts[CD_FACT_REGIONS] = 1;
+    facts[CD_FACT_REGION_1_CHUNKS] = 48, facts[CD_FACT_REGION_1_SHARE] = 1;
+    assert_ok(cd_facts_input_times(CD_FACTS_OF_CPU, facts, &d, one, &err));
+    assert_close((double)one[CD_N_ANALYTIC - 1], 0, 0, 1e-6);
+    d.cores = d.cores_used = 47;
+    assert_ok(cd_facts_input_times(CD_FACTS_OF_CPU, facts, &d, out, &err));
+    assert_close((double)out[CD_N_ANALYTIC - 1], log(24), 1e-6, 0);
+    assert_close((double)one[CD_N_PRIOR] - (double)out[CD_N_PRIOR], log(24), 1e-5, 0); /* arithmetic is shared */
+}
+
 /* Each column is of one group, and without all groups there is none. */
 TEST(groups) {
     static const char *const names[] = {"traffic", "work", "cycles", "shape", "threads", "times"};
@@ -62,4 +80,4 @@ TEST(groups) {
     for (size_t c = 0; c < N; c++) assert_true(x[c] == 0);
 }
 
-TESTS(NULL, NULL, size_stands_once, groups)
+TESTS(NULL, NULL, size_stands_once, threads_stand_behind_the_times, groups)

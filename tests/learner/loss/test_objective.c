@@ -233,6 +233,7 @@ TEST(lambdarank_of_a_constant) {
     gradient(&a, &specs[LAMBDARANK]);
     assert_true(a.p.g[0] > 0 && a.p.g[3] < 0); /* the fastest falls, the slowest rises */
     assert_close(a.p.y[0], 1, 1e-12, 0);
+    for (size_t i = 0; i < 4; i++) assert_close(a.p.discount[i], 1 / log2(5 - (double)i), 1e-12, 0); /* the slowest is in front */
     for (size_t i = 0; i < 4; i++) b.log_s[i] += 1;
     begin(&b, &specs[LAMBDARANK], &a);
     for (size_t i = 0; i < 4; i++) assert_close(b.p.y[i], exp(-1 - 0.5 * (double)i), 1e-12, 0);
@@ -270,6 +271,7 @@ TEST(order_is_nothing) {
             for (size_t i = 0; i < a.n && !large; i++) a.log_s[i] = rint(2 * a.log_s[i]) / 2;
             for (size_t i = 0; i < a.n; i += 5)
                 for (size_t k = a.start[i]; k < a.start[i + 1]; k++) a.offset[k] = -8, a.score[k] = 0;
+            for (size_t i = 0; i < 80 && !large; i += 5) a.log_s[i + 80] = a.log_s[i]; /* of one task: some are equal in both */
             b = (made){.n = a.n};
             for (size_t i = 0; i < a.n; i++) {
                 const size_t q = to[i] = (i * 77 + 13) % a.n;
