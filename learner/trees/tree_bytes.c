@@ -9,6 +9,7 @@
  *
  * A tree of 8 levels has up to 255 nodes and some 60 slots in its levels, so this is less than to compare at each node. Four times 64 rows go at a time: a level's
  * tables are read once for all. Leaves are added in float, tree after tree, as ever. */
+#include <float.h>
 #include <immintrin.h>
 #include <math.h>
 #include <string.h>
@@ -208,13 +209,12 @@ cdmpp_status cd_tree_bytes_new(const cd_tree_inference *f, size_t width, cd_tree
 #define WIDE __attribute__((target("avx512f,avx512bw,popcnt")))
 #define BLOCKWISE _Pragma("GCC unroll 4") for (size_t k = 0; k < blocks; k++)
 
-/* Of 16 values that are each the last of 16 those that are no more tell the sixteen, and there the values again. */
-WIDE static uint8_t byte_of(const float *cut, __m512 last, float v) {
-    const __m512 x = _mm512_set1_ps(v);
-    int part = __builtin_popcount(_mm512_cmp_ps_mask(last, x, _CMP_LE_OQ));
-    if (part == PART) part--;
-    const int n = PART * part + __builtin_popcount(_mm512_cmp_ps_mask(_mm512_loadu_ps(cut + PART * part), x, _CMP_LE_OQ));
-    return (uint8_t)(n < CUTS ? n : CUTS - 1);
+/* Of 16 cuts that are each the last of 16 those that are no more tell the sixteen, and there the cuts again. The last cut of all is infinite, so it counts as more than
+ * every value, infinite ones too. */
+WIDE static inline uint8_t byte_of(const float *cut, __m512 last, float v) {
+    const __m512 x = _mm512_set1_ps(v < FLT_MAX ? v : FLT_MAX);
+    const int from = PART * __builtin_popcount(_mm512_cmp_ps_mask(last, x, _CMP_LE_OQ));
+    return (uint8_t)(from + __builtin_popcount(_mm512_cmp_ps_mask(_mm512_loadu_ps(cut + from), x, _CMP_LE_OQ)));
 }
 
 /* Questions of one device and kind have many columns alike. */
@@ -235,8 +235,8 @@ WIDE static void bytes_of(const cd_tree_bytes *b, const float *x, size_t n, size
         for (size_t i = 0; i < m; i++) {
             const float value = x[i * width + k->column];
             const bool missing = value != value;
-            const uint8_t byte = missing ? 0 : byte_of(cut, last, value);
-            left[i] = byte;
+            const uint8_t byte = byte_of(cut, last, value);
+            left[i] = missing ? 0 : byte;
             right[i] = missing ? CUTS - 1 : byte;
         }
         memset(left + m, left[0], CD_TREE_BYTES_ROWS - m);
