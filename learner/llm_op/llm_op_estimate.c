@@ -122,19 +122,22 @@ typedef struct {
 
 static double cap(double x) { return x < 1 ? 1 : cd_llm_op_ceil(x); }
 
-/* Kernels take the tile and the split of k that run fastest: libraries choose from about these. Splits are powers of two, so what is multiplied and divided by them is
- * exact and stands before the loop; a tile that cannot be faster with whole rounds is passed over. */
+/* Kernels take the tile and the split of k that run fastest: libraries choose from about these. Sides and splits are powers of two, so what is multiplied and divided by
+ * them is exact and stands before the loop. A tile, or further splits of it, that cannot be faster with whole rounds are passed over: `least` is told without a division, and
+ * is below the exact time by more than it is rounded. */
 static double tiles(const machine *v, const product *p, cd_llm_op_estimate *e) {
     const double rate = v->peak / v->sms, l2 = v->l2_rate / v->sms, fill = FILL / v->clock, sum = 8 * p->groups * p->m * p->n / v->l2_rate;
-    double best = INFINITY;
+    const double operations = 2 * p->k / rate, bytes = p->k / l2 * (1 - 1e-12), share = 1 / v->sms * (1 - 1e-12);
+    double best = INFINITY, strips[N_SIDE];
+    for (size_t j = 1; j < N_SIDE; j++) strips[j] = cap(p->n / side[j]);
     for (size_t i = 0; i < N_SIDE; i++)
         for (size_t j = 1; j < N_SIDE; j++) {
-            const double a = side[i], b = side[j];
+            const double a = side[i], b = side[j], compute = a * b * operations, operands = a * p->input + b * p->weight, fed = operands * bytes;
             if (a * b > 32768 || (i && side[i - 1] >= p->m) || (j > 1 && side[j - 1] >= p->n)) continue;
-            const double rounds = p->strips[i] * cap(p->n / b) / v->sms;
-            const double compute = 2 * a * b * p->k / rate, feed = (a * p->input + b * p->weight) * p->k / l2, each = compute > feed ? compute : feed;
-            if (rounds * each + fill >= best) continue;
-            for (double s = 1, part = 1; s <= 32 && (s <= 1 || s * 128 <= p->k); s *= 2, part /= 2) {
+            const double least = p->strips[i] * strips[j] * share * (compute > fed ? compute : fed) + fill;
+            if (least >= best) continue;
+            const double rounds = p->strips[i] * strips[j] / v->sms, feed = operands * p->k / l2, each = compute > feed ? compute : feed;
+            for (double s = 1, part = 1; s <= 32 && (s <= 1 || (s * 128 <= p->k && least + sum * s < best)); s *= 2, part /= 2) {
                 const double time = cap(rounds * s) * each * part + fill + (s > 1 ? sum * s : 0);
                 if (time >= best) continue;
                 best = time;
