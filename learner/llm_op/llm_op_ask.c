@@ -89,7 +89,7 @@ static double expect_row(const void *ctx, size_t row) {
     if (fabsf(y) > 0 || isnan(y)) return (double)y;
     const cd_llm_op_record *r = &a->t->r[row];
     const cd_llm_op_codes c = cd_llm_op_asker_codes(a, r);
-    cdmpp_status st = cd_llm_op_feature(r, a->t->known[a->t->device[row]], &c, x, &e, NULL);
+    cdmpp_status st = cd_llm_op_feature(r, a->t->known[a->t->device[row]], &c, NULL, x, &e, NULL);
     if (!st) st = expect_of(a, cd_llm_op_family_of((cd_llm_op_kind)r->kind), x, &e, &v, NULL);
     y = st ? NAN : (float)v;
     __atomic_store(&a->expect[row], &y, __ATOMIC_RELAXED);
@@ -121,10 +121,10 @@ static void correct(const cd_llm_op_few *few, const cd_llm_op_record *r, const c
 }
 
 /* ---- one step after the other ---- */
-static cdmpp_status begin(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, long device, asking *q, cdmpp_err *err) {
+static cdmpp_status begin(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, long device, cd_llm_op_machines *known, asking *q, cdmpp_err *err) {
     *q = (asking){.r = r, .d = d, .device = device, .f = cd_llm_op_family_of((cd_llm_op_kind)r->kind), .c = cd_llm_op_asker_codes(a, r), .own = NAN};
     q->seen = cd_llm_op_model_seen(a->m, q->f, d);
-    return cd_llm_op_feature(r, d, &q->c, q->x, &q->e, err);
+    return cd_llm_op_feature(r, d, &q->c, known, q->x, &q->e, err);
 }
 
 /* What neighbours say, and so whose answer it is. */
@@ -159,7 +159,7 @@ static void tell(const cd_llm_op_asker *a, const asking *q, double level, cd_llm
 
 static cdmpp_status predicted(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, long device, double level, cd_llm_op_answer *out, cdmpp_err *err) {
     asking q;
-    CD_TRY(begin(a, r, d, device, &q, err));
+    CD_TRY(begin(a, r, d, device, NULL, &q, err));
     if (device >= 0) CD_TRY(expect_of(a, q.f, q.x, &q.e, &q.own, err));
     CD_TRY(choose(a, &q, err));
     if (!is_own(&q)) CD_TRY(cd_xgb_predict(q.p->gbt, q.x, 1, cd_llm_op_feature_width(q.s), &q.score, err));
@@ -200,6 +200,7 @@ typedef struct {
     float x[BLOCK * CD_LLM_OP_N_FEATURE], y[BLOCK];
     float *to[BLOCK];
     size_t n;
+    cd_llm_op_machines known;
 } batch;
 
 /* Rows of one set of trees: collected, and scored in one call. */
@@ -261,7 +262,7 @@ static cdmpp_status begin_all(const cd_llm_op_asker *a, const cd_llm_op_record *
         const long row = row_of(a, &r[i], d[i], &device);
         b->q[i] = (asking){.device = CD_LLM_OP_NONE};
         if (whys) whys[i] = (cdmpp_err){0};
-        const cdmpp_status st = row < 0 ? begin(a, &r[i], d[i], device, &b->q[i], &why) : measured(a, &r[i], d[i], (size_t)row, level, &out[i], &why);
+        const cdmpp_status st = row < 0 ? begin(a, &r[i], d[i], device, &b->known, &b->q[i], &why) : measured(a, &r[i], d[i], (size_t)row, level, &out[i], &why);
         going[i] = row < 0 && !st;
         if (st) b->q[i].device = CD_LLM_OP_NONE;
         CD_TRY(of_one(st, &why, whys, i, err));
@@ -288,6 +289,7 @@ static cdmpp_status ask_block(const cd_llm_op_asker *a, const cd_llm_op_record *
 cdmpp_status cd_llm_op_ask_many(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *const *d, size_t n, double level, cd_llm_op_answer *out, cdmpp_err *whys,
                                 cdmpp_err *err) {
     batch b;
+    b.known = (cd_llm_op_machines){0};
     for (size_t i = 0; i < n; i += BLOCK) CD_TRY(ask_block(a, r + i, d + i, n - i < BLOCK ? n - i : BLOCK, level, &b, out + i, whys ? whys + i : NULL, err));
     return CDMPP_OK;
 }

@@ -23,10 +23,7 @@
 #define PCIE 64e9           /* bytes a second of a generation 5 slot */
 #define PIECE 256.0         /* tokens of the cache that one block of decode attention reads at least */
 
-typedef struct {
-    double sms, clock, sheet, peak, bandwidth, l2, l2_rate, lanes; /* operations and bytes a second, bytes; peak: what power allows of the sheet's */
-    double wide;                                                  /* CORE_CLOCKs of a multiprocessor */
-} machine;
+typedef cd_llm_op_machine machine;
 
 static const cd_llm_op_family families[CD_LLM_OP_N_KIND] = {
 #define PRODUCT CD_LLM_OP_PRODUCT
@@ -64,7 +61,7 @@ static cdmpp_status need(double x, const char *key, const char *device, cdmpp_er
     return x > 0 ? CDMPP_OK : cd_err_key(err, CD_FAIL(err, EMODEL, x < 0 ? "the description of %s has no such number" : "%s has no units for this type", device), key);
 }
 
-/* Width of a multiprocessor's matrix units, in CORE_CLOCKs. GPUs without any count as half of a small one. */
+/* Width of a multiprocessor's matrix units, in CORE_CLOCKs (of a small one). GPUs without any count as half of a small one. */
 static double wide_of(const cd_device *d) {
     return fmax(0.5, fmax(d->bf16_tflops, d->tensor_tflops) * 1e12 / (d->cores * d->clock_mhz * 1e6 * CORE_CLOCK));
 }
@@ -99,7 +96,7 @@ static cdmpp_status machine_of(const cd_device *d, cd_llm_op_type t, machine *m,
     CD_TRY(need(lanes_of(d), "lanes", d->name, err));
     CD_TRY(need(half ? d->tensor_tflops : unit[u].ops, half ? "tensor_tflops" : unit[u].key, d->name, err));
     const double sheet = half ? d->tensor_tflops * 1e12 : unit[u].ops;
-    *m = (machine){d->cores, d->clock_mhz * 1e6, sheet, sheet * power_share(d, sheet), d->bandwidth_gb_s * 1e9, d->l2_kb * 1024, 0, lanes_of(d), wide_of(d)};
+    *m = (machine){d, d->cores, d->clock_mhz * 1e6, sheet, sheet * power_share(d, sheet), d->bandwidth_gb_s * 1e9, d->l2_kb * 1024, 0, lanes_of(d), wide_of(d)};
     m->l2_rate = m->sms * m->clock * L2_BYTES_CLOCK * m->wide / 2;
     return CDMPP_OK;
 }
@@ -330,16 +327,23 @@ static cdmpp_status collective_estimate(const cd_llm_op_record *r, const cd_devi
     return CDMPP_OK;
 }
 
-cdmpp_status cd_llm_op_estimate_of(const cd_llm_op_record *r, const cd_device *d, cd_llm_op_estimate *out, cdmpp_err *err) {
+static cdmpp_status known_machine(const cd_device *d, cd_llm_op_type t, cd_llm_op_machines *known, machine *m, cdmpp_err *err) {
+    machine *k = known ? &known->of[t][(uintptr_t)d / sizeof *d % CD_LLM_OP_MACHINES] : m;
+    if (k->device != d) CD_TRY(machine_of(d, t, k, err));
+    *m = *k;
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_llm_op_estimate_by(const cd_llm_op_record *r, const cd_device *d, cd_llm_op_machines *known, cd_llm_op_estimate *out, cdmpp_err *err) {
     static void (*const of[CD_LLM_OP_N_FAMILY])(const cd_llm_op_record *, const machine *, cd_llm_op_estimate *) = {
         product_estimate, prefill_estimate, decode_estimate, latent_prefill_estimate, latent_decode_estimate, moe_estimate, NULL, stream_estimate};
     const cd_llm_op_family f = families[r->kind];
-    machine m;
+    machine m = {0};
     *out = (cd_llm_op_estimate){.waves = 1, .tile_m = 1, .tile_n = 1, .split = 1};
     if (f == CD_LLM_OP_COLLECTIVE) {
         CD_TRY(collective_estimate(r, d, out, err));
     } else {
-        CD_TRY(machine_of(d, f == CD_LLM_OP_STREAM ? CD_LLM_OP_T_F32 : (cd_llm_op_type)r->type, &m, err));
+        CD_TRY(known_machine(d, f == CD_LLM_OP_STREAM ? CD_LLM_OP_T_F32 : (cd_llm_op_type)r->type, known, &m, err));
         of[f](r, &m, out);
         out->compute_s = out->flops / m.sheet;
         out->memory_s = out->bytes / m.bandwidth;

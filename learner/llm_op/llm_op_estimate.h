@@ -14,7 +14,7 @@
  *
  * (1) every number is finite, base_s > 0;
  * (2) roof_s is the lower bound of docs/reference/llm-operators.md: max(operations / peak, bytes / bandwidth).
- * No state, any thread. */
+ * No state but the caller's cd_llm_op_machines, any thread. */
 #ifndef CD_LLM_OP_ESTIMATE_H
 #define CD_LLM_OP_ESTIMATE_H
 #include "features/device/device.h"
@@ -52,6 +52,21 @@ static inline double cd_llm_op_ceil(double x) {
     return whole < x ? whole + 1 : whole;
 }
 
-/* Errors: EMODEL: no GPU, or its description lacks a number that the operator needs, or it has no units for the type (the error's key). */
-cdmpp_status cd_llm_op_estimate_of(const cd_llm_op_record *r, const cd_device *d, cd_llm_op_estimate *out, cdmpp_err *err);
+/* What a GPU is to operators of one type: operations and bytes a second, bytes. */
+typedef struct cd_llm_op_machine {
+    const cd_device *device; /* NULL: nothing is known yet */
+    double sms, clock, sheet, peak, bandwidth, l2, l2_rate, lanes; /* peak: what power allows of the sheet's */
+    double wide;             /* small multiprocessors that one of its own counts as */
+} cd_llm_op_machine;
+/* What was computed for the devices asked last, of which many questions have few. Starts from {0}. Devices do not change meanwhile. */
+enum { CD_LLM_OP_MACHINES = 4 };
+typedef struct cd_llm_op_machines {
+    cd_llm_op_machine of[CD_LLM_OP_N_TYPE][CD_LLM_OP_MACHINES];
+} cd_llm_op_machines;
+
+/* known: NULL: nothing is kept. Errors: EMODEL: no GPU, or its description lacks a number that the operator needs, or it has no units for the type (the error's key). */
+cdmpp_status cd_llm_op_estimate_by(const cd_llm_op_record *r, const cd_device *d, cd_llm_op_machines *known, cd_llm_op_estimate *out, cdmpp_err *err);
+static inline cdmpp_status cd_llm_op_estimate_of(const cd_llm_op_record *r, const cd_device *d, cd_llm_op_estimate *out, cdmpp_err *err) {
+    return cd_llm_op_estimate_by(r, d, NULL, out, err);
+}
 #endif
