@@ -119,28 +119,40 @@ typedef struct {
 
 static double cap(double x) { return x < 1 ? 1 : cd_llm_op_ceil(x); }
 
-/* Kernels take the tile and the split of k that run fastest: libraries choose from about these. Sides and splits are powers of two, so what is multiplied and divided by
- * them is exact and stands before the loop. A tile, or further splits of it, that cannot be faster with whole rounds are passed over: `least` is told without a division, and
- * is below the exact time by more than it is rounded. */
+/* The splits of k of a tile, of which there are `all` and which takes `least` with whole rounds. Splits are powers of two, so what is multiplied and divided by them is
+ * exact. Below best: returned, and written down. */
+static double splits(const machine *v, const product *p, double a, double b, double all, double least, double best, cd_llm_op_estimate *e) {
+    const double rate = v->peak / v->sms, l2 = v->l2_rate / v->sms, fill = FILL / v->clock, sum = 8 * p->groups * p->m * p->n / v->l2_rate, rounds = all / v->sms;
+    const double compute = 2 * a * b * p->k / rate, feed = (a * p->input + b * p->weight) * p->k / l2, each = compute > feed ? compute : feed;
+    for (double s = 1, part = 1; s <= 32 && (s <= 1 || (s * 128 <= p->k && least + sum * s < best)); s *= 2, part /= 2) {
+        const double time = cap(rounds * s) * each * part + fill + (s > 1 ? sum * s : 0);
+        if (time >= best) continue;
+        best = time;
+        e->waves = rounds * s, e->tile_m = a, e->tile_n = b, e->split = s;
+    }
+    return best;
+}
+
+/* Kernels take the tile and the split of k that run fastest: libraries choose from about these. `least` is told without a division, and is below the exact time by more than
+ * it is rounded: most tiles cannot be as fast as the one where it is least, and are passed over. Of equal ones the first counts. */
 static double tiles(const machine *v, const product *p, cd_llm_op_estimate *e) {
-    const double rate = v->peak / v->sms, l2 = v->l2_rate / v->sms, fill = FILL / v->clock, sum = 8 * p->groups * p->m * p->n / v->l2_rate;
-    const double operations = 2 * p->k / rate, bytes = p->k / l2 * (1 - 1e-12), share = 1 / v->sms * (1 - 1e-12);
-    double best = INFINITY, strips[N_SIDE];
-    for (size_t j = 1; j < N_SIDE; j++) strips[j] = cap(p->n / side[j]);
-    for (size_t i = 0; i < N_SIDE; i++)
-        for (size_t j = 1; j < N_SIDE; j++) {
-            const double a = side[i], b = side[j], compute = a * b * operations, operands = a * p->input + b * p->weight, fed = operands * bytes;
-            if (a * b > 32768 || (i && side[i - 1] >= p->m) || (j > 1 && side[j - 1] >= p->n)) continue;
-            const double least = p->strips[i] * strips[j] * share * (compute > fed ? compute : fed) + fill;
-            if (least >= best) continue;
-            const double rounds = p->strips[i] * strips[j] / v->sms, feed = operands * p->k / l2, each = compute > feed ? compute : feed;
-            for (double s = 1, part = 1; s <= 32 && (s <= 1 || (s * 128 <= p->k && least + sum * s < best)); s *= 2, part /= 2) {
-                const double time = cap(rounds * s) * each * part + fill + (s > 1 ? sum * s : 0);
-                if (time >= best) continue;
-                best = time;
-                e->waves = rounds * s, e->tile_m = a, e->tile_n = b, e->split = s;
-            }
+    const double fill = FILL / v->clock, below = 1 - 1e-12, share = 1 / v->sms, operations = 2 * p->k * v->sms / v->peak * below, bytes = p->k * v->sms / v->l2_rate * below;
+    double least[N_SIDE][N_SIDE], all[N_SIDE][N_SIDE], columns[N_SIDE];
+    size_t ni = 1, nj = 2, first = 0, second = 1;
+    while (ni < N_SIDE && side[ni - 1] < p->m) ni++;
+    while (nj < N_SIDE && side[nj - 1] < p->n) nj++;
+    for (size_t j = 1; j < nj; j++) columns[j] = cap(p->n / side[j]);
+    for (size_t i = 0; i < ni; i++)
+        for (size_t j = 1; j < nj && side[i] * side[j] <= 32768; j++) {
+            const double compute = side[i] * side[j] * operations, feed = (side[i] * p->input + side[j] * p->weight) * bytes;
+            all[i][j] = p->strips[i] * columns[j];
+            least[i][j] = all[i][j] * share * (compute > feed ? compute : feed) + fill;
+            if (least[i][j] < least[first][second]) first = i, second = j;
         }
+    double best = (1 + 1e-15) * splits(v, p, side[first], side[second], all[first][second], least[first][second], INFINITY, e);
+    for (size_t i = 0; i < ni; i++)
+        for (size_t j = 1; j < nj && side[i] * side[j] <= 32768; j++)
+            if (least[i][j] < best) best = splits(v, p, side[i], side[j], all[i][j], least[i][j], best, e);
     return best;
 }
 
