@@ -219,7 +219,10 @@ static cdmpp_status score(batch *b, const cd_xgb *trees, size_t width, cdmpp_err
 /* What the trees of set seen expect of the records whose devices have measured rows. */
 static cdmpp_status own_of(const cd_llm_op_asker *a, batch *b, size_t n, cdmpp_err *err) {
     const size_t width = cd_llm_op_feature_width(CD_LLM_OP_SET_SEEN);
-    for (size_t f = 0; f < CD_LLM_OP_N_FAMILY; f++) {
+    unsigned families = 0;
+    for (size_t i = 0; i < n; i++)
+        if (b->q[i].device >= 0) families |= 1U << b->q[i].f;
+    for (size_t f = 0; families >> f; f++) {
         const cd_llm_op_part *p = &a->m->part[f][CD_LLM_OP_SET_SEEN];
         for (size_t i = 0; i < n; i++)
             if (b->q[i].device >= 0 && b->q[i].f == f && p->gbt) collect(b, &b->q[i], width, &b->q[i].score);
@@ -231,7 +234,11 @@ static cdmpp_status own_of(const cd_llm_op_asker *a, batch *b, size_t n, cdmpp_e
 }
 
 static cdmpp_status scores_of(const cd_llm_op_asker *a, batch *b, size_t n, cdmpp_err *err) {
-    for (size_t k = 0; k < CD_LLM_OP_N_FAMILY * CD_LLM_OP_N_SET; k++) {
+    uint32_t parts = 0;
+    for (size_t i = 0; i < n; i++)
+        if (b->q[i].p) parts |= 1U << (b->q[i].f * CD_LLM_OP_N_SET + b->q[i].s);
+    for (size_t k = 0; parts >> k; k++) {
+        if (!(parts >> k & 1)) continue;
         const cd_llm_op_set s = (cd_llm_op_set)(k % CD_LLM_OP_N_SET);
         const cd_llm_op_part *p = &a->m->part[k / CD_LLM_OP_N_SET][s];
         const size_t width = cd_llm_op_feature_width(s);
@@ -260,11 +267,11 @@ static cdmpp_status begin_all(const cd_llm_op_asker *a, const cd_llm_op_record *
         long device;
         cdmpp_err why = {0};
         const long row = row_of(a, &r[i], d[i], &device);
-        b->q[i] = (asking){.device = CD_LLM_OP_NONE};
+        b->q[i].p = NULL;
         if (whys) whys[i] = (cdmpp_err){0};
         const cdmpp_status st = row < 0 ? begin(a, &r[i], d[i], device, &b->known, &b->q[i], &why) : measured(a, &r[i], d[i], (size_t)row, level, &out[i], &why);
         going[i] = row < 0 && !st;
-        if (st) b->q[i].device = CD_LLM_OP_NONE;
+        if (!going[i]) b->q[i].device = CD_LLM_OP_NONE;
         CD_TRY(of_one(st, &why, whys, i, err));
     }
     return CDMPP_OK;
