@@ -121,7 +121,7 @@ static void correct(const cd_llm_op_few *few, const cd_llm_op_record *r, const c
 }
 
 /* ---- one step after the other ---- */
-static cdmpp_status begin(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, long device, cd_llm_op_machines *known, asking *q, cdmpp_err *err) {
+static cdmpp_status begin(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, long device, cd_llm_op_known *known, asking *q, cdmpp_err *err) {
     *q = (asking){.r = r, .d = d, .device = device, .f = cd_llm_op_family_of((cd_llm_op_kind)r->kind), .c = cd_llm_op_asker_codes(a, r), .own = NAN};
     q->seen = cd_llm_op_model_seen(a->m, q->f, d);
     return cd_llm_op_feature(r, d, &q->c, known, q->x, &q->e, err);
@@ -193,14 +193,14 @@ cdmpp_status cd_llm_op_ask(const cd_llm_op_asker *a, const cd_llm_op_record *r, 
 }
 
 /* ---- many at once ---- */
-enum { BLOCK = 256 };
+enum { BLOCK = 256, FEW = 16 };
 
 typedef struct {
     asking q[BLOCK];
     float x[BLOCK * CD_LLM_OP_N_FEATURE], y[BLOCK];
     float *to[BLOCK];
     size_t n;
-    cd_llm_op_machines known;
+    cd_llm_op_known *known; /* NULL: there are few records */
 } batch;
 
 /* Rows of one set of trees: collected, and scored in one call. */
@@ -269,7 +269,7 @@ static cdmpp_status begin_all(const cd_llm_op_asker *a, const cd_llm_op_record *
         const long row = row_of(a, &r[i], d[i], &device);
         b->q[i].p = NULL;
         if (whys) whys[i] = (cdmpp_err){0};
-        const cdmpp_status st = row < 0 ? begin(a, &r[i], d[i], device, &b->known, &b->q[i], &why) : measured(a, &r[i], d[i], (size_t)row, level, &out[i], &why);
+        const cdmpp_status st = row < 0 ? begin(a, &r[i], d[i], device, b->known, &b->q[i], &why) : measured(a, &r[i], d[i], (size_t)row, level, &out[i], &why);
         going[i] = row < 0 && !st;
         if (!going[i]) b->q[i].device = CD_LLM_OP_NONE;
         CD_TRY(of_one(st, &why, whys, i, err));
@@ -296,7 +296,9 @@ static cdmpp_status ask_block(const cd_llm_op_asker *a, const cd_llm_op_record *
 cdmpp_status cd_llm_op_ask_many(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *const *d, size_t n, double level, cd_llm_op_answer *out, cdmpp_err *whys,
                                 cdmpp_err *err) {
     batch b;
-    b.known = (cd_llm_op_machines){0};
+    cd_llm_op_known known;
+    b.known = n < FEW ? NULL : &known;
+    if (b.known) known = (cd_llm_op_known){0};
     for (size_t i = 0; i < n; i += BLOCK) CD_TRY(ask_block(a, r + i, d + i, n - i < BLOCK ? n - i : BLOCK, level, &b, out + i, whys ? whys + i : NULL, err));
     return CDMPP_OK;
 }

@@ -171,7 +171,6 @@ static void product_estimate(const cd_llm_op_record *r, const machine *v, cd_llm
 }
 
 /* Loads of the experts of a GPU: classes of `count` experts that `tokens` tokens take each. */
-enum { N_LOAD = 12 };
 typedef struct {
     double tokens, count;
 } load;
@@ -192,37 +191,52 @@ static double draw(const density *d, double k, double n) {
     return fabs(d->p) < 1e-6 ? d->low * pow(d->high / d->low, u) : pow((d->at_high - d->at_low) * u + d->at_low, 1 / d->p);
 }
 
-/* The measured GPU has the most taken expert; the others of it are like those of all. 1, 1, 2, 4 ... experts are a class: loads differ most at the top. The
- * bounds are those that the tables' loads are drawn between. */
-static size_t loads(const cd_llm_op_record *r, load v[N_LOAD]) {
+/* Classes of 1, 1, 2, 4 ... experts: loads differ most at the top. */
+static void draw_all(cd_llm_op_loads *to) {
+    const density d = power_law(to->skew, to->few, to->many);
+    double at = 0;
+    for (double count = 1; at < to->all && to->n < CD_LLM_OP_LOADS; at += count, count = at, to->n++) {
+        if (at + 2 * count > to->all || to->n + 1 == CD_LLM_OP_LOADS) count = to->all - at;
+        to->tokens[to->n] = draw(&d, at + (count - 1) / 2, to->all);
+        to->count[to->n] = count;
+        to->sum += to->tokens[to->n] * count;
+    }
+}
+
+static const cd_llm_op_loads *known_loads(const cd_llm_op_loads *want, cd_llm_op_known *known, cd_llm_op_loads *own) {
+    uint64_t h = 0, word[4];
+    memcpy(word, want, sizeof word);
+    for (size_t i = 0; i < 4; i++) h = cd_rng_mix(h ^ word[i]);
+    cd_llm_op_loads *k = known ? &known->loads[h % CD_LLM_OP_KNOWN_LOADS] : own;
+    if (memcmp(k, want, sizeof word) == 0) return k;
+    *k = *want;
+    draw_all(k);
+    return k;
+}
+
+/* The measured GPU has the most taken expert; the others of it are like those of all. The bounds are those that the tables' loads are drawn between. */
+static size_t loads(const cd_llm_op_record *r, cd_llm_op_known *known, load v[CD_LLM_OP_LOADS]) {
     const double tokens = r->size[0], taken = tokens * r->size[3], all = r->size[4], here = fmax(1, all / r->size[6]);
-    const double few = taken > all ? 1 : 0.01, many = taken > all ? 0.8 * tokens : 2;
-    double sum = 0, at = 0;
-    size_t n = 0;
+    cd_llm_op_loads own = {0};
     if (!(r->skew > 0) || all < 2) {
         const double active = fmin(here, fmax(1, taken / r->size[6]));
         v[0] = (load){fmax(1, taken / r->size[6] / active), active};
         return 1;
     }
-    const density d = power_law(r->skew, few, many);
-    for (double count = 1; at < all && n < N_LOAD; at += count, count = at, n++) {
-        if (at + 2 * count > all || n + 1 == N_LOAD) count = all - at;
-        v[n] = (load){draw(&d, at + (count - 1) / 2, all), count};
-        sum += v[n].tokens * count;
-    }
-    for (size_t i = 0; i < n; i++) v[i].tokens *= taken / sum;
-    for (size_t i = 0; i < n; i++) v[i].count = i ? v[i].count * (here - 1) / (all - 1) : 1;
-    return n;
+    const cd_llm_op_loads want = {.skew = r->skew, .few = taken > all ? 1 : 0.01, .many = taken > all ? 0.8 * tokens : 2, .all = all};
+    const cd_llm_op_loads *k = known_loads(&want, known, &own);
+    for (size_t i = 0; i < k->n; i++) v[i] = (load){k->tokens[i] * (taken / k->sum), i ? k->count[i] * (here - 1) / (all - 1) : 1};
+    return k->n;
 }
 
-static void moe_estimate(const cd_llm_op_record *r, const machine *v, cd_llm_op_estimate *e) {
+static void moe_estimate(const cd_llm_op_record *r, const machine *v, cd_llm_op_known *known, cd_llm_op_estimate *e) {
     const cd_llm_op_type t = (cd_llm_op_type)r->type;
     const double h = r->size[1], f = cap(r->size[2] / r->size[5]);
     const double w = cd_llm_op_type_weight_bytes(t), x = cd_llm_op_type_input_bytes(t);
     product up = {0, 2 * f, h, 0, w, x, {0}}, down = {0, h, f, 0, w, x, {0}};
-    load load_of[N_LOAD];
+    load load_of[CD_LLM_OP_LOADS];
     double taken = 0;
-    const size_t n = loads(r, load_of);
+    const size_t n = loads(r, known, load_of);
     for (size_t k = 0; k < n; k++) {
         const double active = load_of[k].count * fmin(1, load_of[k].tokens), m = fmax(1, load_of[k].tokens);
         up.groups += active;
@@ -339,16 +353,16 @@ static cdmpp_status collective_estimate(const cd_llm_op_record *r, const cd_devi
     return CDMPP_OK;
 }
 
-static cdmpp_status known_machine(const cd_device *d, cd_llm_op_type t, cd_llm_op_machines *known, machine *m, cdmpp_err *err) {
-    machine *k = known ? &known->of[t][(uintptr_t)d / sizeof *d % CD_LLM_OP_MACHINES] : m;
+static cdmpp_status known_machine(const cd_device *d, cd_llm_op_type t, cd_llm_op_known *known, machine *m, cdmpp_err *err) {
+    machine *k = known ? &known->machine[t][(uintptr_t)d / sizeof *d % CD_LLM_OP_MACHINES] : m;
     if (k->device != d) CD_TRY(machine_of(d, t, k, err));
     *m = *k;
     return CDMPP_OK;
 }
 
-cdmpp_status cd_llm_op_estimate_by(const cd_llm_op_record *r, const cd_device *d, cd_llm_op_machines *known, cd_llm_op_estimate *out, cdmpp_err *err) {
+cdmpp_status cd_llm_op_estimate_by(const cd_llm_op_record *r, const cd_device *d, cd_llm_op_known *known, cd_llm_op_estimate *out, cdmpp_err *err) {
     static void (*const of[CD_LLM_OP_N_FAMILY])(const cd_llm_op_record *, const machine *, cd_llm_op_estimate *) = {
-        product_estimate, prefill_estimate, decode_estimate, latent_prefill_estimate, latent_decode_estimate, moe_estimate, NULL, stream_estimate};
+        product_estimate, prefill_estimate, decode_estimate, latent_prefill_estimate, latent_decode_estimate, NULL, NULL, stream_estimate};
     const cd_llm_op_family f = families[r->kind];
     machine m = {0};
     *out = (cd_llm_op_estimate){.waves = 1, .tile_m = 1, .tile_n = 1, .split = 1};
@@ -356,7 +370,8 @@ cdmpp_status cd_llm_op_estimate_by(const cd_llm_op_record *r, const cd_device *d
         CD_TRY(collective_estimate(r, d, out, err));
     } else {
         CD_TRY(known_machine(d, f == CD_LLM_OP_STREAM ? CD_LLM_OP_T_F32 : (cd_llm_op_type)r->type, known, &m, err));
-        of[f](r, &m, out);
+        if (f == CD_LLM_OP_FAMILY_MOE) moe_estimate(r, &m, known, out);
+        else of[f](r, &m, out);
         out->compute_s = out->flops / m.sheet;
         out->memory_s = out->bytes / m.bandwidth;
     }

@@ -35,7 +35,7 @@ typedef struct cd_llm_op_codes {
 } cd_llm_op_codes;
 
 /* The columns of sets unseen and seen, and the estimate. known, errors: those of cd_llm_op_estimate_by. */
-cdmpp_status cd_llm_op_feature(const cd_llm_op_record *r, const cd_device *d, const cd_llm_op_codes *c, cd_llm_op_machines *known, float x[CD_LLM_OP_N_FEATURE],
+cdmpp_status cd_llm_op_feature(const cd_llm_op_record *r, const cd_device *d, const cd_llm_op_codes *c, cd_llm_op_known *known, float x[CD_LLM_OP_N_FEATURE],
                                cd_llm_op_estimate *e, cdmpp_err *err);
 
 /* How neighbours are asked. */
