@@ -117,7 +117,7 @@ typedef struct {
     double strips[N_SIDE];                 /* strips of so many rows, of all groups together */
 } product;
 
-static double cap(double x) { return x < 1 ? 1 : cd_llm_op_ceil(x); }
+static double cap(double x) { return cd_llm_op_ceil(x < 1 ? 1 : x); }
 
 /* The splits of k of a tile, of which there are `all` and which takes `least` with whole rounds. Splits are powers of two, so what is multiplied and divided by them is
  * exact. Below best: returned, and written down. */

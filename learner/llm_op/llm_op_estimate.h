@@ -48,8 +48,8 @@ typedef struct cd_llm_op_estimate {
 /* ceil() of what is not below 0: without the call that it is where a processor's own is not assumed. */
 static inline double cd_llm_op_ceil(double x) {
     if (!(x < 4503599627370496.0)) return x; /* whole already */
-    const double whole = (double)(int64_t)x;
-    return whole < x ? whole + 1 : whole;
+    const int64_t whole = (int64_t)x;
+    return (double)(whole + ((double)whole < x)); /* without a branch, which would often be taken wrongly */
 }
 
 /* What a GPU is to operators of one type: operations and bytes a second, bytes. */
