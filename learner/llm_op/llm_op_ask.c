@@ -193,7 +193,7 @@ cdmpp_status cd_llm_op_ask(const cd_llm_op_asker *a, const cd_llm_op_record *r, 
 }
 
 /* ---- many at once ---- */
-enum { BLOCK = 256, FEW = 16 };
+enum { BLOCK = 256, FEW = 64 };
 
 typedef struct {
     asking q[BLOCK];

@@ -67,7 +67,7 @@ typedef struct cd_llm_op_loads {
     size_t n;
 } cd_llm_op_loads;
 /* What questions before computed, for many of few GPUs and like experts. Starts from {0}. Devices do not change meanwhile. */
-enum { CD_LLM_OP_MACHINES = 4, CD_LLM_OP_KNOWN_LOADS = 32 };
+enum { CD_LLM_OP_MACHINES = 4, CD_LLM_OP_KNOWN_LOADS = 256 };
 typedef struct cd_llm_op_known {
     cd_llm_op_machine machine[CD_LLM_OP_N_TYPE][CD_LLM_OP_MACHINES];
     cd_llm_op_loads loads[CD_LLM_OP_KNOWN_LOADS];
