@@ -79,7 +79,7 @@ static void compare(cd_tree_inference *f, bool bytes) {
 }
 
 TEST(the_same_bits) {
-    static const shape of[] = {{0, 3, 1, 0}, {1, 3, 1, 0}, {2, 5, 3, 0.2}, {4, 80, 60, 0.1}, {8, 80, 40, 0}, {8, 255, 20, 0.05}, {30, 80, 12, 0.5}};
+    static const shape of[] = {{0, 3, 1, 0}, {1, 3, 1, 0}, {2, 5, 3, 0.2}, {4, 80, 60, 0.1}, {8, 80, 40, 0}, {5, 80, 40, 0}, {6, 80, 40, 0.05}, {7, 80, 40, 0}, {8, 255, 20, 0.05}, {30, 80, 12, 0.5}};
     for (size_t k = 0; k < sizeof of / sizeof *of; k++) {
         cd_tree_inference f = forest(&of[k], k == 4 ? 20 : TREES);
         compare(&f, of[k].levels <= 8);
