@@ -213,8 +213,8 @@ cdmpp_status cd_tree_bytes_new(const cd_tree_inference *f, size_t width, cd_tree
  * every value, infinite ones too. */
 WIDE static inline uint8_t byte_of(const float *cut, __m512 last, float v) {
     const __m512 x = _mm512_set1_ps(v < FLT_MAX ? v : FLT_MAX);
-    const int from = PART * __builtin_popcount(_mm512_cmp_ps_mask(last, x, _CMP_LE_OQ));
-    return (uint8_t)(from + __builtin_popcount(_mm512_cmp_ps_mask(_mm512_loadu_ps(cut + from), x, _CMP_LE_OQ)));
+    const int from = PART * _mm_popcnt_u32(_cvtmask16_u32(_mm512_cmp_ps_mask(last, x, _CMP_LE_OQ)));
+    return (uint8_t)(from + _mm_popcnt_u32(_cvtmask16_u32(_mm512_cmp_ps_mask(_mm512_loadu_ps(cut + from), x, _CMP_LE_OQ))));
 }
 
 /* Questions of one device and kind have many columns alike. */
