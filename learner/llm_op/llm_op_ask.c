@@ -89,7 +89,7 @@ static double expect_row(const void *ctx, size_t row) {
     if (fabsf(y) > 0 || isnan(y)) return (double)y;
     const cd_llm_op_record *r = &a->t->r[row];
     const cd_llm_op_codes c = cd_llm_op_asker_codes(a, r);
-    cdmpp_status st = cd_llm_op_feature(r, a->t->known[a->t->device[row]], &c, x, &e, NULL);
+    cdmpp_status st = cd_llm_op_feature(r, a->t->known[a->t->device[row]], &c, NULL, x, &e, NULL);
     if (!st) st = expect_of(a, cd_llm_op_family_of((cd_llm_op_kind)r->kind), x, &e, &v, NULL);
     y = st ? NAN : (float)v;
     __atomic_store(&a->expect[row], &y, __ATOMIC_RELAXED);
@@ -121,10 +121,10 @@ static void correct(const cd_llm_op_few *few, const cd_llm_op_record *r, const c
 }
 
 /* ---- one step after the other ---- */
-static cdmpp_status begin(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, long device, asking *q, cdmpp_err *err) {
+static cdmpp_status begin(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, long device, cd_llm_op_known *known, asking *q, cdmpp_err *err) {
     *q = (asking){.r = r, .d = d, .device = device, .f = cd_llm_op_family_of((cd_llm_op_kind)r->kind), .c = cd_llm_op_asker_codes(a, r), .own = NAN};
     q->seen = cd_llm_op_model_seen(a->m, q->f, d);
-    return cd_llm_op_feature(r, d, &q->c, q->x, &q->e, err);
+    return cd_llm_op_feature(r, d, &q->c, known, q->x, &q->e, err);
 }
 
 /* What neighbours say, and so whose answer it is. */
@@ -159,7 +159,7 @@ static void tell(const cd_llm_op_asker *a, const asking *q, double level, cd_llm
 
 static cdmpp_status predicted(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, long device, double level, cd_llm_op_answer *out, cdmpp_err *err) {
     asking q;
-    CD_TRY(begin(a, r, d, device, &q, err));
+    CD_TRY(begin(a, r, d, device, NULL, &q, err));
     if (device >= 0) CD_TRY(expect_of(a, q.f, q.x, &q.e, &q.own, err));
     CD_TRY(choose(a, &q, err));
     if (!is_own(&q)) CD_TRY(cd_xgb_predict(q.p->gbt, q.x, 1, cd_llm_op_feature_width(q.s), &q.score, err));
@@ -193,13 +193,14 @@ cdmpp_status cd_llm_op_ask(const cd_llm_op_asker *a, const cd_llm_op_record *r, 
 }
 
 /* ---- many at once ---- */
-enum { BLOCK = 64 };
+enum { BLOCK = 256, FEW = 64 };
 
 typedef struct {
     asking q[BLOCK];
     float x[BLOCK * CD_LLM_OP_N_FEATURE], y[BLOCK];
     float *to[BLOCK];
     size_t n;
+    cd_llm_op_known *known; /* NULL: there are few records */
 } batch;
 
 /* Rows of one set of trees: collected, and scored in one call. */
@@ -218,7 +219,10 @@ static cdmpp_status score(batch *b, const cd_xgb *trees, size_t width, cdmpp_err
 /* What the trees of set seen expect of the records whose devices have measured rows. */
 static cdmpp_status own_of(const cd_llm_op_asker *a, batch *b, size_t n, cdmpp_err *err) {
     const size_t width = cd_llm_op_feature_width(CD_LLM_OP_SET_SEEN);
-    for (size_t f = 0; f < CD_LLM_OP_N_FAMILY; f++) {
+    unsigned families = 0;
+    for (size_t i = 0; i < n; i++)
+        if (b->q[i].device >= 0) families |= 1U << b->q[i].f;
+    for (size_t f = 0; families >> f; f++) {
         const cd_llm_op_part *p = &a->m->part[f][CD_LLM_OP_SET_SEEN];
         for (size_t i = 0; i < n; i++)
             if (b->q[i].device >= 0 && b->q[i].f == f && p->gbt) collect(b, &b->q[i], width, &b->q[i].score);
@@ -230,7 +234,11 @@ static cdmpp_status own_of(const cd_llm_op_asker *a, batch *b, size_t n, cdmpp_e
 }
 
 static cdmpp_status scores_of(const cd_llm_op_asker *a, batch *b, size_t n, cdmpp_err *err) {
-    for (size_t k = 0; k < CD_LLM_OP_N_FAMILY * CD_LLM_OP_N_SET; k++) {
+    uint32_t parts = 0;
+    for (size_t i = 0; i < n; i++)
+        if (b->q[i].p) parts |= 1U << (b->q[i].f * CD_LLM_OP_N_SET + b->q[i].s);
+    for (size_t k = 0; parts >> k; k++) {
+        if (!(parts >> k & 1)) continue;
         const cd_llm_op_set s = (cd_llm_op_set)(k % CD_LLM_OP_N_SET);
         const cd_llm_op_part *p = &a->m->part[k / CD_LLM_OP_N_SET][s];
         const size_t width = cd_llm_op_feature_width(s);
@@ -259,11 +267,11 @@ static cdmpp_status begin_all(const cd_llm_op_asker *a, const cd_llm_op_record *
         long device;
         cdmpp_err why = {0};
         const long row = row_of(a, &r[i], d[i], &device);
-        b->q[i] = (asking){.device = CD_LLM_OP_NONE};
+        b->q[i].p = NULL;
         if (whys) whys[i] = (cdmpp_err){0};
-        const cdmpp_status st = row < 0 ? begin(a, &r[i], d[i], device, &b->q[i], &why) : measured(a, &r[i], d[i], (size_t)row, level, &out[i], &why);
+        const cdmpp_status st = row < 0 ? begin(a, &r[i], d[i], device, b->known, &b->q[i], &why) : measured(a, &r[i], d[i], (size_t)row, level, &out[i], &why);
         going[i] = row < 0 && !st;
-        if (st) b->q[i].device = CD_LLM_OP_NONE;
+        if (!going[i]) b->q[i].device = CD_LLM_OP_NONE;
         CD_TRY(of_one(st, &why, whys, i, err));
     }
     return CDMPP_OK;
@@ -288,6 +296,9 @@ static cdmpp_status ask_block(const cd_llm_op_asker *a, const cd_llm_op_record *
 cdmpp_status cd_llm_op_ask_many(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *const *d, size_t n, double level, cd_llm_op_answer *out, cdmpp_err *whys,
                                 cdmpp_err *err) {
     batch b;
+    cd_llm_op_known known;
+    b.known = n < FEW ? NULL : &known;
+    if (b.known) known = (cd_llm_op_known){0};
     for (size_t i = 0; i < n; i += BLOCK) CD_TRY(ask_block(a, r + i, d + i, n - i < BLOCK ? n - i : BLOCK, level, &b, out + i, whys ? whys + i : NULL, err));
     return CDMPP_OK;
 }

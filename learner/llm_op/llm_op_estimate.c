@@ -23,10 +23,7 @@
 #define PCIE 64e9           /* bytes a second of a generation 5 slot */
 #define PIECE 256.0         /* tokens of the cache that one block of decode attention reads at least */
 
-typedef struct {
-    double sms, clock, sheet, peak, bandwidth, l2, l2_rate, lanes; /* operations and bytes a second, bytes; peak: what power allows of the sheet's */
-    double wide;                                                  /* CORE_CLOCKs of a multiprocessor */
-} machine;
+typedef cd_llm_op_machine machine;
 
 static const cd_llm_op_family families[CD_LLM_OP_N_KIND] = {
 #define PRODUCT CD_LLM_OP_PRODUCT
@@ -64,7 +61,7 @@ static cdmpp_status need(double x, const char *key, const char *device, cdmpp_er
     return x > 0 ? CDMPP_OK : cd_err_key(err, CD_FAIL(err, EMODEL, x < 0 ? "the description of %s has no such number" : "%s has no units for this type", device), key);
 }
 
-/* Width of a multiprocessor's matrix units, in CORE_CLOCKs. GPUs without any count as half of a small one. */
+/* Width of a multiprocessor's matrix units, in CORE_CLOCKs (of a small one). GPUs without any count as half of a small one. */
 static double wide_of(const cd_device *d) {
     return fmax(0.5, fmax(d->bf16_tflops, d->tensor_tflops) * 1e12 / (d->cores * d->clock_mhz * 1e6 * CORE_CLOCK));
 }
@@ -99,7 +96,7 @@ static cdmpp_status machine_of(const cd_device *d, cd_llm_op_type t, machine *m,
     CD_TRY(need(lanes_of(d), "lanes", d->name, err));
     CD_TRY(need(half ? d->tensor_tflops : unit[u].ops, half ? "tensor_tflops" : unit[u].key, d->name, err));
     const double sheet = half ? d->tensor_tflops * 1e12 : unit[u].ops;
-    *m = (machine){d->cores, d->clock_mhz * 1e6, sheet, sheet * power_share(d, sheet), d->bandwidth_gb_s * 1e9, d->l2_kb * 1024, 0, lanes_of(d), wide_of(d)};
+    *m = (machine){d, d->cores, d->clock_mhz * 1e6, sheet, sheet * power_share(d, sheet), d->bandwidth_gb_s * 1e9, d->l2_kb * 1024, 0, lanes_of(d), wide_of(d)};
     m->l2_rate = m->sms * m->clock * L2_BYTES_CLOCK * m->wide / 2;
     return CDMPP_OK;
 }
@@ -120,27 +117,42 @@ typedef struct {
     double strips[N_SIDE];                 /* strips of so many rows, of all groups together */
 } product;
 
-static double cap(double x) { return x < 1 ? 1 : cd_llm_op_ceil(x); }
+static double cap(double x) { return cd_llm_op_ceil(x < 1 ? 1 : x); }
 
-/* Kernels take the tile and the split of k that run fastest: libraries choose from about these. Splits are powers of two, so what is multiplied and divided by them is
- * exact and stands before the loop; a tile that cannot be faster with whole rounds is passed over. */
+/* The splits of k of a tile, of which there are `all` and which takes `least` with whole rounds. Splits are powers of two, so what is multiplied and divided by them is
+ * exact. Below best: returned, and written down. */
+static double splits(const machine *v, const product *p, double a, double b, double all, double least, double best, cd_llm_op_estimate *e) {
+    const double rate = v->peak / v->sms, l2 = v->l2_rate / v->sms, fill = FILL / v->clock, sum = 8 * p->groups * p->m * p->n / v->l2_rate, rounds = all / v->sms;
+    const double compute = 2 * a * b * p->k / rate, feed = (a * p->input + b * p->weight) * p->k / l2, each = compute > feed ? compute : feed;
+    for (double s = 1, part = 1; s <= 32 && (s <= 1 || (s * 128 <= p->k && least + sum * s < best)); s *= 2, part /= 2) {
+        const double time = cap(rounds * s) * each * part + fill + (s > 1 ? sum * s : 0);
+        if (time >= best) continue;
+        best = time;
+        e->waves = rounds * s, e->tile_m = a, e->tile_n = b, e->split = s;
+    }
+    return best;
+}
+
+/* Kernels take the tile and the split of k that run fastest: libraries choose from about these. `least` is told without a division, and is below the exact time by more than
+ * it is rounded: most tiles cannot be as fast as the one where it is least, and are passed over. Of equal ones the first counts. */
 static double tiles(const machine *v, const product *p, cd_llm_op_estimate *e) {
-    const double rate = v->peak / v->sms, l2 = v->l2_rate / v->sms, fill = FILL / v->clock, sum = 8 * p->groups * p->m * p->n / v->l2_rate;
-    double best = INFINITY;
-    for (size_t i = 0; i < N_SIDE; i++)
-        for (size_t j = 1; j < N_SIDE; j++) {
-            const double a = side[i], b = side[j];
-            if (a * b > 32768 || (i && side[i - 1] >= p->m) || (j > 1 && side[j - 1] >= p->n)) continue;
-            const double rounds = p->strips[i] * cap(p->n / b) / v->sms;
-            const double compute = 2 * a * b * p->k / rate, feed = (a * p->input + b * p->weight) * p->k / l2, each = compute > feed ? compute : feed;
-            if (rounds * each + fill >= best) continue;
-            for (double s = 1, part = 1; s <= 32 && (s <= 1 || s * 128 <= p->k); s *= 2, part /= 2) {
-                const double time = cap(rounds * s) * each * part + fill + (s > 1 ? sum * s : 0);
-                if (time >= best) continue;
-                best = time;
-                e->waves = rounds * s, e->tile_m = a, e->tile_n = b, e->split = s;
-            }
+    const double fill = FILL / v->clock, below = 1 - 1e-12, share = 1 / v->sms, operations = 2 * p->k * v->sms / v->peak * below, bytes = p->k * v->sms / v->l2_rate * below;
+    double least[N_SIDE][N_SIDE], all[N_SIDE][N_SIDE], columns[N_SIDE];
+    size_t ni = 1, nj = 2, first = 0, second = 1;
+    while (ni < N_SIDE && side[ni - 1] < p->m) ni++;
+    while (nj < N_SIDE && side[nj - 1] < p->n) nj++;
+    for (size_t j = 1; j < nj; j++) columns[j] = cap(p->n / side[j]);
+    for (size_t i = 0; i < ni; i++)
+        for (size_t j = 1; j < nj && side[i] * side[j] <= 32768; j++) {
+            const double compute = side[i] * side[j] * operations, feed = (side[i] * p->input + side[j] * p->weight) * bytes;
+            all[i][j] = p->strips[i] * columns[j];
+            least[i][j] = all[i][j] * share * (compute > feed ? compute : feed) + fill;
+            if (least[i][j] < least[first][second]) first = i, second = j;
         }
+    double best = (1 + 1e-15) * splits(v, p, side[first], side[second], all[first][second], least[first][second], INFINITY, e);
+    for (size_t i = 0; i < ni; i++)
+        for (size_t j = 1; j < nj && side[i] * side[j] <= 32768; j++)
+            if (least[i][j] < best) best = splits(v, p, side[i], side[j], all[i][j], least[i][j], best, e);
     return best;
 }
 
@@ -159,7 +171,6 @@ static void product_estimate(const cd_llm_op_record *r, const machine *v, cd_llm
 }
 
 /* Loads of the experts of a GPU: classes of `count` experts that `tokens` tokens take each. */
-enum { N_LOAD = 12 };
 typedef struct {
     double tokens, count;
 } load;
@@ -180,37 +191,52 @@ static double draw(const density *d, double k, double n) {
     return fabs(d->p) < 1e-6 ? d->low * pow(d->high / d->low, u) : pow((d->at_high - d->at_low) * u + d->at_low, 1 / d->p);
 }
 
-/* The measured GPU has the most taken expert; the others of it are like those of all. 1, 1, 2, 4 ... experts are a class: loads differ most at the top. The
- * bounds are those that the tables' loads are drawn between. */
-static size_t loads(const cd_llm_op_record *r, load v[N_LOAD]) {
+/* Classes of 1, 1, 2, 4 ... experts: loads differ most at the top. */
+static void draw_all(cd_llm_op_loads *to) {
+    const density d = power_law(to->skew, to->few, to->many);
+    double at = 0;
+    for (double count = 1; at < to->all && to->n < CD_LLM_OP_LOADS; at += count, count = at, to->n++) {
+        if (at + 2 * count > to->all || to->n + 1 == CD_LLM_OP_LOADS) count = to->all - at;
+        to->tokens[to->n] = draw(&d, at + (count - 1) / 2, to->all);
+        to->count[to->n] = count;
+        to->sum += to->tokens[to->n] * count;
+    }
+}
+
+static const cd_llm_op_loads *known_loads(const cd_llm_op_loads *want, cd_llm_op_known *known, cd_llm_op_loads *own) {
+    uint64_t h = 0, word[4];
+    memcpy(word, want, sizeof word);
+    for (size_t i = 0; i < 4; i++) h = cd_rng_mix(h ^ word[i]);
+    cd_llm_op_loads *k = known ? &known->loads[h % CD_LLM_OP_KNOWN_LOADS] : own;
+    if (memcmp(k, want, sizeof word) == 0) return k;
+    *k = *want;
+    draw_all(k);
+    return k;
+}
+
+/* The measured GPU has the most taken expert; the others of it are like those of all. The bounds are those that the tables' loads are drawn between. */
+static size_t loads(const cd_llm_op_record *r, cd_llm_op_known *known, load v[CD_LLM_OP_LOADS]) {
     const double tokens = r->size[0], taken = tokens * r->size[3], all = r->size[4], here = fmax(1, all / r->size[6]);
-    const double few = taken > all ? 1 : 0.01, many = taken > all ? 0.8 * tokens : 2;
-    double sum = 0, at = 0;
-    size_t n = 0;
+    cd_llm_op_loads own = {0};
     if (!(r->skew > 0) || all < 2) {
         const double active = fmin(here, fmax(1, taken / r->size[6]));
         v[0] = (load){fmax(1, taken / r->size[6] / active), active};
         return 1;
     }
-    const density d = power_law(r->skew, few, many);
-    for (double count = 1; at < all && n < N_LOAD; at += count, count = at, n++) {
-        if (at + 2 * count > all || n + 1 == N_LOAD) count = all - at;
-        v[n] = (load){draw(&d, at + (count - 1) / 2, all), count};
-        sum += v[n].tokens * count;
-    }
-    for (size_t i = 0; i < n; i++) v[i].tokens *= taken / sum;
-    for (size_t i = 0; i < n; i++) v[i].count = i ? v[i].count * (here - 1) / (all - 1) : 1;
-    return n;
+    const cd_llm_op_loads want = {.skew = r->skew, .few = taken > all ? 1 : 0.01, .many = taken > all ? 0.8 * tokens : 2, .all = all};
+    const cd_llm_op_loads *k = known_loads(&want, known, &own);
+    for (size_t i = 0; i < k->n; i++) v[i] = (load){k->tokens[i] * (taken / k->sum), i ? k->count[i] * (here - 1) / (all - 1) : 1};
+    return k->n;
 }
 
-static void moe_estimate(const cd_llm_op_record *r, const machine *v, cd_llm_op_estimate *e) {
+static void moe_estimate(const cd_llm_op_record *r, const machine *v, cd_llm_op_known *known, cd_llm_op_estimate *e) {
     const cd_llm_op_type t = (cd_llm_op_type)r->type;
     const double h = r->size[1], f = cap(r->size[2] / r->size[5]);
     const double w = cd_llm_op_type_weight_bytes(t), x = cd_llm_op_type_input_bytes(t);
     product up = {0, 2 * f, h, 0, w, x, {0}}, down = {0, h, f, 0, w, x, {0}};
-    load load_of[N_LOAD];
+    load load_of[CD_LLM_OP_LOADS];
     double taken = 0;
-    const size_t n = loads(r, load_of);
+    const size_t n = loads(r, known, load_of);
     for (size_t k = 0; k < n; k++) {
         const double active = load_of[k].count * fmin(1, load_of[k].tokens), m = fmax(1, load_of[k].tokens);
         up.groups += active;
@@ -327,17 +353,25 @@ static cdmpp_status collective_estimate(const cd_llm_op_record *r, const cd_devi
     return CDMPP_OK;
 }
 
-cdmpp_status cd_llm_op_estimate_of(const cd_llm_op_record *r, const cd_device *d, cd_llm_op_estimate *out, cdmpp_err *err) {
+static cdmpp_status known_machine(const cd_device *d, cd_llm_op_type t, cd_llm_op_known *known, machine *m, cdmpp_err *err) {
+    machine *k = known ? &known->machine[t][(uintptr_t)d / sizeof *d % CD_LLM_OP_MACHINES] : m;
+    if (k->device != d) CD_TRY(machine_of(d, t, k, err));
+    *m = *k;
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_llm_op_estimate_by(const cd_llm_op_record *r, const cd_device *d, cd_llm_op_known *known, cd_llm_op_estimate *out, cdmpp_err *err) {
     static void (*const of[CD_LLM_OP_N_FAMILY])(const cd_llm_op_record *, const machine *, cd_llm_op_estimate *) = {
-        product_estimate, prefill_estimate, decode_estimate, latent_prefill_estimate, latent_decode_estimate, moe_estimate, NULL, stream_estimate};
+        product_estimate, prefill_estimate, decode_estimate, latent_prefill_estimate, latent_decode_estimate, NULL, NULL, stream_estimate};
     const cd_llm_op_family f = families[r->kind];
-    machine m;
+    machine m = {0};
     *out = (cd_llm_op_estimate){.waves = 1, .tile_m = 1, .tile_n = 1, .split = 1};
     if (f == CD_LLM_OP_COLLECTIVE) {
         CD_TRY(collective_estimate(r, d, out, err));
     } else {
-        CD_TRY(machine_of(d, f == CD_LLM_OP_STREAM ? CD_LLM_OP_T_F32 : (cd_llm_op_type)r->type, &m, err));
-        of[f](r, &m, out);
+        CD_TRY(known_machine(d, f == CD_LLM_OP_STREAM ? CD_LLM_OP_T_F32 : (cd_llm_op_type)r->type, known, &m, err));
+        if (f == CD_LLM_OP_FAMILY_MOE) moe_estimate(r, &m, known, out);
+        else of[f](r, &m, out);
         out->compute_s = out->flops / m.sheet;
         out->memory_s = out->bytes / m.bandwidth;
     }

@@ -14,7 +14,7 @@
  *
  * (1) every number is finite, base_s > 0;
  * (2) roof_s is the lower bound of docs/reference/llm-operators.md: max(operations / peak, bytes / bandwidth).
- * No state, any thread. */
+ * No state but the caller's cd_llm_op_known, any thread. */
 #ifndef CD_LLM_OP_ESTIMATE_H
 #define CD_LLM_OP_ESTIMATE_H
 #include "features/device/device.h"
@@ -48,10 +48,34 @@ typedef struct cd_llm_op_estimate {
 /* ceil() of what is not below 0: without the call that it is where a processor's own is not assumed. */
 static inline double cd_llm_op_ceil(double x) {
     if (!(x < 4503599627370496.0)) return x; /* whole already */
-    const double whole = (double)(int64_t)x;
-    return whole < x ? whole + 1 : whole;
+    const int64_t whole = (int64_t)x;
+    return (double)(whole + ((double)whole < x)); /* without a branch, which would often be taken wrongly */
 }
 
-/* Errors: EMODEL: no GPU, or its description lacks a number that the operator needs, or it has no units for the type (the error's key). */
-cdmpp_status cd_llm_op_estimate_of(const cd_llm_op_record *r, const cd_device *d, cd_llm_op_estimate *out, cdmpp_err *err);
+/* What a GPU is to operators of one type: operations and bytes a second, bytes. */
+typedef struct cd_llm_op_machine {
+    const cd_device *device; /* NULL: nothing is known yet */
+    double sms, clock, sheet, peak, bandwidth, l2, l2_rate, lanes; /* peak: what power allows of the sheet's */
+    double wide;             /* small multiprocessors that one of its own counts as */
+} cd_llm_op_machine;
+/* Classes of `count` experts that `tokens` tokens take each, most taken first, before they add up to those that there are: drawn for `all` experts from few to many by a
+ * power law. */
+enum { CD_LLM_OP_LOADS = 12 };
+typedef struct cd_llm_op_loads {
+    double skew, few, many, all; /* all 0: nothing is known yet */
+    double sum, tokens[CD_LLM_OP_LOADS], count[CD_LLM_OP_LOADS];
+    size_t n;
+} cd_llm_op_loads;
+/* What questions before computed, for many of few GPUs and like experts. Starts from {0}. Devices do not change meanwhile. */
+enum { CD_LLM_OP_MACHINES = 4, CD_LLM_OP_KNOWN_LOADS = 256 };
+typedef struct cd_llm_op_known {
+    cd_llm_op_machine machine[CD_LLM_OP_N_TYPE][CD_LLM_OP_MACHINES];
+    cd_llm_op_loads loads[CD_LLM_OP_KNOWN_LOADS];
+} cd_llm_op_known;
+
+/* known: NULL: nothing is kept. Errors: EMODEL: no GPU, or its description lacks a number that the operator needs, or it has no units for the type (the error's key). */
+cdmpp_status cd_llm_op_estimate_by(const cd_llm_op_record *r, const cd_device *d, cd_llm_op_known *known, cd_llm_op_estimate *out, cdmpp_err *err);
+static inline cdmpp_status cd_llm_op_estimate_of(const cd_llm_op_record *r, const cd_device *d, cd_llm_op_estimate *out, cdmpp_err *err) {
+    return cd_llm_op_estimate_by(r, d, NULL, out, err);
+}
 #endif

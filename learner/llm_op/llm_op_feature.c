@@ -59,10 +59,10 @@ static void attention_columns(const cd_llm_op_record *r, const cd_device *d, con
     rounds(cd_llm_op_ceil(e->each / 256) * e->groups, d->cores, x + CD_LLM_OP_X_wave256);
 }
 
-cdmpp_status cd_llm_op_feature(const cd_llm_op_record *r, const cd_device *d, const cd_llm_op_codes *c, float x[CD_LLM_OP_N_FEATURE], cd_llm_op_estimate *e,
-                               cdmpp_err *err) {
+cdmpp_status cd_llm_op_feature(const cd_llm_op_record *r, const cd_device *d, const cd_llm_op_codes *c, cd_llm_op_known *known, float x[CD_LLM_OP_N_FEATURE],
+                               cd_llm_op_estimate *e, cdmpp_err *err) {
     const cd_llm_op_family f = cd_llm_op_family_of((cd_llm_op_kind)r->kind);
-    CD_TRY(cd_llm_op_estimate_of(r, d, e, err));
+    CD_TRY(cd_llm_op_estimate_by(r, d, known, e, err));
     for (size_t i = 0; i < CD_LLM_OP_N_FEATURE; i++) x[i] = NAN;
     for (size_t i = 0; i < cd_llm_op_n_size((cd_llm_op_kind)r->kind); i++) x[CD_LLM_OP_X_size0 + i] = lg(r->size[i] + 1);
     x[CD_LLM_OP_X_kind] = r->kind;

@@ -34,9 +34,9 @@ typedef struct cd_llm_op_codes {
     float maker, stack, kernel; /* "vllm" of "vllm-0.24.0"; the whole name; the kernel's */
 } cd_llm_op_codes;
 
-/* The columns of sets unseen and seen, and the estimate. Errors: those of cd_llm_op_estimate_of. */
-cdmpp_status cd_llm_op_feature(const cd_llm_op_record *r, const cd_device *d, const cd_llm_op_codes *c, float x[CD_LLM_OP_N_FEATURE], cd_llm_op_estimate *e,
-                               cdmpp_err *err);
+/* The columns of sets unseen and seen, and the estimate. known, errors: those of cd_llm_op_estimate_by. */
+cdmpp_status cd_llm_op_feature(const cd_llm_op_record *r, const cd_device *d, const cd_llm_op_codes *c, cd_llm_op_known *known, float x[CD_LLM_OP_N_FEATURE],
+                               cd_llm_op_estimate *e, cdmpp_err *err);
 
 /* How neighbours are asked. */
 typedef struct cd_llm_op_near {

@@ -65,7 +65,7 @@ static bool few_row(const cd_llm_op_asker *a, const cd_llm_op_part *p, size_t i,
     const cd_llm_op_codes c = cd_llm_op_asker_codes(a, r);
     float x[CD_LLM_OP_N_FEATURE], y;
     cd_llm_op_estimate e;
-    if (cd_llm_op_feature(r, a->t->known[a->t->device[i]], &c, x, &e, NULL)) return false;
+    if (cd_llm_op_feature(r, a->t->known[a->t->device[i]], &c, NULL, x, &e, NULL)) return false;
     if (cd_xgb_predict(p->gbt, x, 1, cd_llm_op_feature_width(CD_LLM_OP_SET_UNSEEN), &y, NULL)) return false;
     *row = cd_llm_op_few_row_of(r, c.maker, &e);
     *residual = log(r->latency_s / e.base_s) - p->bias - (double)y;

@@ -57,7 +57,7 @@ static cdmpp_status fill_row(const training *t, cd_llm_op_set s, size_t i, float
     cd_llm_op_estimate e;
     if (cd_rng_unit(number, 4) < 0.2) c.kernel = NAN; /* another device has other kernels */
     if (cd_rng_unit(number, 5) < 0.1) c.stack = NAN;
-    CD_TRY(cd_llm_op_feature(r, d, &c, x, &e, err));
+    CD_TRY(cd_llm_op_feature(r, d, &c, NULL, x, &e, err));
     double said = log(e.base_s);
     *ok = true;
     if (s == CD_LLM_OP_SET_NEAR) {
@@ -203,7 +203,7 @@ static cdmpp_status expect_all(const matrix *m, cd_llm_op_family f, bool any, cd
         float x[CD_LLM_OP_N_FEATURE], y;
         cd_llm_op_estimate e;
         if (cd_llm_op_family_of((cd_llm_op_kind)r->kind) != f || isnan(t->log_base[i])) continue;
-        CD_TRY(cd_llm_op_feature(r, t->t->known[t->t->device[i]], &c, x, &e, err));
+        CD_TRY(cd_llm_op_feature(r, t->t->known[t->t->device[i]], &c, NULL, x, &e, err));
         CD_TRY(cd_xgb_predict(p->gbt, x, 1, m->width, &y, err));
         t->expect[i] = t->log_base[i] + p->bias + (double)y;
     }

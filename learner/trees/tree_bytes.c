@@ -1,18 +1,22 @@
-/* Trees for 64 rows at a time, where the processor has AVX-512 (BW). What they answer is equal, bit by bit, to the walk of tree_inference.c.
+/* Trees for many rows at a time, where the processor has AVX-512 (BW). What they answer is equal, bit by bit, to the walk of tree_inference.c.
  *
  *   byte      of a value: how many of its column's cuts (255 at most, of all trees together) are no more than the value; a missing value is 0 or 255 by its side.
  *             value < cut number j   is   byte <= j
- *   node      64 bytes are compared at once; of the rows that reach it a mask says which go to the first kid
- *   leaf      leaves of a tree are numbered from the left: a row's number grows by the leaves of the first kid wherever it goes to the second
+ *   slot      the bytes of a column and of the side that a missing value takes, of all rows
+ *   level     a row is at a place of its tree's level, 0 to 127. Two tables of bytes tell the slot and the cut there. Rows take the slot's byte from each slot
+ *             of the level in turn, those that ask for it, and step to place 2p or 2p + 1
+ *   leaf      values stand by their place in the last level; a leaf above it has nodes below it that all lead to the left
  *
- * All nodes of a tree are computed, without a branch. Leaves are added in float, tree after tree, as ever. */
+ * A tree of 8 levels has up to 255 nodes and some 60 slots in its levels, so this is less than to compare at each node. Four times 64 rows go at a time: a level's
+ * tables are read once for all. Leaves are added in float, tree after tree, as ever. */
+#include <float.h>
 #include <immintrin.h>
 #include <math.h>
 #include <string.h>
 
 #include "learner/trees/tree_inference_internal.h"
 
-enum { ROWS = 64, CUTS = 256, PART = 16, MOST_SLOT = 128, MOST_LEAF = 256, TABLE = 32 };
+enum { LANES = 64, BLOCKS = CD_TREE_BYTES_ROWS / LANES, CUTS = 256, PART = 16, MOST_SLOT = 128, MOST_DEPTH = 8, TABLE = 32, EACH = 0x01010101 };
 
 typedef struct {
     uint32_t column;
@@ -20,17 +24,18 @@ typedef struct {
 } column;
 
 typedef struct {
-    uint32_t cut, skip;  /* four times the byte: number of the cut; leaves below the first kid */
-    uint16_t slot, from; /* which bytes; where the mask of its rows is: the kids of node i have masks 2i + 1 and 2i + 2 */
-} node;
+    size_t table, slot, leaf; /* first ones */
+    size_t depth;
+} tree;
 
 struct cd_tree_bytes {
-    size_t n_column, n_slot, n_node, n_leaf;
+    size_t n_column, n_slot, n_table, n_list, n_leaf;
     column *column;       /* (n_column) */
     float *cut;           /* (n_column, CUTS) ascending, then infinity */
     float *last;          /* (n_column, PART) of each PART of these the last */
-    uint32_t *node_of, *leaf_of; /* (n_tree + 1) first ones of a tree */
-    node *node;           /* (n_node) */
+    tree *tree;           /* (n_tree) */
+    uint8_t *table;       /* (n_table) of each level the cut of each place, then its slot */
+    uint32_t *list;       /* (n_list) of each level how many slots it has, then each, in EACH of its four bytes */
     float *leaf;          /* (n_leaf) */
 };
 
@@ -39,8 +44,9 @@ void cd_tree_bytes_free(cd_tree_bytes *b) {
     cd_mem_free(b->column);
     cd_mem_free(b->cut);
     cd_mem_free(b->last);
-    cd_mem_free(b->node_of);
-    cd_mem_free(b->node);
+    cd_mem_free(b->tree);
+    cd_mem_free(b->table);
+    cd_mem_free(b->list);
     cd_mem_free(b->leaf);
     cd_mem_free(b);
 }
@@ -96,33 +102,67 @@ static bool columns(making *m) {
     return true;
 }
 
-/* The node and what is below it; `from`: where its mask is. */
-static void lay(const making *m, size_t tree, uint32_t at, size_t from) {
-    cd_tree_bytes *b = m->b;
-    const cd_tree_inference_node *n = &m->f->node[at];
-    if (is_leaf(m->f, at)) {
-        b->leaf[b->n_leaf++] = n->cut;
-        return;
-    }
-    const size_t i = b->n_node++, own = i - b->node_of[tree], before = b->n_leaf, c = m->at[plain(n->column)] - 1;
-    const uint32_t j = (uint32_t)rank(b->cut + c * CUTS, m->cuts[c], n->cut) - 1;
-    lay(m, tree, n->kid[0], 2 * own + 1);
-    b->node[i] = (node){j * 0x01010101U, (uint32_t)(b->n_leaf - before) * 0x01010101U, (uint16_t)b->column[c].slot[n->column >> 31], (uint16_t)from};
-    lay(m, tree, n->kid[1], 2 * own + 2);
+/* Bytes of a table of a level: a shuffle takes 16 at a time. */
+static size_t table_size(size_t level) { return level < 4 ? 16 : (size_t)1 << level; }
+
+/* Where the tables of a level begin. */
+static size_t table_at(size_t level) {
+    size_t at = 0;
+    for (size_t d = 0; d < level; d++) at += 2 * table_size(d);
+    return at;
 }
 
-/* false: a tree has too many leaves. */
-static bool lay_all(const making *m) {
-    const cd_tree_inference *f = m->f;
-    cd_tree_bytes *b = m->b;
-    for (size_t t = 0; t < f->n_tree; t++) {
-        b->node_of[t] = (uint32_t)b->n_node, b->leaf_of[t] = (uint32_t)b->n_leaf;
-        const size_t end = t + 1 < f->n_tree ? f->root[t + 1] : f->n_node;
-        if ((end - f->root[t] + 1) / 2 > MOST_LEAF) return false;
-        lay(m, t, f->root[t], 0);
+/* The node at its place, and what is below it. */
+static void lay(const making *m, const tree *t, uint32_t at, size_t level, size_t place) {
+    const cd_tree_inference_node *n = &m->f->node[at];
+    if (is_leaf(m->f, at)) {
+        m->b->leaf[t->leaf + (place << (t->depth - level))] = n->cut;
+        return;
     }
-    b->node_of[f->n_tree] = (uint32_t)b->n_node, b->leaf_of[f->n_tree] = (uint32_t)b->n_leaf;
-    return true;
+    const size_t c = m->at[plain(n->column)] - 1;
+    uint8_t *table = m->b->table + t->table + table_at(level);
+    table[place] = (uint8_t)(rank(m->b->cut + c * CUTS, m->cuts[c], n->cut) - 1);
+    table[table_size(level) + place] = (uint8_t)m->b->column[c].slot[n->column >> 31];
+    lay(m, t, n->kid[0], level + 1, 2 * place);
+    lay(m, t, n->kid[1], level + 1, 2 * place + 1);
+}
+
+/* The slots of a level. Places without a node have cut 255, so all go to the left, and a slot that is there. */
+static void list(cd_tree_bytes *b, uint8_t *table, size_t n) {
+    uint32_t *count = &b->list[b->n_list++];
+    bool seen[CUTS] = {false};
+    for (size_t i = 0; i < n; i++) {
+        if (table[i] == CUTS - 1 || seen[table[i]]) continue;
+        seen[table[i]] = true;
+        b->list[b->n_list++] = table[i] * (uint32_t)EACH;
+        ++*count;
+    }
+    for (size_t i = 0; i < n; i++)
+        if (table[i] == CUTS - 1) table[i] = (uint8_t)count[1];
+}
+
+static void lay_all(const making *m) {
+    cd_tree_bytes *b = m->b;
+    memset(b->table, CUTS - 1, b->n_table);
+    for (size_t k = 0; k < m->f->n_tree; k++) {
+        tree *t = &b->tree[k];
+        t->slot = b->n_list;
+        lay(m, t, m->f->root[k], 0, 0);
+        for (size_t d = 0; d < t->depth; d++) list(b, b->table + t->table + table_at(d) + table_size(d), table_size(d));
+    }
+}
+
+/* Where each tree's tables and leaves are. false: out of memory. */
+static bool trees(const cd_tree_inference *f, cd_tree_bytes *b) {
+    if (!(b->tree = cd_mem_zalloc(f->n_tree + 1, sizeof *b->tree))) return false;
+    for (size_t t = 0; t < f->n_tree; t++) {
+        b->tree[t] = (tree){.table = b->n_table, .leaf = b->n_leaf, .depth = f->depth[t]};
+        b->n_table += table_at(f->depth[t]);
+        b->n_leaf += f->depth[t] > 5 ? (size_t)1 << f->depth[t] : TABLE; /* tables of leaves are read whole */
+    }
+    b->table = cd_mem_zalloc(b->n_table + 1, sizeof *b->table);
+    b->leaf = cd_mem_zalloc(b->n_leaf + 1, sizeof *b->leaf);
+    return b->table && b->leaf;
 }
 
 /* Columns have numbers in the order of nodes. false: out of memory. */
@@ -140,11 +180,13 @@ static bool room(making *m, size_t width) {
     m->cuts = cd_mem_zalloc(b->n_column + 1, sizeof *m->cuts);
     b->cut = cd_mem_zalloc(b->n_column * CUTS + 1, sizeof *b->cut);
     b->last = cd_mem_zalloc(b->n_column * PART + 1, sizeof *b->last);
-    b->node_of = cd_mem_zalloc(2 * (f->n_tree + 1), sizeof *b->node_of);
-    b->node = cd_mem_zalloc(inner + 1, sizeof *b->node);
-    b->leaf = cd_mem_zalloc(f->n_node - inner + TABLE, sizeof *b->leaf); /* tables are read whole */
-    if (!m->cuts || !b->cut || !b->last || !b->node_of || !b->node || !b->leaf) return false;
-    b->leaf_of = b->node_of + f->n_tree + 1;
+    b->list = cd_mem_zalloc(inner + MOST_DEPTH * f->n_tree + 1, sizeof *b->list); /* a level has no more slots than nodes */
+    return m->cuts && b->cut && b->last && b->list && trees(f, b);
+}
+
+static bool flat(const cd_tree_inference *f) {
+    for (size_t t = 0; t < f->n_tree; t++)
+        if (f->depth[t] > MOST_DEPTH) return false;
     return true;
 }
 
@@ -152,9 +194,10 @@ bool cd_tree_bytes_here(void) { return __builtin_cpu_supports("avx512f") && __bu
 
 cdmpp_status cd_tree_bytes_new(const cd_tree_inference *f, size_t width, cd_tree_bytes **out, cdmpp_err *err) {
     *out = NULL;
-    if (!cd_tree_bytes_here()) return CDMPP_OK;
+    if (!cd_tree_bytes_here() || !flat(f)) return CDMPP_OK;
     making m = {f, cd_mem_zalloc(1, sizeof *m.b), NULL, NULL};
-    const bool made = m.b && room(&m, width), fits = made && columns(&m) && lay_all(&m);
+    const bool made = m.b && room(&m, width), fits = made && columns(&m);
+    if (fits) lay_all(&m);
     cd_mem_free(m.at);
     cd_mem_free(m.cuts);
     if (fits) return *out = m.b, CDMPP_OK;
@@ -162,46 +205,66 @@ cdmpp_status cd_tree_bytes_new(const cd_tree_inference *f, size_t width, cd_tree
     return made ? CDMPP_OK : CD_FAIL(err, ENOMEM, "trees");
 }
 
-/* ---- 64 rows ---- */
+/* ---- many rows ---- */
 #define WIDE __attribute__((target("avx512f,avx512bw,popcnt")))
+#define BLOCKWISE _Pragma("GCC unroll 4") for (size_t k = 0; k < blocks; k++)
 
-/* Of 16 values that are each the last of 16 those that are no more tell the sixteen, and there the values again. */
-WIDE static uint8_t byte_of(const float *cut, __m512 last, float v) {
-    const __m512 x = _mm512_set1_ps(v);
-    int part = __builtin_popcount(_mm512_cmp_ps_mask(last, x, _CMP_LE_OQ));
-    if (part == PART) part--;
-    const int n = PART * part + __builtin_popcount(_mm512_cmp_ps_mask(_mm512_loadu_ps(cut + PART * part), x, _CMP_LE_OQ));
-    return (uint8_t)(n < CUTS ? n : CUTS - 1);
+/* Of 16 cuts that are each the last of 16 those that are no more tell the sixteen, and there the cuts again. The last cut of all is infinite, so it counts as more than
+ * every value, infinite ones too. */
+WIDE static inline uint8_t byte_of(const float *cut, __m512 last, float v) {
+    const __m512 x = _mm512_set1_ps(v < FLT_MAX ? v : FLT_MAX);
+    const int from = PART * _mm_popcnt_u32(_cvtmask16_u32(_mm512_cmp_ps_mask(last, x, _CMP_LE_OQ)));
+    return (uint8_t)(from + _mm_popcnt_u32(_cvtmask16_u32(_mm512_cmp_ps_mask(_mm512_loadu_ps(cut + from), x, _CMP_LE_OQ))));
 }
 
-WIDE static void bytes_of(const cd_tree_bytes *b, const float *x, size_t n, size_t width, uint8_t (*v)[ROWS]) {
+/* Questions of one device and kind have many columns alike. */
+static bool alike(const float *x, size_t n, size_t width) {
+    size_t i = 1;
+    while (i < n && !memcmp(&x[i * width], x, sizeof *x)) i++;
+    return i == n;
+}
+
+WIDE static void bytes_of(const cd_tree_bytes *b, const float *x, size_t n, size_t width, uint8_t (*v)[CD_TREE_BYTES_ROWS]) {
+    uint8_t none[CD_TREE_BYTES_ROWS];
     for (size_t c = 0; c < b->n_column; c++) {
         const column *k = &b->column[c];
         const float *cut = b->cut + c * CUTS;
         const __m512 last = _mm512_loadu_ps(b->last + c * PART);
-        for (size_t i = 0; i < ROWS; i++) {
-            const float value = x[(i < n ? i : n - 1) * width + k->column];
+        const size_t m = alike(x + k->column, n, width) ? 1 : n;
+        uint8_t *left = k->slot[0] < 0 ? none : v[k->slot[0]], *right = k->slot[1] < 0 ? none : v[k->slot[1]];
+        for (size_t i = 0; i < m; i++) {
+            const float value = x[i * width + k->column];
             const bool missing = value != value;
-            const uint8_t byte = missing ? 0 : byte_of(cut, last, value);
-            if (k->slot[0] >= 0) v[k->slot[0]][i] = byte;
-            if (k->slot[1] >= 0) v[k->slot[1]][i] = missing ? CUTS - 1 : byte;
+            const uint8_t byte = byte_of(cut, last, value);
+            left[i] = missing ? 0 : byte;
+            right[i] = missing ? CUTS - 1 : byte;
         }
+        memset(left + m, left[0], CD_TREE_BYTES_ROWS - m);
+        memset(right + m, right[0], CD_TREE_BYTES_ROWS - m);
     }
 }
 
-/* Numbers of the leaves of 64 rows. */
-WIDE static __m512i leaves(const node *tree, size_t n, uint8_t (*v)[ROWS]) {
-    __mmask64 reach[2 * MOST_LEAF];
-    __m512i at = _mm512_setzero_si512();
-    reach[0] = ~(__mmask64)0;
-    for (size_t i = 0; i < n; i++) {
-        const node *k = &tree[i];
-        const __mmask64 here = _load_mask64(&reach[k->from]), left = _mm512_mask_cmple_epu8_mask(here, _mm512_load_si512(v[k->slot]), _mm512_set1_epi32((int)k->cut));
-        const __mmask64 right = _kxor_mask64(here, left);
-        _store_mask64(&reach[2 * i + 1], left), _store_mask64(&reach[2 * i + 2], right);
-        at = _mm512_mask_add_epi8(at, right, at, _mm512_set1_epi32((int)k->skip));
+/* All rows, by `table` of the level from their places to the next ones; returns the end of the level's slots. */
+WIDE static inline __attribute__((always_inline)) const uint32_t *step(const uint8_t *table, size_t size, const uint32_t *slot, uint8_t (*v)[CD_TREE_BYTES_ROWS],
+                                                                     size_t blocks, __m512i *at) {
+    __m512i cut[BLOCKS], of[BLOCKS], value[BLOCKS];
+    for (size_t part = 0; part < size; part += 16) {
+        const __m512i c = _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)(const void *)(table + part)));
+        const __m512i s = _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)(const void *)(table + size + part))), from = _mm512_set1_epi8((char)part);
+        BLOCKWISE {
+            const __mmask64 here = part ? _mm512_cmpge_epu8_mask(at[k], from) : 0;
+            cut[k] = part ? _mm512_mask_shuffle_epi8(cut[k], here, c, at[k]) : _mm512_shuffle_epi8(c, at[k]);
+            of[k] = part ? _mm512_mask_shuffle_epi8(of[k], here, s, at[k]) : _mm512_shuffle_epi8(s, at[k]);
+        }
     }
-    return at;
+    const uint32_t *const end = slot + 1 + *slot;
+    BLOCKWISE value[k] = _mm512_load_si512(v[slot[1] & 0xff] + LANES * k);
+    for (slot += 2; slot < end; slot++) {
+        const __m512i this = _mm512_set1_epi32((int)*slot);
+        BLOCKWISE value[k] = _mm512_mask_mov_epi8(value[k], _mm512_cmpeq_epi8_mask(of[k], this), _mm512_load_si512(v[*slot & 0xff] + LANES * k));
+    }
+    BLOCKWISE at[k] = _mm512_mask_sub_epi8(_mm512_add_epi8(at[k], at[k]), _mm512_cmpgt_epu8_mask(value[k], cut[k]), _mm512_add_epi8(at[k], at[k]), _mm512_set1_epi8(-1));
+    return end;
 }
 
 /* Values of leaves by their numbers, from n tables of 32: a processor gathers slower than it permutes. */
@@ -215,22 +278,32 @@ WIDE static __m512 values(const float *leaf, size_t n, __m128i number) {
     return v;
 }
 
-WIDE void cd_tree_bytes_score(const cd_tree_inference *f, const float *x, size_t n, size_t width, size_t n_tree, float *out) {
+WIDE static inline __attribute__((always_inline)) void score(const cd_tree_inference *f, uint8_t (*v)[CD_TREE_BYTES_ROWS], size_t blocks, size_t n_tree, float *sum) {
     const cd_tree_bytes *b = f->bytes;
-    _Alignas(64) uint8_t v[MOST_SLOT][ROWS];
-    _Alignas(64) float all[ROWS];
-    __m512 sum[4];
-    bytes_of(b, x, n, width, v);
-    for (int q = 0; q < 4; q++) sum[q] = _mm512_set1_ps(f->base);
-    for (size_t t = 0; t < n_tree; t++) {
-        const __m512i at = leaves(b->node + b->node_of[t], b->node_of[t + 1] - b->node_of[t], v);
-        const float *leaf = b->leaf + b->leaf_of[t];
-        const size_t n_table = (b->leaf_of[t + 1] - b->leaf_of[t] + TABLE - 1) / TABLE;
-        sum[0] = _mm512_add_ps(sum[0], values(leaf, n_table, _mm512_extracti32x4_epi32(at, 0)));
-        sum[1] = _mm512_add_ps(sum[1], values(leaf, n_table, _mm512_extracti32x4_epi32(at, 1)));
-        sum[2] = _mm512_add_ps(sum[2], values(leaf, n_table, _mm512_extracti32x4_epi32(at, 2)));
-        sum[3] = _mm512_add_ps(sum[3], values(leaf, n_table, _mm512_extracti32x4_epi32(at, 3)));
+    for (const tree *t = b->tree; t < b->tree + n_tree; t++) {
+        const uint8_t *table = b->table + t->table;
+        const uint32_t *slot = b->list + t->slot;
+        const float *leaf = b->leaf + t->leaf;
+        const size_t n_table = t->depth > 5 ? (size_t)1 << (t->depth - 5) : 1;
+        __m512i at[BLOCKS];
+        BLOCKWISE at[k] = _mm512_setzero_si512();
+        for (size_t d = 0; d < t->depth; table += 2 * table_size(d++)) slot = step(table, table_size(d), slot, v, blocks, at);
+        BLOCKWISE {
+            float *to = sum + LANES * k;
+            _mm512_store_ps(to, _mm512_add_ps(_mm512_load_ps(to), values(leaf, n_table, _mm512_extracti32x4_epi32(at[k], 0))));
+            _mm512_store_ps(to + 16, _mm512_add_ps(_mm512_load_ps(to + 16), values(leaf, n_table, _mm512_extracti32x4_epi32(at[k], 1))));
+            _mm512_store_ps(to + 32, _mm512_add_ps(_mm512_load_ps(to + 32), values(leaf, n_table, _mm512_extracti32x4_epi32(at[k], 2))));
+            _mm512_store_ps(to + 48, _mm512_add_ps(_mm512_load_ps(to + 48), values(leaf, n_table, _mm512_extracti32x4_epi32(at[k], 3))));
+        }
     }
-    for (int q = 0; q < 4; q++) _mm512_store_ps(all + 16 * q, sum[q]);
-    memcpy(out, all, n * sizeof *out);
+}
+
+WIDE void cd_tree_bytes_score(const cd_tree_inference *f, const float *x, size_t n, size_t width, size_t n_tree, float *out) {
+    _Alignas(64) uint8_t v[MOST_SLOT][CD_TREE_BYTES_ROWS];
+    _Alignas(64) float sum[CD_TREE_BYTES_ROWS];
+    bytes_of(f->bytes, x, n, width, v);
+    for (size_t i = 0; i < CD_TREE_BYTES_ROWS; i++) sum[i] = f->base;
+    if (n > 2 * LANES) score(f, v, BLOCKS, n_tree, sum);
+    else for (size_t k = 0; k * LANES < n; k++) score(f, (uint8_t (*)[CD_TREE_BYTES_ROWS])(v[0] + LANES * k), 1, n_tree, sum + LANES * k);
+    memcpy(out, sum, n * sizeof *out);
 }

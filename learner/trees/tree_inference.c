@@ -4,7 +4,7 @@
 #include "learner/trees/tree_inference_internal.h"
 
 /* Walks at a time: one waits for memory while the others go on. */
-enum { WIDE = 8, BLOCK = 64, FEW = 24 }; /* FEW: of fewer rows each is walked by itself sooner */
+enum { WIDE = 8, BLOCK = 64, FEW = 16 }; /* FEW: of fewer rows each is walked by itself sooner */
 
 void cd_tree_inference_free(cd_tree_inference *f) {
     if (!f) return;

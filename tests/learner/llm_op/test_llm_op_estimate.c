@@ -158,4 +158,67 @@ TEST(old_gpus) {
     assert_true(base(&r, &d) > tensor);
 }
 
-TESTS(NULL, NULL, near_the_bound, grows_with_its_axis, operations, what_cannot_run, power, loads_of_experts, old_gpus)
+/* What is kept between questions changes none: more devices than are kept, types, kinds, loads. */
+TEST(what_is_known) {
+    enum { DEVICES = 3 * CD_LLM_OP_MACHINES, N = 3000 };
+    static cd_device d[DEVICES];
+    static cd_llm_op_known known;
+    cdmpp_err err = {0};
+    for (size_t i = 0; i < DEVICES; i++) d[i] = gpu(), d[i].cores += (double)i, d[i].tdp_w = 300, d[i].process_nm = 5;
+    for (uint64_t i = 0; i < N; i++) {
+        const uint64_t w = cd_rng_at(3, i);
+        const cd_llm_op_kind k = i % 2 ? CD_LLM_OP_MOE : (cd_llm_op_kind)(w % CD_LLM_OP_N_KIND);
+        cd_llm_op_record r = record(k, sizes[k]);
+        cd_llm_op_estimate one, kept;
+        r.size[0] = (double)(1 << (w >> 8) % 16);
+        if (k == CD_LLM_OP_MOE) r.size[4] = (double)(64 << (w >> 16) % 3), r.skew = (double)((w >> 24) % 4) * 0.5;
+        r.type = w >> 32 & 1 ? CD_LLM_OP_T_FP8 : CD_LLM_OP_T_BF16;
+        const cd_device *of = &d[(w >> 40) % DEVICES];
+        assert_ok(cd_llm_op_estimate_of(&r, of, &one, &err));
+        assert_ok(cd_llm_op_estimate_by(&r, of, &known, &kept, &err));
+        assert_memory_equal(&one, &kept, sizeof one);
+    }
+    cd_device cpu = gpu();
+    cpu.kind = CD_DEVICE_CPU;
+    const cd_llm_op_record r = record(CD_LLM_OP_GEMM, sizes[CD_LLM_OP_GEMM]);
+    cd_llm_op_estimate e;
+    for (int i = 0; i < 2; i++) assert_status(cd_llm_op_estimate_by(&r, &cpu, &known, &e, &err), CDMPP_EMODEL); /* what cannot run is not kept as if it could */
+}
+
+/* All tiles and splits one after the other: the slow truth. */
+static cd_llm_op_estimate slow_tiles(const cd_llm_op_machine *v, const cd_llm_op_record *r) {
+    const double m = r->size[0], n = r->size[1], k = r->size[2], groups = r->size[3], bytes = r->type == CD_LLM_OP_T_FP8 ? 1 : 2, fill = 1400 / v->clock;
+    cd_llm_op_estimate e = {.tiles_s = INFINITY};
+    for (double a = 16; a <= 256; a *= 2)
+        for (double b = 32; b <= 256; b *= 2)
+            for (double s = 1; s <= 32 && (s <= 1 || s * 128 <= k); s *= 2) {
+                if (a * b > 32768 || (a > 16 && a / 2 >= m) || (b > 32 && b / 2 >= n)) continue;
+                const double rounds = groups * ceil(m / a) * ceil(n / b) / v->sms * s, l2 = v->l2_rate / v->sms;
+                const double each = fmax(2 * a * b * k / (v->peak / v->sms), (a + b) * bytes * k / l2) / s;
+                const double time = fmax(1, ceil(rounds)) * each + fill + (s > 1 ? 8 * groups * m * n / v->l2_rate * s : 0);
+                if (time < e.tiles_s) e.tiles_s = time, e.waves = rounds, e.tile_m = a, e.tile_n = b, e.split = s;
+            }
+    return e;
+}
+
+/* Tiles that are passed over could not be faster. */
+TEST(fastest_tile) {
+    const cd_device d = gpu();
+    static cd_llm_op_known known;
+    cdmpp_err err = {0};
+    for (uint64_t i = 0; i < 20000; i++) {
+        double size[CD_LLM_OP_MAX_SIZE] = {0};
+        for (uint64_t k = 0; k < 4; k++) size[k] = floor(exp2(cd_rng_unit(9, 4 * i + k) * (k == 3 ? 3 : 15)));
+        if (i % 2) for (int k = 0; k < 4; k++) size[k] = exp2(floor(log2(size[k]))); /* powers of two have equal times */
+        cd_llm_op_record r = record(CD_LLM_OP_GEMM, size);
+        cd_llm_op_estimate e;
+        r.type = i % 3 ? CD_LLM_OP_T_BF16 : CD_LLM_OP_T_FP8;
+        assert_ok(cd_llm_op_estimate_by(&r, &d, &known, &e, &err));
+        const cd_llm_op_machine *v = known.machine[r.type];
+        while (!v->device) v++;
+        const cd_llm_op_estimate want = slow_tiles(v, &r);
+        assert_true(e.tiles_s == want.tiles_s && e.tile_m == want.tile_m && e.tile_n == want.tile_n && e.split == want.split && e.waves == want.waves);
+    }
+}
+
+TESTS(NULL, NULL, what_is_known, fastest_tile, near_the_bound, grows_with_its_axis, operations, what_cannot_run, power, loads_of_experts, old_gpus)

@@ -183,6 +183,72 @@ TEST(many_at_once) {
     }
 }
 
+static void same(const cd_llm_op_answer *a, const cd_llm_op_answer *b) {
+    assert_memory_equal(&a->latency_s, &b->latency_s, offsetof(cd_llm_op_answer, few) - offsetof(cd_llm_op_answer, latency_s)); /* to the bit, NaN too */
+    assert_true(a->how == b->how && a->news == b->news && a->few == b->few);
+}
+
+/* A record of one of three kinds; `i` draws its sizes. */
+static cd_llm_op_record any_kind(uint64_t i) {
+    const uint64_t w = cd_rng_at(11, i);
+    const double n = (double)(1 << (w >> 8) % 9), wide = (double)(256 << (w >> 16) % 3);
+    cd_llm_op_record r = made_llm_gemm(n, wide, 512, (uint16_t)(1 + (w >> 24) % 2));
+    if (w % 3 == 0) return r;
+    r.kind = w % 3 == 1 ? CD_LLM_OP_MOE : CD_LLM_OP_DECODE;
+    const double moe[] = {n, 1024, 512, 2, wide / 32, 1, 1}, decode[] = {16 * n - 1, 4, 32, 8, wide / 4, 0};
+    memcpy(r.size, w % 3 == 1 ? moe : decode, w % 3 == 1 ? sizeof moe : sizeof decode);
+    r.skew = w % 3 == 1 && w >> 32 & 1 ? 1.2 : 0;
+    return r;
+}
+
+/* Kinds, devices and types in any order and number, with errors between them: as one by one. The GPU that is not trained on has measured rows of one kind. */
+TEST(many_of_all_kinds) {
+    enum { N = 700, TRAINED = 600 };
+    static const size_t number[] = {1, 3, 63, 64, 65, 128, 129, 255, 256, 257, N};
+    fixture *f = *state;
+    cd_llm_op_table t = {0};
+    cd_llm_op_train_result l = {0};
+    static cd_llm_op_record r[N];
+    static const cd_device *d[N];
+    static cd_llm_op_answer v[N];
+    static cdmpp_err whys[N];
+    cd_llm_op_answer one;
+    cdmpp_err err = {0};
+    made_llm_table(&t, f->d, 3, 1, 16);
+    for (uint64_t i = 0; i < TRAINED; i++) {
+        cd_llm_op_record row = any_kind(i);
+        row.latency_s = made_llm_time(&row, f->d[i % 3]);
+        assert_ok(cd_llm_op_table_put(&t, &row, f->d[i % 3], &err));
+    }
+    assert_ok(cd_llm_op_table_index(&t, &err));
+    assert_ok(cd_llm_op_train(&f->c, &t, SETS, NULL, NULL, NULL, &l, &err));
+    for (uint64_t i = 0; i < 10; i++) {
+        cd_llm_op_record row = made_llm_gemm((double)(3 << i % 5), 300, 700, 1);
+        row.latency_s = 1.5 * made_llm_time(&row, f->d[3]);
+        assert_ok(cd_llm_op_table_put(&t, &row, f->d[3], &err));
+    }
+    assert_ok(cd_llm_op_table_index(&t, &err));
+    for (uint64_t i = 0; i < N; i++) {
+        r[i] = any_kind(TRAINED / 2 + i);
+        d[i] = f->d[cd_rng_at(13, i) % 4];
+        if (i % 50 == 9) r[i].type = CD_LLM_OP_T_FP8; /* an A100 cannot */
+        if (i % 50 == 19) r[i].kind = CD_LLM_OP_NORM;  /* nobody trained on it */
+    }
+    for (size_t k = 0; k < 2 * sizeof number / sizeof *number; k++) {
+        const size_t n = number[k / 2], from = N - n;
+        cd_llm_op_asker *a;
+        assert_ok(cd_llm_op_asker_new(l.model, k % 2 ? &t : NULL, &t.names, &a, &err));
+        assert_ok(cd_llm_op_ask_many(a, r + from, d + from, n, 0.9, v, whys, &err));
+        for (size_t i = 0; i < n; i++) {
+            assert_int_equal(cd_llm_op_ask(a, &r[from + i], d[from + i], 0.9, &one, &err), whys[i].code);
+            if (!whys[i].code) same(&v[i], &one);
+        }
+        cd_llm_op_asker_free(a);
+    }
+    cd_llm_op_train_result_free(&l);
+    cd_llm_op_table_free(&t);
+}
+
 TEST(file) {
     fixture *f = *state;
     cd_llm_op_model *m = NULL;
@@ -254,4 +320,4 @@ TEST(refused) {
     cd_config_free(&c);
 }
 
-TESTS(up, down, three_kinds_of_answers, what_is_new, few_rows_of_a_new_device, many_at_once, levels, file, little_to_train_on, refused)
+TESTS(up, down, three_kinds_of_answers, what_is_new, few_rows_of_a_new_device, many_at_once, many_of_all_kinds, levels, file, little_to_train_on, refused)
