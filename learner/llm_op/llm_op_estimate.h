@@ -40,6 +40,7 @@ typedef struct cd_llm_op_estimate {
     double compute_s, memory_s; /* the roofs; of collectives memory_s is of the link */
     double roof_s, base_s;      /* the lower bound; the estimate, > 0 */
     double tiles_s, exp_s;      /* compute with tiles and waves; exponentials */
+    double alone_s;             /* decode by kernels that serve one query head at a time: libraries take them for many heads of a key head; else 0 */
     double waves, tile_m, tile_n, split; /* of the best tile; 1 where there is none */
     double cached;              /* bytes that are read again over those of the L2 cache */
     double each, groups;        /* rows of a group of a grouped product (queries of a block, tokens of an expert), and how many groups */
@@ -52,6 +53,8 @@ static inline double cd_llm_op_ceil(double x) {
     return whole < x ? whole + 1 : whole;
 }
 
+/* The estimate of a kernel of which more is known: it serves each query head alone (where alone_s > 0); a call of it takes that long at least, whatever the GPU. */
+void cd_llm_op_estimate_raise(cd_llm_op_estimate *e, bool alone, double host_s);
 /* Errors: EMODEL: no GPU, or its description lacks a number that the operator needs, or it has no units for the type (the error's key). */
 cdmpp_status cd_llm_op_estimate_of(const cd_llm_op_record *r, const cd_device *d, cd_llm_op_estimate *out, cdmpp_err *err);
 #endif

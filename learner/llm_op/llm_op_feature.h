@@ -32,6 +32,8 @@ size_t cd_llm_op_feature_width(cd_llm_op_set s);
 /* Codes of names as the trees know them; NaN: never seen. */
 typedef struct cd_llm_op_codes {
     float maker, stack, kernel; /* "vllm" of "vllm-0.24.0"; the whole name; the kernel's */
+    double host_s;              /* cd_llm_op_estimate_raise: the least time of a call; 0: not known */
+    bool alone;                 /* the same: each query head alone */
 } cd_llm_op_codes;
 
 /* The columns of sets unseen and seen, and the estimate. Errors: those of cd_llm_op_estimate_of. */
