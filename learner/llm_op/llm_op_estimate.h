@@ -3,7 +3,7 @@
  *   product     fixed + overlap of (memory, best over tiles a x b and splits of k of  waves * time of a tile on one multiprocessor)
  *               time of a tile = max(operations / its share of the peak, operands / its share of the L2 cache's bandwidth) + filling the pipeline
  *   prefill     blocks of 128 queries of a head, longer for later queries; products, exponentials, memory, and what each block costs by itself
- *   decode      the cache read once, by as many blocks as sequences, key heads and pieces of the cache give, which cost by themselves
+ *   decode      (alone_s: a block and a read of the cache for each query head) the cache read once, by as many blocks as sequences, key heads and pieces of the cache give, which cost by themselves
  *   experts     products of the experts that some token takes, each with its share of the tokens, by the loads' distribution
  *   collective  the fastest of the algorithms: steps * latency + bytes over the link
  *   stream      bytes over the bandwidth
