@@ -1,4 +1,5 @@
 /* llm_op_calls: kernels that wait for the host and kernels that serve query heads alone are found, others are not; the file keeps what was found, answers use it. */
+#include "base/io/io.h"
 #include "learner/train/train_internal.h"
 #include "check.h"
 
@@ -101,6 +102,36 @@ TEST(kept_by_the_file) {
     cd_llm_op_model_free(m);
 }
 
+/* The file with one text of its header in place of another. */
+static cdmpp_status spoilt(const cd_buf *file, const char *old, const char *new) {
+    cd_container f;
+    cd_llm_op_model *m = NULL;
+    cdmpp_err err = {0};
+    cd_buf header = {0}, weights = {0}, out = {0};
+    assert_ok(cd_container_get(CD_CONTAINER_MODEL, file->p, file->n, &f, &err));
+    const char *at = memmem(f.header.p, f.header.n, old, strlen(old));
+    assert_non_null(at);
+    cd_buf_put(&header, f.header.p, (size_t)(at - f.header.p));
+    cd_buf_puts(&header, new);
+    cd_buf_put(&header, at + strlen(old), f.header.n - (size_t)(at - f.header.p) - strlen(old));
+    cd_buf_put(&weights, f.weights.p, f.weights.n);
+    assert_ok(cd_container_put(CD_CONTAINER_MODEL, &out, &header, &weights, &err));
+    const cdmpp_status st = cd_llm_op_model_from_bytes(out.p, out.n, &m, &err);
+    cd_llm_op_model_free(m);
+    cd_buf_free(&header);
+    cd_buf_free(&weights);
+    cd_buf_free(&out);
+    return st;
+}
+
+TEST(damaged) {
+    const cd_buf *file = &((fixture *)*state)->l.file;
+    assert_int_equal(spoilt(file, "\"calls\"", "\"cal1s\""), CDMPP_OK); /* a model of before has none */
+    assert_int_equal(spoilt(file, "\"maker\":0", "\"maker\":1"), CDMPP_ERANGE);
+    assert_int_equal(spoilt(file, "\"alone\":0", "\"alone\":2"), CDMPP_ERANGE);
+    assert_int_equal(spoilt(file, "\"host_s\"", "\"hast_s\""), CDMPP_ESCHEMA);
+}
+
 /* A GPU that was not trained on: no call below the floor, and decode as if each head stood alone. */
 TEST(answers_of_a_new_device) {
     fixture *f = *state;
@@ -121,4 +152,4 @@ TEST(answers_of_a_new_device) {
     cd_llm_op_asker_free(a);
 }
 
-TESTS(up, down, found_by_a_training, kept_by_the_file, answers_of_a_new_device)
+TESTS(up, down, found_by_a_training, kept_by_the_file, damaged, answers_of_a_new_device)
