@@ -17,7 +17,7 @@
  *    "model":{"kind":"llm-operators","feature_version","feature_digest","stacks":[names],"kernels":[names],
  *             "devices":[{"name","families":[names]}],
  *             "ranges":[{"kind","types":[names],"low":[..],"high":[..]}],
- *             "calls":[{"kind","type","maker","kernel","host_s","alone"}] (models of before 2026-11-27 have none),
+ *             "calls":[{"kind","type","maker","kernel","host_s","alone"}] (none: nothing was found out),
  *             "parts":[{"family","set","bias","rows","bytes","spread_bytes","spread_bias","times":[one for each level]}]}, provenance}
  * and the parts' boosters (XGBoost's UBJ), of each part first those of the answer, as weights. A part without an interval has spread_bytes 0.
  *

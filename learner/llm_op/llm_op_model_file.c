@@ -224,7 +224,7 @@ static cdmpp_status read_call(cd_llm_op_model *m, const cd_json *v, cdmpp_err *e
     return CDMPP_OK;
 }
 
-/* Models of before have none. */
+/* A model without them knows nothing of its kernels. */
 static cdmpp_status read_calls(cd_llm_op_model *m, const cd_json *model, cdmpp_err *err) {
     const cd_json *list = cd_json_get(model, "calls"), *v;
     if (!list) return CDMPP_OK;

@@ -126,7 +126,7 @@ static cdmpp_status spoilt(const cd_buf *file, const char *old, const char *new)
 
 TEST(damaged) {
     const cd_buf *file = &((fixture *)*state)->l.file;
-    assert_int_equal(spoilt(file, "\"calls\"", "\"cal1s\""), CDMPP_OK); /* a model of before has none */
+    assert_int_equal(spoilt(file, "\"calls\"", "\"cal1s\""), CDMPP_OK); /* without them nothing is known of the kernels */
     assert_int_equal(spoilt(file, "\"maker\":0", "\"maker\":1"), CDMPP_ERANGE);
     assert_int_equal(spoilt(file, "\"alone\":0", "\"alone\":2"), CDMPP_ERANGE);
     assert_int_equal(spoilt(file, "\"host_s\"", "\"hast_s\""), CDMPP_ESCHEMA);
