@@ -15,6 +15,7 @@
 #define LAUNCH_MOE 25000.0  /* of the kernels that sort tokens by experts, too */
 #define BLOCK 4000.0        /* of a block of prefill that overlaps with nothing: its start, the first load, the last store */
 #define BLOCK_GROUP 7000.0  /* of one of decode that serves several query heads, by matrix units */
+#define TOGETHER 32.0       /* query heads of a key head that kernels for groups serve (TensorRT-LLM's XQA); of more, some libraries take each head alone */
 #define BLOCK_ALONE 3500.0  /* of one of decode for one head */
 #define COPIES 5.0          /* sets of weights that the tables' measurements go round (spec of the tables) */
 #define SOFTMAX 5.0         /* other operations of vector units for each exponential: maximum, scale, sum, conversion */
@@ -108,6 +109,17 @@ static double traffic(const machine *m, double again, double once, double copies
     return fmax((from_memory + once) / m->bandwidth, (again + once) / m->l2_rate);
 }
 
+/* Bytes that miss the L2 cache when so many of others are touched before they are wanted again. */
+static double missing(const machine *m, double bytes, double between) { return bytes * (1 - 1 / (1 + pow(between / m->l2, 4))); }
+
+/* The same of a product that is repeated: what goes in and out is wanted again by the next call, its weights when their copies are through. There are as many copies as fill the
+ * cache, COPIES at most. */
+static double product_traffic(const machine *m, double weights, double rest, cd_llm_op_estimate *e) {
+    e->cached = COPIES * weights / m->l2;
+    const double from_memory = missing(m, weights, COPIES * weights) + missing(m, rest, weights + rest);
+    return fmax(from_memory / m->bandwidth, (weights + rest) / m->l2_rate);
+}
+
 /* ---- products ---- */
 enum { N_SIDE = 5 };
 static const double side[N_SIDE] = {16, 32, 64, 128, 256};
@@ -167,7 +179,7 @@ static void product_estimate(const cd_llm_op_record *r, const machine *v, cd_llm
     e->groups = p.groups;
     e->tiles_s = tiles(v, &p, e);
     const double before = p.input < 2 ? LAUNCH / v->clock + p.groups * p.m * p.k * (2 + p.input) / v->bandwidth : 0; /* inputs are made narrow first */
-    e->base_s = LAUNCH / v->clock + before + overlap(e->tiles_s, traffic(v, weights, rest, COPIES, e));
+    e->base_s = LAUNCH / v->clock + before + overlap(e->tiles_s, product_traffic(v, weights, rest, e));
 }
 
 /* Loads of the experts of a GPU: classes of `count` experts that `tokens` tokens take each. */
@@ -307,6 +319,7 @@ static void decode(const machine *v, double b, double heads, double kv, double l
     e->exp_s = b * kv * rows * len / (v->sms * v->clock * EXP_CLOCK);
     e->tiles_s = cap(e->waves) / fmax(e->waves, 1e-9) * 2 * b * kv * rows * len * (qk + vd) / v->peak;
     const double port = cache_bytes / blocks * cap(e->waves) / (v->l2_rate / v->sms); /* a multiprocessor reads no faster than its port */
+    if (group > TOGETHER) e->alone_s = (LAUNCH_DECODE + BLOCK_ALONE * fmax(b * heads / v->sms, 1)) / v->clock + group * cache_bytes / (v->sms * v->clock * L2_BYTES_CLOCK); /* a block for each query head, which reads the cache again */
     e->base_s = (LAUNCH_DECODE + (group > 1 ? BLOCK_GROUP : BLOCK_ALONE) * fmax(e->waves, pieces > 1 ? 2 : 1)) / v->clock + overlap(overlap(e->tiles_s, e->exp_s), fmax(traffic(v, e->bytes, 0, 1, e), port));
 }
 
@@ -352,6 +365,8 @@ static cdmpp_status collective_estimate(const cd_llm_op_record *r, const cd_devi
     if (both) e->base_s = fmin(e->base_s, steps(once, (g - 1) * r->size[0], link));                                /* everybody reads everything */
     return CDMPP_OK;
 }
+
+void cd_llm_op_estimate_raise(cd_llm_op_estimate *e, bool alone, double host_s) { e->base_s = fmax(fmax(e->base_s, alone ? e->alone_s : 0), host_s); }
 
 static cdmpp_status known_machine(const cd_device *d, cd_llm_op_type t, cd_llm_op_known *known, machine *m, cdmpp_err *err) {
     machine *k = known ? &known->machine[t][(uintptr_t)d / sizeof *d % CD_LLM_OP_MACHINES] : m;

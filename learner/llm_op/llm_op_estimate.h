@@ -3,7 +3,7 @@
  *   product     fixed + overlap of (memory, best over tiles a x b and splits of k of  waves * time of a tile on one multiprocessor)
  *               time of a tile = max(operations / its share of the peak, operands / its share of the L2 cache's bandwidth) + filling the pipeline
  *   prefill     blocks of 128 queries of a head, longer for later queries; products, exponentials, memory, and what each block costs by itself
- *   decode      the cache read once, by as many blocks as sequences, key heads and pieces of the cache give, which cost by themselves
+ *   decode      (alone_s: a block and a read of the cache for each query head) the cache read once, by as many blocks as sequences, key heads and pieces of the cache give, which cost by themselves
  *   experts     products of the experts that some token takes, each with its share of the tokens, by the loads' distribution
  *   collective  the fastest of the algorithms: steps * latency + bytes over the link
  *   stream      bytes over the bandwidth
@@ -40,6 +40,7 @@ typedef struct cd_llm_op_estimate {
     double compute_s, memory_s; /* the roofs; of collectives memory_s is of the link */
     double roof_s, base_s;      /* the lower bound; the estimate, > 0 */
     double tiles_s, exp_s;      /* compute with tiles and waves; exponentials */
+    double alone_s;             /* decode by kernels that serve one query head at a time: libraries take them for many heads of a key head; else 0 */
     double waves, tile_m, tile_n, split; /* of the best tile; 1 where there is none */
     double cached;              /* bytes that are read again over those of the L2 cache */
     double each, groups;        /* rows of a group of a grouped product (queries of a block, tokens of an expert), and how many groups */
@@ -78,4 +79,6 @@ cdmpp_status cd_llm_op_estimate_by(const cd_llm_op_record *r, const cd_device *d
 static inline cdmpp_status cd_llm_op_estimate_of(const cd_llm_op_record *r, const cd_device *d, cd_llm_op_estimate *out, cdmpp_err *err) {
     return cd_llm_op_estimate_by(r, d, NULL, out, err);
 }
+/* The estimate of a kernel of which more is known: it serves each query head alone (where alone_s > 0); a call of it takes that long at least, whatever the GPU. */
+void cd_llm_op_estimate_raise(cd_llm_op_estimate *e, bool alone, double host_s);
 #endif

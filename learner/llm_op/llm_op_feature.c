@@ -63,6 +63,7 @@ cdmpp_status cd_llm_op_feature(const cd_llm_op_record *r, const cd_device *d, co
                                cd_llm_op_estimate *e, cdmpp_err *err) {
     const cd_llm_op_family f = cd_llm_op_family_of((cd_llm_op_kind)r->kind);
     CD_TRY(cd_llm_op_estimate_by(r, d, known, e, err));
+    cd_llm_op_estimate_raise(e, c->alone, c->host_s);
     for (size_t i = 0; i < CD_LLM_OP_N_FEATURE; i++) x[i] = NAN;
     for (size_t i = 0; i < cd_llm_op_n_size((cd_llm_op_kind)r->kind); i++) x[CD_LLM_OP_X_size0 + i] = lg(r->size[i] + 1);
     x[CD_LLM_OP_X_kind] = r->kind;

@@ -23,7 +23,7 @@ enum {
 #include "learner/llm_op/llm_op_feature_cols.def"
     CD_LLM_OP_N_FEATURE
 };
-#define CD_LLM_OP_FEATURE_VERSION 1 /* raise it when a value changes under the same name */
+#define CD_LLM_OP_FEATURE_VERSION 2 /* raise it when a value changes under the same name */
 
 const char *cd_llm_op_feature_name(size_t i);
 /* Columns of a set are the first ones of all; returns how many. */
@@ -32,6 +32,8 @@ size_t cd_llm_op_feature_width(cd_llm_op_set s);
 /* Codes of names as the trees know them; NaN: never seen. */
 typedef struct cd_llm_op_codes {
     float maker, stack, kernel; /* "vllm" of "vllm-0.24.0"; the whole name; the kernel's */
+    double host_s;              /* cd_llm_op_estimate_raise: the least time of a call; 0: not known */
+    bool alone;                 /* the same: each query head alone */
 } cd_llm_op_codes;
 
 /* The columns of sets unseen and seen, and the estimate. known, errors: those of cd_llm_op_estimate_by. */

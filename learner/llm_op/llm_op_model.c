@@ -28,11 +28,21 @@ static float maker_of(const cd_llm_op_model *m, const char *stack) {
 }
 
 cd_llm_op_codes cd_llm_op_model_codes(const cd_llm_op_model *m, const char *stack, const char *kernel) {
-    cd_llm_op_codes c = {maker_of(m, stack), NAN, NAN};
+    cd_llm_op_codes c = {maker_of(m, stack), NAN, NAN, 0, false};
     uint32_t k;
     if (cd_dict_find(&m->stacks, (cd_str){stack, strlen(stack)}, &k)) c.stack = (float)k;
     if (cd_dict_find(&m->kernels, (cd_str){kernel, strlen(kernel)}, &k)) c.kernel = (float)k;
     return c;
+}
+
+void cd_llm_op_model_call(const cd_llm_op_model *m, const cd_llm_op_record *r, cd_llm_op_codes *c) {
+    c->host_s = 0, c->alone = false;
+    for (size_t i = 0; i < m->n_call; i++) {
+        const cd_llm_op_call *k = &m->call[i];
+        if (k->kind != r->kind || k->type != r->type || (int)k->maker != (isnan(c->maker) ? -1 : (int)c->maker) || (int)k->kernel != (isnan(c->kernel) ? -1 : (int)c->kernel)) continue;
+        c->host_s = k->host_s, c->alone = k->alone;
+        return;
+    }
 }
 
 bool cd_llm_op_model_seen(const cd_llm_op_model *m, cd_llm_op_family f, const cd_device *d) {
@@ -53,9 +63,12 @@ void cd_llm_op_asker_free(cd_llm_op_asker *a) {
 }
 
 cd_llm_op_codes cd_llm_op_asker_codes(const cd_llm_op_asker *a, const cd_llm_op_record *r) {
+    cd_llm_op_codes c;
     if (r->stack >= a->n_name || r->kernel >= a->n_name)
-        return cd_llm_op_model_codes(a->m, r->stack < a->names->n ? a->names->text[r->stack] : "", r->kernel < a->names->n ? a->names->text[r->kernel] : "");
-    return (cd_llm_op_codes){a->stack[r->stack].maker, a->stack[r->stack].stack, a->kernel[r->kernel]};
+        c = cd_llm_op_model_codes(a->m, r->stack < a->names->n ? a->names->text[r->stack] : "", r->kernel < a->names->n ? a->names->text[r->kernel] : "");
+    else c = (cd_llm_op_codes){a->stack[r->stack].maker, a->stack[r->stack].stack, a->kernel[r->kernel], 0, false};
+    cd_llm_op_model_call(a->m, r, &c);
+    return c;
 }
 
 /* ---- a few measured rows of a device that was not trained on ---- */

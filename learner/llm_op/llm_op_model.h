@@ -17,6 +17,7 @@
  *    "model":{"kind":"llm-operators","feature_version","feature_digest","stacks":[names],"kernels":[names],
  *             "devices":[{"name","families":[names]}],
  *             "ranges":[{"kind","types":[names],"low":[..],"high":[..]}],
+ *             "calls":[{"kind","type","maker","kernel","host_s","alone"}] (none: nothing was found out),
  *             "parts":[{"family","set","bias","rows","bytes","spread_bytes","spread_bias","times":[one for each level]}]}, provenance}
  * and the parts' boosters (XGBoost's UBJ), of each part first those of the answer, as weights. A part without an interval has spread_bytes 0.
  *
@@ -46,12 +47,21 @@ typedef struct cd_llm_op_range {
     double low[CD_LLM_OP_MAX_SIZE], high[CD_LLM_OP_MAX_SIZE];
 } cd_llm_op_range;
 
+/* What a training found out about a kernel of a library, on every device that has it. */
+typedef struct cd_llm_op_call {
+    uint8_t kind, type;
+    float maker, kernel;    /* codes, never NaN */
+    double host_s;          /* a call takes that long at least: the host prepares it, and times do not fall with the work; 0: they do */
+    bool alone;             /* query heads are served one at a time where a key head has many */
+} cd_llm_op_call;
+
 typedef struct cd_llm_op_model {
     cd_arena arena;
     const char *header;     /* JSON; NULL: it was not read from a file */
     cd_dict stacks, kernels;
     cd_llm_op_model_device *device;
-    size_t n_device;
+    size_t n_device, n_call;
+    cd_llm_op_call *call;
     cd_llm_op_range range[CD_LLM_OP_N_KIND];
     cd_llm_op_part part[CD_LLM_OP_N_FAMILY][CD_LLM_OP_N_SET];
 } cd_llm_op_model;
@@ -65,6 +75,8 @@ cdmpp_status cd_llm_op_model_encode(const cd_llm_op_model *m, const char *proven
 void cd_llm_op_model_free(CD_TAKE cd_llm_op_model *m); /* NULL is fine */
 /* Codes of a stack and a kernel by their names. */
 cd_llm_op_codes cd_llm_op_model_codes(const cd_llm_op_model *m, const char *stack, const char *kernel);
+/* Sets host_s and alone of codes, by the others. */
+void cd_llm_op_model_call(const cd_llm_op_model *m, const cd_llm_op_record *r, cd_llm_op_codes *c);
 bool cd_llm_op_model_seen(const cd_llm_op_model *m, cd_llm_op_family f, const cd_device *d);
 
 /* ---- answers ---- */

@@ -54,6 +54,16 @@ static void put_ranges(cd_buf *b, const cd_llm_op_model *m) {
         for (size_t i = 0; i < size; i++) cd_buf_putf(b, "%s%.17g", i ? "," : "],\"high\":[", g->high[i]);
         cd_buf_puts(b, "]}");
     }
+    cd_buf_puts(b, "],");
+}
+
+static void put_calls(cd_buf *b, const cd_llm_op_model *m) {
+    cd_buf_puts(b, "\"calls\":[");
+    for (size_t i = 0; i < m->n_call; i++) {
+        const cd_llm_op_call *h = &m->call[i];
+        cd_buf_putf(b, "%s{\"kind\":\"%s\",\"type\":\"%s\",\"maker\":%d,\"kernel\":%d,\"host_s\":%.17g,\"alone\":%d}", i ? "," : "", cd_llm_op_kind_name((cd_llm_op_kind)h->kind),
+                    cd_llm_op_type_name((cd_llm_op_type)h->type), (int)h->maker, (int)h->kernel, h->host_s, h->alone);
+    }
     cd_buf_puts(b, "],\"parts\":[");
 }
 
@@ -96,6 +106,7 @@ cdmpp_status cd_llm_op_model_encode(const cd_llm_op_model *m, const char *proven
     put_names(&h, "kernels", &m->kernels);
     put_devices(&h, m);
     put_ranges(&h, m);
+    put_calls(&h, m);
     for (int f = 0; f < CD_LLM_OP_N_FAMILY; f++)
         for (int s = 0; s < CD_LLM_OP_N_SET; s++) {
             if (!m->part[f][s].gbt) continue;
@@ -194,6 +205,36 @@ static cdmpp_status read_range(cd_llm_op_model *m, const cd_json *v, cdmpp_err *
     return numbers(v, "high", cd_llm_op_n_size((cd_llm_op_kind)k), g->high, err);
 }
 
+static cdmpp_status read_call(cd_llm_op_model *m, const cd_json *v, cdmpp_err *err) {
+    cd_llm_op_call *h = &m->call[m->n_call];
+    const cd_json *code;
+    int kind, type;
+    int64_t maker, kernel, alone;
+    CD_TRY(need_word(v, "kind", kind_name, CD_LLM_OP_N_KIND, &kind, err));
+    CD_TRY(need_word(v, "type", type_name, CD_LLM_OP_N_TYPE, &type, err));
+    CD_TRY(cd_json_need(v, "maker", &code, err));
+    CD_TRY(cd_err_key(err, cd_json_int(code, 0, (int64_t)m->stacks.n - 1, &maker, err), "maker"));
+    CD_TRY(cd_json_need(v, "kernel", &code, err));
+    CD_TRY(cd_err_key(err, cd_json_int(code, 0, (int64_t)m->kernels.n - 1, &kernel, err), "kernel"));
+    CD_TRY(cd_json_need_real(v, "host_s", 0, 1, &h->host_s, err));
+    CD_TRY(cd_json_need(v, "alone", &code, err));
+    CD_TRY(cd_err_key(err, cd_json_int(code, 0, 1, &alone, err), "alone"));
+    h->kind = (uint8_t)kind, h->type = (uint8_t)type, h->maker = (float)maker, h->kernel = (float)kernel, h->alone = alone == 1;
+    m->n_call++;
+    return CDMPP_OK;
+}
+
+/* A model without them knows nothing of its kernels. */
+static cdmpp_status read_calls(cd_llm_op_model *m, const cd_json *model, cdmpp_err *err) {
+    const cd_json *list = cd_json_get(model, "calls"), *v;
+    if (!list) return CDMPP_OK;
+    CD_TRY(cd_json_arr(list, 0, &v, err));
+    m->call = CD_NEWN(&m->arena, cd_llm_op_call, list->n + 1);
+    if (!m->call) return CD_FAIL(err, ENOMEM, "%u calls", list->n);
+    for (; v; v = v->next) CD_TRY(read_call(m, v, err));
+    return CDMPP_OK;
+}
+
 static cdmpp_status trees(const cd_json *v, const char *key, size_t width, cd_str *weights, cd_xgb **out, cdmpp_err *err) {
     const cd_json *size;
     int64_t n;
@@ -246,6 +287,7 @@ static cdmpp_status read_body(cd_llm_op_model *m, const cd_json *model, cd_str w
     CD_TRY(cd_json_need(model, "ranges", &list, err));
     CD_TRY(cd_err_key(err, cd_json_arr(list, 0, &v, err), "ranges"));
     for (size_t i = 0; v; v = v->next, i++) CD_TRY(cd_err_key(err, read_range(m, v, err), "ranges"));
+    CD_TRY(cd_err_key(err, read_calls(m, model, err), "calls"));
     CD_TRY(cd_json_need(model, "parts", &list, err));
     CD_TRY(cd_err_key(err, cd_json_arr(list, 0, &v, err), "parts"));
     for (; v; v = v->next) CD_TRY(cd_err_key(err, read_part(m, v, &weights, err), "parts"));

@@ -6,7 +6,7 @@
 
 #include "learner/train/train_internal.h"
 
-enum { FOLDS = 3, MIN_DEVICES = 3, MIN_ROWS = 60, SPREAD_ROUNDS = 60 };
+enum { FOLDS = 3, MIN_DEVICES = 3, /* for intervals */ MIN_ROWS = 60, SPREAD_ROUNDS = 60 };
 #define SPREAD_FLOOR 1e-3 /* residuals below are noise of the clock */
 
 typedef struct {
@@ -57,6 +57,7 @@ static cdmpp_status fill_row(const training *t, cd_llm_op_set s, size_t i, float
     cd_llm_op_estimate e;
     if (cd_rng_unit(number, 4) < 0.2) c.kernel = NAN; /* another device has other kernels */
     if (cd_rng_unit(number, 5) < 0.1) c.stack = NAN;
+    cd_llm_op_model_call(t->m, r, &c);
     CD_TRY(cd_llm_op_feature(r, d, &c, NULL, x, &e, err));
     double said = log(e.base_s);
     *ok = true;
@@ -170,15 +171,19 @@ static void quantiles(const matrix *m, const double *times, unsigned fold, doubl
 /* Residuals of all rows, each by trees that saw nothing of its fold. False in *any: there are too few folds. */
 static cdmpp_status held_out(matrix *m, cd_llm_op_set s, bool *any, cdmpp_err *err) {
     const unsigned folds = s == CD_LLM_OP_SET_UNSEEN ? 256 : FOLDS;
-    *any = m->n >= MIN_ROWS && m->n_fold >= (s == CD_LLM_OP_SET_UNSEEN ? MIN_DEVICES : 2);
+    *any = m->n >= MIN_ROWS && m->n_fold >= 2;
     for (unsigned k = 0; *any && k < folds; k++) CD_TRY(one_fold(m, k, err));
     return CDMPP_OK;
 }
 
-static void lower(matrix *m, cd_llm_op_part *p) {
-    const double shift = cd_llm_op_shift(m->residual, m->fold, m->n);
-    p->bias += shift;
-    for (size_t i = 0; i < m->n; i++) m->residual[i] -= shift;
+/* Of what trees learn of a device that they do not see, a share holds: the target is made that much smaller before they learn it from all devices. */
+static double shrink(matrix *m) {
+    const cd_llm_op_care c = cd_llm_op_shift(m->target, m->residual, m->fold, m->n);
+    for (size_t i = 0; i < m->n; i++) {
+        m->residual[i] = m->target[i] - c.share * (m->target[i] - m->residual[i]) - c.shift;
+        m->target[i] *= c.share;
+    }
+    return c.shift;
 }
 
 static cdmpp_status spread(matrix *m, cd_llm_op_set s, cd_llm_op_part *p, cdmpp_err *err) {
@@ -199,7 +204,8 @@ static cdmpp_status expect_all(const matrix *m, cd_llm_op_family f, bool any, cd
     const cd_llm_op_part *p = &t->m->part[f][CD_LLM_OP_SET_SEEN];
     for (size_t i = 0; i < t->t->n; i++) {
         const cd_llm_op_record *r = &t->t->r[i];
-        const cd_llm_op_codes c = cd_llm_op_model_codes(t->m, t->t->names.text[r->stack], t->t->names.text[r->kernel]);
+        cd_llm_op_codes c = cd_llm_op_model_codes(t->m, t->t->names.text[r->stack], t->t->names.text[r->kernel]);
+        cd_llm_op_model_call(t->m, r, &c);
         float x[CD_LLM_OP_N_FEATURE], y;
         cd_llm_op_estimate e;
         if (cd_llm_op_family_of((cd_llm_op_kind)r->kind) != f || isnan(t->log_base[i])) continue;
@@ -208,6 +214,15 @@ static cdmpp_status expect_all(const matrix *m, cd_llm_op_family f, bool any, cd
         t->expect[i] = t->log_base[i] + p->bias + (double)y;
     }
     for (size_t i = 0; any && i < m->n; i++) t->expect[m->row[i]] = log(t->t->r[m->row[i]].latency_s) - m->residual[i];
+    return CDMPP_OK;
+}
+
+static cdmpp_status answers(matrix *m, cd_llm_op_part *p, double shift, cdmpp_err *err) {
+    cd_op_forest j = answer_forest(m);
+    j.tick = m->t->tick;
+    p->n_row = m->n;
+    CD_TRY(cd_op_forest_grow(&j, &p->bias, &p->gbt, err));
+    p->bias += shift;
     return CDMPP_OK;
 }
 
@@ -220,16 +235,11 @@ static cdmpp_status train_set(const training *t, cd_llm_op_family f, cd_llm_op_s
     if (!(t->sets >> (unsigned)s & 1)) return CDMPP_OK;
     snprintf(m.name, sizeof m.name, "%s %.*s", cd_llm_op_family_name(f), (int)set.n, set.p);
     cdmpp_status st = fill(&m, f, s, err);
-    if (!st && m.n) {
-        cd_op_forest j = answer_forest(&m);
-        j.tick = t->tick;
-        p->n_row = m.n;
-        st = cd_op_forest_grow(&j, &p->bias, &p->gbt, err);
-    }
     if (!st && m.n && (intervals || seen)) st = held_out(&m, s, &any, err);
+    const double shift = !st && any && s == CD_LLM_OP_SET_UNSEEN ? shrink(&m) : 0;
+    if (!st && m.n) st = answers(&m, p, shift, err);
     if (!st && m.n && seen) st = expect_all(&m, f, any, err);
-    if (!st && any && s == CD_LLM_OP_SET_UNSEEN) lower(&m, p);
-    if (!st && any && intervals) st = spread(&m, s, p, err);
+    if (!st && any && intervals && (s != CD_LLM_OP_SET_UNSEEN || m.n_fold >= MIN_DEVICES)) st = spread(&m, s, p, err);
     cd_arena_free(&m.arena);
     return st;
 }
@@ -278,6 +288,22 @@ static cdmpp_status describe(training *t, const uint8_t *use, const double *log_
     return out->n_row > out->n_refused ? CDMPP_OK : CD_FAIL(err, ERANGE, "expected rows to train on, found none");
 }
 
+/* Estimates with what is known of the kernels. */
+static cdmpp_status raise_estimates(const training *t, const uint8_t *use, double *log_base, double *expect, cdmpp_err *err) {
+    CD_TRY(cd_llm_op_calls(t->t, use, log_base, t->m, err));
+    for (size_t i = 0; i < t->t->n; i++) {
+        const cd_llm_op_record *r = &t->t->r[i];
+        cd_llm_op_codes c = cd_llm_op_model_codes(t->m, t->t->names.text[r->stack], t->t->names.text[r->kernel]);
+        cd_llm_op_estimate e;
+        cd_llm_op_model_call(t->m, r, &c);
+        if (isnan(log_base[i]) || (!c.alone && !(c.host_s > 0))) continue;
+        CD_TRY(cd_llm_op_estimate_of(r, t->t->known[t->t->device[i]], &e, err));
+        cd_llm_op_estimate_raise(&e, c.alone, c.host_s);
+        expect[i] = log_base[i] = log(e.base_s);
+    }
+    return CDMPP_OK;
+}
+
 cdmpp_status cd_llm_op_train(const cd_config *c, const cd_llm_op_table *table, unsigned sets, cd_threads *pool, cd_progress_event_fn *tick, void *ctx,
                              cd_llm_op_train_result *out, cdmpp_err *err) {
     training t = {.c = c, .t = table, .sets = sets, .m = cd_mem_zalloc(1, sizeof *t.m), .tick = tick, .ctx = ctx};
@@ -292,6 +318,7 @@ cdmpp_status cd_llm_op_train(const cd_config *c, const cd_llm_op_table *table, u
     }
     if (!st) st = cd_llm_op_draw(c, table, use, err);
     if (!st) st = describe(&t, use, base, out, err);
+    if (!st) st = raise_estimates(&t, use, base, expect, err);
     t.use = use, t.log_base = base, t.expect = expect, t.n_member = 1;
     if (!st) st = cd_threads_run(pool, 2 * CD_LLM_OP_N_FAMILY, 1, train_part, &t, err);
     if (!st) {

@@ -217,10 +217,18 @@ uint64_t cd_llm_op_number(const cd_config *c, const cd_llm_op_table *t, size_t i
 /* use[i] = 1 for at most operators.max_rows rows of each kind and device. Errors: ENOMEM. */
 cdmpp_status cd_llm_op_draw(const cd_config *c, const cd_llm_op_table *t, uint8_t *use, cdmpp_err *err);
 
+/* ---- llm_op_calls.c ---- */
+/* What is known of the kernels in the rows that are used, into m->call. log_base (n): ln of the estimate without them, NaN: none. Names must be in m. Errors: ENOMEM. */
+cdmpp_status cd_llm_op_calls(const cd_llm_op_table *t, const uint8_t *use, const double *log_base, cd_llm_op_model *m, cdmpp_err *err);
+
 /* ---- llm_op_shift.c ---- */
-/* What to add to ln of answers for devices that were not trained on. residual (n): ln of the time over the answer, of devices left out in turn (fold). The
- * shift that makes the mean relative error least, halved: those trainings saw a device less. 0 or below. */
-double cd_llm_op_shift(const double *residual, const uint8_t *fold, size_t n);
+/* Answers for a device that no training saw: of ln(time / estimate) that trees give this share counts, and then the shift is added. Chosen together so that the mean relative error
+ * of devices that were left out (folds count alike) is least, and of both changes half is made: a model of all devices knows more than those that lacked one. target (n): ln(time /
+ * estimate); residual (n): what trees without the row's fold miss of it. */
+typedef struct {
+    double share, shift;
+} cd_llm_op_care;
+cd_llm_op_care cd_llm_op_shift(const double *target, const double *residual, const uint8_t *fold, size_t n);
 
 /* ---- library_op_calibrate.c ---- */
 /* Intervals of `m` from rows, sizes and devices that were held out of models of their own; `use`: the rows that m is trained on. Nothing

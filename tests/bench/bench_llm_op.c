@@ -34,7 +34,7 @@ static cdmpp_status estimates(rig *r, cdmpp_err *err) {
 }
 
 static cdmpp_status features(rig *r, cdmpp_err *err) {
-    const cd_llm_op_codes c = {0, 0, 0};
+    const cd_llm_op_codes c = {.maker = 0};
     float x[CD_LLM_OP_N_FEATURE];
     cd_llm_op_estimate e;
     for (size_t i = 0; i < r->t.n; i++) CD_TRY(cd_llm_op_feature(&r->t.r[i], r->d[i], &c, NULL, x, &e, err));

@@ -88,6 +88,36 @@ TEST(operations) {
     assert_close(e.bytes, 2 * 800 * 3 / 4, 1e-12, 0);
 }
 
+/* A product whose inputs and outputs stay in the L2 cache between calls does not wait for memory. */
+TEST(product_in_the_cache) {
+    cd_device large = gpu(), small = gpu();
+    const double size[CD_LLM_OP_MAX_SIZE] = {8192, 512, 512, 1};
+    const cd_llm_op_record r = record(CD_LLM_OP_GEMM, size);
+    small.l2_kb = 4096, large.l2_kb = 131072;
+    small.bandwidth_gb_s = large.bandwidth_gb_s = 500;
+    assert_true(base(&r, &large) < 0.8 * base(&r, &small));
+}
+
+/* Kernels for single query heads: only where a key head has many; the more of them the longer. */
+TEST(heads_alone) {
+    const cd_device d = gpu();
+    cd_llm_op_estimate e[3];
+    cdmpp_err err = {0};
+    for (size_t i = 0; i < 3; i++) {
+        const double size[CD_LLM_OP_MAX_SIZE] = {1023, 64, (double)(32 << i), 1, 128, 0};
+        const cd_llm_op_record r = record(CD_LLM_OP_DECODE, size);
+        assert_ok(cd_llm_op_estimate_of(&r, &d, &e[i], &err));
+    }
+    assert_true(e[0].alone_s == 0 && e[1].alone_s > e[1].base_s && e[2].alone_s > 1.9 * e[1].alone_s);
+    const double together = e[1].base_s;
+    cd_llm_op_estimate_raise(&e[1], false, 0);
+    assert_true(e[1].base_s == together);
+    cd_llm_op_estimate_raise(&e[1], true, 0);
+    assert_true(e[1].base_s == e[1].alone_s);
+    cd_llm_op_estimate_raise(&e[1], false, 1);
+    assert_true(e[1].base_s == 1);
+}
+
 TEST(what_cannot_run) {
     cd_device d = gpu();
     cd_llm_op_estimate e;
@@ -221,4 +251,4 @@ TEST(fastest_tile) {
     }
 }
 
-TESTS(NULL, NULL, what_is_known, fastest_tile, near_the_bound, grows_with_its_axis, operations, what_cannot_run, power, loads_of_experts, old_gpus)
+TESTS(NULL, NULL, what_is_known, fastest_tile, near_the_bound, grows_with_its_axis, operations, product_in_the_cache, heads_alone, what_cannot_run, power, loads_of_experts, old_gpus)
