@@ -75,7 +75,5 @@ typedef struct cd_llm_op_known {
 
 /* known: NULL: nothing is kept. Errors: EMODEL: no GPU, or its description lacks a number that the operator needs, or it has no units for the type (the error's key). */
 cdmpp_status cd_llm_op_estimate_by(const cd_llm_op_record *r, const cd_device *d, cd_llm_op_known *known, cd_llm_op_estimate *out, cdmpp_err *err);
-static inline cdmpp_status cd_llm_op_estimate_of(const cd_llm_op_record *r, const cd_device *d, cd_llm_op_estimate *out, cdmpp_err *err) {
-    return cd_llm_op_estimate_by(r, d, NULL, out, err);
-}
+cdmpp_status cd_llm_op_estimate_of(const cd_llm_op_record *r, const cd_device *d, cd_llm_op_estimate *out, cdmpp_err *err);
 #endif
