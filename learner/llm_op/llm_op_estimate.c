@@ -393,3 +393,5 @@ cdmpp_status cd_llm_op_estimate_by(const cd_llm_op_record *r, const cd_device *d
     out->roof_s = fmax(out->compute_s, out->memory_s);
     return CDMPP_OK;
 }
+
+cdmpp_status cd_llm_op_estimate_of(const cd_llm_op_record *r, const cd_device *d, cd_llm_op_estimate *out, cdmpp_err *err) { return cd_llm_op_estimate_by(r, d, NULL, out, err); }

@@ -76,9 +76,7 @@ typedef struct cd_llm_op_known {
 
 /* known: NULL: nothing is kept. Errors: EMODEL: no GPU, or its description lacks a number that the operator needs, or it has no units for the type (the error's key). */
 cdmpp_status cd_llm_op_estimate_by(const cd_llm_op_record *r, const cd_device *d, cd_llm_op_known *known, cd_llm_op_estimate *out, cdmpp_err *err);
-static inline cdmpp_status cd_llm_op_estimate_of(const cd_llm_op_record *r, const cd_device *d, cd_llm_op_estimate *out, cdmpp_err *err) {
-    return cd_llm_op_estimate_by(r, d, NULL, out, err);
-}
+cdmpp_status cd_llm_op_estimate_of(const cd_llm_op_record *r, const cd_device *d, cd_llm_op_estimate *out, cdmpp_err *err);
 /* The estimate of a kernel of which more is known: it serves each query head alone (where alone_s > 0); a call of it takes that long at least, whatever the GPU. */
 void cd_llm_op_estimate_raise(cd_llm_op_estimate *e, bool alone, double host_s);
 #endif
