@@ -66,7 +66,7 @@ cdmpp_status cd_model_facts_check(cd_model *m, const cd_json *model, cdmpp_err *
     CD_TRY(cd_json_need(facts, "input_version", &v, err));
     CD_TRY(cd_json_int(v, 0, INT32_MAX, &version, err));
     if (version != CD_FACTS_INPUT_VERSION)
-        return CD_FAIL(err, EMODEL, "expected facts of input version %d, found %" PRId64 ": train the model again", CD_FACTS_INPUT_VERSION, version);
+        return CD_FAIL(err, EMODEL, "expected facts of input version %d, found %" PRId64 ": train the model again (one of cdmpp-tune calibrate: calibrate again)", CD_FACTS_INPUT_VERSION, version);
     CD_TRY(cd_json_need_str(facts, "digest", &have, err));
     return check_digest(m, have, err);
 }

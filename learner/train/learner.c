@@ -188,6 +188,14 @@ static void note_few(const trainer *t) {
         cd_buf_putf(&t->out->notes, "intervals are calibrated on %zu programs of %zu tasks only, and are wider for that\n", i.n, i.n_group);
 }
 
+/* Validation chooses how much members for the order count, and may choose nothing. */
+static void note_order(const trainer *t) {
+    const cd_model *m = t->out->model;
+    if (!m->order) return;
+    cd_buf_putf(&t->out->notes, "order: members of model.order count %.1f, the seconds %.1f, as validation chose%s\n", m->order_share, 1 - m->order_share,
+                m->order_share > 0 ? "" : ": they change nothing here, and only make the file larger");
+}
+
 /* Said before minutes are spent. Where nobody hears warnings it is among the lines of the result. */
 static void say_facts(const trainer *t) {
     const char *why = t->set.no_facts.p;
@@ -234,6 +242,7 @@ static cdmpp_status run(trainer *t, cdmpp_err *err) {
     CD_TRY(fit(t, err));
     if (t->how.ranks && t->how.ranks->rank) return CDMPP_OK;
     note_few(t);
+    note_order(t);
     CD_TRY(cd_unlike_fit(&t->set, t->how.pool, out->model, &out->notes, err));
     CD_TRY(cd_device_law_fit(&t->set, t->how.pool, t->kind_log_s, out->model, err));
     if (t->c->model_tuner) CD_TRY(train_tuner(t, err));

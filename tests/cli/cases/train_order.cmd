@@ -5,7 +5,8 @@ xz -dc "$LOGS"/zen5-avx512/*.xz | head -n 300 >some.json
 cdmpp-extract -q --steps --tasks "$K" --out a.h5 some.json || exit
 train() { $with cdmpp-train "$ROOT/configs/quickstart.yaml" --quiet --set data.files=a.h5 --set filter.min_per_task=3 --set train.rounds=20 --set train.max_depth=5 --set model.members=[program] "$@"; }
 train -j1 --out s.cdmpp >/dev/null; echo "seconds: status $?"
-train --set model.order=[rows,sums] -j1 --report a.html --out a.cdmpp >/dev/null; echo "both: status $?"
+train --set model.order=[rows,sums] -j1 --report a.html --out a.cdmpp >said.txt; echo "both: status $?"
+grep '^order:' said.txt | sed 's/[01]\.[0-9]/N/g'
 train --set model.order=[rows,sums] -j3 --out b.cdmpp >/dev/null; cmp a.cdmpp b.cdmpp && echo same model
 for m in s a; do cdmpp-predict --cost-model $m.cdmpp --info | grep -o '"schema_version":.,\|"order":{"at":\|"objective":"[a-z_]*"' | uniq -c | sed 's/^ *//'; done
 head -n 1 a.csv | tr , '\n' | tail -n 1
