@@ -1,4 +1,4 @@
-/* Who is whose neighbour in a table of operators: rows sorted once for each size, found by bisection. */
+/* Who is whose neighbour in a table of operators: rows sorted once for each size, a curve found by a hash of what its rows share. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,11 +20,11 @@ static int by_category(const cd_llm_op_record *a, const cd_llm_op_record *b) {
     return order(a->skew, b->skew);
 }
 
-/* All sizes but one, and categories (`whole`); rows of which nothing else differs are on one curve. */
-static int by_rest(const cd_llm_op_record *a, uint32_t da, const cd_llm_op_record *b, uint32_t db, size_t but, bool whole) {
+/* All sizes but one, and categories; rows of which nothing else differs are on one curve. CD_LLM_OP_MAX_SIZE: all sizes, no categories. */
+static int by_rest(const cd_llm_op_record *a, uint32_t da, const cd_llm_op_record *b, uint32_t db, size_t but) {
     if (a->kind != b->kind) return a->kind < b->kind ? -1 : 1;
     if (da != db) return da < db ? -1 : 1;
-    const int c = whole ? by_category(a, b) : 0;
+    const int c = but < CD_LLM_OP_MAX_SIZE ? by_category(a, b) : 0;
     if (c) return c;
     for (size_t i = 0; i < cd_llm_op_n_size((cd_llm_op_kind)a->kind); i++)
         if (i != but && order(a->size[i], b->size[i])) return order(a->size[i], b->size[i]);
@@ -36,71 +36,120 @@ static int compare(const void *p, const void *q) {
     const cd_llm_op_table *t = x->t;
     const cd_llm_op_record *a = &t->r[x->row], *b = &t->r[y->row];
     const bool whole = x->size < CD_LLM_OP_MAX_SIZE;
-    const int c = by_rest(a, t->device[x->row], b, t->device[y->row], x->size, whole);
+    const int c = by_rest(a, t->device[x->row], b, t->device[y->row], x->size);
     if (c) return c;
     const int d = whole ? order(a->size[x->size], b->size[x->size]) : by_category(a, b);
     return d ? d : x->row < y->row ? -1 : x->row > y->row;
 }
 
-static void sort(const cd_llm_op_table *t, entry *e, uint32_t size, uint32_t *out, size_t *n) {
-    *n = 0;
+static bool on_curve(const cd_llm_op_table *t, uint32_t row, const cd_llm_op_record *r, uint32_t device, size_t size) {
+    return !by_rest(&t->r[row], t->device[row], r, device, size);
+}
+
+/* Of what by_rest compares. */
+static uint64_t hash(const cd_llm_op_record *r, uint32_t device, size_t but) {
+    uint64_t h = cd_rng_at((uint64_t)r->kind << 32 | device, but < CD_LLM_OP_MAX_SIZE ? category(r) ^ (uint64_t)(1e4 * r->skew) << 48 : 0);
+    for (size_t i = 0; i < cd_llm_op_n_size((cd_llm_op_kind)r->kind); i++)
+        if (i != but) h = cd_rng_mix(h ^ (uint64_t)r->size[i]);
+    return h;
+}
+
+/* ---- the index ---- */
+static size_t sort(const cd_llm_op_table *t, entry *e, uint32_t size, uint32_t *out) {
+    size_t n = 0;
     for (uint32_t i = 0; i < t->n; i++)
-        if (size == CD_LLM_OP_MAX_SIZE || size < cd_llm_op_n_size((cd_llm_op_kind)t->r[i].kind)) e[(*n)++] = (entry){t, i, size};
-    qsort(e, *n, sizeof *e, compare);
-    for (size_t i = 0; i < *n; i++) out[i] = e[i].row;
+        if (size == CD_LLM_OP_MAX_SIZE || size < cd_llm_op_n_size((cd_llm_op_kind)t->r[i].kind)) e[n++] = (entry){t, i, size};
+    qsort(e, n, sizeof *e, compare);
+    for (size_t i = 0; i < n; i++) out[i] = e[i].row;
+    return n;
+}
+
+/* The slot of the curve that the record is on; a free one, with its tag, where there is none. */
+static size_t slot_of(const cd_llm_op_table *t, const cd_llm_op_record *r, uint32_t device, size_t size, uint32_t *tag) {
+    const cd_llm_op_curves *c = &t->curve[size];
+    const uint64_t h = hash(r, device, size);
+    size_t k = (size_t)h & c->mask;
+    *tag = (uint32_t)(h >> 32);
+    while (c->slot[k].end && (c->slot[k].tag != *tag || !on_curve(t, c->row[c->slot[k].beg], r, device, size))) k = (k + 1) & c->mask;
+    return k;
+}
+
+static bool begins(const cd_llm_op_table *t, size_t size, size_t i) {
+    const uint32_t *v = t->curve[size].row;
+    return !i || !on_curve(t, v[i - 1], &t->r[v[i]], t->device[v[i]], size);
+}
+
+/* Its rows (n) are sorted: each begins a curve, or is one more of the curve before it. */
+static bool put_curves(const cd_llm_op_table *t, size_t size, size_t n, cd_llm_op_curves *c) {
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++) count += begins(t, size, i);
+    for (c->mask = 1; c->mask < 2 * count;) c->mask = 2 * c->mask + 1;
+    c->slot = cd_mem_zalloc(c->mask + 1, sizeof *c->slot);
+    for (size_t i = 0, k = 0; c->slot && i < n; i++) {
+        uint32_t tag;
+        if (begins(t, size, i)) {
+            k = slot_of(t, &t->r[c->row[i]], t->device[c->row[i]], size, &tag);
+            c->slot[k] = (cd_llm_op_curve){(uint32_t)i, 0, tag};
+        }
+        c->slot[k].end = (uint32_t)i + 1;
+    }
+    return c->slot != NULL;
+}
+
+static bool index_of(cd_llm_op_table *t, entry *e, uint32_t size) {
+    cd_llm_op_curves *c = &t->curve[size];
+    cd_mem_free(c->row);
+    cd_mem_free(c->slot);
+    *c = (cd_llm_op_curves){.row = cd_mem_zalloc(t->n + 1, sizeof *c->row)};
+    return e && c->row && put_curves(t, size, sort(t, e, size, c->row), c);
 }
 
 cdmpp_status cd_llm_op_table_index(cd_llm_op_table *t, cdmpp_err *err) {
     entry *e = cd_mem_zalloc(t->n + 1, sizeof *e);
-    bool bad = !e;
-    size_t all;
-    for (uint32_t i = 0; i <= CD_LLM_OP_MAX_SIZE; i++) {
-        uint32_t **to = i < CD_LLM_OP_MAX_SIZE ? &t->order[i] : &t->alike;
-        cd_mem_free(*to);
-        *to = cd_mem_zalloc(t->n + 1, sizeof **to);
-        bad |= !*to;
-        if (!bad) sort(t, e, i, *to, i < CD_LLM_OP_MAX_SIZE ? &t->n_order[i] : &all);
-    }
+    bool good = true;
+    for (uint32_t i = 0; i <= CD_LLM_OP_MAX_SIZE; i++) good &= index_of(t, e, i);
     cd_mem_free(e);
-    if (bad) return CD_FAIL(err, ENOMEM, "index of %zu rows", t->n);
+    if (!good) return CD_FAIL(err, ENOMEM, "index of %zu rows", t->n);
     return cd_llm_op_repeats_index(t, err);
 }
 
-/* The first entry that does not stand before the record. */
-static size_t bisect(const cd_llm_op_table *t, const uint32_t *v, size_t n, const cd_llm_op_record *r, uint32_t device, size_t size) {
+/* ---- the door ---- */
+/* The rows of the record's curve; NULL: it has none. */
+static const uint32_t *curve_of(const cd_llm_op_table *t, const cd_llm_op_record *r, uint32_t device, size_t size, size_t *n) {
+    uint32_t tag;
+    if (!t->curve[size].slot) return NULL;
+    const cd_llm_op_curve *c = &t->curve[size].slot[slot_of(t, r, device, size, &tag)];
+    *n = c->end - c->beg;
+    return c->end ? t->curve[size].row + c->beg : NULL;
+}
+
+/* The first row of a curve that does not stand before the record. */
+static size_t bisect(const cd_llm_op_table *t, const uint32_t *v, size_t n, double value, size_t size) {
     size_t lo = 0, hi = n;
     while (lo < hi) {
         const size_t mid = lo + (hi - lo) / 2;
-        const cd_llm_op_record *a = &t->r[v[mid]];
-        int c = by_rest(a, t->device[v[mid]], r, device, size, size < CD_LLM_OP_MAX_SIZE);
-        if (!c && size < CD_LLM_OP_MAX_SIZE) c = order(a->size[size], r->size[size]);
-        if (c < 0) lo = mid + 1;
+        if (t->r[v[mid]].size[size] < value) lo = mid + 1;
         else hi = mid;
     }
     return lo;
 }
 
-static bool on_curve(const cd_llm_op_table *t, uint32_t row, const cd_llm_op_record *r, uint32_t device, size_t size) {
-    return !by_rest(&t->r[row], t->device[row], r, device, size, size < CD_LLM_OP_MAX_SIZE);
-}
-
 void cd_llm_op_table_near(const cd_llm_op_table *t, const cd_llm_op_record *r, uint32_t device, size_t size, const uint8_t *hide, long out[2]) {
-    const uint32_t *v = t->order[size];
-    const size_t n = v ? t->n_order[size] : 0, at = n ? bisect(t, v, n, r, device, size) : 0;
+    size_t n;
+    const uint32_t *v = curve_of(t, r, device, size, &n);
     out[0] = out[1] = CD_LLM_OP_NONE;
-    for (size_t i = at; i-- > 0 && out[0] < 0 && on_curve(t, v[i], r, device, size);)
+    if (!v) return;
+    const size_t at = bisect(t, v, n, r->size[size], size);
+    for (size_t i = at; i-- > 0 && out[0] < 0;)
         if (!hide || !hide[v[i]]) out[0] = v[i];
-    for (size_t i = at; i < n && out[1] < 0 && on_curve(t, v[i], r, device, size); i++)
+    for (size_t i = at; i < n && out[1] < 0; i++)
         if ((!hide || !hide[v[i]]) && t->r[v[i]].size[size] > r->size[size]) out[1] = v[i];
 }
 
 size_t cd_llm_op_table_alike(const cd_llm_op_table *t, const cd_llm_op_record *r, uint32_t device, const uint8_t *hide, size_t most, uint32_t *out) {
-    size_t k = 0;
-    if (!t->alike) return 0;
-    for (size_t i = bisect(t, t->alike, t->n, r, device, CD_LLM_OP_MAX_SIZE); i < t->n && k < most; i++) {
-        const uint32_t row = t->alike[i];
-        if (!on_curve(t, row, r, device, CD_LLM_OP_MAX_SIZE)) break;
-        if ((!hide || !hide[row]) && by_category(&t->r[row], r)) out[k++] = row;
-    }
+    size_t n, k = 0;
+    const uint32_t *v = curve_of(t, r, device, CD_LLM_OP_MAX_SIZE, &n);
+    for (size_t i = 0; v && i < n && k < most; i++)
+        if ((!hide || !hide[v[i]]) && by_category(&t->r[v[i]], r)) out[k++] = v[i];
     return k;
 }

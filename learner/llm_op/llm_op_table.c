@@ -15,8 +15,10 @@ void cd_llm_op_table_free(cd_llm_op_table *t) {
     cd_mem_free(t->count);
     cd_mem_free(t->spread);
     for (size_t k = 0; k < CD_LLM_OP_N_KIND; k++) cd_mem_free(t->noise[k]);
-    cd_mem_free(t->alike);
-    for (size_t i = 0; i < CD_LLM_OP_MAX_SIZE; i++) cd_mem_free(t->order[i]);
+    for (size_t i = 0; i <= CD_LLM_OP_MAX_SIZE; i++) {
+        cd_mem_free(t->curve[i].row);
+        cd_mem_free(t->curve[i].slot);
+    }
     cd_dict_free(&t->names);
     memset(t, 0, sizeof *t);
 }

@@ -29,6 +29,18 @@ typedef struct cd_llm_op_repeats {
     double first_s, pair;    /* the first time; ln(second / first), 0 where there is one alone */
 } cd_llm_op_repeats;
 
+/* Rows that differ in one size alone stand together, that size rising. */
+typedef struct cd_llm_op_curve {
+    uint32_t beg, end;       /* in `row` of the curves; end 0: a free slot */
+    uint32_t tag;            /* the upper half of the hash of what its rows share: most other curves are told without a look at their rows */
+} cd_llm_op_curve;
+
+typedef struct cd_llm_op_curves {
+    uint32_t *row;           /* curve after curve */
+    cd_llm_op_curve *slot;   /* (mask + 1) by the lower half of the hash */
+    size_t mask;
+} cd_llm_op_curves;
+
 typedef struct cd_llm_op_table {
     CD_OP_ROWS(cd_llm_op_record);
     size_t cap_count, cap_spread;
@@ -38,9 +50,7 @@ typedef struct cd_llm_op_table {
     size_t n_noise[CD_LLM_OP_N_KIND];
     cd_dict names;           /* of stacks and kernels */
     size_t drop[CD_LLM_OP_N_DROP], repeated;
-    uint32_t *order[CD_LLM_OP_MAX_SIZE]; /* (n_order) rows by all but one size, then by that; from the index */
-    uint32_t *alike;         /* (n) rows by kind, device and sizes */
-    size_t n_order[CD_LLM_OP_MAX_SIZE];
+    cd_llm_op_curves curve[CD_LLM_OP_MAX_SIZE + 1]; /* of each size; the last one: rows of equal kind, device and sizes. From the index */
 } cd_llm_op_table;
 
 /* Append what `path` (a table, or a folder of *.tsv, *.csv and packed ones) holds, of these devices (none: all). Start from {0}. Errors: EIO and those of

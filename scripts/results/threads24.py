@@ -35,12 +35,15 @@ DESCRIBED = """- name: cpu24
   l2_kb: 1024
   l3_kb: 32768
 """
-# name: what it reads, configuration, settings; a setting that ends in = gets the path of the description
+PERCEPTRON = "tenset_mlp" # a script in the place of a configuration
+# name: what it reads, configuration, settings; a setting that ends in = gets the path of the description. TenSet's and TLP's networks have their published sizes.
 MODELS = {
     "XGBoost": ("sums and maxima of rows", "baseline-xgb", ()),
     "XGBoost, TenSet's objective": ("rows", "baseline-xgb", ("model.members=[rows]", "train.objective=pack_sum", "train.loss=huber")),
     "MLP": ("sums and maxima of rows", "baseline-mlp", ()),
-    "TLP, order": ("steps of the schedule", "baseline-tlp", ("fit.loss=1lambdarank", "fit.figure=loss")),
+    "TenSet's MLP, order": ("rows", PERCEPTRON, ()),
+    "TLP, order": ("steps of the schedule", "baseline-tlp", ("fit.loss=1lambdarank", "fit.figure=loss", "net.width=256", "net.embed=256", "net.decoder_width=128",
+                   "net.log_values=false", "fit.batch=512", "fit.epochs=50")),
     "cdmpp": ("rows and facts", "own", ("train.loss=huber", "model.members=[rows,program]", "model.order=[rows,program]", "train.facts=prior",
               "train.max_bin=256", "train.max_depth=8", "train.lambda=3", "train.rounds=600", "train.eta=0.05", "device.file=")),
 }
@@ -140,13 +143,23 @@ def settings(work, data, model, split, seed):
 def judged(net, split):
     return {"layout": net.endswith("-nchwc"), "family": net.startswith(FAMILY)}.get(split, net.split("-")[0] in HELD)
 
+def report(work, data, model, split, seed, stem):
+    quick.sh(B + "/cdmpp-train", "--quiet", "-j", JOBS, "--out", stem + ".cdmpp", "--report", stem + ".html", *settings(work, data, model, split, seed))
+    for end in (".html", ".json"):
+        os.remove(stem + end)
+
+def perceptron(work, data, split, seed, stem):
+    """The script reads from a report which programs train: those of all other models."""
+    parts = os.path.join(work, split + "-parts")
+    once(parts + ".csv", lambda out: (report(work, data, "XGBoost", split, seed, parts), os.replace(parts + ".csv", out)))
+    quick.sh("python3", "-B", os.path.join(figures.ROOT, "scripts/results", PERCEPTRON + ".py"), data, parts + ".csv", stem + ".csv", str(seed))
+
 def train(work, data, model, split, seed=1):
     stem = os.path.join(work, "%s-%s-%d" % (split, model.replace(" ", "-").replace(",", "").replace("'", ""), seed))
     def make(out):
-        quick.sh(B + "/cdmpp-train", "--quiet", "-j", JOBS, "--out", stem + ".cdmpp", "--report", stem + ".html", *settings(work, data, model, split, seed))
+        perceptron(work, data, split, seed, stem) if MODELS[model][1] == PERCEPTRON else report(work, data, model, split, seed, stem)
         figures.write(out, json.dumps(score.judge(stem + ".csv", {n: t for n, t in networks().items() if judged(n, split)})))
-        for end in (".csv", ".html", ".json"):
-            os.remove(stem + end)
+        os.remove(stem + ".csv")
     with open(once(stem + ".figures", make)) as f:
         return json.load(f)
 

@@ -1,12 +1,14 @@
-/* bench_llm_op MODEL DEVICES TABLE -- how long answers for operators of language models take, one thread, processor time.
+/* bench_llm_op MODEL DEVICES TABLE [between] -- how long answers for operators of language models take, one thread, processor time.
  *
  *   estimate, features       of one record
  *   one                      cd_llm_op_ask, record after record
  *   many                     cd_llm_op_ask_many of all
  *
- * TABLE: a table of questions or measured rows, whose times are not used. Each figure is the least of ROUNDS turns; all of one run, so that ratios count. */
+ * TABLE: a table of questions or measured rows, whose times are not used. `between`: its rows are measured ones, and questions in no order are a third larger along the first size. Each figure is the least of ROUNDS turns; all of one run, so that ratios count. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/io/io.h"
@@ -16,6 +18,7 @@ enum { ROUNDS = 5 };
 
 typedef struct {
     cd_llm_op_table t;
+    cd_llm_op_record *r; /* (t.n) questions */
     const cd_device **d; /* (t.n) */
     cd_llm_op_asker *a;
     cd_llm_op_answer *out;
@@ -29,7 +32,7 @@ static double now(void) {
 
 static cdmpp_status estimates(rig *r, cdmpp_err *err) {
     cd_llm_op_estimate e;
-    for (size_t i = 0; i < r->t.n; i++) CD_TRY(cd_llm_op_estimate_of(&r->t.r[i], r->d[i], &e, err));
+    for (size_t i = 0; i < r->t.n; i++) CD_TRY(cd_llm_op_estimate_of(&r->r[i], r->d[i], &e, err));
     return CDMPP_OK;
 }
 
@@ -37,16 +40,16 @@ static cdmpp_status features(rig *r, cdmpp_err *err) {
     const cd_llm_op_codes c = {.maker = 0};
     float x[CD_LLM_OP_N_FEATURE];
     cd_llm_op_estimate e;
-    for (size_t i = 0; i < r->t.n; i++) CD_TRY(cd_llm_op_feature(&r->t.r[i], r->d[i], &c, NULL, x, &e, err));
+    for (size_t i = 0; i < r->t.n; i++) CD_TRY(cd_llm_op_feature(&r->r[i], r->d[i], &c, NULL, x, &e, err));
     return CDMPP_OK;
 }
 
 static cdmpp_status one(rig *r, cdmpp_err *err) {
-    for (size_t i = 0; i < r->t.n; i++) CD_TRY(cd_llm_op_ask(r->a, &r->t.r[i], r->d[i], 0.9, &r->out[i], err));
+    for (size_t i = 0; i < r->t.n; i++) CD_TRY(cd_llm_op_ask(r->a, &r->r[i], r->d[i], 0.9, &r->out[i], err));
     return CDMPP_OK;
 }
 
-static cdmpp_status many(rig *r, cdmpp_err *err) { return cd_llm_op_ask_many(r->a, r->t.r, r->d, r->t.n, 0.9, r->out, NULL, err); }
+static cdmpp_status many(rig *r, cdmpp_err *err) { return cd_llm_op_ask_many(r->a, r->r, r->d, r->t.n, 0.9, r->out, NULL, err); }
 
 static cdmpp_status timed(rig *r, const char *name, cdmpp_status (*f)(rig *, cdmpp_err *), cdmpp_err *err) {
     double least = 1e9;
@@ -68,21 +71,30 @@ int main(int argc, char **argv) {
     char *bytes = NULL;
     size_t n_byte = 0;
     char text[600];
-    if (argc != 4) return fputs("bench_llm_op MODEL DEVICES TABLE\n", stderr), 2;
+    const bool between = argc == 5 && strcmp(argv[4], "between") == 0;
+    if (argc != 4 && !between) return fputs("bench_llm_op MODEL DEVICES TABLE [between]\n", stderr), 2;
     cdmpp_status st = cd_file_read(argv[1], 1 << 30, &bytes, &n_byte, &err);
     if (!st) st = cd_llm_op_model_from_bytes(bytes, n_byte, &m, &err);
     if (!st) st = cd_device_table_load(argv[2], &diag, &devices, &err);
     if (!st) st = cd_llm_op_table_add(&r.t, argv[3], devices, NULL, NULL, NULL, &err);
-    if (!st) st = cd_llm_op_asker_new(m, NULL, &r.t.names, &r.a, &err);
+    if (!st) st = cd_llm_op_table_index(&r.t, &err);
+    if (!st) st = cd_llm_op_asker_new(m, between ? &r.t : NULL, &r.t.names, &r.a, &err);
+    r.r = calloc(r.t.n + 1, sizeof *r.r);
     r.d = calloc(r.t.n + 1, sizeof *r.d);
     r.out = calloc(r.t.n + 1, sizeof *r.out);
-    for (size_t i = 0; i < r.t.n; i++) r.d[i] = r.t.known[r.t.device[i]];
+    for (size_t i = 0; i < r.t.n; i++) {
+        const size_t k = between ? cd_rng_at(1, i) % r.t.n : i; /* in no order, as questions come */
+        r.d[i] = r.t.known[r.t.device[k]];
+        r.r[i] = r.t.r[k];
+        if (between) r.r[i].size[0] += floor(r.r[i].size[0] / 3);
+    }
     if (!st) st = timed(&r, "estimate", estimates, &err);
     if (!st) st = timed(&r, "features", features, &err);
     if (!st) st = timed(&r, "one", one, &err);
     if (!st) st = timed(&r, "many", many, &err);
     if (st) puts(cdmpp_err_format(&err, text, sizeof text));
     free(r.d);
+    free(r.r);
     free(r.out);
     cd_llm_op_asker_free(r.a);
     cd_llm_op_table_free(&r.t);

@@ -172,6 +172,56 @@ TEST(neighbours) {
     cd_llm_op_table_free(&t);
 }
 
+/* What cd_llm_op_table_near answers, by looking at every row. */
+static void near_slow(const cd_llm_op_table *t, const cd_llm_op_record *r, uint32_t device, size_t size, double out[2]) {
+    out[0] = out[1] = -1;
+    for (size_t i = 0; i < t->n; i++) {
+        cd_llm_op_record a = t->r[i];
+        const double v = a.size[size];
+        a.size[size] = r->size[size];
+        if (t->device[i] != device || !cd_llm_op_same(&a, r)) continue;
+        if (v < r->size[size] && v > out[0]) out[0] = v;
+        if (v > r->size[size] && (out[1] < 0 || v < out[1])) out[1] = v;
+    }
+}
+
+static cd_llm_op_record drawn(uint64_t k, bool on_grid) {
+    const int m = on_grid ? 1 << cd_rng_at(7, k) % 9 : (int)(1 + cd_rng_at(7, k) % 300);
+    return made_llm_gemm(m, 64 * (int)(1 + cd_rng_at(7, k + 1) % 12), 64 * (int)(1 + cd_rng_at(7, k + 2) % 3), (uint16_t)(1 + cd_rng_at(7, k + 3) % 2));
+}
+
+/* Tables drawn with few values of each size, so that curves are of all lengths and many sizes have none. */
+TEST(neighbours_of_drawn_rows) {
+    fixture *f = *state;
+    const cd_device *d[] = {named(f, "h100"), named(f, "l40s")};
+    cd_llm_op_table t = {0};
+    cdmpp_err err = {0};
+    uint64_t k = 0;
+    for (size_t i = 0; i < 1500; i++, k += 5) {
+        cd_llm_op_record r = drawn(k, true);
+        assert_ok(cd_llm_op_table_put(&t, &r, d[cd_rng_at(7, k + 4) % 2], &err));
+    }
+    assert_ok(cd_llm_op_table_index(&t, &err));
+    size_t found = 0;
+    for (size_t i = 0; i < 1200; i++, k += 5) {
+        const cd_llm_op_record r = drawn(k, i % 2);
+        const uint32_t device = (uint32_t)(cd_rng_at(7, k + 4) % 2);
+        for (size_t size = 0; size < 3; size++) {
+            double want[2];
+            long v[2];
+            near_slow(&t, &r, device, size, want);
+            cd_llm_op_table_near(&t, &r, device, size, NULL, v);
+            for (size_t side = 0; side < 2; side++) {
+                assert_int_equal(v[side] >= 0, want[side] >= 0);
+                if (v[side] >= 0) assert_true(t.r[v[side]].size[size] == want[side]);
+                found += v[side] >= 0;
+            }
+        }
+    }
+    assert_true(found > 500);
+    cd_llm_op_table_free(&t);
+}
+
 TEST(refused) {
     fixture *f = *state;
     const char *path = tmp_put(&f->dir, "gemm.csv", text, sizeof text - 1);
@@ -183,4 +233,4 @@ TEST(refused) {
     }
 }
 
-TESTS(up, down, every_line_is_counted, folders, spread_of_repeats, neighbours, refused)
+TESTS(up, down, every_line_is_counted, folders, spread_of_repeats, neighbours, neighbours_of_drawn_rows, refused)
