@@ -84,10 +84,12 @@ static cd_serving_layout types_of(const cd_serving_model *m, const struct cd_ser
     cd_serving_layout l = {.tp = w->tp, .pp = w->pp, .dp = w->dp, .moe_ep = w->ep, .graph = c->graph_tokens > 0 ? c->graph_tokens : (double)k->k->graph_tokens, .node = c->node, .node_bytes_s = c->node_gb_s * 1e9, .base = base_of(m, c)};
     const bool half = cd_serving_half(m, c, k->d);
     if (half) l.base = CD_LLM_OP_T_F16;
-    l.linear = c->linear >= 0 ? (cd_llm_op_type)c->linear : half && m->linear == m->base ? l.base : m->linear;
+    const cd_llm_op_type of[] = {m->linear, m->attention, m->shared, m->recurrent};
+    cd_llm_op_type *const to[] = {&l.linear, &l.project, &l.shared, &l.recurrent};
+    for (size_t i = 0; i < sizeof to / sizeof *to; i++) *to[i] = c->linear >= 0 ? (cd_llm_op_type)c->linear : half && of[i] == m->base ? l.base : of[i];
     l.expert = c->expert >= 0 ? (cd_llm_op_type)c->expert : m->expert != m->base ? m->expert : c->linear >= 0 ? l.linear : l.base;
     const bool narrow = k->k->fp8_attention && l.linear == CD_LLM_OP_T_FP8;
-    l.kv = c->kv >= 0 ? (cd_llm_op_type)c->kv : narrow ? CD_LLM_OP_T_FP8 : l.base;
+    l.kv = c->kv >= 0 ? (cd_llm_op_type)c->kv : m->kv >= 0 ? (cd_llm_op_type)m->kv : narrow ? CD_LLM_OP_T_FP8 : l.base;
     l.attention = narrow && l.kv == CD_LLM_OP_T_FP8 ? CD_LLM_OP_T_FP8 : l.base;
     return l;
 }
@@ -128,7 +130,7 @@ static bool same_layout(const cd_serving_layout *a, const cd_serving_layout *b) 
     const double x[] = {a->tp, a->pp, a->dp, a->moe_tp, a->moe_ep, a->graph, a->node, a->node_bytes_s}, y[] = {b->tp, b->pp, b->dp, b->moe_tp, b->moe_ep, b->graph, b->node, b->node_bytes_s};
     for (size_t i = 0; i < sizeof x / sizeof *x; i++)
         if (x[i] < y[i] || x[i] > y[i]) return false;
-    return a->linear == b->linear && a->expert == b->expert && a->attention == b->attention && a->kv == b->kv && a->base == b->base;
+    return a->linear == b->linear && a->project == b->project && a->shared == b->shared && a->recurrent == b->recurrent && a->expert == b->expert && a->attention == b->attention && a->kv == b->kv && a->base == b->base;
 }
 
 static cdmpp_status engine_of(cd_serving_session *s, const worker *w, cd_serving_engine **out, cdmpp_err *err) {

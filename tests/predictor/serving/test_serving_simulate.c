@@ -79,7 +79,7 @@ TEST(windows_and_experts) {
     assert_close(o.v[0].count + o.v[1].count, 2, 0, 0);
     cd_serving_ops_decode(&s.m, &s.l, 4, 30, &o);
     assert_int_equal(o.n, 1);
-    s.m.experts = 8, s.m.topk = 2, s.m.expert_ffn = 32, s.m.shared_ffn = 32;
+    s.m.experts = 8, s.m.sparse_layers = 2, s.m.dense_layers = 0, s.m.topk = 2, s.m.expert_ffn = 32, s.m.shared_ffn = 32;
     s.l.dp = 2, s.l.moe_ep = 2, s.l.moe_tp = 1;
     cd_serving_ops_rest(&s.m, &s.l, 8, 8, 16, true, &o);
     int seen = 0;
