@@ -10,7 +10,7 @@
 #define DELTA .mix = CD_SERVING_DELTA, .qk_norm = true, .gates = true, .kv_heads = 2, .head_dim = 256
 #define GEMMA .tied = true, .head_dim = 256
 #define SOFTCAP "attn_logit_softcapping costs attention a tanh for each score: it is left out"
-#define INDEXED "sparse attention is put together: tokens behind the first index_topk of a prompt attend as in decode, to index_topk tokens; the index is a product and reads of its cache in 8 bits"
+#define INDEXED "sparse attention is put together: each token of a prompt attends to index_topk tokens as in decode; the index is a product, and in decode reads of its cache in 8 bits"
 #define STATES "layers with states are put together: their scan is products over chunks of 64 tokens of a prompt, in decode reads and writes of the states, in float32"
 
 const cd_serving_family cd_serving_families[] = {

@@ -85,7 +85,7 @@ static cdmpp_status read_latent(const cd_json *o, const cd_serving_family *f, cd
             return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "expected %g, found %g: operators of latent attention are of that shape alone", n[i].only, *n[i].to), n[i].key);
     }
     m->latent = true;
-    if (fabs(m->nope - 128) > 0 || fabs(m->v_dim - 128) > 0)
+    if (!f->index && (fabs(m->nope - 128) > 0 || fabs(m->v_dim - 128) > 0))
         cd_serving_note(m, "qk_nope_head_dim %g and v_head_dim %g: prompts take the time of ordinary attention with heads of %g", m->nope, m->v_dim, (m->nope + m->rope + m->v_dim) / 2);
     if (f->index) {
         CD_TRY(need(o, "index_n_heads", &m->index_heads, err));

@@ -170,15 +170,19 @@ static void index_prompt(const cd_serving_model *m, const cd_serving_layout *l, 
     small(l, o, "index_choice", m->attention_layers, batch * n, 4 * n);
 }
 
+/* Sparse attention takes each token of a prompt as one that decodes; kernels take as long for the first tokens, which have fewer to choose from. */
+static void chosen_prompt(const cd_serving_model *m, const cd_serving_layout *l, double batch, double n, cd_serving_ops *o) {
+    index_prompt(m, l, batch, n, o);
+    absorbed(m, l, "attention_prompt", batch * n, m->index_topk, o);
+}
+
 static void latent_prompt(const cd_serving_model *m, const cd_serving_layout *l, double batch, double n, cd_serving_ops *o) {
-    const double heads = m->heads / l->tp, first = m->index_topk > 0 ? fmin(n, m->index_topk) : n, wide = (m->nope + m->rope + m->v_dim) / 2;
+    const double heads = m->heads / l->tp, wide = (m->nope + m->rope + m->v_dim) / 2;
     const bool usual = !(fabs(m->nope - 128) > 0) && !(fabs(m->v_dim - 128) > 0);
-    cd_llm_op_record r = {.kind = CD_LLM_OP_LATENT_PREFILL, .type = (uint8_t)l->base, .kv = (uint8_t)l->kv, .size = {first, 0, batch, heads}};
-    if (!usual) r = (cd_llm_op_record){.kind = CD_LLM_OP_PREFILL, .type = (uint8_t)l->base, .kv = (uint8_t)l->base, .size = {first, 0, batch, heads, heads, wide, 0}};
-    product(o, "kv_up", m->attention_layers, l->project, batch * first, heads * (m->nope + m->v_dim), m->kv_rank);
+    cd_llm_op_record r = {.kind = CD_LLM_OP_LATENT_PREFILL, .type = (uint8_t)l->base, .kv = (uint8_t)l->kv, .size = {n, 0, batch, heads}};
+    if (!usual) r = (cd_llm_op_record){.kind = CD_LLM_OP_PREFILL, .type = (uint8_t)l->base, .kv = (uint8_t)l->base, .size = {n, 0, batch, heads, heads, wide, 0}};
+    product(o, "kv_up", m->attention_layers, l->project, batch * n, heads * (m->nope + m->v_dim), m->kv_rank);
     put(o, "attention_prompt", m->attention_layers, r);
-    if (m->index_topk > 0 && n > first) index_prompt(m, l, batch, n, o);
-    if (n > first) absorbed(m, l, "attention_prompt_chosen", batch * (n - first), first, o);
 }
 
 void cd_serving_ops_prompt(const cd_serving_model *m, const cd_serving_layout *l, double batch, double n, cd_serving_ops *o) {
@@ -186,7 +190,8 @@ void cd_serving_ops_prompt(const cd_serving_model *m, const cd_serving_layout *l
     const cd_llm_op_record r = {.kind = CD_LLM_OP_PREFILL, .type = (uint8_t)l->attention, .kv = (uint8_t)l->kv, .size = {n, 0, batch, heads, kv, m->head_dim, 0}};
     o->n = 0;
     state_prompt(m, l, batch, n, o);
-    if (m->latent) latent_prompt(m, l, batch, n, o);
+    if (m->index_topk > 0) chosen_prompt(m, l, batch, n, o);
+    else if (m->latent) latent_prompt(m, l, batch, n, o);
     else windows(m, "attention_prompt", "attention_prompt_window", r, 6, n, o);
 }
 
