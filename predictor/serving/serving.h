@@ -147,6 +147,8 @@ cdmpp_status cd_serving_memory_of(const cd_serving_model *m, const cd_serving_la
                                   double longest, cd_serving_memory *out, cdmpp_err *err);
 
 /* ---- operators of a step: serving_ops.c ---- */
+/* What an operator depends on beside types and tp: tokens of the step, sequences that get a token, also dp, ep and the tokens of all copies, also pp. */
+enum { CD_SERVING_OF_TOKENS, CD_SERVING_OF_ROWS, CD_SERVING_OF_COPIES, CD_SERVING_OF_STAGES };
 typedef struct cd_serving_op {
     const char *name;
     cd_llm_op_record r;
@@ -156,6 +158,7 @@ typedef struct cd_serving_op {
     double rate;        /* of link: bytes a second; 0: of the GPU's own link */
     double latency_s;   /* of link, beside its bytes; 0: that of a hand-over */
     bool nodes;         /* the part inside a node of a collective over several nodes: kernels that write to a peer's memory do not reach the other nodes */
+    int of;             /* CD_SERVING_OF_* */
     int beside;         /* operators of 1 run at the same time as those of 2: the longer sum counts; 0: alone */
 } cd_serving_op;
 enum { CD_SERVING_MAX_OP = 48 };
@@ -207,9 +210,11 @@ typedef struct cd_serving_step {
     double others;              /* tokens of other copies at the same time: experts see them, too */
 } cd_serving_step;
 
-/* All outlive it. */
-cdmpp_status cd_serving_engine_new(const cd_serving_model *m, const cd_serving_layout *l, const cd_serving_stack *s, cd_serving_cost *c, CD_GIVE cd_serving_engine **out,
-                                   cdmpp_err *err);
+/* All outlive it but `like`: an engine whose sums it shares, of the same model and costs and of a layout that cd_serving_engine_alike; NULL: it has its own. */
+cdmpp_status cd_serving_engine_new(const cd_serving_model *m, const cd_serving_layout *l, const cd_serving_stack *s, cd_serving_cost *c, cd_serving_engine *like,
+                                   CD_GIVE cd_serving_engine **out, cdmpp_err *err);
+/* Most operators are the same: types, tp and nodes are. */
+bool cd_serving_engine_alike(const cd_serving_layout *a, const cd_serving_layout *b);
 void cd_serving_engine_free(CD_TAKE cd_serving_engine *e); /* NULL is fine */
 cdmpp_status cd_serving_step_s(cd_serving_engine *e, const cd_serving_step *s, double *out, cdmpp_err *err);
 

@@ -92,11 +92,17 @@ static void shared_expert(const cd_serving_model *m, const cd_serving_layout *l,
     product(o, "shared_down", layers, l->shared, t, m->hidden, m->shared_ffn / l->tp)->beside = 2;
 }
 
+/* What was put from `first` on depends on that. */
+static void depend(cd_serving_ops *o, size_t first, int of) {
+    for (size_t i = first; i < o->n; i++) o->v[i].of = of;
+}
+
 /* In decode the shared expert runs beside the routed ones. */
 static void sparse(const cd_serving_model *m, const cd_serving_layout *l, double t, double all, double layers, bool decode, cd_serving_ops *o) {
     const double group = l->tp * l->dp;
     product(o, "router", layers, l->base, t, m->experts, m->hidden);
     small(l, o, "top_k", layers, t, 4 * m->experts);
+    const size_t start = o->n;
     if (l->dp > 1) collective(l, o, "dispatch", layers, CD_LLM_OP_ALL_GATHER, all * m->hidden, group);
     const size_t first = o->n;
     put(o, "experts", layers,
@@ -106,6 +112,7 @@ static void sparse(const cd_serving_model *m, const cd_serving_layout *l, double
     for (size_t i = first; i < o->n && !(decode && m->shared_ffn > 0); i++) o->v[i].beside = 0;
     if (l->dp > 1) collective(l, o, "combine", layers, CD_LLM_OP_REDUCE_SCATTER, all * m->hidden, group);
     else collective(l, o, "all_reduce_experts", layers, CD_LLM_OP_ALL_REDUCE, t * m->hidden, l->tp);
+    depend(o, start, CD_SERVING_OF_COPIES);
 }
 
 /* From stage to stage: inside a node over the GPUs' own links, from the last stage of a node over the network. */
@@ -128,9 +135,13 @@ void cd_serving_ops_rest(const cd_serving_model *m, const cd_serving_layout *l, 
     if (m->state.layers > 0) states(m, l, t, o);
     if (m->dense_layers > 0) dense(m, l, t, m->dense_layers, o);
     if (m->sparse_layers > 0) sparse(m, l, t, all, m->sparse_layers, decode, o);
+    const size_t first = o->n;
     product(o, "vocabulary", 1, l->base, rows, ceil(m->vocab / l->tp), m->hidden);
     collective(l, o, "all_gather_scores", 1, CD_LLM_OP_ALL_GATHER, rows * m->vocab, l->tp);
+    depend(o, first, CD_SERVING_OF_ROWS);
+    const size_t last = o->n;
     hand_overs(m, l, t, o);
+    depend(o, last, CD_SERVING_OF_STAGES);
 }
 
 /* ---- attention ---- */

@@ -127,17 +127,21 @@ static cdmpp_status make_worker(cd_serving_session *s, const cd_serving_config *
 }
 
 static bool same_layout(const cd_serving_layout *a, const cd_serving_layout *b) {
-    const double x[] = {a->tp, a->pp, a->dp, a->moe_tp, a->moe_ep, a->graph, a->node, a->node_bytes_s}, y[] = {b->tp, b->pp, b->dp, b->moe_tp, b->moe_ep, b->graph, b->node, b->node_bytes_s};
+    const double x[] = {a->pp, a->dp, a->moe_tp, a->moe_ep, a->graph}, y[] = {b->pp, b->dp, b->moe_tp, b->moe_ep, b->graph};
     for (size_t i = 0; i < sizeof x / sizeof *x; i++)
         if (x[i] < y[i] || x[i] > y[i]) return false;
-    return a->linear == b->linear && a->project == b->project && a->shared == b->shared && a->recurrent == b->recurrent && a->expert == b->expert && a->attention == b->attention && a->kv == b->kv && a->base == b->base;
+    return cd_serving_engine_alike(a, b);
 }
 
 static cdmpp_status engine_of(cd_serving_session *s, const worker *w, cd_serving_engine **out, cdmpp_err *err) {
-    for (size_t i = 0; i < s->n_made; i++)
-        if (s->made[i].c == w->k.c && same_layout(&s->made[i].l, &w->layout)) return *out = s->made[i].e, CDMPP_OK;
+    cd_serving_engine *like = NULL;
+    for (size_t i = 0; i < s->n_made; i++) {
+        if (s->made[i].c != w->k.c || !cd_serving_engine_alike(&s->made[i].l, &w->layout)) continue;
+        if (same_layout(&s->made[i].l, &w->layout)) return *out = s->made[i].e, CDMPP_OK;
+        like = s->made[i].e;
+    }
     if (CD_GROW(s->made, s->n_made, s->cap_made)) return CD_FAIL(err, ENOMEM, "engines");
-    CD_TRY(cd_serving_engine_new(s->m, &w->layout, w->k.k, w->k.c, out, err));
+    CD_TRY(cd_serving_engine_new(s->m, &w->layout, w->k.k, w->k.c, like, out, err));
     s->made[s->n_made++] = (struct cd_serving_made){w->layout, w->k.c, *out};
     return CDMPP_OK;
 }
