@@ -157,7 +157,8 @@ static double tokens_of(const cd_serving_step *s) { return s->prompts * s->isl +
 /* A step that decodes is one graph. One with prompts is handed out kernel by kernel while the GPU computes, unless it is so small that a library has graphs of it. */
 static double with_host(const cd_serving_engine *e, const cd_serving_step *s, bool decode, double gpu_s) {
     const cd_serving_stack *k = e->stack;
-    const double handed_out = tokens_of(s) > e->l.graph ? k->layer_s * e->m->layers : 0;
+    const double parts = e->m->attention_layers + e->m->state.layers + e->m->dense_layers + e->m->sparse_layers; /* a layer has two */
+    const double handed_out = tokens_of(s) > e->l.graph ? k->layer_s * parts / 2 : 0;
     const double host = k->step_s + k->sequence_s * (s->decodes + s->prompts + (s->part > 0)), gpu = decode ? gpu_s : fmax(k->lift * gpu_s, handed_out);
     return k->overlap ? fmax(host, gpu) : host + gpu;
 }
