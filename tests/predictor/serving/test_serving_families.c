@@ -1,5 +1,6 @@
 /* Families of models: parameters of published ones, caches, layers that differ; what no family reads is refused. */
-#include "predictor/serving/serving.h"
+#include "predictor/serving/serving_family.h"
+#include "base/io/io.h"
 #include "check.h"
 
 static cd_serving_model m;
@@ -150,4 +151,18 @@ TEST(parts_of_others) {
     refuses("{\"model_type\":\"granitemoehybrid\",\"num_local_experts\":0,\"shared_intermediate_size\":96," PLAIN "}", CDMPP_ESCHEMA, "layer_types");
 }
 
-TESTS(NULL, NULL, parameters, caches, reserve, layers, forms_of_fields, parts_of_others)
+/* The page has all of them, and no family is there twice. */
+TEST(documented) {
+    char *text = NULL;
+    size_t n;
+    assert_ok(cd_file_read("docs/reference/serving.md", 0, &text, &n, &err));
+    for (size_t i = 0; i < cd_serving_n_family; i++) {
+        char word[80];
+        snprintf(word, sizeof word, "`%s`", cd_serving_families[i].type);
+        if (!memmem(text, n, word, strlen(word))) fail_msg("%s is not in docs/reference/serving.md", word);
+        for (size_t k = 0; k < i; k++) assert_string_not_equal(cd_serving_families[i].type, cd_serving_families[k].type);
+    }
+    cd_mem_free(text);
+}
+
+TESTS(NULL, NULL, documented, parameters, caches, reserve, layers, forms_of_fields, parts_of_others)
