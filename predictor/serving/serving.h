@@ -22,19 +22,35 @@
 #include "learner/llm_op/llm_op.h"
 
 /* ---- the model: serving_model.c ---- */
-enum { CD_SERVING_NAME = 64, CD_SERVING_MAX_LAYER = 1024, CD_SERVING_NOTES = 8, CD_SERVING_NOTE = 192 };
+enum { CD_SERVING_NAME = 64, CD_SERVING_MAX_LAYER = 1024, CD_SERVING_NOTES = 24, CD_SERVING_NOTE = 256 };
+
+/* Layers that keep a state of fixed size for each sequence in place of keys and values: gated delta rule, Mamba 2, lightning attention. */
+typedef struct cd_serving_state {
+    double layers;             /* 0: there are none */
+    double in, narrow, out;    /* columns of the product into it and of a second, small one (0: none); rows of the one out of it */
+    double channels, taps;     /* of a short convolution; 0: there is none */
+    double heads, key, value;  /* heads with a state of key x value each, in float32 */
+} cd_serving_state;
 
 typedef struct cd_serving_model {
     char name[CD_SERVING_NAME]; /* model_type */
     double layers, hidden, heads, kv_heads, head_dim, ffn, vocab;
+    double norms;                                     /* of a layer */
     double window, window_layers;                     /* layers that see `window` tokens only */
-    double dense_layers;                              /* of a model with experts: layers without them */
+    double attention_layers, dense_layers, sparse_layers; /* of `layers`: with attention, with a feed-forward part of all parameters, with experts */
     double experts, topk, expert_ffn, shared_ffn;     /* 0: a dense model; 0: no shared expert */
+    double products;                                  /* of a feed-forward part: 3 where it has a gate, else 2 */
+    double gates;                                     /* widths of all query heads that the product of queries has: 2 where it gates attention's output */
+    cd_serving_state state;
+    double index_heads, index_dim, index_topk;        /* of sparse attention: an index chooses so many tokens; 0: there is none */
     double skew;                                      /* exponent of the experts' loads; 0: balanced */
     bool latent, qk_norm, tied;
     double q_rank, kv_rank, nope, rope, v_dim;        /* of latent attention; q_rank 0: queries are not compressed */
     double longest;                                   /* max_position_embeddings; 0: not said */
-    cd_llm_op_type linear, expert, base;              /* types of the checkpoint: of products, of experts, of what is not quantised */
+    cd_llm_op_type linear, expert, base;              /* types of the checkpoint: of dense feed-forward products, of experts, of what is not quantised */
+    cd_llm_op_type attention, shared, recurrent;      /* of the products around attention, of the shared expert, of the products around states */
+    int kv;                                           /* of the cache; -1: the checkpoint says none */
+    double scales;                                    /* bytes of scales for a weight in 4 or 8 bits, which its type does not count */
     bool base_known;
     cdmpp_err untyped;                                /* why these are not known; code 0: they are */
     char note[CD_SERVING_NOTES][CD_SERVING_NOTE];     /* (n_note) defaults that were taken, parts that are left out: for people */
@@ -45,13 +61,13 @@ typedef struct cd_serving_model {
  * known; ENOMEM. A kind of quantisation that is not known is no error yet: cd_serving_model_typed. */
 cdmpp_status cd_serving_model_read(const char *path, const char *text, size_t n, cd_serving_model *out, cdmpp_err *err);
 cdmpp_status cd_serving_model_load(const char *path, cd_serving_model *out, cdmpp_err *err);
+/* Bytes of a state of one sequence and layer, and of the values that its convolution needs again. */
+double cd_serving_state_bytes(const cd_serving_state *s);
 /* Whether types are known, where products are of type `linear`; -1: of the checkpoint's. cd_serving_answer_of asks it by itself. Errors: EUNSUPPORTED (key: the field that
  * says the checkpoint's). */
 cdmpp_status cd_serving_model_typed(const cd_serving_model *m, int linear, cdmpp_err *err);
 /* Weights of all GPUs: parameters, for people. */
 double cd_serving_model_parameters(const cd_serving_model *m);
-/* "llama, mistral, ..." */
-void cd_serving_model_types(cd_buf *b);
 
 /* ---- constants by stack: serving_stack.c ---- */
 #define CD_SERVING_FILE "serving.yaml"
@@ -113,7 +129,8 @@ typedef struct cd_serving_layout {
     double tp, pp, dp, moe_tp, moe_ep; /* moe_tp * moe_ep = tp * dp */
     double graph;                      /* a step with prompts of no more tokens is handed out as a graph */
     double node, node_bytes_s;         /* GPUs that the GPUs' own links join; between such nodes bytes a second of a GPU. node 0: all are joined */
-    cd_llm_op_type linear, expert, attention, kv; /* types of products, of experts, of the prompts' attention, of the cache */
+    cd_llm_op_type linear, expert, attention, kv; /* types of dense feed-forward products, of experts, of the prompts' attention, of the cache */
+    cd_llm_op_type project, shared, recurrent; /* of the products around attention, of the shared expert, of the products around states */
     cd_llm_op_type base;               /* of everything else: the vocabulary, the router, attention that decodes, what GPUs send each other */
 } cd_serving_layout;
 
@@ -121,7 +138,7 @@ typedef struct cd_serving_layout {
 cdmpp_status cd_serving_layout_check(const cd_serving_model *m, cd_serving_layout *l, cdmpp_err *err);
 
 typedef struct cd_serving_memory {
-    double weights, token, activations, reserve, limit; /* bytes of one GPU; token: of the cache for one token of one sequence; limit: of all, with the cache */
+    double weights, token, activations, reserve, limit; /* bytes of one GPU; token: of the cache for one token of one sequence, with its part of the sequence's states; limit: of all, with the cache */
     double tokens;                                      /* that the cache has room for */
 } cd_serving_memory;
 /* step_tokens: that one step computes at most; length: of a sequence, the mean. Errors: EMODEL: the GPU's memory is not described; ERANGE: weights and the rest leave no room
@@ -130,6 +147,8 @@ cdmpp_status cd_serving_memory_of(const cd_serving_model *m, const cd_serving_la
                                   double longest, cd_serving_memory *out, cdmpp_err *err);
 
 /* ---- operators of a step: serving_ops.c ---- */
+/* What an operator depends on beside types and tp: tokens of the step, sequences that get a token, also dp, ep and the tokens of all copies, also pp. */
+enum { CD_SERVING_OF_TOKENS, CD_SERVING_OF_ROWS, CD_SERVING_OF_COPIES, CD_SERVING_OF_STAGES };
 typedef struct cd_serving_op {
     const char *name;
     cd_llm_op_record r;
@@ -139,6 +158,7 @@ typedef struct cd_serving_op {
     double rate;        /* of link: bytes a second; 0: of the GPU's own link */
     double latency_s;   /* of link, beside its bytes; 0: that of a hand-over */
     bool nodes;         /* the part inside a node of a collective over several nodes: kernels that write to a peer's memory do not reach the other nodes */
+    int of;             /* CD_SERVING_OF_* */
     int beside;         /* operators of 1 run at the same time as those of 2: the longer sum counts; 0: alone */
 } cd_serving_op;
 enum { CD_SERVING_MAX_OP = 48 };
@@ -190,9 +210,11 @@ typedef struct cd_serving_step {
     double others;              /* tokens of other copies at the same time: experts see them, too */
 } cd_serving_step;
 
-/* All outlive it. */
-cdmpp_status cd_serving_engine_new(const cd_serving_model *m, const cd_serving_layout *l, const cd_serving_stack *s, cd_serving_cost *c, CD_GIVE cd_serving_engine **out,
-                                   cdmpp_err *err);
+/* All outlive it but `like`: an engine whose sums it shares, of the same model and costs and of a layout that cd_serving_engine_alike; NULL: it has its own. */
+cdmpp_status cd_serving_engine_new(const cd_serving_model *m, const cd_serving_layout *l, const cd_serving_stack *s, cd_serving_cost *c, cd_serving_engine *like,
+                                   CD_GIVE cd_serving_engine **out, cdmpp_err *err);
+/* Most operators are the same: types, tp and nodes are. */
+bool cd_serving_engine_alike(const cd_serving_layout *a, const cd_serving_layout *b);
 void cd_serving_engine_free(CD_TAKE cd_serving_engine *e); /* NULL is fine */
 cdmpp_status cd_serving_step_s(cd_serving_engine *e, const cd_serving_step *s, double *out, cdmpp_err *err);
 

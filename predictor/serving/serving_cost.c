@@ -17,11 +17,12 @@ typedef struct {
 } slot;
 
 struct cd_serving_cost {
+    const cd_llm_op_model *m;
     cd_llm_op_asker *a;
     cd_serving_tables *t;
     const cd_device *d;
     long device;           /* in the tables; CD_LLM_OP_NONE: not there */
-    uint32_t stack;        /* number of the name that questions carry */
+    uint32_t stack, other; /* numbers of the name that questions carry, and of a stack of another library that the model knows; the same: it knows none */
     double between_s;
     slot *slot;
     size_t n_slot, n, asked;
@@ -47,13 +48,22 @@ static uint32_t pick_stack(const cd_serving_cost *c, uint32_t asked) {
     return best;
 }
 
+/* The last one that the model was trained on: the newest. */
+static cdmpp_status pick_other(cd_serving_cost *c, cdmpp_err *err) {
+    c->other = c->stack;
+    for (size_t i = c->m->stacks.n; i-- > 0;)
+        if (!same_maker(c->m->stacks.text[i], c->t->t.names.text[c->stack])) return cd_dict_add(&c->t->t.names, (cd_str){c->m->stacks.text[i], strlen(c->m->stacks.text[i])}, &c->other, err);
+    return CDMPP_OK;
+}
+
 cdmpp_status cd_serving_cost_new(const cd_llm_op_model *m, cd_serving_tables *t, const cd_device *d, const char *stack, double between_s, cd_serving_cost **out,
                                  cdmpp_err *err) {
     cd_serving_cost *c = cd_mem_zalloc(1, sizeof *c);
     if (!c) return CD_FAIL(err, ENOMEM, "costs");
-    *c = (cd_serving_cost){.t = t, .d = d, .device = cd_llm_op_table_device(&t->t, d), .between_s = between_s, .n_slot = 1024};
+    *c = (cd_serving_cost){.m = m, .t = t, .d = d, .device = cd_llm_op_table_device(&t->t, d), .between_s = between_s, .n_slot = 1024};
     cdmpp_status st = cd_dict_add(&t->t.names, (cd_str){stack, strlen(stack)}, &c->stack, err);
     if (!st) c->stack = pick_stack(c, c->stack);
+    if (!st) st = pick_other(c, err);
     if (!st && !(c->slot = cd_mem_zalloc(c->n_slot, sizeof *c->slot))) st = CD_FAIL(err, ENOMEM, "costs");
     if (!st) st = cd_llm_op_asker_new(m, &t->t, &t->t.names, &c->a, err);
     if (st) cd_serving_cost_free(c);
@@ -170,7 +180,7 @@ static bool reaches(const cd_serving_cost *c, const cd_serving_group *g, bool no
 }
 
 /* Of several kernels the one that was measured nearest: a library has chosen it. Of those alike the fastest. */
-static cdmpp_status fresh(const cd_serving_cost *c, const cd_llm_op_record *r, bool nodes, cd_serving_time *out, cdmpp_err *err) {
+static cdmpp_status by_stack(const cd_serving_cost *c, const cd_llm_op_record *r, bool nodes, cd_serving_time *out, cdmpp_err *err) {
     cd_llm_op_record plain = *r;
     int best = OTHER;
     bool any = false;
@@ -186,6 +196,41 @@ static cdmpp_status fresh(const cd_serving_cost *c, const cd_llm_op_record *r, b
     if (any && best >= TWIN && out->how == CD_LLM_OP_MEASURED) out->how = CD_LLM_OP_INTERPOLATED;
     plain.stack = (uint16_t)c->stack;
     return any ? CDMPP_OK : point(c, &plain, out, err);
+}
+
+/* ---- calls that the host bounds ---- */
+#define NEAR_FLOOR 2.0
+
+/* The least time of a call of the library, where its tables were measured without graphs; 0: times are of the GPU. */
+static double floor_of(const cd_serving_cost *c, const cd_llm_op_record *r) {
+    const cd_llm_op_codes codes = cd_llm_op_model_codes(c->m, c->t->t.names.text[c->stack], "");
+    double least = 0;
+    for (size_t i = 0; i < c->m->n_call; i++) {
+        const cd_llm_op_call *k = &c->m->call[i];
+        if (k->kind != r->kind || k->type != r->type || !(k->host_s > 0) || isnan(codes.maker) || (int)codes.maker != (int)k->maker) continue;
+        if (!(least > 0) || k->host_s < least) least = k->host_s;
+    }
+    return least;
+}
+
+/* An engine hands steps out as graphs, or its part of a layer counts (layer_s): the host does not bound each call. What the GPU takes for such a call tables tell of
+ * another operator that moves as many bytes on the same units: of products with blocks of scales those with one scale, of latent attention that of another library. */
+static cdmpp_status fresh(cd_serving_cost *c, const cd_llm_op_record *r, bool nodes, cd_serving_time *out, cdmpp_err *err) {
+    const bool blocks = r->kind == CD_LLM_OP_GEMM && r->type == CD_LLM_OP_T_FP8_BLOCK, latent = r->kind == CD_LLM_OP_LATENT_PREFILL || r->kind == CD_LLM_OP_LATENT_DECODE;
+    const double floor = blocks || latent ? floor_of(c, r) : 0;
+    const uint32_t own = c->stack;
+    cd_llm_op_record twin = *r;
+    cd_serving_time v;
+    CD_TRY(by_stack(c, r, nodes, out, err));
+    if (!(floor > 0) || out->s > NEAR_FLOOR * floor || (latent && c->other == own)) return CDMPP_OK;
+    if (blocks) twin.type = twin.kv = CD_LLM_OP_T_FP8;
+    else c->stack = c->other;
+    const cdmpp_status st = by_stack(c, &twin, nodes, &v, err);
+    c->stack = own;
+    if (st || v.s >= out->s) return st;
+    if (v.how == CD_LLM_OP_MEASURED) v.how = CD_LLM_OP_INTERPOLATED;
+    *out = v;
+    return CDMPP_OK;
 }
 
 /* ---- memory ---- */

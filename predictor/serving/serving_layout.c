@@ -17,6 +17,7 @@ static cdmpp_status nodes(const cd_serving_layout *l, double group, const char *
 cdmpp_status cd_serving_layout_check(const cd_serving_model *m, cd_serving_layout *l, cdmpp_err *err) {
     if (l->pp > m->layers) return cd_err_key(err, CD_FAIL(err, ERANGE, "expected at most num_hidden_layers %g, found %g", m->layers, l->pp), "pp");
     CD_TRY(divides(m->heads, l->tp, "num_attention_heads", "tp", err));
+    if (m->state.layers > 0) CD_TRY(divides(m->state.heads, l->tp, "the heads of states", "tp", err));
     if (!m->latent && fmod(l->tp, m->kv_heads) > 0) CD_TRY(divides(m->kv_heads, l->tp, "num_key_value_heads (or a multiple of it)", "tp", err));
     if (m->ffn > 0) CD_TRY(divides(m->ffn, l->tp, "intermediate_size", "tp", err));
     CD_TRY(nodes(l, l->tp, "tp", err));
@@ -34,39 +35,65 @@ cdmpp_status cd_serving_layout_check(const cd_serving_model *m, cd_serving_layou
     return divides(m->expert_ffn, l->moe_tp, "the experts' width", "tp x dp / ep", err);
 }
 
-/* ---- memory ---- */
-static double attention_parameters(const cd_serving_model *m, double tp) {
+/* ---- parameters ---- */
+/* Weights of one layer of each kind, on one of tp GPUs. */
+typedef struct {
+    double attention, index, state, dense, shared, router, experts; /* experts: of all GPUs */
+} weights;
+
+static weights weights_of(const cd_serving_model *m, double tp) {
     const double q = m->heads * (m->nope + m->rope), down = m->q_rank + m->kv_rank + m->rope;
-    if (!m->latent) return m->hidden * m->head_dim * (2 * m->heads / tp + 2 * ceil(m->kv_heads / tp));
-    return m->hidden * down + ((m->q_rank > 0 ? m->q_rank : m->hidden) * q + m->kv_rank * m->heads * (m->nope + m->v_dim) + m->heads * m->v_dim * m->hidden) / tp;
+    const cd_serving_state *s = &m->state;
+    weights w = {.dense = m->products * m->hidden * m->ffn / tp, .shared = m->products * m->hidden * m->shared_ffn / tp, .router = m->hidden * m->experts,
+                 .experts = m->products * m->hidden * m->experts * m->expert_ffn, .state = (m->hidden * (s->in + s->narrow + s->out) + s->channels * s->taps) / tp};
+    if (m->latent) w.attention = m->hidden * down + ((m->q_rank > 0 ? m->q_rank : m->hidden) * q + m->kv_rank * m->heads * (m->nope + m->v_dim) + m->heads * m->v_dim * m->hidden) / tp;
+    else w.attention = m->hidden * m->head_dim * ((m->gates + 1) * m->heads / tp + 2 * ceil(m->kv_heads / tp));
+    if (m->index_topk > 0) w.index = m->index_heads * m->index_dim * m->q_rank + m->hidden * (m->index_dim + m->index_heads);
+    return w;
+}
+
+double cd_serving_model_parameters(const cd_serving_model *m) {
+    const weights w = weights_of(m, 1);
+    return m->attention_layers * (w.attention + w.index) + m->state.layers * w.state + m->dense_layers * w.dense + m->sparse_layers * (w.shared + w.router + w.experts) +
+           m->vocab * m->hidden * (m->tied ? 1 : 2);
+}
+
+/* ---- memory ---- */
+static double each(const cd_serving_model *m, cd_llm_op_type t) {
+    const bool alone = t == CD_LLM_OP_T_INT4_WO || t == CD_LLM_OP_T_INT8_WO;
+    return cd_llm_op_type_weight_bytes(t) + (alone ? m->scales : 0);
 }
 
 static double weight_bytes(const cd_serving_model *m, const cd_serving_layout *l) {
-    const double linear = cd_llm_op_type_weight_bytes(l->linear), expert = cd_llm_op_type_weight_bytes(l->expert);
-    const double sparse = m->experts > 0 ? m->layers - m->dense_layers : 0, stage = 1 / l->pp;
+    const weights w = weights_of(m, l->tp);
     const double table = 2 * m->vocab * m->hidden / l->tp * (m->tied || l->pp > 1 ? 1 : 2); /* of several stages the first has one, the last the other */
-    const double layers = m->layers * attention_parameters(m, l->tp) * linear + (m->layers - sparse) * 3 * m->hidden * m->ffn / l->tp * linear +
-                          sparse * (3 * m->hidden * m->shared_ffn / l->tp * linear + 2 * m->hidden * m->experts +
-                                    3 * m->hidden * m->experts * m->expert_ffn / (l->moe_tp * l->moe_ep) * expert);
-    return layers * stage + table;
+    const double layers = m->attention_layers * (w.attention + w.index) * each(m, l->project) + m->state.layers * w.state * each(m, l->recurrent) + m->dense_layers * w.dense * each(m, l->linear) +
+                          m->sparse_layers * (w.shared * each(m, l->shared) + 2 * w.router + w.experts / (l->moe_tp * l->moe_ep) * each(m, l->expert));
+    return layers / l->pp + table;
 }
 
-/* Layers with a window keep no more than the window: of a sequence of `length` that part of each token. */
+double cd_serving_state_bytes(const cd_serving_state *s) { return 4 * s->heads * s->key * s->value + 2 * s->channels * fmax(0, s->taps - 1); }
+
+/* Layers with a window keep no more than the window: of a sequence of `length` that part of each token. States are of a sequence: each of its tokens has a part. */
 static double token_bytes(const cd_serving_model *m, const cd_serving_layout *l, double length) {
-    const double part = m->window_layers > 0 ? fmin(1, m->window / length) : 1, layers = m->layers - (1 - part) * m->window_layers;
-    const double each = m->latent ? m->kv_rank + m->rope : 2 * ceil(m->kv_heads / l->tp) * m->head_dim;
-    return fmax(layers / l->pp, 1) * each * cd_llm_op_type_weight_bytes(l->kv);
+    const double part = m->window_layers > 0 ? fmin(1, m->window / length) : 1, layers = m->attention_layers - (1 - part) * m->window_layers;
+    const double one = m->latent ? m->kv_rank + m->rope : 2 * ceil(m->kv_heads / l->tp) * m->head_dim, index = m->index_topk > 0 ? m->index_dim + 4 : 0;
+    const double states = m->state.layers * cd_serving_state_bytes(&m->state) / l->tp / l->pp / length, keys = one * cd_llm_op_type_weight_bytes(l->kv) + index;
+    return (layers > 0 ? fmax(layers / l->pp, 1) * keys : 0) + states;
 }
 
 /* Between layers one row in and out; inside one the widest results; the next token's scores. */
 static double activation_bytes(const cd_serving_model *m, const cd_serving_layout *l, double tokens) {
-    const double heads = m->latent ? m->heads * (m->nope + m->rope + m->v_dim) : (m->heads + 2 * m->kv_heads) * m->head_dim;
+    const double state = m->state.in / l->tp, heads = m->latent ? m->heads * (m->nope + m->rope + m->v_dim) : (m->gates * m->heads + 2 * m->kv_heads) * m->head_dim;
     const double wide = m->experts > 0 ? 3 * m->topk * m->expert_ffn / l->moe_tp + m->topk * m->hidden : 3 * m->ffn / l->tp;
-    return 2 * tokens * (4 * m->hidden + fmax(heads / l->tp, wide));
+    return 2 * tokens * (4 * m->hidden + fmax(fmax(heads / l->tp, wide), state));
 }
 
 /* Descriptions and data sheets count memory in GiB. */
 #define GIB 1073741824.0
+
+/* reserve_gb is of a card with so many GiB: graphs and workspaces are fewer on a smaller one, as libraries choose smaller batches there. */
+#define RESERVE_OF 80.0
 
 /* What is left for the cache. */
 static double cache_bytes(const cd_serving_memory *m, const cd_serving_stack *s, double all) {
@@ -82,7 +109,7 @@ static double cache_bytes(const cd_serving_memory *m, const cd_serving_stack *s,
 cdmpp_status cd_serving_memory_of(const cd_serving_model *m, const cd_serving_layout *l, const cd_serving_stack *s, const cd_device *d, double step_tokens, double length,
                                   double longest, cd_serving_memory *out, cdmpp_err *err) {
     if (!(d->mem_gb > 0)) return cd_err_key(err, CD_FAIL(err, EMODEL, "the description of %s has no such number", d->name), "mem_gb");
-    *out = (cd_serving_memory){weight_bytes(m, l), token_bytes(m, l, length), activation_bytes(m, l, step_tokens), s->reserve_gb * 1e9, 0, 0};
+    *out = (cd_serving_memory){weight_bytes(m, l), token_bytes(m, l, length), activation_bytes(m, l, step_tokens), s->reserve_gb * 1e9 * fmin(1, d->mem_gb / RESERVE_OF), 0, 0};
     const double room = cache_bytes(out, s, d->mem_gb * GIB);
     out->limit = out->weights + out->activations + out->reserve + room;
     out->tokens = floor(fmax(room, 0) / out->token);

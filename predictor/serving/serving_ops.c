@@ -39,25 +39,62 @@ static void collective(const cd_serving_layout *l, cd_serving_ops *o, const char
 }
 
 /* ---- parts of a layer ---- */
+/* The index of sparse attention is whole on each GPU. */
+static void index_products(const cd_serving_model *m, const cd_serving_layout *l, double t, cd_serving_ops *o) {
+    product(o, "index_q", m->attention_layers, l->project, t, m->index_heads * m->index_dim, m->q_rank > 0 ? m->q_rank : m->hidden);
+    product(o, "index_k", m->attention_layers, l->base, t, m->index_dim + m->index_heads, m->hidden);
+}
+
 static void projections(const cd_serving_model *m, const cd_serving_layout *l, double t, cd_serving_ops *o) {
-    const double layers = m->layers, heads = m->heads / l->tp, q = heads * (m->nope + m->rope), kv = m->kv_rank + m->rope;
+    const double layers = m->attention_layers, heads = m->heads / l->tp, q = heads * (m->nope + m->rope), kv = m->kv_rank + m->rope;
+    if (!(layers > 0)) return;
     if (!m->latent) {
-        product(o, "qkv", layers, l->linear, t, heads * m->head_dim + 2 * m->head_dim * ceil(m->kv_heads / l->tp), m->hidden);
+        product(o, "qkv", layers, l->project, t, m->gates * heads * m->head_dim + 2 * m->head_dim * ceil(m->kv_heads / l->tp), m->hidden);
         small(l, o, m->qk_norm ? "qk_norm_rope" : "rope", layers, t, 4 * m->head_dim * (heads + 2 * ceil(m->kv_heads / l->tp)));
-        product(o, "attention_out", layers, l->linear, t, m->hidden, heads * m->head_dim);
+        if (m->gates > 1) small(l, o, "attention_gate", layers, t, 6 * heads * m->head_dim);
+        product(o, "attention_out", layers, l->project, t, m->hidden, heads * m->head_dim);
         return;
     }
-    product(o, "attention_down", layers, l->linear, t, m->q_rank > 0 ? m->q_rank + kv : kv, m->hidden);
-    product(o, "q_up", layers, l->linear, t, q, m->q_rank > 0 ? m->q_rank : m->hidden);
+    product(o, "attention_down", layers, l->project, t, m->q_rank > 0 ? m->q_rank + kv : kv, m->hidden);
+    product(o, "q_up", layers, l->project, t, q, m->q_rank > 0 ? m->q_rank : m->hidden);
     small(l, o, "latent_norm_rope", layers, t, 4 * (m->q_rank + kv + heads * m->rope));
-    product(o, "attention_out", layers, l->linear, t, m->hidden, heads * m->v_dim);
+    if (m->index_topk > 0) index_products(m, l, t, o);
+    product(o, "attention_out", layers, l->project, t, m->hidden, heads * m->v_dim);
+}
+
+/* Products into a state and out of it, and the short convolution; the state itself is with attention. */
+static void states(const cd_serving_model *m, const cd_serving_layout *l, double t, cd_serving_ops *o) {
+    const cd_serving_state *s = &m->state;
+    product(o, "state_in", s->layers, l->recurrent, t, s->in / l->tp, m->hidden);
+    if (s->narrow > 0) product(o, "state_gates", s->layers, l->base, t, s->narrow / l->tp, m->hidden);
+    if (s->channels > 0) small(l, o, "state_convolution", s->layers, t, 4 * s->channels / l->tp);
+    small(l, o, "state_norm", s->layers, t, 6 * s->out / l->tp);
+    product(o, "state_out", s->layers, l->recurrent, t, m->hidden, s->out / l->tp);
+    collective(l, o, "all_reduce_states", s->layers, CD_LLM_OP_ALL_REDUCE, t * m->hidden, l->tp);
 }
 
 static void dense(const cd_serving_model *m, const cd_serving_layout *l, double t, double layers, cd_serving_ops *o) {
-    product(o, "gate_up", layers, l->linear, t, 2 * m->ffn / l->tp, m->hidden);
-    small(l, o, "activation", layers, t, 6 * m->ffn / l->tp);
+    const bool gate = m->products > 2;
+    product(o, gate ? "gate_up" : "up", layers, l->linear, t, (m->products - 1) * m->ffn / l->tp, m->hidden);
+    small(l, o, "activation", layers, t, (gate ? 6 : 4) * m->ffn / l->tp);
     product(o, "down", layers, l->linear, t, m->hidden, m->ffn / l->tp);
     collective(l, o, "all_reduce_ffn", layers, CD_LLM_OP_ALL_REDUCE, t * m->hidden, l->tp);
+}
+
+/* Tables have experts with a gate, three products: without one they are as those of a smaller width. */
+static double width_with_gate(const cd_serving_model *m) { return m->products > 2 ? m->expert_ffn : ceil(m->expert_ffn * m->products / 3); }
+
+static void shared_expert(const cd_serving_model *m, const cd_serving_layout *l, double t, double layers, cd_serving_ops *o) {
+    const bool gate = m->products > 2;
+    product(o, gate ? "shared_gate_up" : "shared_up", layers, l->shared, t, (m->products - 1) * m->shared_ffn / l->tp, m->hidden)->beside = 2;
+    small(l, o, "shared_activation", layers, t, (gate ? 6 : 4) * m->shared_ffn / l->tp);
+    o->v[o->n - 1].beside = 2;
+    product(o, "shared_down", layers, l->shared, t, m->hidden, m->shared_ffn / l->tp)->beside = 2;
+}
+
+/* What was put from `first` on depends on that. */
+static void depend(cd_serving_ops *o, size_t first, int of) {
+    for (size_t i = first; i < o->n; i++) o->v[i].of = of;
 }
 
 /* In decode the shared expert runs beside the routed ones. */
@@ -65,20 +102,17 @@ static void sparse(const cd_serving_model *m, const cd_serving_layout *l, double
     const double group = l->tp * l->dp;
     product(o, "router", layers, l->base, t, m->experts, m->hidden);
     small(l, o, "top_k", layers, t, 4 * m->experts);
+    const size_t start = o->n;
     if (l->dp > 1) collective(l, o, "dispatch", layers, CD_LLM_OP_ALL_GATHER, all * m->hidden, group);
     const size_t first = o->n;
     put(o, "experts", layers,
         (cd_llm_op_record){.kind = CD_LLM_OP_MOE, .type = (uint8_t)l->expert, .kv = (uint8_t)l->expert, .skew = m->skew,
-                           .size = {all, m->hidden, m->expert_ffn, m->topk, m->experts, l->moe_tp, l->moe_ep}})->beside = 1;
-    if (m->shared_ffn > 0) {
-        product(o, "shared_gate_up", layers, l->linear, t, 2 * m->shared_ffn / l->tp, m->hidden)->beside = 2;
-        small(l, o, "shared_activation", layers, t, 6 * m->shared_ffn / l->tp);
-        o->v[o->n - 1].beside = 2;
-        product(o, "shared_down", layers, l->linear, t, m->hidden, m->shared_ffn / l->tp)->beside = 2;
-    }
+                           .size = {all, m->hidden, width_with_gate(m), m->topk, m->experts, l->moe_tp, l->moe_ep}})->beside = 1;
+    if (m->shared_ffn > 0) shared_expert(m, l, t, layers, o);
     for (size_t i = first; i < o->n && !(decode && m->shared_ffn > 0); i++) o->v[i].beside = 0;
     if (l->dp > 1) collective(l, o, "combine", layers, CD_LLM_OP_REDUCE_SCATTER, all * m->hidden, group);
     else collective(l, o, "all_reduce_experts", layers, CD_LLM_OP_ALL_REDUCE, t * m->hidden, l->tp);
+    depend(o, start, CD_SERVING_OF_COPIES);
 }
 
 /* From stage to stage: inside a node over the GPUs' own links, from the last stage of a node over the network. */
@@ -92,51 +126,92 @@ static void hand_overs(const cd_serving_model *m, const cd_serving_layout *l, do
 }
 
 void cd_serving_ops_rest(const cd_serving_model *m, const cd_serving_layout *l, double t, double rows, double all, bool decode, cd_serving_ops *o) {
-    const double layers = m->layers, with_experts = m->experts > 0 ? layers - m->dense_layers : 0;
     o->n = 0;
     small(l, o, "embedding", 1, t, 4 * m->hidden);
     collective(l, o, "all_reduce_embedding", 1, CD_LLM_OP_ALL_REDUCE, t * m->hidden, l->tp);
-    small(l, o, "norm", 2 * layers + 1, t, 8 * m->hidden);
+    small(l, o, "norm", m->norms * m->layers + 1, t, 8 * m->hidden);
     projections(m, l, t, o);
-    collective(l, o, "all_reduce_attention", layers, CD_LLM_OP_ALL_REDUCE, t * m->hidden, l->tp);
-    if (layers > with_experts) dense(m, l, t, layers - with_experts, o);
-    if (with_experts > 0) sparse(m, l, t, all, with_experts, decode, o);
+    if (m->attention_layers > 0) collective(l, o, "all_reduce_attention", m->attention_layers, CD_LLM_OP_ALL_REDUCE, t * m->hidden, l->tp);
+    if (m->state.layers > 0) states(m, l, t, o);
+    if (m->dense_layers > 0) dense(m, l, t, m->dense_layers, o);
+    if (m->sparse_layers > 0) sparse(m, l, t, all, m->sparse_layers, decode, o);
+    const size_t first = o->n;
     product(o, "vocabulary", 1, l->base, rows, ceil(m->vocab / l->tp), m->hidden);
     collective(l, o, "all_gather_scores", 1, CD_LLM_OP_ALL_GATHER, rows * m->vocab, l->tp);
+    depend(o, first, CD_SERVING_OF_ROWS);
+    const size_t last = o->n;
     hand_overs(m, l, t, o);
+    depend(o, last, CD_SERVING_OF_STAGES);
 }
 
 /* ---- attention ---- */
 static void windows(const cd_serving_model *m, const char *all, const char *some, cd_llm_op_record r, size_t at, double length, cd_serving_ops *o) {
     const double part = m->window > 0 && m->window < length ? m->window_layers : 0; /* a window that is longer than the sequence hides nothing */
-    if (m->layers > part) put(o, all, m->layers - part, r);
+    if (m->attention_layers > part) put(o, all, m->attention_layers - part, r);
     r.size[at] = m->window;
     if (part > 0) put(o, some, part, r);
 }
 
+/* The state of each sequence goes through chunks of a prompt: within a chunk every token with every one, and chunk and state with each other three times. */
+#define CHUNK 64.0
+static void state_prompt(const cd_serving_model *m, const cd_serving_layout *l, double batch, double n, cd_serving_ops *o) {
+    const cd_serving_state *s = &m->state;
+    if (!(s->layers > 0)) return;
+    put(o, "state_scan", s->layers, (cd_llm_op_record){.kind = CD_LLM_OP_GEMM, .type = (uint8_t)l->base, .kv = (uint8_t)l->base,
+                                                       .size = {fmin(n, CHUNK), s->value, 3 * s->key + CHUNK, batch * ceil(n / CHUNK) * s->heads / l->tp}});
+}
+
+/* Read and written. */
+static void state_decode(const cd_serving_model *m, const cd_serving_layout *l, double batch, cd_serving_ops *o) {
+    if (m->state.layers > 0) small(l, o, "state_update", m->state.layers, batch, 2 * cd_serving_state_bytes(&m->state) / l->tp);
+}
+
+/* Rows of queries against latent caches of `past` tokens each. */
+static void absorbed(const cd_serving_model *m, const cd_serving_layout *l, const char *name, double rows, double past, cd_serving_ops *o) {
+    const double heads = m->heads / l->tp, layers = m->attention_layers;
+    put(o, "absorb_k", layers, (cd_llm_op_record){.kind = CD_LLM_OP_GEMM, .type = (uint8_t)l->base, .kv = (uint8_t)l->base, .size = {rows, m->kv_rank, m->nope, heads}});
+    put(o, name, layers, (cd_llm_op_record){.kind = CD_LLM_OP_LATENT_DECODE, .type = (uint8_t)l->base, .kv = (uint8_t)l->kv, .size = {past, rows, heads}});
+    put(o, "absorb_v", layers, (cd_llm_op_record){.kind = CD_LLM_OP_GEMM, .type = (uint8_t)l->base, .kv = (uint8_t)l->base, .size = {rows, m->v_dim, m->kv_rank, heads}});
+}
+
+/* Scores of an index: each token against the mean of those before it, all heads at once; and the choice. */
+static void index_prompt(const cd_serving_model *m, const cd_serving_layout *l, double batch, double n, cd_serving_ops *o) {
+    const cd_llm_op_type t = cd_llm_op_type_unit(l->project) == CD_LLM_OP_UNIT_FP8 ? CD_LLM_OP_T_FP8 : l->base;
+    put(o, "index_scores", m->attention_layers, (cd_llm_op_record){.kind = CD_LLM_OP_GEMM, .type = (uint8_t)t, .kv = (uint8_t)t, .size = {n, ceil(n / 2), m->index_heads * m->index_dim, batch}});
+    small(l, o, "index_choice", m->attention_layers, batch * n, 4 * n);
+}
+
+/* Sparse attention takes each token of a prompt as one that decodes; kernels take as long for the first tokens, which have fewer to choose from. */
+static void chosen_prompt(const cd_serving_model *m, const cd_serving_layout *l, double batch, double n, cd_serving_ops *o) {
+    index_prompt(m, l, batch, n, o);
+    absorbed(m, l, "attention_prompt", batch * n, m->index_topk, o);
+}
+
+static void latent_prompt(const cd_serving_model *m, const cd_serving_layout *l, double batch, double n, cd_serving_ops *o) {
+    const double heads = m->heads / l->tp, wide = (m->nope + m->rope + m->v_dim) / 2;
+    const bool usual = !(fabs(m->nope - 128) > 0) && !(fabs(m->v_dim - 128) > 0);
+    cd_llm_op_record r = {.kind = CD_LLM_OP_LATENT_PREFILL, .type = (uint8_t)l->base, .kv = (uint8_t)l->kv, .size = {n, 0, batch, heads}};
+    if (!usual) r = (cd_llm_op_record){.kind = CD_LLM_OP_PREFILL, .type = (uint8_t)l->base, .kv = (uint8_t)l->base, .size = {n, 0, batch, heads, heads, wide, 0}};
+    product(o, "kv_up", m->attention_layers, l->project, batch * n, heads * (m->nope + m->v_dim), m->kv_rank);
+    put(o, "attention_prompt", m->attention_layers, r);
+}
+
 void cd_serving_ops_prompt(const cd_serving_model *m, const cd_serving_layout *l, double batch, double n, cd_serving_ops *o) {
     const double heads = m->heads / l->tp, kv = ceil(m->kv_heads / l->tp);
-    cd_llm_op_record r = {.kind = CD_LLM_OP_PREFILL, .type = (uint8_t)l->attention, .kv = (uint8_t)l->kv, .size = {n, 0, batch, heads, kv, m->head_dim, 0}};
+    const cd_llm_op_record r = {.kind = CD_LLM_OP_PREFILL, .type = (uint8_t)l->attention, .kv = (uint8_t)l->kv, .size = {n, 0, batch, heads, kv, m->head_dim, 0}};
     o->n = 0;
-    if (!m->latent) {
-        windows(m, "attention_prompt", "attention_prompt_window", r, 6, n, o);
-        return;
-    }
-    product(o, "kv_up", m->layers, l->linear, batch * n, heads * (m->nope + m->v_dim), m->kv_rank);
-    r = (cd_llm_op_record){.kind = CD_LLM_OP_LATENT_PREFILL, .type = (uint8_t)l->base, .kv = (uint8_t)l->kv, .size = {n, 0, batch, heads}};
-    put(o, "attention_prompt", m->layers, r);
+    state_prompt(m, l, batch, n, o);
+    if (m->index_topk > 0) chosen_prompt(m, l, batch, n, o);
+    else if (m->latent) latent_prompt(m, l, batch, n, o);
+    else windows(m, "attention_prompt", "attention_prompt_window", r, 6, n, o);
 }
 
 void cd_serving_ops_decode(const cd_serving_model *m, const cd_serving_layout *l, double batch, double past, cd_serving_ops *o) {
     const double heads = m->heads / l->tp, kv = ceil(m->kv_heads / l->tp);
-    cd_llm_op_record r = {.kind = CD_LLM_OP_DECODE, .type = (uint8_t)l->base, .kv = (uint8_t)l->kv, .size = {past, batch, heads, kv, m->head_dim, 0}};
+    const cd_llm_op_record r = {.kind = CD_LLM_OP_DECODE, .type = (uint8_t)l->base, .kv = (uint8_t)l->kv, .size = {past, batch, heads, kv, m->head_dim, 0}};
     o->n = 0;
-    if (!m->latent) {
-        windows(m, "attention_decode", "attention_decode_window", r, 5, past, o);
-        return;
-    }
-    put(o, "absorb_k", m->layers, (cd_llm_op_record){.kind = CD_LLM_OP_GEMM, .type = (uint8_t)l->base, .kv = (uint8_t)l->base, .size = {batch, m->kv_rank, m->nope, heads}});
-    r = (cd_llm_op_record){.kind = CD_LLM_OP_LATENT_DECODE, .type = (uint8_t)l->base, .kv = (uint8_t)l->kv, .size = {past, batch, heads}};
-    put(o, "attention_decode", m->layers, r);
-    put(o, "absorb_v", m->layers, (cd_llm_op_record){.kind = CD_LLM_OP_GEMM, .type = (uint8_t)l->base, .kv = (uint8_t)l->base, .size = {batch, m->v_dim, m->kv_rank, heads}});
+    state_decode(m, l, batch, o);
+    if (!m->latent) windows(m, "attention_decode", "attention_decode_window", r, 5, past, o);
+    else absorbed(m, l, "attention_decode", batch, m->index_topk > 0 ? fmin(past, m->index_topk) : past, o);
+    if (m->index_topk > 0) small(l, o, "index_scores", m->attention_layers, batch, past * (m->index_dim + 8)); /* keys in 8 bits with their scales, and scores */
 }

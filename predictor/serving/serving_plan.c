@@ -84,10 +84,12 @@ static cd_serving_layout types_of(const cd_serving_model *m, const struct cd_ser
     cd_serving_layout l = {.tp = w->tp, .pp = w->pp, .dp = w->dp, .moe_ep = w->ep, .graph = c->graph_tokens > 0 ? c->graph_tokens : (double)k->k->graph_tokens, .node = c->node, .node_bytes_s = c->node_gb_s * 1e9, .base = base_of(m, c)};
     const bool half = cd_serving_half(m, c, k->d);
     if (half) l.base = CD_LLM_OP_T_F16;
-    l.linear = c->linear >= 0 ? (cd_llm_op_type)c->linear : half && m->linear == m->base ? l.base : m->linear;
+    const cd_llm_op_type of[] = {m->linear, m->attention, m->shared, m->recurrent};
+    cd_llm_op_type *const to[] = {&l.linear, &l.project, &l.shared, &l.recurrent};
+    for (size_t i = 0; i < sizeof to / sizeof *to; i++) *to[i] = c->linear >= 0 ? (cd_llm_op_type)c->linear : half && of[i] == m->base ? l.base : of[i];
     l.expert = c->expert >= 0 ? (cd_llm_op_type)c->expert : m->expert != m->base ? m->expert : c->linear >= 0 ? l.linear : l.base;
     const bool narrow = k->k->fp8_attention && l.linear == CD_LLM_OP_T_FP8;
-    l.kv = c->kv >= 0 ? (cd_llm_op_type)c->kv : narrow ? CD_LLM_OP_T_FP8 : l.base;
+    l.kv = c->kv >= 0 ? (cd_llm_op_type)c->kv : m->kv >= 0 ? (cd_llm_op_type)m->kv : narrow ? CD_LLM_OP_T_FP8 : l.base;
     l.attention = narrow && l.kv == CD_LLM_OP_T_FP8 ? CD_LLM_OP_T_FP8 : l.base;
     return l;
 }
@@ -125,17 +127,21 @@ static cdmpp_status make_worker(cd_serving_session *s, const cd_serving_config *
 }
 
 static bool same_layout(const cd_serving_layout *a, const cd_serving_layout *b) {
-    const double x[] = {a->tp, a->pp, a->dp, a->moe_tp, a->moe_ep, a->graph, a->node, a->node_bytes_s}, y[] = {b->tp, b->pp, b->dp, b->moe_tp, b->moe_ep, b->graph, b->node, b->node_bytes_s};
+    const double x[] = {a->pp, a->dp, a->moe_tp, a->moe_ep, a->graph}, y[] = {b->pp, b->dp, b->moe_tp, b->moe_ep, b->graph};
     for (size_t i = 0; i < sizeof x / sizeof *x; i++)
         if (x[i] < y[i] || x[i] > y[i]) return false;
-    return a->linear == b->linear && a->expert == b->expert && a->attention == b->attention && a->kv == b->kv && a->base == b->base;
+    return cd_serving_engine_alike(a, b);
 }
 
 static cdmpp_status engine_of(cd_serving_session *s, const worker *w, cd_serving_engine **out, cdmpp_err *err) {
-    for (size_t i = 0; i < s->n_made; i++)
-        if (s->made[i].c == w->k.c && same_layout(&s->made[i].l, &w->layout)) return *out = s->made[i].e, CDMPP_OK;
+    cd_serving_engine *like = NULL;
+    for (size_t i = 0; i < s->n_made; i++) {
+        if (s->made[i].c != w->k.c || !cd_serving_engine_alike(&s->made[i].l, &w->layout)) continue;
+        if (same_layout(&s->made[i].l, &w->layout)) return *out = s->made[i].e, CDMPP_OK;
+        like = s->made[i].e;
+    }
     if (CD_GROW(s->made, s->n_made, s->cap_made)) return CD_FAIL(err, ENOMEM, "engines");
-    CD_TRY(cd_serving_engine_new(s->m, &w->layout, w->k.k, w->k.c, out, err));
+    CD_TRY(cd_serving_engine_new(s->m, &w->layout, w->k.k, w->k.c, like, out, err));
     s->made[s->n_made++] = (struct cd_serving_made){w->layout, w->k.c, *out};
     return CDMPP_OK;
 }

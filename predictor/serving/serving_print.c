@@ -136,6 +136,7 @@ static void json_config(cd_json_writer *w, const cd_serving_config *c) {
 static void json_answer(cd_json_writer *w, const cd_serving_answer *a) {
     const cd_serving_layout *l = &a->layout;
     cd_json_write_member_str(w, "dtype", cd_llm_op_type_name(l->linear)), cd_json_write_member_str(w, "experts_dtype", cd_llm_op_type_name(l->expert));
+    cd_json_write_member_str(w, "attention_dtype", cd_llm_op_type_name(l->project)), cd_json_write_member_str(w, "shared_dtype", cd_llm_op_type_name(l->shared));
     cd_json_write_member_str(w, "kv_dtype", cd_llm_op_type_name(l->kv)), cd_json_write_member_str(w, "other_dtype", cd_llm_op_type_name(l->base));
     const struct {
         const char *key;

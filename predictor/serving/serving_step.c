@@ -1,4 +1,4 @@
-/* Seconds of a step from its operators. What does not depend on attention is kept by the number of tokens. */
+/* Seconds of a step from its operators. Sums are kept by what they depend on: of a thousand mixes of prompts and sequences most have a number of tokens that another had. */
 #include <math.h>
 #include <string.h>
 
@@ -6,29 +6,51 @@
 
 #define LENGTHS 8.0 /* lengths of caches are asked at so many points in each doubling, and lie on lines between */
 
-/* Sums that were asked before, by what they are of. */
+/* COPIES: of a step with prompts; COPIES_DECODE: of one that decodes. */
+enum { FREE, TOKENS, ROWS, PROMPTS, DECODES, COPIES, COPIES_DECODE, STAGES };
+
+/* What was asked before, by what it is of. */
 typedef struct {
     double a, b, c;
-    int what; /* 0: free, 1: everything but attention, 2: of a decode step, 3: prompts, 4: decode */
+    int what; /* FREE ... */
     double s;
 } sum;
+
+typedef struct {
+    sum *v;
+    size_t n, n_slot, engines; /* that have it */
+} sums;
 
 struct cd_serving_engine {
     const cd_serving_model *m;
     cd_serving_layout l;
     const cd_serving_stack *stack;
     cd_serving_cost *c;
-    sum *v;
-    size_t n, n_slot;
+    sums *all, own; /* all: of engines that differ in pp, dp and ep alone; own: from COPIES on */
 };
 
-cdmpp_status cd_serving_engine_new(const cd_serving_model *m, const cd_serving_layout *l, const cd_serving_stack *s, cd_serving_cost *c, cd_serving_engine **out,
-                                   cdmpp_err *err) {
+static bool equal(double a, double b) { return !(a < b) && !(a > b); }
+
+bool cd_serving_engine_alike(const cd_serving_layout *a, const cd_serving_layout *b) {
+    return equal(a->tp, b->tp) && equal(a->node, b->node) && equal(a->node_bytes_s, b->node_bytes_s) && a->linear == b->linear && a->project == b->project && a->shared == b->shared &&
+           a->recurrent == b->recurrent && a->expert == b->expert && a->attention == b->attention && a->kv == b->kv && a->base == b->base;
+}
+
+/* ---- sums ---- */
+enum { FIRST = 1024 };
+
+static void sums_free(sums *s) { cd_mem_free(s->v); }
+
+cdmpp_status cd_serving_engine_new(const cd_serving_model *m, const cd_serving_layout *l, const cd_serving_stack *s, cd_serving_cost *c, cd_serving_engine *like,
+                                   cd_serving_engine **out, cdmpp_err *err) {
     cd_serving_engine *e = cd_mem_zalloc(1, sizeof *e);
     if (!e) return CD_FAIL(err, ENOMEM, "engine");
-    *e = (cd_serving_engine){.m = m, .l = *l, .stack = s, .c = c, .n_slot = 1024};
-    if (!(e->v = cd_mem_zalloc(e->n_slot, sizeof *e->v))) {
-        cd_mem_free(e);
+    *e = (cd_serving_engine){.m = m, .l = *l, .stack = s, .c = c, .all = like ? like->all : cd_mem_zalloc(1, sizeof *e->all)};
+    if (e->all) e->all->engines++;
+    e->own.v = cd_mem_zalloc(FIRST, sizeof *e->own.v), e->own.n_slot = FIRST;
+    if (e->all && !like) e->all->v = cd_mem_zalloc(FIRST, sizeof *e->all->v), e->all->n_slot = FIRST;
+    if (!e->own.v || !e->all || !e->all->v) {
+        cd_serving_engine_free(e);
         return CD_FAIL(err, ENOMEM, "engine");
     }
     *out = e;
@@ -37,38 +59,41 @@ cdmpp_status cd_serving_engine_new(const cd_serving_model *m, const cd_serving_l
 
 void cd_serving_engine_free(cd_serving_engine *e) {
     if (!e) return;
-    cd_mem_free(e->v);
+    sums_free(&e->own);
+    if (e->all && !--e->all->engines) {
+        sums_free(e->all);
+        cd_mem_free(e->all);
+    }
     cd_mem_free(e);
 }
 
-/* ---- sums ---- */
-static bool equal(double a, double b) { return !(a < b) && !(a > b); }
-
-static size_t place(const cd_serving_engine *e, int what, double a, double b, double c) {
-    size_t i = (size_t)cd_rng_mix(cd_rng_mix((uint64_t)a * 8 + (uint64_t)what) ^ cd_rng_mix((uint64_t)c) ^ (uint64_t)b) & (e->n_slot - 1);
-    while (e->v[i].what && !(e->v[i].what == what && equal(e->v[i].a, a) && equal(e->v[i].b, b) && equal(e->v[i].c, c))) i = (i + 1) & (e->n_slot - 1);
+static size_t place(const sums *t, int what, double a, double b, double c) {
+    size_t i = (size_t)cd_rng_mix(cd_rng_mix((uint64_t)a * 8 + (uint64_t)what) ^ cd_rng_mix((uint64_t)c) ^ (uint64_t)b) & (t->n_slot - 1);
+    while (t->v[i].what && !(t->v[i].what == what && equal(t->v[i].a, a) && equal(t->v[i].b, b) && equal(t->v[i].c, c))) i = (i + 1) & (t->n_slot - 1);
     return i;
 }
 
-static cdmpp_status keep(cd_serving_engine *e, int what, double a, double b, double c, double s, cdmpp_err *err) {
-    if (2 * (e->n + 1) > e->n_slot) {
-        sum *old = e->v, *wide = cd_mem_zalloc(e->n_slot * 2, sizeof *wide);
-        const size_t n = e->n_slot;
+static cdmpp_status keep(sums *t, const sum *one, cdmpp_err *err) {
+    if (2 * (t->n + 1) > t->n_slot) {
+        sum *old = t->v, *wide = cd_mem_zalloc(t->n_slot * 2, sizeof *wide);
+        const size_t n = t->n_slot;
         if (!wide) return CD_FAIL(err, ENOMEM, "%zu sums", n);
-        e->v = wide, e->n_slot = 2 * n;
+        t->v = wide, t->n_slot = 2 * n;
         for (size_t i = 0; i < n; i++)
-            if (old[i].what) e->v[place(e, old[i].what, old[i].a, old[i].b, old[i].c)] = old[i];
+            if (old[i].what) t->v[place(t, old[i].what, old[i].a, old[i].b, old[i].c)] = old[i];
         cd_mem_free(old);
     }
-    e->v[place(e, what, a, b, c)] = (sum){a, b, c, what, s};
-    e->n++;
+    t->v[place(t, one->what, one->a, one->b, one->c)] = *one;
+    t->n++;
     return CDMPP_OK;
 }
 
-static cdmpp_status total(cd_serving_engine *e, const cd_serving_ops *o, double *out, cdmpp_err *err) {
+/* of: CD_SERVING_OF_*, the operators that count; -1: all. */
+static cdmpp_status total(cd_serving_engine *e, const cd_serving_ops *o, int of, double *out, cdmpp_err *err) {
     double s[3] = {0};
     for (size_t i = 0; i < o->n; i++) {
         cd_serving_time t;
+        if (of >= 0 && o->v[i].of != of) continue;
         CD_TRY(cd_err_key(err, cd_serving_cost_of(e->c, &o->v[i], &t, err), o->v[i].name));
         s[o->v[i].beside] += o->v[i].count * t.s;
     }
@@ -77,14 +102,28 @@ static cdmpp_status total(cd_serving_engine *e, const cd_serving_ops *o, double 
 }
 
 static cdmpp_status asked(cd_serving_engine *e, int what, double a, double b, double c, double *out, cdmpp_err *err) {
-    const sum *known = &e->v[place(e, what, a, b, c)];
+    static const int of[] = {[TOKENS] = CD_SERVING_OF_TOKENS, [ROWS] = CD_SERVING_OF_ROWS, [PROMPTS] = -1, [DECODES] = -1, [COPIES] = CD_SERVING_OF_COPIES,
+                             [COPIES_DECODE] = CD_SERVING_OF_COPIES, [STAGES] = CD_SERVING_OF_STAGES};
+    sums *t = what < COPIES ? e->all : &e->own;
+    const sum *known = &t->v[place(t, what, a, b, c)];
     cd_serving_ops o;
     if (known->what) return *out = known->s, CDMPP_OK;
-    if (what < 3) cd_serving_ops_rest(e->m, &e->l, a, b, c, what == 2, &o);
-    else if (what == 3) cd_serving_ops_prompt(e->m, &e->l, a, b, &o);
-    else cd_serving_ops_decode(e->m, &e->l, a, b, &o);
-    CD_TRY(total(e, &o, out, err));
-    return keep(e, what, a, b, c, *out, err);
+    if (what == PROMPTS) cd_serving_ops_prompt(e->m, &e->l, a, b, &o);
+    else if (what == DECODES) cd_serving_ops_decode(e->m, &e->l, a, b, &o);
+    else cd_serving_ops_rest(e->m, &e->l, a, b, c, what == COPIES_DECODE, &o);
+    CD_TRY(total(e, &o, of[what], out, err));
+    return keep(t, &(sum){a, b, c, what, *out}, err);
+}
+
+/* Everything but attention. */
+static cdmpp_status rest_s(cd_serving_engine *e, bool decode, double tokens, double rows, double all, double *out, cdmpp_err *err) {
+    double row, copies = 0, stages = 0;
+    CD_TRY(asked(e, TOKENS, tokens, 1, tokens, out, err));
+    CD_TRY(asked(e, ROWS, 1, rows, 1, &row, err));
+    if (e->m->sparse_layers > 0) CD_TRY(asked(e, decode ? COPIES_DECODE : COPIES, tokens, 1, all, &copies, err));
+    if (e->l.pp > 1) CD_TRY(asked(e, STAGES, tokens, 1, tokens, &stages, err));
+    *out += row + copies + stages;
+    return CDMPP_OK;
 }
 
 /* A long attention behind `past` tokens is the triangle of all less that of the past. */
@@ -92,11 +131,11 @@ static cdmpp_status prompts_s(cd_serving_engine *e, double batch, double n, doub
     double all, less, alone;
     *out = 0;
     if (!(batch > 0) || !(n > 0)) return CDMPP_OK;
-    CD_TRY(asked(e, 3, batch, n, 0, &alone, err));
+    CD_TRY(asked(e, PROMPTS, batch, n, 0, &alone, err));
     *out = alone;
     if (!(past > 0)) return CDMPP_OK;
-    CD_TRY(asked(e, 3, batch, n + past, 0, &all, err));
-    CD_TRY(asked(e, 3, batch, past, 0, &less, err));
+    CD_TRY(asked(e, PROMPTS, batch, n + past, 0, &all, err));
+    CD_TRY(asked(e, PROMPTS, batch, past, 0, &less, err));
     *out = fmax(all - less, alone);
     return CDMPP_OK;
 }
@@ -107,8 +146,8 @@ static cdmpp_status decode_s(cd_serving_engine *e, double batch, double context,
     const double k = floor(LENGTHS * log2(fmax(context, 1))), lo = length_at(k);
     double a, b, hi = length_at(k + 1), step = k + 1;
     while (hi <= lo) hi = length_at(++step);
-    CD_TRY(asked(e, 4, batch, lo, 0, &a, err));
-    CD_TRY(asked(e, 4, batch, hi, 0, &b, err));
+    CD_TRY(asked(e, DECODES, batch, lo, 0, &a, err));
+    CD_TRY(asked(e, DECODES, batch, hi, 0, &b, err));
     *out = a + (b - a) * fmax(0, fmin(1, (context - lo) / (hi - lo)));
     return CDMPP_OK;
 }
@@ -118,7 +157,8 @@ static double tokens_of(const cd_serving_step *s) { return s->prompts * s->isl +
 /* A step that decodes is one graph. One with prompts is handed out kernel by kernel while the GPU computes, unless it is so small that a library has graphs of it. */
 static double with_host(const cd_serving_engine *e, const cd_serving_step *s, bool decode, double gpu_s) {
     const cd_serving_stack *k = e->stack;
-    const double handed_out = tokens_of(s) > e->l.graph ? k->layer_s * e->m->layers : 0;
+    const double parts = e->m->attention_layers + e->m->state.layers + e->m->dense_layers + e->m->sparse_layers; /* a layer has two */
+    const double handed_out = tokens_of(s) > e->l.graph ? k->layer_s * parts / 2 : 0;
     const double host = k->step_s + k->sequence_s * (s->decodes + s->prompts + (s->part > 0)), gpu = decode ? gpu_s : fmax(k->lift * gpu_s, handed_out);
     return k->overlap ? fmax(host, gpu) : host + gpu;
 }
@@ -128,7 +168,7 @@ cdmpp_status cd_serving_step_s(cd_serving_engine *e, const cd_serving_step *s, d
     const bool decode = !(tokens > s->decodes);
     double rest, prompts, part, last = 0;
     if (!(tokens > 0)) return *out = 0, CDMPP_OK;
-    CD_TRY(asked(e, decode ? 2 : 1, tokens, rows, tokens + s->others, &rest, err));
+    CD_TRY(rest_s(e, decode, tokens, rows, tokens + s->others, &rest, err));
     CD_TRY(prompts_s(e, s->prompts, s->isl, s->past, &prompts, err));
     CD_TRY(prompts_s(e, 1, s->part, s->part_past, &part, err));
     if (s->decodes > 0) CD_TRY(decode_s(e, s->decodes, s->context, &last, err));

@@ -34,9 +34,9 @@ TEST(copies_together) {
     double prompts, decode;
     open_session_of(&f, folder_with_experts());
     c.worker.dp = c.worker.ep = 2;
-    f.made.m.experts = 8, f.made.m.topk = 2, f.made.m.expert_ffn = 32, f.made.m.skew = 1.2;
+    f.made.m.experts = 8, f.made.m.sparse_layers = 2, f.made.m.dense_layers = 0, f.made.m.topk = 2, f.made.m.expert_ffn = 32, f.made.m.skew = 1.2;
     assert_ok(cd_serving_answer_of(&f.s, &c, &a, NULL, NULL, &err));
-    assert_ok(cd_serving_engine_new(&f.made.m, &a.layout, &f.stacks.v[0], f.made.c, &e, &err));
+    assert_ok(cd_serving_engine_new(&f.made.m, &a.layout, &f.stacks.v[0], f.made.c, NULL, &e, &err));
     const cd_serving_load load = {.isl = 16, .osl = 2, .concurrency = 3, .requests = 3}, wide = {.isl = 40, .osl = 2, .concurrency = 3, .requests = 3};
     cd_serving_limits limit = {.tokens = 64, .sequences = 8, .cache_tokens = 1000, .prompts = CD_SERVING_WHOLE, .copies = 2};
     const cd_serving_step first = {.prompts = 2, .isl = 16, .others = 16}, next = {.decodes = 2, .context = 17, .others = 1}, both = {.prompts = 1, .isl = 40, .others = 40};
@@ -99,9 +99,9 @@ TEST(copies_in_parts) {
     cd_serving_result r;
     open_session_of(&f, folder_with_experts());
     c.worker.dp = c.worker.ep = 2;
-    f.made.m.experts = 8, f.made.m.topk = 2, f.made.m.expert_ffn = 32, f.made.m.skew = 1.2;
+    f.made.m.experts = 8, f.made.m.sparse_layers = 2, f.made.m.dense_layers = 0, f.made.m.topk = 2, f.made.m.expert_ffn = 32, f.made.m.skew = 1.2;
     assert_ok(cd_serving_answer_of(&f.s, &c, &a, NULL, NULL, &err));
-    assert_ok(cd_serving_engine_new(&f.made.m, &a.layout, &f.stacks.v[0], f.made.c, &e, &err));
+    assert_ok(cd_serving_engine_new(&f.made.m, &a.layout, &f.stacks.v[0], f.made.c, NULL, &e, &err));
     cd_serving_limits limit = {.tokens = 24, .sequences = 8, .cache_tokens = 1000, .prompts = CD_SERVING_CHUNKED, .copies = 2};
     const cd_serving_load two = {.isl = 40, .osl = 1, .concurrency = 2, .requests = 2};
     assert_ok(cd_serving_simulate(e, &two, &limit, 0, &r, &err));
@@ -140,7 +140,7 @@ TEST(idle_copies) {
     static cd_serving_rows p, d;
     open_session_of(&f, folder_with_experts());
     c.worker.dp = c.worker.ep = 2, c.concurrency = 1, c.osl = 128;
-    f.made.m.experts = 8, f.made.m.topk = 2, f.made.m.expert_ffn = 32, f.made.m.skew = 1.2;
+    f.made.m.experts = 8, f.made.m.sparse_layers = 2, f.made.m.dense_layers = 0, f.made.m.topk = 2, f.made.m.expert_ffn = 32, f.made.m.skew = 1.2;
     assert_ok(cd_serving_answer_of(&f.s, &c, &one, &p, &d, &err));
     assert_close(tokens_of_experts(&d), 1, 0, 0);
     assert_close(tokens_of_experts(&p), 16, 0, 0);

@@ -79,7 +79,7 @@ TEST(windows_and_experts) {
     assert_close(o.v[0].count + o.v[1].count, 2, 0, 0);
     cd_serving_ops_decode(&s.m, &s.l, 4, 30, &o);
     assert_int_equal(o.n, 1);
-    s.m.experts = 8, s.m.topk = 2, s.m.expert_ffn = 32, s.m.shared_ffn = 32;
+    s.m.experts = 8, s.m.sparse_layers = 2, s.m.dense_layers = 0, s.m.topk = 2, s.m.expert_ffn = 32, s.m.shared_ffn = 32;
     s.l.dp = 2, s.l.moe_ep = 2, s.l.moe_tp = 1;
     cd_serving_ops_rest(&s.m, &s.l, 8, 8, 16, true, &o);
     int seen = 0;
@@ -129,7 +129,7 @@ TEST(steps) {
     double t;
     made_serving_open(&s, path, 1);
     assert_string_equal(cd_serving_cost_stack(s.c), "vllm-1"); /* vllm-2 was not measured: another version of it was */
-    assert_ok(cd_serving_engine_new(&s.m, &s.l, &s.k, s.c, &e, &err));
+    assert_ok(cd_serving_engine_new(&s.m, &s.l, &s.k, s.c, NULL, &e, &err));
     const cd_serving_step prompt = {.prompts = 2, .isl = 16}, decode = {.decodes = 3, .context = 64}, both = {.prompts = 1, .isl = 16, .decodes = 3, .context = 64};
     assert_ok(cd_serving_step_s(e, &prompt, &t, &err));
     assert_close(t, rest_s(&s, 32, 2) + prompts_s(2, 16), 1e-9, 0);
@@ -145,14 +145,14 @@ TEST(steps) {
     assert_close(t, rest_s(&s, 1, 1) + decode_s(1, 70), 1e-9, 0);
     cd_serving_engine_free(e);
     s.k.step_s = 1, s.k.sequence_s = 0.1, s.k.layer_s = 3, s.k.lift = 2;
-    assert_ok(cd_serving_engine_new(&s.m, &s.l, &s.k, s.c, &e, &err));
+    assert_ok(cd_serving_engine_new(&s.m, &s.l, &s.k, s.c, NULL, &e, &err));
     assert_ok(cd_serving_step_s(e, &decode, &t, &err));
     assert_close(t, 1.3 + rest_s(&s, 3, 3) + decode_s(3, 64), 1e-9, 0);
     assert_ok(cd_serving_step_s(e, &prompt, &t, &err)); /* the host is slower than the GPU */
     assert_close(t, 1.2 + 2 * 3, 1e-9, 0);
     cd_serving_engine *graphs;
     s.l.graph = 31;
-    assert_ok(cd_serving_engine_new(&s.m, &s.l, &s.k, s.c, &graphs, &err));
+    assert_ok(cd_serving_engine_new(&s.m, &s.l, &s.k, s.c, NULL, &graphs, &err));
     assert_ok(cd_serving_step_s(graphs, &both, &t, &err)); /* 19 tokens: a graph */
     assert_close(t, 1.4 + 2 * (rest_s(&s, 19, 4) + prompts_s(1, 16) + decode_s(3, 64)), 1e-9, 0);
     assert_ok(cd_serving_step_s(graphs, &prompt, &t, &err)); /* 32 are one too many */
@@ -184,7 +184,7 @@ TEST(alone) {
     const cd_serving_load load = {.isl = 16, .osl = 5, .concurrency = 1, .requests = 3};
     const cd_serving_limits limit = {.tokens = 64, .sequences = 8, .cache_tokens = 1000, .prompts = CD_SERVING_CHUNKED};
     made_serving_open(&s, path, 1);
-    assert_ok(cd_serving_engine_new(&s.m, &s.l, &s.k, s.c, &e, &err));
+    assert_ok(cd_serving_engine_new(&s.m, &s.l, &s.k, s.c, NULL, &e, &err));
     assert_ok(cd_serving_simulate(e, &load, &limit, 0, &r, &err));
     const double first = rest_s(&s, 16, 1) + prompts_s(1, 16), each = rest_s(&s, 1, 1) + decode_s(1, 18.5);
     assert_close(r.ttft_s, first, 1e-9, 0);
@@ -206,7 +206,7 @@ TEST(together) {
     const cd_serving_load load = {.isl = 16, .osl = 2, .concurrency = 2, .requests = 2};
     cd_serving_limits limit = {.tokens = 64, .sequences = 8, .cache_tokens = 1000, .prompts = CD_SERVING_WHOLE};
     made_serving_open(&s, path, 1);
-    assert_ok(cd_serving_engine_new(&s.m, &s.l, &s.k, s.c, &e, &err));
+    assert_ok(cd_serving_engine_new(&s.m, &s.l, &s.k, s.c, NULL, &e, &err));
     const double two = rest_s(&s, 32, 2) + prompts_s(2, 16), one = rest_s(&s, 16, 1) + prompts_s(1, 16);
     assert_ok(cd_serving_simulate(e, &load, &limit, 0, &r, &err));
     assert_close(r.ttft_s, two, 1e-9, 0);
@@ -241,7 +241,7 @@ TEST(saturated) {
     const cd_serving_load load = {.isl = 16, .osl = 11, .concurrency = 6, .requests = 60, .tokens_alone = true};
     const cd_serving_limits limit = {.tokens = 64, .sequences = 2, .cache_tokens = 1000, .prompts = CD_SERVING_CHUNKED};
     made_serving_open(&s, path, 1);
-    assert_ok(cd_serving_engine_new(&s.m, &s.l, &s.k, s.c, &e, &err));
+    assert_ok(cd_serving_engine_new(&s.m, &s.l, &s.k, s.c, NULL, &e, &err));
     assert_ok(cd_serving_simulate(e, &load, &limit, 0, &r, &err));
     const double each = rest_s(&s, 2, 2) + decode_s(2, 17 + 4.5), served = 10 * each;
     assert_close(r.tpot_s, each, 1e-9, 0);
@@ -261,7 +261,7 @@ TEST(cache) {
     const cd_serving_load load = {.isl = 16, .osl = 16, .concurrency = 3, .requests = 9};
     cd_serving_limits limit = {.tokens = 64, .sequences = 8, .cache_tokens = 1000, .prompts = CD_SERVING_CHUNKED};
     made_serving_open(&s, path, 1);
-    assert_ok(cd_serving_engine_new(&s.m, &s.l, &s.k, s.c, &e, &err));
+    assert_ok(cd_serving_engine_new(&s.m, &s.l, &s.k, s.c, NULL, &e, &err));
     assert_ok(cd_serving_simulate(e, &load, &limit, 0, &free_of, &err));
     assert_close(free_of.put_back, 0, 0, 0);
     limit.cache_tokens = 70;
@@ -290,7 +290,7 @@ TEST(put_back) {
     const cd_serving_load load = {.isl = 16, .osl = 16, .concurrency = 2, .requests = 2};
     const cd_serving_limits limit = {.tokens = 64, .sequences = 8, .cache_tokens = 50, .prompts = CD_SERVING_CHUNKED};
     made_serving_open(&s, path, 1);
-    assert_ok(cd_serving_engine_new(&s.m, &s.l, &s.k, s.c, &e, &err));
+    assert_ok(cd_serving_engine_new(&s.m, &s.l, &s.k, s.c, NULL, &e, &err));
     assert_ok(cd_serving_simulate(e, &load, &limit, 0, &r, &err));
     assert_close(r.put_back, 1, 0, 0);
     assert_int_equal(r.steps, 1 + 8 + 7 + 1 + 7);
@@ -309,7 +309,7 @@ TEST(put_back_apart) {
     const cd_serving_load load = {.isl = 16, .osl = 16, .concurrency = 2, .requests = 2, .stop = &stop};
     const cd_serving_limits limit = {.tokens = 64, .sequences = 8, .cache_tokens = 51, .prompts = CD_SERVING_APART};
     made_serving_open(&s, path, 1);
-    assert_ok(cd_serving_engine_new(&s.m, &s.l, &s.k, s.c, &e, &err));
+    assert_ok(cd_serving_engine_new(&s.m, &s.l, &s.k, s.c, NULL, &e, &err));
     assert_ok(cd_serving_simulate(e, &load, &limit, 0, &r, &err));
     assert_close(r.put_back, 1, 0, 0);
     assert_int_equal(r.steps, 1 + 8 + 7 + 1 + 7);
@@ -328,7 +328,7 @@ TEST(arrivals) {
     const cd_serving_load load = {.isl = 16, .osl = 5, .rate = 1, .requests = 20, .seed = 1};
     const cd_serving_limits limit = {.tokens = 64, .sequences = 8, .cache_tokens = 1000, .prompts = CD_SERVING_CHUNKED};
     made_serving_open(&s, path, 1);
-    assert_ok(cd_serving_engine_new(&s.m, &s.l, &s.k, s.c, &e, &err));
+    assert_ok(cd_serving_engine_new(&s.m, &s.l, &s.k, s.c, NULL, &e, &err));
     assert_ok(cd_serving_simulate(e, &load, &limit, 0, &r, &err));
     assert_close(r.ttft_median_s, rest_s(&s, 16, 1) + prompts_s(1, 16), 1e-6, 0);
     assert_true(r.tokens_s > 2 && r.tokens_s < 10);
@@ -349,7 +349,7 @@ TEST(enough_requests) {
     cd_serving_load load = {.isl = 16, .osl = 5, .rate = 1, .seed = 1};
     const cd_serving_limits limit = {.tokens = 64, .sequences = 8, .cache_tokens = 1000, .prompts = CD_SERVING_CHUNKED};
     made_serving_open(&s, path, 1);
-    assert_ok(cd_serving_engine_new(&s.m, &s.l, &s.k, s.c, &e, &err));
+    assert_ok(cd_serving_engine_new(&s.m, &s.l, &s.k, s.c, NULL, &e, &err));
     assert_ok(cd_serving_simulate(e, &load, &limit, 0, &r, &err));
     load.requests = 64;
     assert_ok(cd_serving_simulate(e, &load, &limit, 0, &few, &err));
@@ -374,7 +374,7 @@ TEST(refused) {
         cd_serving_engine *e = NULL;
         cd_serving_result r;
         f.st = cd_serving_cost_new(&s.none, s.t, s.d, "vllm-1", 0, &c, &f.err);
-        if (!f.st) f.st = cd_serving_engine_new(&s.m, &s.l, &s.k, c, &e, &f.err);
+        if (!f.st) f.st = cd_serving_engine_new(&s.m, &s.l, &s.k, c, NULL, &e, &f.err);
         if (!f.st) f.st = cd_serving_simulate(e, &load, &limit, 0, &r, &f.err);
         cd_serving_engine_free(e);
         cd_serving_cost_free(c);

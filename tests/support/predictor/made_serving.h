@@ -58,7 +58,7 @@ static inline void made_serving_open(made_serving *s, const char *path, double t
     assert_ok(cd_device_table_load("configs/devices.yaml", &s->diag, &s->devices, &err));
     assert_ok(cd_device_table_find(s->devices, "h100", &s->d, &err));
     assert_ok(cd_serving_model_read("made", MADE_CONFIG, sizeof MADE_CONFIG - 1, &s->m, &err));
-    s->l = (cd_serving_layout){.tp = tp, .pp = 1, .dp = 1, .moe_ep = 1, .linear = CD_LLM_OP_T_BF16, .expert = CD_LLM_OP_T_BF16, .attention = CD_LLM_OP_T_BF16, .kv = CD_LLM_OP_T_BF16, .base = CD_LLM_OP_T_BF16};
+    s->l = (cd_serving_layout){.tp = tp, .pp = 1, .dp = 1, .moe_ep = 1, .linear = CD_LLM_OP_T_BF16, .project = CD_LLM_OP_T_BF16, .shared = CD_LLM_OP_T_BF16, .recurrent = CD_LLM_OP_T_BF16, .expert = CD_LLM_OP_T_BF16, .attention = CD_LLM_OP_T_BF16, .kv = CD_LLM_OP_T_BF16, .base = CD_LLM_OP_T_BF16};
     assert_ok(cd_serving_layout_check(&s->m, &s->l, &err));
     s->k = (cd_serving_stack){.name = "vllm", .tables = "", .since = "", .fitted = "", .tokens = 64, .sequences = 8, .memory_share = 0.9, .lift = 1, .source = ""};
     assert_ok(cd_serving_tables_open(path, s->devices, NULL, NULL, &s->t, &err));
