@@ -296,7 +296,7 @@ cdmpp_status cd_device_table_path(cd_arena *a, const char *wanted, const char *c
         *out = there(a, "", 0, wanted);
         if (!*out && config && wanted[0] != '/') *out = there(a, config, folder(config), wanted);
         if (a->oom) return CD_FAIL(err, ENOMEM, "path of the descriptions");
-        return *out ? CDMPP_OK : cd_err_key(err, CD_FAIL(err, EIO, "cannot read %.150s: %s", wanted, strerror(errno)), "device.file");
+        return *out ? CDMPP_OK : cd_err_key(err, CD_FAIL(err, EIO, "cannot read %s: %s", wanted, strerror(errno)), "device.file");
     }
     *out = config ? there(a, config, folder(config), CD_DEVICE_FILE) : NULL;
     if (!*out) *out = there(a, "", 0, "configs/" CD_DEVICE_FILE);

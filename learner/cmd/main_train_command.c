@@ -49,7 +49,7 @@ static cdmpp_status can_write(const char *path, cdmpp_err *err) {
 
 cdmpp_status cd_main_out_apart(const cd_config *c, const char *path, cdmpp_err *err) {
     for (size_t k = 0; k < c->data_files.n; k++)
-        if (path[0] && cd_file_same(c->data_files.v[k], path)) return CD_FAIL(err, EUSAGE, "the model would overwrite its data set, %.200s", path);
+        if (path[0] && cd_file_same(c->data_files.v[k], path)) return CD_FAIL(err, EUSAGE, "the model would overwrite its data set, %s", path);
     return CDMPP_OK;
 }
 

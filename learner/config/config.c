@@ -76,7 +76,7 @@ static cdmpp_status load_base(cd_config *c, const char *path, const char *given,
         return CDMPP_ESCHEMA;
     }
     if (access(base, F_OK) != 0) {
-        cd_diag_add(&c->diag, err, CDMPP_EIO, path, NULL, false, "base", "expected a configuration, found no file '%.160s'", base);
+        cd_diag_add(&c->diag, err, CDMPP_EIO, path, NULL, false, "base", "expected a configuration, found no file '%s'", base);
         return CDMPP_EIO;
     }
     c->base = "";
@@ -92,7 +92,7 @@ static cdmpp_status refuse_space(cd_config *c, const char *path, const char *tex
         for (v = root->child; v && strcmp(v->key, "space") != 0;) v = v->next;
     cd_diag_free(&quiet);
     if (!v) return CDMPP_OK;
-    cd_diag_add(&c->diag, err, CDMPP_ESCHEMA, path, v, true, "", "this is a space of configurations to search, not a configuration: cdmpp-train --autotune %.160s", path);
+    cd_diag_add(&c->diag, err, CDMPP_ESCHEMA, path, v, true, "", "this is a space of configurations to search, not a configuration: cdmpp-train --autotune %s", path);
     return CDMPP_ESCHEMA;
 }
 
@@ -158,7 +158,7 @@ static cdmpp_status check_files(cd_config *c, const char *path, cdmpp_err *err) 
     const size_t before = c->diag.n;
     for (size_t i = 0; i < c->data_files.n; i++)
         if (access(c->data_files.v[i], F_OK) != 0)
-            cd_diag_add(&c->diag, err, CDMPP_ENODATA, path, NULL, false, "data.files", "expected a data set, found no file '%.160s'",
+            cd_diag_add(&c->diag, err, CDMPP_ENODATA, path, NULL, false, "data.files", "expected a data set, found no file '%s'",
                         c->data_files.v[i]);
     if (c->diag.n == before) return CDMPP_OK;
     put_source(c);

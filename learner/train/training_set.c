@@ -171,7 +171,7 @@ static cdmpp_status describe_one(cd_training_set *t, const cd_device_table *l, s
     const cd_device *d;
     CD_TRY(cd_err_key(err, cd_device_table_find(l, t->device_name[k], &d, err), "device.file"));
     if (f != CD_DEVICE_SHEET && !cd_device_probe_count(d))
-        return cd_err_key(err, CD_FAIL(err, ESCHEMA, "%.60s has no descriptor in %.150s: no key probe_*, count_* or rank_*", d->name, path), "device.features");
+        return cd_err_key(err, CD_FAIL(err, ESCHEMA, "%.60s has no descriptor in %s: no key probe_*, count_* or rank_*", d->name, path), "device.features");
     cd_device_features_fill(f, d, t->device_vector + k * t->w_device);
     return CDMPP_OK;
 }

@@ -93,7 +93,7 @@ static cdmpp_status read_plan(cd_partition *p, cdmpp_err *err) {
     size_t n;
     if (!cd_onnx_is_model(p->o->plan)) return cd_shard_plan_read(p->o->plan, &p->plan, err);
     cdmpp_status st = cd_onnx_metadata(p->o->plan, CD_PARTITION_PLAN_KEY, &text, &n, err);
-    if (!st && !text) st = CD_FAIL(err, ESCHEMA, "%.160s: there is no plan in its metadata: --annotate writes one", p->o->plan);
+    if (!st && !text) st = CD_FAIL(err, ESCHEMA, "%s: there is no plan in its metadata: --annotate writes one", p->o->plan);
     if (!st) st = cd_shard_plan_read_text(p->o->plan, text, n, &p->plan, err);
     cd_mem_free(text);
     return st;

@@ -185,11 +185,11 @@ static void warn_task(cd_tune_session *s, uint32_t i) {
         cd_log_put(log, CD_LOG_WARNING, "%s: worse after tuning, %.4g ms against %.4g ms: the untuned program is kept", name, r->tuned.seconds * 1e3, r->untuned.seconds * 1e3);
     if (r->verdict == CD_TUNE_WRONG || r->verdict == CD_TUNE_FAILS) {
         s->failed++;
-        cd_log_put(log, CD_LOG_WARNING, "%s: the best candidate %s: %.160s; the untuned program is kept", name, r->verdict == CD_TUNE_WRONG ? "is wrong" : "does not run", r->tuned.why.msg);
+        cd_log_put(log, CD_LOG_WARNING, "%s: the best candidate %s: %s; the untuned program is kept", name, r->verdict == CD_TUNE_WRONG ? "is wrong" : "does not run", r->tuned.why.msg);
     }
     if (r->verdict != CD_TUNE_NONE) return;
     s->failed++;
-    cd_log_put(log, CD_LOG_WARNING, "%s has no program that runs: %.160s", name, r->untuned.why.msg);
+    cd_log_put(log, CD_LOG_WARNING, "%s has no program that runs: %s", name, r->untuned.why.msg);
 }
 
 void cd_tune_session_warn(cd_tune_session *s) {
