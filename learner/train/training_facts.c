@@ -188,6 +188,7 @@ cdmpp_status cd_training_facts_find(cd_training_set *t, bool read, cdmpp_err *er
     }
     if (!st) st = cd_err_key(err, cd_device_table_load(path, &diag, &l, err), "device.file");
     if (!st) st = find(t, l, path, err);
+    if (!st) st = cd_training_set_note_unusual(t, l, err);
     cd_device_table_free(l);
     cd_diag_free(&diag);
     return st;

@@ -49,6 +49,7 @@ static cdmpp_status open_devices(run *r, cdmpp_err *err) {
     cdmpp_status st = cd_device_table_path(&a, r->o->devices, NULL, &path, err);
     if (st && a.oom) st = CD_FAIL(err, ENOMEM, "descriptions of devices"); /* it takes a path without memory for one that is not there */
     if (!st) st = cd_device_table_load(path, &diag, &r->devices, err);
+    if (!st) cd_device_table_say(r->devices, r->o->log);
     cd_diag_free(&diag);
     cd_arena_free(&a);
     return st;

@@ -13,6 +13,7 @@ cdmpp_status cd_predict_devices(const char *file, cd_log *log, cd_device_table *
     cdmpp_status st = cd_device_table_path(&a, file, NULL, &path, err);
     if (!st) st = cd_device_table_load(path, &diag, out, err);
     if (st && diag.n) cd_log_lines(log, CD_LOG_ERROR, diag.text.p);
+    if (!st && log) cd_device_table_say(*out, log);
     cd_diag_free(&diag);
     cd_arena_free(&a);
     return st;

@@ -124,6 +124,7 @@ cdmpp_status cd_partition_open(const cd_partition_options *o, cd_partition *p, c
     CD_TRY(cd_partition_measure_open(p, err));
     if (o->plan) CD_TRY(read_plan(p, err)); /* its devices decide the layout of the network */
     CD_TRY(cd_model_set_open(&m, &p->models, err));
+    if (p->models.devices) cd_device_table_say(p->models.devices, o->log);
     if (cd_partition_needs_times(o)) CD_TRY(cd_model_set_need_programs(&p->models, err));
     CD_TRY(cd_partition_machine(p, err));
     cd_partition_look(p);
