@@ -51,7 +51,7 @@ static const struct {
     const char *key; /* keys, or beginnings of keys that end with a point, with spaces between them */
 } rule[] = {
     {"the data are programs", operators, "operators."},
-    {"the data are operators: only operators.*, device.file and output.model are about them", programs, "device.features filter. split. model. predict. train. net. fit. data.devices data.sample data.seed"},
+    {"the data are operators: only operators.*, data.devices, device.file and output.model are about them", programs, "device.features filter. split. model. predict. train. net. fit. data.sample data.seed"},
     {"no member is a network", networks, "net. fit. device.features"},
     {"no member is of trees", trees,
      "train.objective train.rank_loss train.loss train.facts_without train.rounds train.early_stop train.eta train.max_depth train.min_child_weight train.lambda train.fast train.subsample train.colsample train.max_bin train.seed train.together"},

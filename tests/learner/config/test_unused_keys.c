@@ -37,8 +37,8 @@ TEST(members) {
 
 TEST(other_keys) {
     told("operators: {seed: 3}\n", NULL, "keys without effect: operators.seed (the data are programs)\n");
-    told("data: {kind: operators, files: [x.csv]}\noperators: {seed: 3}\ntrain: {rounds: 3}\ndevice: {file: d.yaml}\noutput: {model: m}\n", NULL,
-         "keys without effect: train.rounds (the data are operators: only operators.*, device.file and output.model are about them)\n");
+    told("data: {kind: operators, files: [x.csv], devices: [t4]}\noperators: {seed: 3}\ntrain: {rounds: 3}\ndevice: {file: d.yaml}\noutput: {model: m}\n", NULL,
+         "keys without effect: train.rounds (the data are operators: only operators.*, data.devices, device.file and output.model are about them)\n");
     told("model: {members: [sums]}\ntrain: {facts: columns, facts_without: [work]}\n", NULL, "keys without effect: train.facts (no member reads facts)\n");
     told("model: {members: [rows]}\ntrain: {facts: columns, facts_without: [work]}\n", NULL, "");
     told("model: {members: [rows]}\ntrain: {facts: none, facts_without: [work]}\n", NULL, "keys without effect: train.facts_without (train.facts is none)\n");
