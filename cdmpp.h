@@ -75,7 +75,7 @@ typedef enum cdmpp_status {
 typedef struct cdmpp_err {
     cdmpp_status code;
     long line;       /* 1-based line of the input; 0 if not about a line   */
-    char path[192];  /* input file, tail kept when too long; "" if none    */
+    char path[192];  /* input file, its middle left out when too long; "" if none */
     char key[96];    /* dotted path inside the line: "i[1][1][4]"          */
     char msg[224];   /* what was expected and what was found               */
     const char *src; /* our own source location, for bug reports           */
@@ -83,7 +83,7 @@ typedef struct cdmpp_err {
 } cdmpp_err;
 
 /* Render "path:line: key: msg [NAME]" into buf (n bytes), always
- * NUL-terminated. Returns buf. */
+ * NUL-terminated; where it does not fit, the path loses its middle. Returns buf. */
 CDMPP_API char *cdmpp_err_format(const cdmpp_err *err, char *buf, size_t n);
 /* "EPARSE" for CDMPP_EPARSE; never NULL. */
 CDMPP_API const char *cdmpp_status_name(cdmpp_status st);

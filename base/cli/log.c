@@ -137,14 +137,21 @@ void cd_log_lines(cd_log *log, cd_log_level level, const char *text) {
 }
 
 void cd_log_put(cd_log *log, cd_log_level level, const char *fmt, ...) {
-    char text[2048];
+    char text[2048], *whole = NULL;
     va_list ap;
     if (!is_wanted(log, level)) return;
     va_start(ap, fmt);
     const int n = vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    if (n >= (int)sizeof text) memcpy(text + sizeof text - 4, "...", 4);
-    line(log, level, text, NULL);
+    if (n >= (int)sizeof text && (whole = cd_mem_alloc((size_t)n + 1))) { /* long paths: the reason comes behind them */
+        va_start(ap, fmt);
+        vsnprintf(whole, (size_t)n + 1, fmt, ap);
+        va_end(ap);
+    } else if (n >= (int)sizeof text) {
+        memcpy(text + sizeof text - 4, "...", 4);
+    }
+    line(log, level, whole ? whole : text, NULL);
+    cd_mem_free(whole);
 }
 
 void cd_log_err(cd_log *log, cd_log_level level, const cdmpp_err *err) {

@@ -24,12 +24,12 @@ static cdmpp_status apart(const cd_command *c, const cd_option *o, const void *t
     const char *path = *(const char *const *)((const char *)to + o->offset);
     if (!path || !strcmp(path, "-")) return CDMPP_OK;
     for (size_t k = 0; k < said->operand.n; k++)
-        if (cd_file_same(said->operand.v[k], path)) return CD_FAIL(err, EUSAGE, "--%s would overwrite %.200s", o->name, path);
+        if (cd_file_same(said->operand.v[k], path)) return CD_FAIL(err, EUSAGE, "--%s would overwrite %s", o->name, path);
     for (size_t k = 0; k < c->n_row; k++) {
         const cd_option *other = &c->row[k];
         if (other->offset == o->offset || !names(other, to, path)) continue;
-        if (other->kind == CD_OPTION_OUTPUT) return CD_FAIL(err, EUSAGE, "--%s and --%s name one file, %.200s", o->name, other->name, path);
-        return CD_FAIL(err, EUSAGE, "--%s would overwrite --%s %.200s", o->name, other->name, path);
+        if (other->kind == CD_OPTION_OUTPUT) return CD_FAIL(err, EUSAGE, "--%s and --%s name one file, %s", o->name, other->name, path);
+        return CD_FAIL(err, EUSAGE, "--%s would overwrite --%s %s", o->name, other->name, path);
     }
     return CDMPP_OK;
 }

@@ -101,7 +101,7 @@ size_t cd_did_you_mean_distance(const char *a, const char *b);
  * of `asked` and one more differ, and fewer than the name has; else NULL. */
 const char *cd_did_you_mean_nearest(const char *asked, const char *const *name, size_t n);
 /* Of (n) names at most `most` for out[], by letters and digits alone, without case: all that begin with `asked`; else the
- * nearest one; else the longest that `asked` begins with, of 3 letters or more. How many. */
+ * nearest one; else the longest that `asked` begins with, of 3 letters or more; else those whose beginning is nearest to `asked`. How many. */
 size_t cd_did_you_mean_several(const char *asked, const char *const *name, size_t n, const char **out, size_t most);
 
 /* Raise, enrich and forward errors. No state, no allocation.
@@ -259,6 +259,10 @@ bool cd_str_eq(cd_str a, cd_str b);
 bool cd_str_is_utf8(cd_str s);
 /* Does the name match the pattern, in which a * stands for any letters, also none? */
 bool cd_str_fits(const char *pattern, const char *name);
+/* At most n bytes of a text, in place: its middle becomes "...", as both the beginning and the end of a path say more. UTF-8 stays whole. */
+void cd_str_cut_middle(char *text, size_t n);
+/* The same for a message: its longest words lose their middle first, as they are paths, and its end only when that is not enough. */
+void cd_str_shorten(char *text, size_t n);
 /* A copy that ends with a NUL; NULL when out of memory. */
 CD_KEEP char *cd_str_dup(cd_arena *a, cd_str s);
 

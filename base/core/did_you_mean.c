@@ -5,10 +5,11 @@
 #include <ctype.h>
 #include <string.h>
 
-/* Levenshtein's table, one row at a time. */
-size_t cd_did_you_mean_distance(const char *a, const char *b) {
+/* Levenshtein's table, one row at a time; *begin: to the nearest beginning of b. */
+static size_t distance(const char *a, const char *b, size_t *begin) {
     size_t row[CD_DID_YOU_MEAN_MAX];
     const size_t n = strlen(a), m = strlen(b);
+    *begin = CD_DID_YOU_MEAN_MAX;
     if (m >= CD_DID_YOU_MEAN_MAX || n >= CD_DID_YOU_MEAN_MAX) return CD_DID_YOU_MEAN_MAX;
     for (size_t j = 0; j <= m; j++) row[j] = j;
     for (size_t i = 1; i <= n; i++) {
@@ -21,7 +22,14 @@ size_t cd_did_you_mean_distance(const char *a, const char *b) {
             diag = up;
         }
     }
+    for (size_t j = 0; j <= m; j++)
+        if (row[j] < *begin) *begin = row[j];
     return row[m];
+}
+
+size_t cd_did_you_mean_distance(const char *a, const char *b) {
+    size_t begin;
+    return distance(a, b, &begin);
 }
 
 const char *cd_did_you_mean_nearest(const char *asked, const char *const *name, size_t n) {
@@ -45,6 +53,21 @@ static size_t bare(const char *s, char to[CD_DID_YOU_MEAN_MAX]) {
     return n;
 }
 
+/* Names whose beginning is as near to `a` as the nearest one's: "resnt" is no beginning of "resnet-50", and too far from all of it. */
+static size_t begin_alike(const char *a, const char *const *name, size_t n, const char **out, size_t most) {
+    char b[CD_DID_YOU_MEAN_MAX];
+    const size_t len = strlen(a);
+    size_t k = 0, begin, least = len / 4 + 1;
+    for (size_t i = 0; i < n; i++) {
+        bare(name[i], b);
+        if (*a != *b) continue; /* the first letter is seldom wrong, and short beginnings are near to much */
+        (void)distance(a, b, &begin);
+        if (begin < least) k = 0, least = begin; /* those before it were not as near */
+        if (begin == least && k < most) out[k++] = name[i];
+    }
+    return k;
+}
+
 /* "bert" is the beginning of four names and so far from each that a distance finds none; "vit-b-16" is more than one has. */
 size_t cd_did_you_mean_several(const char *asked, const char *const *name, size_t n, const char **out, size_t most) {
     char a[CD_DID_YOU_MEAN_MAX], b[CD_DID_YOU_MEAN_MAX];
@@ -58,5 +81,5 @@ size_t cd_did_you_mean_several(const char *asked, const char *const *name, size_
         if (m > longest && !strncmp(a, b, m)) part = name[i], longest = m;
     }
     if (!k && most && (near || part)) out[k++] = near ? near : part;
-    return k;
+    return k || len < 4 ? k : begin_alike(a, name, n, out, most);
 }

@@ -80,7 +80,7 @@ static cdmpp_status open_default(cd_spool *s, size_t need, cdmpp_err *err) {
     const cdmpp_status st = open_file(s, need, err);
     if (!st || !err || !has) return st;
     const cdmpp_err why = *err;
-    return cd_err_at(err, CD_FAIL(err, EIO, "%.200s; nor does $TMPDIR do, which is %.100s", why.msg, own), last, 0);
+    return cd_err_at(err, CD_FAIL(err, EIO, "%s; nor does $TMPDIR do, which is %s", why.msg, own), last, 0);
 }
 
 cdmpp_status cd_spool_new(const char *folder, size_t need, size_t most, cd_spool **out, cdmpp_err *err) {

@@ -46,6 +46,47 @@ bool cd_str_fits(const char *pattern, const char *name) {
     return !*pattern;
 }
 
+/* ---- shorter ---- */
+#define DOTS 3
+#define SHORT_WORD 24 /* a word of so many letters stays */
+
+static bool goes_on(char c) { return ((unsigned char)c & 0xC0) == 0x80; } /* in the middle of a letter of several bytes */
+
+/* Bytes at .. at + len of a text become at most `keep`: a third of them from the front, the name of a file being at the end. */
+static void cut(char *at, size_t len, size_t keep) {
+    size_t head = keep > DOTS ? (keep - DOTS) / 3 : 0, tail = len - (keep > DOTS ? keep - DOTS - head : 0);
+    while (head > 0 && goes_on(at[head])) head--;
+    while (tail < len && goes_on(at[tail])) tail++;
+    const size_t dots = keep < DOTS ? keep : DOTS;
+    memcpy(at + head, "...", dots);
+    memmove(at + head + dots, at + tail, strlen(at + tail) + 1);
+}
+
+void cd_str_cut_middle(char *text, size_t n) {
+    const size_t len = strlen(text);
+    if (len > n) cut(text, len, n);
+}
+
+void cd_str_shorten(char *text, size_t n) {
+    size_t len;
+    while ((len = strlen(text)) > n) {
+        char *longest = text;
+        size_t most = 0;
+        for (char *p = text; *p;) {
+            const size_t w = strcspn(p, " \n");
+            if (w > most) longest = p, most = w;
+            p += w + (p[w] != '\0');
+        }
+        if (most <= SHORT_WORD) break;
+        cut(longest, most, most - (len - n) > SHORT_WORD && most > len - n ? most - (len - n) : SHORT_WORD);
+    }
+    if (len <= n) return;
+    size_t end = n > DOTS ? n - DOTS : 0;
+    while (end > 0 && goes_on(text[end])) end--;
+    memcpy(text + end, "...", n < DOTS ? n : DOTS);
+    text[end + (n < DOTS ? n : DOTS)] = '\0';
+}
+
 char *cd_str_dup(cd_arena *a, cd_str s) {
     char *z = cd_arena_alloc(a, s.n + 1, 1);
     if (!z) return NULL;

@@ -217,6 +217,23 @@ cdmpp_status cd_conf_read(const cd_conf *c, const char *path, const char *text, 
     return root ? cd_conf_map(c, path, root, err) : CDMPP_OK;
 }
 
+static void mark(const cd_conf *c, const char *prefix, const cd_yaml *map, bool *named) {
+    for (const cd_yaml *v = map->child; v; v = v->next) {
+        char name[160];
+        snprintf(name, sizeof name, "%s%s%s", prefix, prefix[0] ? "." : "", v->key);
+        const cd_conf_key *k = cd_conf_find(c, name);
+        if (k) named[k - c->key] = true;
+        else if (v->kind == CD_YAML_MAP) mark(c, name, v, named);
+    }
+}
+
+void cd_conf_named(const cd_conf *c, const char *path, const char *text, size_t len, bool *named) {
+    cd_diag quiet = {0};
+    const cd_yaml *root = NULL;
+    if (!cd_yaml_parse(c->arena, path, text, len, &root, &quiet, NULL) && root && root->kind == CD_YAML_MAP) mark(c, "", root, named);
+    cd_diag_free(&quiet);
+}
+
 cdmpp_status cd_conf_set(const cd_conf *c, const char *assignment, cdmpp_err *err) {
     const char *eq = strchr(assignment, '=');
     char name[160], where[200];

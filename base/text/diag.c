@@ -9,10 +9,10 @@ void cd_diag_free(cd_diag *d) {
     d->n = 0;
 }
 
-/* The message is formatted once, for the list and for `err`; 223 letters are enough for a line. */
+/* The message is formatted once, for the list and for `err`, which shortens it. */
 void cd_diag_add(cd_diag *d, cdmpp_err *err, cdmpp_status code, const char *where, const struct cd_yaml *at, bool at_key, const char *key,
                  const char *fmt, ...) {
-    char msg[224];
+    char msg[4500];
     va_list ap;
     va_start(ap, fmt);
     vsnprintf(msg, sizeof msg, fmt, ap);

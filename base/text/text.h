@@ -195,6 +195,8 @@ typedef struct cd_conf {
 cdmpp_status cd_conf_defaults(const cd_conf *c, cdmpp_err *err);
 /* Read YAML text over what is there. Errors: EPARSE, ESCHEMA, ERANGE, ENOMEM. */
 cdmpp_status cd_conf_read(const cd_conf *c, const char *path, const char *text, size_t len, cdmpp_err *err);
+/* named[i] becomes true where the text has key i. Mistakes are those of cd_conf_read. */
+void cd_conf_named(const cd_conf *c, const char *path, const char *text, size_t len, bool *named);
 /* One override "train.rounds=5"; the right side is YAML. The same errors. */
 cdmpp_status cd_conf_set(const cd_conf *c, const char *assignment, cdmpp_err *err);
 /* The key of that name; NULL when there is none. */

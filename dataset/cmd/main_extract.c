@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include "base/io/io.h"
 #include "dataset/extract/extract.h"
 
 typedef struct options {
@@ -105,8 +106,17 @@ static cdmpp_status merge_copies(const options *o, const char *command, cd_log *
     return CDMPP_OK;
 }
 
-static cdmpp_status merge(const options *o, cd_log *log, cd_extract_stats *s, cdmpp_err *err) {
+static cdmpp_status once(options *o, cd_log *log, cdmpp_err *err) {
+    cd_buf said = {0};
+    const cdmpp_status st = cd_file_once(o->input.v, &o->input.n, &said, err);
+    if (!st && said.n) cd_log_put(log, CD_LOG_WARNING, "%s", said.p);
+    cd_buf_free(&said);
+    return st;
+}
+
+static cdmpp_status merge(options *o, cd_log *log, cd_extract_stats *s, cdmpp_err *err) {
     cd_buf command = {0};
+    CD_TRY(once(o, log, err));
     cd_buf_puts(&command, o->copies ? "cdmpp-extract --merge-copies" : "cdmpp-extract --merge");
     if (o->copies) cd_buf_putf(&command, " --slow-run %g", o->slow);
     for (size_t i = 0; i < o->input.n; i++) cd_buf_putf(&command, " '%s'", o->input.v[i]);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/cli/cli.h"
 #include "base/io/io.h"
 
 static bool ends_with(const char *s, size_t n, const char *end) {
@@ -59,6 +60,23 @@ static cdmpp_status append(cd_inputs *in, size_t *cap, const char *path, cdmpp_e
     return CDMPP_OK;
 }
 
+/* A log and its folder, or a log by two names, would count its programs twice. */
+static cdmpp_status once(const cd_extract *x, cd_inputs *in, cdmpp_err *err) {
+    cd_buf said = {0};
+    const size_t all = in->n;
+    const cdmpp_status st = cd_file_once(in->path, &in->n, &said, err);
+    if (!st && said.n && x->log) cd_log_put(x->log, CD_LOG_WARNING, "%s", said.p);
+    cd_buf_free(&said);
+    if (st || in->n == all) return st;
+    in->bytes = 0;
+    for (size_t i = 0; i < in->n; i++) {
+        struct stat s;
+        CD_TRY(stat_file(in->path[i], &s, err));
+        in->bytes += in->size[i] = (uint64_t)s.st_size;
+    }
+    return CDMPP_OK;
+}
+
 static void keep_shard(cd_inputs *in, unsigned shard, unsigned n_shard) {
     const double total = in->bytes ? (double)in->bytes : 1;
     uint64_t before = 0;
@@ -84,6 +102,7 @@ static cdmpp_status list(const cd_extract *x, cd_inputs *in, cdmpp_err *err) {
         for (size_t k = 0; k < n; k++) CD_TRY(append(in, &cap, path[k], err));
     }
     if (in->n == 0) return CD_FAIL(err, EUSAGE, "no measure log is given");
+    CD_TRY(once(x, in, err));
     if (x->n_shard) keep_shard(in, x->shard, x->n_shard);
     return CDMPP_OK;
 }

@@ -35,9 +35,8 @@ _Static_assert((int)CD_N_GPU_FACTS <= (int)CD_N_FACTS, "facts of GPU programs ar
 #define CD_GPU_FACTS_VERSION 2        /* likewise; 1: a compiler writes out loops of up to 256 copies, not 4096 */
 #define CD_GPU_SECTOR 32.0            /* bytes */
 
-/* Of which programs facts are: which columns they have. Data sets hold the first CD_N_FACTS_SET. Models of before version 2 of GPU facts read those of
- * version 1, whose columns have the same names: CD_FACTS_OF_GPU_1. */
-typedef enum { CD_FACTS_OF_CPU, CD_FACTS_OF_GPU, CD_N_FACTS_SET, CD_FACTS_OF_GPU_1 = CD_N_FACTS_SET } cd_facts_set;
+/* Of which programs facts are: which columns they have. */
+typedef enum { CD_FACTS_OF_CPU, CD_FACTS_OF_GPU, CD_N_FACTS_SET } cd_facts_set;
 #define CD_FACTS_SETS "cpu|gpu"
 static inline bool cd_facts_set_is_gpu(int set) { return set != CD_FACTS_OF_CPU; }
 
@@ -101,6 +100,6 @@ typedef struct cd_analytic_time {
 cdmpp_status cd_analytic_seconds(const float *facts, const cd_device_numbers *device, cd_analytic_time *out, cdmpp_err *err);
 /* The same of facts of a GPU program (CD_FACTS_OF_GPU). Errors: likewise, EUNSUPPORTED (not a GPU). */
 cdmpp_status cd_analytic_gpu_seconds(const float *facts, const cd_device_numbers *device, cd_analytic_time *out, cdmpp_err *err);
-/* Those of the set; of CD_FACTS_OF_GPU_1 as they were: the threads of a block have all registers that a thread may have. */
+/* Those of the set. */
 cdmpp_status cd_analytic_seconds_of(cd_facts_set set, const float *facts, const cd_device_numbers *device, cd_analytic_time *out, cdmpp_err *err);
 #endif

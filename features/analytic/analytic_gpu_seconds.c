@@ -39,7 +39,6 @@ typedef struct {
     const cd_device *d;
     cd_analytic_time *out;
     bool wide;                  /* wavefronts of 64 */
-    bool first;                 /* as version 1 of the facts had it: any thread may have what one may have */
     double clock, resident;     /* blocks of a multiprocessor */
     double busiest;             /* blocks that one runs, over the mean */
     double start_s;             /* of all blocks */
@@ -61,7 +60,7 @@ static double whole(const machine *m) { return ceil(fact(m, CD_GPU_FACT_THREADS)
 /* Compilers know the threads of the block (__launch_bounds__, amdgpu-flat-work-group-size), and keep its registers within what a block can have. */
 static double most_registers(machine *m) {
     const double thread = known(m, m->d->thread_registers, MOST_REGISTERS, CD_ANALYTIC_RULE_REGISTERS);
-    return m->first ? thread : fmin(thread, fmax(1, floor(REGISTERS / fmax(1, whole(m)))));
+    return fmin(thread, fmax(1, floor(REGISTERS / fmax(1, whole(m)))));
 }
 
 /* Blocks that fit: by threads, registers, shared memory, and their number. */
@@ -158,10 +157,10 @@ static cdmpp_status check(const float *facts, const cd_device *d, cdmpp_err *err
     return CDMPP_OK;
 }
 
-static cdmpp_status seconds(bool first, const float *facts, const cd_device_numbers *device, cd_analytic_time *out, cdmpp_err *err) {
+cdmpp_status cd_analytic_gpu_seconds(const float *facts, const cd_device_numbers *device, cd_analytic_time *out, cdmpp_err *err) {
     CD_TRY(check(facts, device, err));
     *out = (cd_analytic_time){0};
-    machine m = {.fact = facts, .d = device, .out = out, .first = first, .wide = device->warp > 32, .clock = device->clock_mhz * 1e6};
+    machine m = {.fact = facts, .d = device, .out = out, .wide = device->warp > 32, .clock = device->clock_mhz * 1e6};
     waves(&m);
     parts(&m);
     const double launch = out->overhead_s - m.start_s, far = fmax(out->l2_s, out->memory_s), least = fmax(out->latency_s, m.start_s);
@@ -171,10 +170,6 @@ static cdmpp_status seconds(bool first, const float *facts, const cd_device_numb
     return CDMPP_OK;
 }
 
-cdmpp_status cd_analytic_gpu_seconds(const float *facts, const cd_device_numbers *device, cd_analytic_time *out, cdmpp_err *err) {
-    return seconds(false, facts, device, out, err);
-}
-
 cdmpp_status cd_analytic_seconds_of(cd_facts_set set, const float *facts, const cd_device_numbers *device, cd_analytic_time *out, cdmpp_err *err) {
-    return cd_facts_set_is_gpu(set) ? seconds(set == CD_FACTS_OF_GPU_1, facts, device, out, err) : cd_analytic_seconds(facts, device, out, err);
+    return cd_facts_set_is_gpu(set) ? cd_analytic_gpu_seconds(facts, device, out, err) : cd_analytic_seconds(facts, device, out, err);
 }

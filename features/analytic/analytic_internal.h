@@ -161,7 +161,6 @@ struct cd_an {
     uint32_t n_division, cap_division;
     int32_t store;              /* AST: whose addresses are being read */
     bool oom, gpu;
-    double gpu_copies;          /* of the statements of a loop of a GPU program that a compiler makes unasked */
     float *out;
 };
 
@@ -246,8 +245,7 @@ typedef struct cd_an_gpu_loop {
 } cd_an_gpu_loop;
 
 #define CD_GPU_POINTS 3         /* at which an access is looked at */
-#define CD_GPU_COPIES 4096      /* cd_an.gpu_copies; of facts of version 1: */
-#define CD_GPU_COPIES_1 256
+#define CD_GPU_COPIES 4096      /* of the statements of a loop that a compiler makes unasked */
 
 typedef struct cd_an_gpu_lanes {
     _Alignas(16) int32_t v[CD_GPU_LANES];

@@ -19,9 +19,8 @@ static const struct {
     const cd_fact_col *col;
     size_t n;
     int version;
-} sets[CD_N_FACTS_SET + 1] = {[CD_FACTS_OF_CPU] = {"cpu", cpu_cols, CD_N_FACTS, CD_FACTS_VERSION},
-                             [CD_FACTS_OF_GPU] = {"gpu", gpu_cols, CD_N_GPU_FACTS, CD_GPU_FACTS_VERSION},
-                             [CD_FACTS_OF_GPU_1] = {"gpu", gpu_cols, CD_N_GPU_FACTS, 1}};
+} sets[CD_N_FACTS_SET] = {[CD_FACTS_OF_CPU] = {"cpu", cpu_cols, CD_N_FACTS, CD_FACTS_VERSION},
+                             [CD_FACTS_OF_GPU] = {"gpu", gpu_cols, CD_N_GPU_FACTS, CD_GPU_FACTS_VERSION}};
 
 size_t cd_facts_count(cd_facts_set set) { return sets[set].n; }
 const cd_fact_col *cd_facts_cols(cd_facts_set set) { return sets[set].col; }
@@ -71,17 +70,14 @@ static cd_an *start(cd_facts *f, const cd_nest *nest, float *out) {
     return w;
 }
 
-static cdmpp_status gpu(cd_facts *f, double copies, const cd_nest *nest, float *out, cdmpp_err *err) {
+cdmpp_status cd_facts_gpu(cd_facts *f, const cd_nest *nest, float *out, cdmpp_err *err) {
     cd_an *w = start(f, nest, out);
     w->gpu = true;
-    w->gpu_copies = copies;
     CD_TRY(cd_facts_read_nest(w, err));
     CD_TRY(cd_facts_gpu_count(w, err));
     limit(out);
     return CDMPP_OK;
 }
-
-cdmpp_status cd_facts_gpu(cd_facts *f, const cd_nest *nest, float *out, cdmpp_err *err) { return gpu(f, CD_GPU_COPIES, nest, out, err); }
 
 cd_facts_set cd_facts_set_of_nest(const cd_nest *nest) {
     for (int32_t k = 0; k < nest->ast->n; k++)
@@ -90,7 +86,6 @@ cd_facts_set cd_facts_set_of_nest(const cd_nest *nest) {
 }
 
 cdmpp_status cd_facts_of(cd_facts *f, cd_facts_set set, const cd_nest *nest, float *out, cdmpp_err *err) {
-    if (set == CD_FACTS_OF_GPU_1) return gpu(f, CD_GPU_COPIES_1, nest, out, err);
     return set == CD_FACTS_OF_GPU ? cd_facts_gpu(f, nest, out, err) : cd_facts_cpu(f, nest, out, err);
 }
 

@@ -25,7 +25,7 @@ static count loop(cd_an_gpu *g, int32_t k, double step, double vthreads) {
         g->copied[k] = true;
     } else {
         c.normal++;
-        g->copied[k] = extent * c.copies <= g->w->gpu_copies;
+        g->copied[k] = extent * c.copies <= CD_GPU_COPIES;
     }
     c.copies = g->copied[k] ? c.copies * extent : (double)INFINITY;
     return c;

@@ -61,7 +61,7 @@ static cdmpp_status make_body(builder *b, uint32_t i, cd_te_op *op, cd_dtype *ty
     cdmpp_err why = {0};
     const cdmpp_status st = cd_te_parse(&b->dag->pool, b->t->a, text, CD_F32, &scope, body, &why);
     if (b->dag->pool.oom || st == CDMPP_ENOMEM) return CD_FAIL(b->t->err, ENOMEM, "an expression");
-    if (st) return CD_FAIL(b->t->err, EUNSUPPORTED, "an expression that this reader does not know: %.150s", why.msg);
+    if (st) return CD_FAIL(b->t->err, EUNSUPPORTED, "an expression that this reader does not know: %s", why.msg);
     op->body = body;
     *type = body[0]->type;
     op->red = red;

@@ -142,9 +142,11 @@ void cd_device_features_fill(cd_device_features f, const cd_device *d, float *v)
 
 /* ---- the manual ---- */
 void cd_device_doc(cd_buf *out) {
-    cd_buf_puts(out, "| key | range | unit | meaning |\n| --- | --- | --- | --- |\n");
+    cd_buf_puts(out, "| key | range | usual: CPU | GPU | unit | meaning |\n| --- | --- | --- | --- | --- | --- |\n");
+    double c[2], g[2];
 #define X(key, low, high, unit, meaning) \
-    cd_buf_putf(out, "| `%s` | %g..%g | %s | %s |\n", #key, (double)(low), (double)(high), unit, meaning);
+    (void)cd_device_usual(CD_DEVICE_CPU, #key, c), (void)cd_device_usual(CD_DEVICE_GPU, #key, g); \
+    cd_buf_putf(out, "| `%s` | %g..%g | %g..%g | %g..%g | %s | %s |\n", #key, (double)(low), (double)(high), c[0], c[1], g[0], g[1], unit, meaning);
 #include "features/device/device_keys.def"
     cd_buf_puts(out, "\n| # | column | log10 of the value over | unit | meaning |\n| --: | --- | --: | --- | --- |\n"
                      "| 0 | `is_gpu` | | 0/1 | kind gpu |\n| 1 | `is_npu` | | 0/1 | kind npu |\n");

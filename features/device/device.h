@@ -57,8 +57,20 @@ cdmpp_status cd_device_table_load(const char *path, cd_diag *diag, CD_GIVE cd_de
 cdmpp_status cd_device_table_read(const char *path, const char *text, size_t n, cd_diag *diag, CD_GIVE cd_device_table **out,
                              cdmpp_err *err);
 void cd_device_table_free(CD_TAKE cd_device_table *l); /* NULL is fine */
+/* Numbers that are unusual (device_usual.def): a line for each, with its place, key, value and unit; "": none. Lives with the list. */
+CD_KEEP const char *cd_device_table_unusual(const cd_device_table *l);
+/* The same as warnings, for whoever reads a file of the user's. */
+struct cd_log;
+void cd_device_table_say(const cd_device_table *l, struct cd_log *log);
 size_t cd_device_table_count(const cd_device_table *l);
 CD_KEEP const cd_device *cd_device_table_at(const cd_device_table *l, size_t i);
+
+/* What is usual of a key, from out[0] to out[1]; false: nobody says. */
+bool cd_device_usual(cd_device_kind kind, const char *key, double out[2]);
+/* Is a number unusual? Then it is said in buf, with what is usual. 0 is not. */
+bool cd_device_unusual(cd_device_kind kind, const char *key, const char *unit, double x, char *buf, size_t n);
+/* Likewise of fp32_gflops over bandwidth_gb_s. */
+bool cd_device_unbalanced(const cd_device *d, char *buf, size_t n);
 
 /* By name or alias. Errors: ESCHEMA, naming the nearest. */
 cdmpp_status cd_device_table_find(const cd_device_table *l, const char *name, CD_KEEP const cd_device **out, cdmpp_err *err);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cli/cli.h"
 #include "base/io/io.h"
 #include "features/device/device.h"
 
@@ -26,16 +27,17 @@ struct cd_device_table {
     cd_device *device;
     handle *name;
     size_t n, n_name;
+    cd_buf unusual; /* a line for each number that is */
 };
 
 static const struct {
-    const char *key;
+    const char *key, *unit;
     size_t offset;
     double low, high;
 } keys[] = {
-#define X(key, low, high, unit, meaning) {#key, offsetof(cd_device, key), low, high},
+#define X(key, low, high, unit, meaning) {#key, unit, offsetof(cd_device, key), low, high},
 #include "features/device/device_keys.def"
-#define X(key, high, reference, unit, meaning) {#key, offsetof(cd_device, probe) + CD_DEVICE_PROBE_##key * sizeof(double), 0, high},
+#define X(key, high, reference, unit, meaning) {#key, unit, offsetof(cd_device, probe) + CD_DEVICE_PROBE_##key * sizeof(double), 0, high},
 #include "features/device/device_probes.def"
 };
 enum { N_KEY = sizeof keys / sizeof *keys };
@@ -72,7 +74,7 @@ static void read_number(reading *r, size_t k, const cd_yaml *v, cd_device *d) {
     cd_yaml_found(v, found, sizeof found);
     if (!digits || *end || !isfinite(x)) BAD(r, ESCHEMA, v, keys[k].key, "expected a number or null, found %s", found);
     else if (x < keys[k].low || x > keys[k].high)
-        BAD(r, ERANGE, v, keys[k].key, "expected a number in %g..%g, found %s", keys[k].low, keys[k].high, found);
+        BAD(r, ERANGE, v, keys[k].key, "expected a number in %g..%g (%s), found %s", keys[k].low, keys[k].high, keys[k].unit, found);
     else *slot(d, k) = x;
 }
 
@@ -161,6 +163,22 @@ static void check_peaks(reading *r, const cd_yaml *map, cd_device *d) {
                 other[k].gflops);
 }
 
+static void unusual(reading *r, const cd_yaml *at, const cd_device *d, const char *text) {
+    cd_buf_putf(&r->l->unusual, "%s:%u: device %s: %s\n", r->path, at->line, d->name, text);
+}
+
+static void check_usual(reading *r, const cd_yaml *map, cd_device *d) {
+    char text[320];
+    bool any = false;
+    for (const cd_yaml *v = map->child; v; v = v->next)
+        for (size_t k = 0; k < N_KEY; k++) {
+            if (strcmp(v->key, keys[k].key) != 0 || !(*slot(d, k) > 0) || !cd_device_unusual(d->kind, keys[k].key, keys[k].unit, *slot(d, k), text, sizeof text)) continue;
+            unusual(r, v, d, text);
+            any = true;
+        }
+    if (!any && cd_device_unbalanced(d, text, sizeof text)) unusual(r, map, d, text);
+}
+
 /* All keys are read even when some are wrong; only running out of memory ends the list. */
 static cdmpp_status read_device(reading *r, const cd_yaml *map) {
     cd_device *d = &r->l->device[r->l->n];
@@ -186,6 +204,7 @@ static cdmpp_status read_device(reading *r, const cd_yaml *map) {
     if (d->cores_used > d->cores)
         BAD(r, ERANGE, member(map, "cores_used"), "cores_used", "expected at most cores, %g, found %g", d->cores, d->cores_used);
     check_peaks(r, map, d);
+    check_usual(r, map, d);
     r->l->n++;
     return CDMPP_OK;
 }
@@ -215,7 +234,7 @@ cdmpp_status cd_device_table_read(const char *path, const char *text, size_t n, 
         st = first.code;
         if (!st) st = CD_FAIL(&first, ESCHEMA, "%zu mistakes", diag->n - before); /* the list was not empty before */
     }
-    if (!st && diag->text.oom) st = CD_FAIL(&first, ENOMEM, "list of errors");
+    if (!st && (diag->text.oom || r.l->unusual.oom)) st = CD_FAIL(&first, ENOMEM, "list of errors");
     if (st && err) *err = first;
     if (st) cd_device_table_free(r.l);
     else *out = r.l;
@@ -234,8 +253,19 @@ cdmpp_status cd_device_table_load(const char *path, cd_diag *diag, cd_device_tab
 void cd_device_table_free(cd_device_table *l) {
     if (!l) return;
     cd_mem_free(l->name);
+    cd_buf_free(&l->unusual);
     cd_arena_free(&l->arena);
     cd_mem_free(l);
+}
+
+const char *cd_device_table_unusual(const cd_device_table *l) { return l->unusual.n ? l->unusual.p : ""; }
+
+void cd_device_table_say(const cd_device_table *l, struct cd_log *log) {
+    for (const char *p = cd_device_table_unusual(l); *p;) {
+        const int n = (int)strcspn(p, "\n");
+        cd_log_put(log, CD_LOG_WARNING, "%.*s", n, p);
+        p += n + 1;
+    }
 }
 
 size_t cd_device_table_count(const cd_device_table *l) { return l->n; }
@@ -296,7 +326,7 @@ cdmpp_status cd_device_table_path(cd_arena *a, const char *wanted, const char *c
         *out = there(a, "", 0, wanted);
         if (!*out && config && wanted[0] != '/') *out = there(a, config, folder(config), wanted);
         if (a->oom) return CD_FAIL(err, ENOMEM, "path of the descriptions");
-        return *out ? CDMPP_OK : cd_err_key(err, CD_FAIL(err, EIO, "cannot read %.150s: %s", wanted, strerror(errno)), "device.file");
+        return *out ? CDMPP_OK : cd_err_key(err, CD_FAIL(err, EIO, "cannot read %s: %s", wanted, strerror(errno)), "device.file");
     }
     *out = config ? there(a, config, folder(config), CD_DEVICE_FILE) : NULL;
     if (!*out) *out = there(a, "", 0, "configs/" CD_DEVICE_FILE);

@@ -74,7 +74,7 @@ static cdmpp_status check_shared(cd_schedule *s, int64_t most, cdmpp_err *err) {
 
 static cdmpp_status lower(cd_program *p, const cd_task *task, const cd_record *r, cdmpp_err *err) {
     cd_schedule *s = &p->sched;
-    if (!task->dag) return CD_FAIL(err, ENOTASK, "the task's definition could not be read: %.180s", task->why ? task->why->msg : "it is not known why");
+    if (!task->dag) return CD_FAIL(err, ENOTASK, "the task's definition could not be read: %s", task->why ? task->why->msg : "it is not known why");
     cd_ast_clear(&p->ast);
     cd_schedule_start(s, task->dag);
     if (s->oom) return CD_FAIL(err, ENOMEM, "program");

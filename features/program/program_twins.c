@@ -27,7 +27,7 @@ cdmpp_status cd_program_choose(cd_program *p, const cd_record *r, const cd_task 
         cd_rows rows = {0};
         cdmpp_err why = {0};
         const cdmpp_status st = cd_program_build(p, t, r, &rows, &why);
-        if (st == CDMPP_ENOMEM) return CD_FAIL(err, ENOMEM, "%.150s", why.msg);
+        if (st == CDMPP_ENOMEM) return CD_FAIL(err, ENOMEM, "%s", why.msg);
         if (st && st != CDMPP_EREJECTED) continue;
         if (st) rows = (cd_rows){0};
         const cd_hash h = hash_of(&rows);

@@ -25,6 +25,7 @@ static cdmpp_status read_config(const char *path, cd_main_options *o, cd_config 
     cdmpp_status st = cd_config_read(c, path, o->set.v, o->set.n, err);
     if (o->report) c->output_report = o->report;
     if (!st && !o->print) st = cd_config_check(c, path, err);
+    for (const char *p = !st && c->notes.n ? c->notes.p : ""; *p; p += strcspn(p, "\n"), p += *p == '\n') cd_log_put(o->log, CD_LOG_WARNING, "%.*s", (int)strcspn(p, "\n"), p);
     return st;
 }
 
@@ -49,7 +50,7 @@ static cdmpp_status can_write(const char *path, cdmpp_err *err) {
 
 cdmpp_status cd_main_out_apart(const cd_config *c, const char *path, cdmpp_err *err) {
     for (size_t k = 0; k < c->data_files.n; k++)
-        if (path[0] && cd_file_same(c->data_files.v[k], path)) return CD_FAIL(err, EUSAGE, "the model would overwrite its data set, %.200s", path);
+        if (path[0] && cd_file_same(c->data_files.v[k], path)) return CD_FAIL(err, EUSAGE, "the model would overwrite its data set, %s", path);
     return CDMPP_OK;
 }
 

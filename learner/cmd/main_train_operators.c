@@ -89,6 +89,7 @@ static cdmpp_status load(running *r, const of_kind *k, const char *config, cdmpp
     cdmpp_status st = cd_device_table_path(&a, r->c->device_file, config, &path, err);
     if (!st) st = cd_device_table_load(path, &diag, &r->devices, err);
     if (st && diag.n) cd_log_lines(r->o->log, CD_LOG_ERROR, diag.text.p);
+    if (!st) cd_device_table_say(r->devices, r->o->log);
     for (size_t i = 0; !st && i < r->c->data_files.n; i++) st = k->add(r, r->c->data_files.v[i], err);
     if (!st) st = k->read(r, err);
     cd_diag_free(&diag);

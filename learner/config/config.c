@@ -23,6 +23,7 @@ const cd_conf_key *cd_config_keys(size_t *n) {
 }
 
 enum { N_KEY = sizeof keys / sizeof *keys, MAX_BASES = 8 };
+_Static_assert((int)N_KEY == (int)CD_N_CONFIG_KEY, "config_keys.def is the table, and the key of a base");
 
 static cd_conf table(cd_config *c) { return (cd_conf){keys, N_KEY, c, &c->arena, &c->diag}; }
 
@@ -76,7 +77,7 @@ static cdmpp_status load_base(cd_config *c, const char *path, const char *given,
         return CDMPP_ESCHEMA;
     }
     if (access(base, F_OK) != 0) {
-        cd_diag_add(&c->diag, err, CDMPP_EIO, path, NULL, false, "base", "expected a configuration, found no file '%.160s'", base);
+        cd_diag_add(&c->diag, err, CDMPP_EIO, path, NULL, false, "base", "expected a configuration, found no file '%s'", base);
         return CDMPP_EIO;
     }
     c->base = "";
@@ -92,7 +93,7 @@ static cdmpp_status refuse_space(cd_config *c, const char *path, const char *tex
         for (v = root->child; v && strcmp(v->key, "space") != 0;) v = v->next;
     cd_diag_free(&quiet);
     if (!v) return CDMPP_OK;
-    cd_diag_add(&c->diag, err, CDMPP_ESCHEMA, path, v, true, "", "this is a space of configurations to search, not a configuration: cdmpp-train --autotune %.160s", path);
+    cd_diag_add(&c->diag, err, CDMPP_ESCHEMA, path, v, true, "", "this is a space of configurations to search, not a configuration: cdmpp-train --autotune %s", path);
     return CDMPP_ESCHEMA;
 }
 
@@ -113,6 +114,7 @@ static cdmpp_status load(cd_config *c, const char *path, int depth, cdmpp_err *e
     CD_TRY(cd_file_read(path, CD_YAML_MAX_BYTES + 1, &text, &n, err));
     cdmpp_status st = refuse_space(c, path, text, n, err);
     if (!st) st = cd_conf_read(&t, path, text, n, err);
+    if (!st && !depth) cd_conf_named(&t, path, text, n, c->given);
     if (!st && (given[0] || c->base[0])) st = load_base(c, path, given, text, n, depth, err);
     cd_mem_free(text);
     return st ? st : find_files(c, path, err);
@@ -140,7 +142,12 @@ cdmpp_status cd_config_read(cd_config *c, const char *path, const char *const *s
 
 cdmpp_status cd_config_set(cd_config *c, const char *assignment, cdmpp_err *err) {
     const cd_conf t = table(c);
-    return cd_conf_set(&t, assignment, err);
+    const cdmpp_status st = cd_conf_set(&t, assignment, err);
+    for (size_t i = 0; !st && i < N_KEY; i++) {
+        const size_t n = strlen(keys[i].name);
+        if (!strncmp(keys[i].name, assignment, n) && assignment[n] == '=') c->given[i] = true;
+    }
+    return st;
 }
 
 /* data.source below the errors, each line indented. */
@@ -158,7 +165,7 @@ static cdmpp_status check_files(cd_config *c, const char *path, cdmpp_err *err) 
     const size_t before = c->diag.n;
     for (size_t i = 0; i < c->data_files.n; i++)
         if (access(c->data_files.v[i], F_OK) != 0)
-            cd_diag_add(&c->diag, err, CDMPP_ENODATA, path, NULL, false, "data.files", "expected a data set, found no file '%.160s'",
+            cd_diag_add(&c->diag, err, CDMPP_ENODATA, path, NULL, false, "data.files", "expected a data set, found no file '%s'",
                         c->data_files.v[i]);
     if (c->diag.n == before) return CDMPP_OK;
     put_source(c);
@@ -202,7 +209,11 @@ cdmpp_status cd_config_check(cd_config *c, const char *path, cdmpp_err *err) {
         cd_diag_add(&c->diag, err, CDMPP_ERANGE, path, NULL, false, "split.test",
                     "expected split.valid + split.test below 1, found %g", c->split_valid + c->split_test);
     if (c->diag.n != before) return CDMPP_ESCHEMA;
-    return check_files(c, path, err);
+    CD_TRY(check_files(c, path, err));
+    CD_TRY(cd_err_key(err, cd_file_once(c->data_files.v, &c->data_files.n, &c->notes, err), "data.files"));
+    if (c->notes.n) cd_buf_puts(&c->notes, "\n");
+    cd_config_unused(c, &c->notes);
+    return c->notes.oom ? CD_FAIL(err, ENOMEM, "message") : CDMPP_OK;
 }
 
 void cd_config_print(cd_buf *out, const cd_config *c) {
@@ -225,5 +236,6 @@ void cd_config_json(cd_buf *out, const cd_config *c) {
 
 void cd_config_free(cd_config *c) {
     cd_diag_free(&c->diag);
+    cd_buf_free(&c->notes);
     cd_arena_free(&c->arena);
 }

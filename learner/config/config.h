@@ -15,11 +15,19 @@ typedef int cd_cfg_ENUM;
 typedef const char *cd_cfg_TEXT;
 typedef cd_texts cd_cfg_LIST;
 
+enum {
+    CD_N_CONFIG_KEY = 1 /* base */
+#define X(section, name, type, def, range, help) +1
+#include "learner/config/config_keys.def"
+};
+
 typedef struct cd_config {
     cd_cfg_TEXT base; /* of the file, while it is read; where one is set before a file is loaded, it is that file's */
 #define X(section, name, type, def, range, help) cd_cfg_##type section##_##name;
 #include "learner/config/config_keys.def"
     const char *path; /* of the file read last; NULL: none */
+    bool given[CD_N_CONFIG_KEY]; /* of cd_config_keys: by the file itself, not its base, or by an assignment */
+    cd_buf notes; /* of cd_config_check: what is no mistake and does nothing, one line each */
     cd_arena arena;
     cd_diag diag; /* every error so far, one line each */
 } cd_config;
@@ -35,11 +43,14 @@ cdmpp_status cd_config_load(cd_config *c, const char *path, cdmpp_err *err);
 cdmpp_status cd_config_read(cd_config *c, const char *path, const char *const *set, size_t n, cdmpp_err *err);
 cdmpp_status cd_config_set(cd_config *c, const char *assignment, cdmpp_err *err);
 /* What one key cannot know: fractions that leave nothing to train (ESCHEMA), data.files
- * that are missing, all of them, with data.source (ENODATA). */
+ * that are missing, all of them, with data.source (ENODATA). Files that are named twice are taken away; c->notes says so, and which keys have no effect. */
 cdmpp_status cd_config_check(cd_config *c, const char *path, cdmpp_err *err);
 /* Path `p` that `file` names: p itself where it exists or is absolute, else from the
  * folder of `file` if it exists there, else p. NULL: out of memory. */
 const char *cd_config_beside(cd_arena *a, const char *file, const char *p);
+/* unused_keys -- the keys that somebody gave and that nothing of this training reads, as one line with the reasons; nothing where there are none. Keys of a base are
+ * not told: it is made for more than one training. */
+void cd_config_unused(const cd_config *c, cd_buf *out);
 void cd_config_print(cd_buf *out, const cd_config *c);
 /* What a result depends on: without train.folder, and without train.memory where the data were in memory all the same. */
 void cd_config_print_identity(cd_buf *out, const cd_config *c, bool on_disk);

@@ -54,7 +54,7 @@ static cdmpp_status find_files(cd_config *c, const char *const *data, size_t n, 
     }
     for (size_t i = 0; i < c->data_files.n; i++)
         if (access(c->data_files.v[i], F_OK) != 0)
-            return cd_err_key(err, CD_FAIL(err, ENODATA, "expected the data set that the model was trained on, found no file '%.160s'", c->data_files.v[i]), "data.files");
+            return cd_err_key(err, CD_FAIL(err, ENODATA, "expected the data set that the model was trained on, found no file '%s'", c->data_files.v[i]), "data.files");
     return CDMPP_OK;
 }
 

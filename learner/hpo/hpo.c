@@ -206,7 +206,7 @@ static cdmpp_status conclude(search *s, cdmpp_err *err) {
     const char *first = "none was tried";
     for (size_t i = f->n_trial; i-- > 0;)
         if (f->reason[i]) first = f->reason[i];
-    return CD_FAIL(err, ENUMERIC, "all %zu trials failed, the first with: %.150s", f->n_trial, first);
+    return CD_FAIL(err, ENUMERIC, "all %zu trials failed, the first with: %s", f->n_trial, first);
 }
 
 /* Workers share one lock; it is released while a configuration trains. */

@@ -94,6 +94,10 @@ static void put(const cd_here *h, const char *device, const char *more, cd_str h
     cd_buf_put_json_str(out, h->name, strlen(h->name));
     cd_buf_puts(out, ",\"cpu\":");
     cd_buf_put_json_str(out, h->cpu, strlen(h->cpu));
+    if (h->marks && h->marks[0]) {
+        cd_buf_puts(out, ",\"marks\":");
+        cd_buf_put_json_str(out, h->marks, strlen(h->marks));
+    }
     cd_buf_putf(out, ",\"programs\":%u,\"widen\":%.17g,", h->programs, h->widen);
     if (isfinite(h->most)) cd_buf_putf(out, "\"most\":%.17g,", h->most);
     if (h->picks > 0) cd_buf_putf(out, "\"picks\":%.17g,", h->picks);
@@ -125,7 +129,7 @@ cdmpp_status cd_here_add(const void *file, size_t n, const cd_here *h, const cha
 
 /* ---- read ---- */
 static cdmpp_status read_texts(cd_model *m, cd_here *h, const cd_json *v, cdmpp_err *err) {
-    cd_str device, name, cpu;
+    cd_str device, name, cpu, marks;
     CD_TRY(cd_json_need_str(v, "device", &device, err));
     CD_TRY(cd_json_need_str(v, "name", &name, err));
     CD_TRY(cd_json_need_str(v, "cpu", &cpu, err));
@@ -134,21 +138,23 @@ static cdmpp_status read_texts(cd_model *m, cd_here *h, const cd_json *v, cdmpp_
     h->stands = (uint32_t)k;
     h->name = cd_str_dup(&m->arena, name);
     h->cpu = cd_str_dup(&m->arena, cpu);
+    h->marks = NULL; /* absent in files of earlier versions */
+    if (cd_json_get(v, "marks")) {
+        CD_TRY(cd_json_need_str(v, "marks", &marks, err));
+        if (!(h->marks = cd_str_dup(&m->arena, marks))) return CD_FAIL(err, ENOMEM, "marks");
+    }
     return h->name && h->cpu ? CDMPP_OK : CD_FAIL(err, ENOMEM, "names");
 }
 
-/* What was trained on the device that stands for it counts as known of the machine. */
+/* What was trained on the device that stands for it counts as known of the machine, and so does what was measured there. */
 static cdmpp_status add_marks(cd_model *m, const cd_here *h, cdmpp_err *err) {
-    const cd_trained_on *old = m->trained_on;
-    if (!old) return CDMPP_OK;
-    cd_trained_on *t = CD_NEW(&m->arena, cd_trained_on);
-    uint8_t *seen = CD_NEWN(&m->arena, uint8_t, (old->n_device + 1) * old->n + 1);
-    if (!t || !seen) return CD_FAIL(err, ENOMEM, "marks");
-    *t = *old;
-    memcpy(seen, old->seen, old->n_device * old->n);
-    memcpy(seen + old->n_device * old->n, old->seen + h->stands * old->n, old->n);
-    t->seen = seen;
-    t->n_device++;
+    const char **more = NULL, *p = h->marks ? h->marks : "";
+    size_t n = 0, cap = 0;
+    cd_trained_on *t;
+    if (!m->trained_on) return CDMPP_OK;
+    for (cd_str mark; cd_signature_next(&p, &mark); n++)
+        if (CD_GROW_IN(&m->arena, more, n, cap) || !(more[n] = cd_str_dup(&m->arena, mark))) return CD_FAIL(err, ENOMEM, "marks");
+    CD_TRY(cd_trained_on_more(&m->arena, m->trained_on, h->device, h->stands, more, n, &t, err));
     m->trained_on = t;
     return CDMPP_OK;
 }
@@ -159,7 +165,7 @@ static cdmpp_status add_device(cd_model *m, cd_here *h, const cd_json *v, cdmpp_
     const int known = cd_model_find_device(m, h->name, strlen(h->name));
     const size_t n = m->n_device, w = m->w_device;
     h->device = known < 0 ? (uint32_t)n : (uint32_t)known;
-    if (known >= 0) return CDMPP_OK;
+    if (known >= 0) return add_marks(m, h, err);
     const char **name = CD_NEWN(&m->arena, const char *, n + 1);
     uint8_t *gpu = CD_NEWN(&m->arena, uint8_t, n + 1);
     float *vector = CD_NEWN(&m->arena, float, (n + 1) * w + 1);

@@ -5,10 +5,10 @@
  *
  *   model file + trees of a machine ──cd_here_add──> the same file, with key "here" in its header, the trees behind its weights, version 4
  *
- *   "here": {"device", "name", "cpu", "programs", "widen", "most", "picks", "bias", "share", "at", "numbers", ...}       docs/reference/calibrate.md
+ *   "here": {"device", "name", "cpu", "programs", "marks", "widen", "most", "picks", "bias", "share", "at", "numbers", ...}       docs/reference/calibrate.md
  *
  *   (1) the machine is one more device of the model, by the name that its records have: read as the last one, unless the model knows that name.
- *       One of the others stands for it: its answers are corrected for the machine, and stay as they were for itself;
+ *       What was measured there counts as seen. One of the others stands for it: its answers are corrected for the machine, and stay as they were for itself;
  *   (2) the trees (here_fit.c) learn what the model is off by. The ends of an interval then move away from the median by a factor `widen` (on the
  *       logarithm), but by that no further than `most`, where nine in ten of all programs lie: what was wide already needs no factor. Both were found on programs that the correction had not seen;
  *   (3) the members and their weights are the bytes of the model that was corrected. The small model for schedule search is not corrected.
@@ -24,6 +24,7 @@ typedef struct cd_here_trees {
 
 typedef struct cd_here {
     uint32_t device, stands;    /* of the model: the machine; who answers for it, before the correction */
+    const char *marks;          /* of the measured programs what `stands` had not seen: their types, threads, vectors, features, as the text of a signature; NULL: none */
     const char *name, *cpu;     /* what records call the machine; what its processor says */
     uint32_t programs;          /* that the correction is made of */
     double widen;               /* above 0 */

@@ -94,6 +94,10 @@ cdmpp_status cd_trained_on_make(cd_arena *a, const char *const *text, const uint
 bool cd_trained_on_saw(const cd_trained_on *t, uint32_t device);
 /* What of the signature is new to the device of the model, added to *out. */
 void cd_trained_on_check(const cd_trained_on *t, uint32_t device, const cd_signature *s, cd_unlike *out);
+/* Whether a mark of a device itself (types, threads, vectors, features) is new to it, whatever others saw. */
+bool cd_trained_on_lacks(const cd_trained_on *t, uint32_t device, const char *mark);
+/* `old` with `more` (n) seen by a device; the device n_device is one more, which saw what `like` did. Errors: ENOMEM. */
+cdmpp_status cd_trained_on_more(cd_arena *a, const cd_trained_on *old, uint32_t device, uint32_t like, const char *const *more, size_t n, cd_trained_on **out, cdmpp_err *err);
 /* Widens an interval of seconds around the answer; t NULL: nothing. */
 void cd_trained_on_widen(const cd_trained_on *t, double latency_s, double *low_s, double *high_s, double *rel_std);
 

@@ -44,11 +44,8 @@ void cd_model_facts_put(cd_facts_set set, cd_buf *b) {
     cd_buf_puts(b, "]},");
 }
 
-/* A model of GPU programs may read facts of version 1. */
-static cdmpp_status check_digest(cd_model *m, cd_str have, cdmpp_err *err) {
+static cdmpp_status check_digest(const cd_model *m, cd_str have, cdmpp_err *err) {
     char want[65];
-    cd_facts_cols_digest(CD_FACTS_OF_GPU_1, want);
-    if (m->facts_set == CD_FACTS_OF_GPU && cd_str_is(have, want)) m->facts_set = CD_FACTS_OF_GPU_1;
     cd_facts_cols_digest(m->facts_set, want);
     if (cd_str_is(have, want)) return CDMPP_OK;
     return CD_FAIL(err, EMODEL, "facts of loop nests: this program computes %.16s..., the model was trained on %.*s...: train it again", want,

@@ -151,6 +151,34 @@ cdmpp_status cd_trained_on_make(cd_arena *a, const char *const *text, const uint
     return CDMPP_OK;
 }
 
+bool cd_trained_on_lacks(const cd_trained_on *t, uint32_t device, const char *mark) {
+    const int k = class_of(mark);
+    const char **at = bsearch(&mark, t->mark, t->n, sizeof *t->mark, cd_sort_by_text);
+    return k >= 0 && class[k].own && (!at || !t->seen[device * t->n + (size_t)(at - t->mark)]);
+}
+
+cdmpp_status cd_trained_on_more(cd_arena *a, const cd_trained_on *old, uint32_t device, uint32_t like, const char *const *more, size_t n, cd_trained_on **out, cdmpp_err *err) {
+    cd_trained_on *t = CD_NEW(a, cd_trained_on);
+    const size_t cap = old->n + n;
+    if (!t || !(*t = *old, t->mark = CD_NEWN(a, const char *, cap + 1))) return CD_FAIL(err, ENOMEM, "marks");
+    t->n_device += device == old->n_device;
+    memcpy(t->mark, old->mark, old->n * sizeof *t->mark);
+    if (n) memcpy(t->mark + old->n, more, n * sizeof *t->mark);
+    qsort(t->mark, cap, sizeof *t->mark, cd_sort_by_text);
+    t->n = 0;
+    for (size_t i = 0; i < cap; i++)
+        if (!t->n || strcmp(t->mark[t->n - 1], t->mark[i]) != 0) t->mark[t->n++] = t->mark[i];
+    if (!(t->seen = CD_NEWN(a, uint8_t, t->n_device * t->n + 1))) return CD_FAIL(err, ENOMEM, "marks");
+    memset(t->seen, 0, t->n_device * t->n);
+    for (size_t i = 0; i < old->n; i++) {
+        const size_t at = (size_t)((const char **)bsearch(&old->mark[i], t->mark, t->n, sizeof *t->mark, cd_sort_by_text) - t->mark);
+        for (size_t d = 0; d < t->n_device; d++) t->seen[d * t->n + at] = old->seen[(d < old->n_device ? d : like) * old->n + i];
+    }
+    for (size_t i = 0; i < n; i++) t->seen[device * t->n + (size_t)((const char **)bsearch(&more[i], t->mark, t->n, sizeof *t->mark, cd_sort_by_text) - t->mark)] = 1;
+    *out = t;
+    return CDMPP_OK;
+}
+
 /* ---- JSON ---- */
 void cd_trained_on_write(const cd_trained_on *t, cd_buf *b) {
     cd_buf_putf(b, "{\"unlike\":[%.9g,%.9g],\"range\":%.9g,\"marks\":[", t->low, t->high, t->range);

@@ -226,7 +226,7 @@ static cdmpp_status is_ours(const char *path, size_t stem, const char *end, cons
     FILE *f = name.oom ? NULL : fopen(name.p, "rb");
     const size_t n = f ? fread(head, 1, strlen(begins), f) : 0;
     const cdmpp_status st = n && memcmp(head, begins, n) != 0
-                                ? CD_FAIL(err, EUSAGE, "the report would overwrite %.200s, which is no report: name another page", name.p) : CDMPP_OK;
+                                ? CD_FAIL(err, EUSAGE, "the report would overwrite %s, which is no report: name another page", name.p) : CDMPP_OK;
     if (f) (void)fclose(f);
     cd_buf_free(&name);
     return st;

@@ -63,7 +63,7 @@ static cdmpp_status read_all(const cd_config *c, const cd_dataset *d, const cd_c
         const char *path = cd_config_beside(a, c->path ? c->path : "", d->source_name[p[k].file]);
         if (!path) return CD_FAIL(err, ENOMEM, "path");
         if (access(path, F_OK) != 0)
-            return CD_FAIL(err, ENODATA, "expected the log that the data set was made from, found no file '%.200s': run this where cdmpp-extract ran, or choose tasks",
+            return CD_FAIL(err, ENODATA, "expected the log that the data set was made from, found no file '%s': run this where cdmpp-extract ran, or choose tasks",
                            path);
         CD_TRY(read_places(d, ch, path, p + k, end - k, a, text, err));
     }

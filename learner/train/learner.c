@@ -197,11 +197,14 @@ static void note_order(const trainer *t) {
 }
 
 /* Said before minutes are spent. Where nobody hears warnings it is among the lines of the result. */
-static void say_facts(const trainer *t) {
-    const char *why = t->set.no_facts.p;
-    if (!why || (t->how.ranks && t->how.ranks->rank)) return;
-    if (t->how.log && t->how.log->level >= CD_LOG_WARNING) cd_log_put(t->how.log, CD_LOG_WARNING, "%s", why);
-    else cd_buf_putf(&t->out->notes, "%s\n", why);
+static void say(const trainer *t, const char *text, int n) {
+    if (!n || (t->how.ranks && t->how.ranks->rank)) return;
+    if (t->how.log && t->how.log->level >= CD_LOG_WARNING) cd_log_put(t->how.log, CD_LOG_WARNING, "%.*s", n, text);
+    else cd_buf_putf(&t->out->notes, "%.*s\n", n, text);
+}
+
+static void say_lines(const trainer *t, const cd_buf *lines) {
+    for (const char *p = lines->n ? lines->p : ""; *p; p += strcspn(p, "\n"), p += *p == '\n') say(t, p, (int)strcspn(p, "\n"));
 }
 
 /* Everything up to a model; the test part is only listed. */
@@ -211,7 +214,8 @@ static cdmpp_status fit(trainer *t, cdmpp_err *err) {
     const cd_process_group *ranks = t->how.ranks;
     const cdmpp_status st = cd_training_set_make(set, t->c, t->d, t->how.pool, err);
     CD_TRY(ranks ? ranks->agree(ranks->ctx, st, err) : st);
-    say_facts(t);
+    say_lines(t, &set->unusual);
+    say_lines(t, &set->no_facts);
     out->filter = set->filter;
     CD_TRY(cd_train_artifacts_data(out->keep, set->c, set->d, set->split, &out->filter, err));
     memcpy(out->n_program, set->split->n_program, sizeof out->n_program);

@@ -78,7 +78,7 @@ static bool undescribed(cd_training_set *t, const cd_device_table *l, const char
         if (l && !cd_device_table_find(l, t->device_name[k], &d, NULL)) continue;
         if (n++ < SHOWN) cd_buf_putf(&names, "%s%.60s", n > 1 ? ", " : "", t->device_name[k]);
     }
-    if (n) cd_buf_putf(&t->no_facts, "%s %s%s%s not described in %.150s. %s", n > 1 ? "devices" : "device", names.p ? names.p : "", n > SHOWN ? ", ..." : "", n > 1 ? " are" : " is",
+    if (n) cd_buf_putf(&t->no_facts, "%s %s%s%s not described in %s. %s", n > 1 ? "devices" : "device", names.p ? names.p : "", n > SHOWN ? ", ..." : "", n > 1 ? " are" : " is",
                        l ? path : "any file", HERE);
     t->no_facts.oom |= names.oom;
     cd_buf_free(&names);
@@ -95,7 +95,7 @@ static bool says_too_little(cd_training_set *t, const cd_device_table *l, const 
         if (cd_device_table_find(l, t->device_name[k], &d, NULL)) continue;
         const cdmpp_status st = cd_analytic_seconds_of(t->device_is_gpu[k] ? CD_FACTS_OF_GPU : CD_FACTS_OF_CPU, none, d, &time, &why);
         if (st != CDMPP_ESCHEMA && st != CDMPP_EUNSUPPORTED) continue;
-        cd_buf_putf(&t->no_facts, "device %.60s, as %.150s describes it: %s. %s", t->device_name[k], path, why.msg, HERE);
+        cd_buf_putf(&t->no_facts, "device %.60s, as %s describes it: %s. %s", t->device_name[k], path, why.msg, HERE);
         return true;
     }
     return false;
@@ -188,6 +188,7 @@ cdmpp_status cd_training_facts_find(cd_training_set *t, bool read, cdmpp_err *er
     }
     if (!st) st = cd_err_key(err, cd_device_table_load(path, &diag, &l, err), "device.file");
     if (!st) st = find(t, l, path, err);
+    if (!st) st = cd_training_set_note_unusual(t, l, err);
     cd_device_table_free(l);
     cd_diag_free(&diag);
     return st;

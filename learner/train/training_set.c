@@ -171,12 +171,18 @@ static cdmpp_status describe_one(cd_training_set *t, const cd_device_table *l, s
     const cd_device *d;
     CD_TRY(cd_err_key(err, cd_device_table_find(l, t->device_name[k], &d, err), "device.file"));
     if (f != CD_DEVICE_SHEET && !cd_device_probe_count(d))
-        return cd_err_key(err, CD_FAIL(err, ESCHEMA, "%.60s has no descriptor in %.150s: no key probe_*, count_* or rank_*", d->name, path), "device.features");
+        return cd_err_key(err, CD_FAIL(err, ESCHEMA, "%.60s has no descriptor in %s: no key probe_*, count_* or rank_*", d->name, path), "device.features");
     cd_device_features_fill(f, d, t->device_vector + k * t->w_device);
     return CDMPP_OK;
 }
 
 /* A network with a device branch needs to know what it runs on; trees go by number. */
+/* The file may be read twice, for vectors and for facts. */
+cdmpp_status cd_training_set_note_unusual(cd_training_set *t, const cd_device_table *l, cdmpp_err *err) {
+    if (!t->unusual.n) cd_buf_puts(&t->unusual, cd_device_table_unusual(l));
+    return t->unusual.oom ? CD_FAIL(err, ENOMEM, "message") : CDMPP_OK;
+}
+
 static cdmpp_status describe_devices(cd_training_set *t, bool needed, cdmpp_err *err) {
     cd_device_table *l = NULL;
     cd_diag diag = {0};
@@ -189,6 +195,7 @@ static cdmpp_status describe_devices(cd_training_set *t, bool needed, cdmpp_err 
     cdmpp_status st = cd_err_key(err, cd_device_table_path(&t->arena, t->c->device_file, t->c->path, &path, err), "device.file");
     if (!st) st = cd_err_key(err, cd_device_table_load(path, &diag, &l, err), "device.file");
     for (size_t k = 0; !st && k < t->n_device; k++) st = describe_one(t, l, k, path, err);
+    if (!st) st = cd_training_set_note_unusual(t, l, err);
     cd_device_table_free(l);
     cd_diag_free(&diag);
     return st;
@@ -269,6 +276,7 @@ void cd_training_set_free(cd_training_set *t) {
     cd_dataset_free(t->own);
     cd_split_free(t->split);
     cd_buf_free(&t->no_facts);
+    cd_buf_free(&t->unusual);
     cd_arena_free(&t->arena);
     *t = (cd_training_set){0};
 }

@@ -46,6 +46,7 @@ typedef struct cd_training_set {
     cd_device_numbers *numbers; /* (n_device) that analytic times are of; NULL: no member reads facts */
     float *analytic;         /* (d->n, CD_N_ANALYTIC) NaN of programs in no part; likewise */
     unsigned facts_without;  /* train.facts_without: groups of CD_FACTS_GROUPS, a bit each */
+    cd_buf unusual;          /* numbers of the descriptions that no chip has, a line each */
     cd_buf no_facts;         /* why train.facts auto takes none, and what helps; empty: it takes some, or nothing reads them */
     cd_program_view view;            /* of all programs of d */
     cd_arena arena;
@@ -65,6 +66,8 @@ void cd_training_set_free(cd_training_set *t);
 static inline bool cd_training_set_chosen(const cd_training_set *t, size_t i) {
     return t->split->part[i] < CD_SPLIT_N_PART || (t->split->unlabelled && t->split->unlabelled[i]);
 }
+/* Unusual numbers of a list of devices go to t->unusual, once. Errors: ENOMEM. */
+cdmpp_status cd_training_set_note_unusual(cd_training_set *t, const cd_device_table *l, cdmpp_err *err);
 /* What members that read facts need, when devices are numbered: t->facts_set, numbers, analytic; `read`: there are such members. train.facts auto becomes prior or none (t->c), with the
  * reason in t->no_facts. Errors: ESCHEMA (a device without description, or with one that says too little), ENODATA (programs without facts, or of both
  * kinds), ERANGE, ENUMERIC, EIO, ENOMEM. */

@@ -49,6 +49,7 @@ static cdmpp_status open_devices(run *r, cdmpp_err *err) {
     cdmpp_status st = cd_device_table_path(&a, r->o->devices, NULL, &path, err);
     if (st && a.oom) st = CD_FAIL(err, ENOMEM, "descriptions of devices"); /* it takes a path without memory for one that is not there */
     if (!st) st = cd_device_table_load(path, &diag, &r->devices, err);
+    if (!st) cd_device_table_say(r->devices, r->o->log);
     cd_diag_free(&diag);
     cd_arena_free(&a);
     return st;
@@ -221,7 +222,7 @@ static cdmpp_status refuse(const run *r, cdmpp_err *err) {
 
 static cdmpp_status write_model(const run *r, const cd_calibrate_told *t, cdmpp_err *err) {
     const int device = cd_model_find_device(r->model, r->machine.stands, strlen(r->machine.stands));
-    const cd_here h = {.stands = (uint32_t)device, .name = r->machine.name.name, .cpu = r->machine.name.says, .programs = (uint32_t)r->result.programs, .widen = r->result.widen, .most = r->result.most, .picks = r->result.picks, .numbers = r->machine.own,
+    const cd_here h = {.stands = (uint32_t)device, .name = r->machine.name.name, .cpu = r->machine.name.says, .programs = (uint32_t)r->result.programs, .widen = r->result.widen, .most = r->result.most, .picks = r->result.picks, .marks = r->result.marks.p, .numbers = r->machine.own,
                        .trees = r->result.trees};
     cd_buf more = {0}, out = {0}, yaml = {0};
     if (!r->o->n_given && !r->o->board) {

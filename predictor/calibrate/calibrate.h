@@ -167,6 +167,7 @@ typedef struct cd_calibrate_result {
     double alone, crossed;      /* mean |ln| of the others by the median of the model alone, and by corrections without their part */
     double widen, most, share, picks; /* of the intervals; of the trees; of the fastest programs (learner/model/here.h) */
     cd_calibrate_figures before, after; /* of the held out programs */
+    cd_buf marks;               /* what they have and the model's device had not seen (cd_here.marks) */
     cd_here_trees trees;        /* of all programs */
 } cd_calibrate_result;
 

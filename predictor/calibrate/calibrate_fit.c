@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "dataset/split/split.h"
-#include "predictor/calibrate/calibrate.h"
+#include "predictor/calibrate/calibrate_internal.h"
 
 enum { LINES = 64, FOLDS = CD_CALIBRATE_HELD - 1, SEED = 1, SHARES = 10 };
 static const double narrowest = 0.25, widest = 10; /* of the factor of intervals: what few programs can say */
@@ -83,6 +83,7 @@ static cdmpp_status enter(fit *f, const cd_predict_line *l, const cd_scored *s, 
     cd_arena_reset(&f->record);
     CD_TRY(cd_record_read(&f->record, l->text, l->len, &r, err));
     CD_TRY(cd_record_id_of(&r, &id, err));
+    CD_TRY(cd_calibrate_note_marks(f->o->model, s, &r, &f->record, &f->out->marks, err));
     for (size_t i = 0; i < f->n; i++)
         if (f->v[i].id.a == id.a && f->v[i].id.b == id.b) {
             if (isnan(f->v[i].again_log)) f->v[i].again_log = log(quiet_s(&r, s->measured_s));
@@ -358,6 +359,7 @@ cdmpp_status cd_calibrate_fit(const cd_calibrate_fit_options *o, cd_calibrate_re
 }
 
 void cd_calibrate_result_free(cd_calibrate_result *r) {
+    cd_buf_free(&r->marks);
     cd_xgb_free(r->trees.gbt);
     r->trees.gbt = NULL;
 }

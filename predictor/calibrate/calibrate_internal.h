@@ -34,6 +34,10 @@ cdmpp_status cd_calibrate_machine_is(cd_str said, const cd_device_table *devices
 /* m->own of a machine whose name is known; measured NULL: its description is that of its name. */
 void cd_calibrate_machine_own(const cd_model *m, const cd_device_table *devices, const cd_device *measured, cd_calibrate_machine *io);
 
+/* ---- what it is made of ---- */
+/* Adds to *marks, the text of a signature, what the program of a scored record has and its device of the model lacks. `a`: for the while. Errors: ENOMEM. */
+cdmpp_status cd_calibrate_note_marks(const cd_model *m, const cd_scored *s, const cd_record *r, cd_arena *a, cd_buf *marks, cdmpp_err *err);
+
 /* ---- logs of another device ---- */
 enum { CD_CALIBRATE_NAME = 96 };
 /* The device that all records of the logs name. Errors: EUSAGE (they name several), ENODATA, EIO, ENOMEM. */

@@ -24,7 +24,7 @@ cdmpp_status cd_dynamic_net_open(cd_dynamic *d, int64_t size, cd_dynamic_net *n,
     s.contents = true;
     CD_TRY(cd_network_sizes_at(o->sizes, &n->arena, size, &s, err));
     CD_TRY(cd_network_source_read(&s, &n->graph, &miss, &n_miss, err));
-    if (n_miss) return CD_FAIL(err, EUNSUPPORTED, "%s %.60s: %.160s", miss[0].op, miss[0].node, miss[0].reason);
+    if (n_miss) return CD_FAIL(err, EUNSUPPORTED, "%s %.60s: %s", miss[0].op, miss[0].node, miss[0].reason);
     n->hardware = cd_target_hardware(false, threads, VECTOR_BYTES);
     n->o = (cd_network_values_options){.graph = n->graph, .target = target, .hardware = n->hardware, .threads = threads, .log = o->log, .n_log = o->n_log,
                                        .trials = o->trials ? o->trials : CD_DYNAMIC_TRIALS, .seed = o->seed, .measure = d->measure, .stop = o->stop};

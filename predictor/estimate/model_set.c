@@ -139,7 +139,7 @@ static cdmpp_status describe(const cd_model_set_options *a, cd_model_set *m, cdm
     const char *path, *option = a->file_option ? a->file_option : "--devices";
     cd_diag diag = {0};
     if (cd_device_table_path(&m->arena, a->devices, NULL, &path, a->devices ? err : NULL))
-        return a->devices ? CD_FAIL(err, EIO, "%s: cannot find '%.200s', a file that describes devices; a device is named by %s", option, a->devices,
+        return a->devices ? CD_FAIL(err, EIO, "%s: cannot find '%s', a file that describes devices; a device is named by %s", option, a->devices,
                                     a->name_option ? a->name_option : "--device") : CDMPP_OK;
     const cdmpp_status st = cd_device_table_load(path, &diag, &m->devices, err);
     if (st && diag.n && a->lines) a->lines(a->ctx, diag.text.p);

@@ -64,7 +64,7 @@ static cdmpp_status check(const cd_network_graph *g, const cd_node_cost *c, doub
     *sum = 0;
     for (uint32_t i = 0; i < g->n_node; i++) {
         if (g->node[i].repeat && isnan(c->node[i].seconds))
-            return CD_FAIL(err, ESCHEMA, "node \"%.60s\" has no time: %.100s", g->node[i].name, c->node[i].why ? c->node[i].why : "");
+            return CD_FAIL(err, ESCHEMA, "node \"%.60s\" has no time: %s", g->node[i].name, c->node[i].why ? c->node[i].why : "");
         *sum += g->node[i].repeat ? node_s(g, c, i) : 0;
     }
     return CDMPP_OK;

@@ -103,7 +103,7 @@ cdmpp_status cd_network_file_add_graph(cd_network_file *f, cd_network_graph *g, 
 typedef cdmpp_status reader(cd_network_file *f, cdmpp_err *err);
 
 static cdmpp_status no_form(const cd_network_file *f, cdmpp_err *err) {
-    if (cd_onnx_is_model(f->path)) return CD_FAIL(err, ESCHEMA, "expected a graph of networks, found an ONNX file: --network %.160s reads it", f->path);
+    if (cd_onnx_is_model(f->path)) return CD_FAIL(err, ESCHEMA, "expected a graph of networks, found an ONNX file: --network %s reads it", f->path);
     return CD_FAIL(err, ESCHEMA, "expected a graph of networks: \"schema\": \"cdmpp.netgraph\", a graph executor's JSON, or networks with nodes");
 }
 

@@ -288,6 +288,6 @@ cdmpp_status cd_network_load_nothing(uint32_t nodes, cdmpp_err *err) {
 
 cdmpp_status cd_network_load_unexpected(const char *word, cdmpp_err *err) {
     const size_t n = strlen(word);
-    if (n > 5 && !strcmp(word + n - 5, ".onnx")) return CD_FAIL(err, EUSAGE, "unexpected '%.60s', did you mean --network %.150s?", word, word);
+    if (n > 5 && !strcmp(word + n - 5, ".onnx")) return CD_FAIL(err, EUSAGE, "unexpected '%.60s', did you mean --network %s?", word, word);
     return CD_FAIL(err, EUSAGE, "unexpected '%.60s'", word);
 }

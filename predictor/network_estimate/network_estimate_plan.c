@@ -73,7 +73,9 @@ static cdmpp_status models(cd_network_estimate *e, cdmpp_err *err) {
     const cd_model_set_options a = {.model = &e->o->cost_model, .mixed = &e->o->mixed, .devices = e->o->devices, .lines = on_lines, .language = true,
                                     .use_default = !e->o->replay_given && !e->o->from_records,
                                     .ctx = e->o->log};
-    return cd_model_set_open(&a, &e->models, err);
+    CD_TRY(cd_model_set_open(&a, &e->models, err));
+    if (e->models.devices) cd_device_table_say(e->models.devices, e->o->log);
+    return CDMPP_OK;
 }
 
 cdmpp_status cd_network_estimate_open(const cd_network_estimate_options *o, cd_network_estimate *e, cdmpp_err *err) {

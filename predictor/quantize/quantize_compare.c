@@ -242,7 +242,7 @@ static cdmpp_status read_network(comparison *c, cdmpp_err *err) {
     cd_network_source s = c->o->network;
     s.contents = true;
     CD_TRY(cd_network_source_read(&s, &c->r->graph, &miss, &n, err));
-    if (n) return CD_FAIL(err, EUNSUPPORTED, "%s %.60s: %.160s", miss[0].op, miss[0].node, miss[0].reason);
+    if (n) return CD_FAIL(err, EUNSUPPORTED, "%s %.60s: %s", miss[0].op, miss[0].node, miss[0].reason);
     return CDMPP_OK;
 }
 

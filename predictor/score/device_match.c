@@ -99,10 +99,10 @@ int cd_device_match_find(const cd_model *m, const cd_device_table *devices, cons
     return -1;
 }
 
-static cd_device_pick known(const cd_device_match *w, uint32_t device) { return (cd_device_pick){device, cd_model_device(w->m, device), false, NULL, {0, 0}}; }
+static cd_device_pick known(const cd_device_match *w, uint32_t device) { return (cd_device_pick){device, cd_model_device(w->m, device), false, NULL, {0, 0}, false}; }
 
 static cd_device_pick pick_of(const cd_device_match *w, const stranger *s) {
-    return s->alias ? known(w, s->device) : (cd_device_pick){s->device, s->name, true, s->own, s->doubt};
+    return s->alias ? known(w, s->device) : (cd_device_pick){s->device, s->name, true, s->own, s->doubt, false};
 }
 
 static cdmpp_status look_up(const cd_device_match *w, bool near, stranger *s, cdmpp_err *err) {
@@ -178,9 +178,11 @@ static cdmpp_status own_device(cd_device_match *w, cd_str target, const char *so
     int k = cd_model_find_device(w->m, name.p, name.n);
     /* A folder's name proves nothing, -model= does. */
     const bool unnamed = cd_str_is(cd_device_name_of(target, ""), "unknown");
-    if (k < 0 && cd_model_n_device(w->m) == 1 && unnamed) k = 0;
+    const bool assumed = k < 0 && cd_model_n_device(w->m) == 1 && unnamed;
+    if (assumed) k = 0;
     if (k >= 0) {
         *out = known(w, (uint32_t)k);
+        out->assumed = assumed;
         return CDMPP_OK;
     }
     bool found = false;

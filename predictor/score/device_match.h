@@ -8,7 +8,7 @@
  *                                     +--> else EMODEL, saying which there are
  *
  * (1) Never silently another device. (2) A model of a single device takes candidates that do
- * not say theirs. (3) GPU programs are for GPUs: the kinds of target and device must agree.
+ * not say theirs, and marks them: a folder's name proves nothing. (3) GPU programs are for GPUs: the kinds of target and device must agree.
  * (4) Similar: least mean squared difference of the columns of the device vectors
  * (features/device/device.h) that both know; ties go to the first device of the model.
  * One thread; after a name was seen once, asking again touches no heap. */
@@ -31,6 +31,7 @@ typedef struct cd_device_pick {
     bool unknown;     /* the model does not know that name */
     const cd_device *own; /* its own description, of one that is unknown and described; else NULL */
     cd_device_doubt doubt; /* of an unknown one: what it adds that another device answers */
+    bool assumed;          /* nothing says the device: it is the only one of the model */
 } cd_device_pick;
 
 /* The device of the model by its name, else by another name of its description (configs/devices.yaml: aliases). -1: the model does not know it. devices NULL: exact names alone. */

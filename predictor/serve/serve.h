@@ -130,7 +130,9 @@ typedef struct cd_stream_stats {
     size_t known;               /* of scored and measured ones: of tasks that the model was trained on, on their device */
     size_t reason[CDMPP_STATUS_COUNT]; /* of the bad ones */
     size_t uncorrected;         /* of scored ones, where the model is corrected for a machine: of another device */
-    const char *other;          /* the first of these; lives with the stream; NULL: none */
+    size_t assumed;             /* of scored ones: nothing says their device, so they are taken for the model's only one */
+    char assumed_at[256];       /* FILE:LINE of the first of these */
+    const char *other;          /* the first of the uncorrected ones; lives with the stream; NULL: none */
 } cd_stream_stats;
 
 typedef struct cd_stream_options {

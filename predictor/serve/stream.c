@@ -190,10 +190,11 @@ static cdmpp_status enter(cd_stream *s, const cd_predict_line *l, cd_scored *o, 
 }
 
 /* learner/model/here.h: a correction is of one device. */
-static void count_scored(cd_stream *s, const cd_scored *o) {
+static void count_scored(cd_stream *s, const cd_predict_line *l, const cd_scored *o) {
     const cd_here *h = cd_model_here(s->m);
     s->stats.scored++;
     s->stats.out_of_range += (o->pred.flags & CD_MODEL_OUT_OF_RANGE) != 0;
+    if (o->which.assumed && !s->stats.assumed++) (void)snprintf(s->stats.assumed_at, sizeof s->stats.assumed_at, "%.200s:%ld", l->source, l->number);
     if (!h || (!o->which.unknown && o->which.device == h->device)) return;
     if (!s->stats.uncorrected++) s->stats.other = o->which.name;
 }
@@ -212,8 +213,12 @@ static cdmpp_status print_one(cd_stream *s, const cd_predict_line *l, cd_scored 
         s->stats.reason[o->st]++;
         cd_error_line_put(&s->json, &o->err);
     } else {
-        count_scored(s, o);
+        count_scored(s, l, o);
         put_scored(s, o);
+        if (o->which.assumed) {
+            cd_buf_puts(&s->json, ",\"assumed_device\":");
+            cd_buf_put_json_str(&s->json, o->which.name, strlen(o->which.name));
+        }
         if (from) put_scaled(s, o, from, &closed);
     }
     cd_buf_puts(&s->json, "}\n");

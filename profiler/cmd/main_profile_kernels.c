@@ -49,7 +49,7 @@ static cdmpp_status read_one(work *k, const char *name) {
     if (k->n == MAX_NETWORK) return CD_FAIL(k->err, EUSAGE, "--network: more than %d networks", MAX_NETWORK);
     CD_TRY(cd_network_source_read(&s, &k->graph[k->n], &miss, &n_miss, k->err));
     k->n++;
-    for (uint32_t i = 0; i < n_miss; i++) cd_log_put(o->log, CD_LOG_WARNING, "%.60s: %.60s is left out: %.100s", name, miss[i].op, miss[i].reason);
+    for (uint32_t i = 0; i < n_miss; i++) cd_log_put(o->log, CD_LOG_WARNING, "%.60s: %.60s is left out: %s", name, miss[i].op, miss[i].reason);
     k->o->bad += n_miss;
     return CDMPP_OK;
 }
@@ -103,7 +103,7 @@ static cdmpp_status print_sampled(work *k, const cd_kernel_samples *s, const cd_
     static const char *const end[] = {"target", "limit", "seconds", "nothing_new"};
     cd_buf b = {0};
     cd_json_writer w = {.out = &b};
-    if (r->failed) cd_log_put(k->o->log, CD_LOG_WARNING, "%zu draws could not be measured; the last one: %.150s", r->failed, r->why.msg);
+    if (r->failed) cd_log_put(k->o->log, CD_LOG_WARNING, "%zu draws could not be measured; the last one: %s", r->failed, r->why.msg);
     if (!k->o->json) {
         cd_buf_putf(&b, "%zu samples, %u rounds, ended by: %s\n", s->n, r->rounds, end[r->end]);
         cd_buf_putf(&b, "held out: %zu of %zu within %d %% (%zu without an answer)", r->score.within, r->score.n, k->o->target_error ? k->o->target_error : 10, r->score.unknown);
@@ -166,7 +166,7 @@ static cdmpp_status is_told(work *k, const cd_workload *w, uint32_t group, const
 static cdmpp_status tell_unknown(work *k, const cd_kernel_model *m, const cd_workload *w, const double *each) {
     cd_arena a = {0};
     cdmpp_status st = CDMPP_OK;
-    for (uint32_t i = 0; i < w->n_unsupported; i++) cd_log_put(k->o->log, CD_LOG_WARNING, "%.60s: %.60s: %.100s", w->graph->name, w->unsupported[i].op, w->unsupported[i].reason);
+    for (uint32_t i = 0; i < w->n_unsupported; i++) cd_log_put(k->o->log, CD_LOG_WARNING, "%.60s: %.60s: %s", w->graph->name, w->unsupported[i].op, w->unsupported[i].reason);
     for (uint32_t g = 0; !st && g < w->n_group; g++) {
         cd_kernel x;
         bool told;

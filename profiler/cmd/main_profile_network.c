@@ -40,8 +40,8 @@ static void report_missing(cd_main_profile *o, const char *node, const char *op,
 void cd_main_profile_open_rules(const cd_main_profile *o, const cd_workload *w) {
     for (uint32_t k = 0; k < w->open.n; k++) {
         const cd_fusion_rule *r = &w->open.rule[k];
-        if (!strcmp(r->second, CD_FUSION_RULES_MANY)) cd_log_put(o->log, CD_LOG_WARNING, "%.150s: no rule for %s with several readers: they stay apart", o->fusion_rules, r->first);
-        else cd_log_put(o->log, CD_LOG_WARNING, "%.150s: no rule for %s and %s: they stay apart", o->fusion_rules, r->first, r->second);
+        if (!strcmp(r->second, CD_FUSION_RULES_MANY)) cd_log_put(o->log, CD_LOG_WARNING, "%s: no rule for %s with several readers: they stay apart", o->fusion_rules, r->first);
+        else cd_log_put(o->log, CD_LOG_WARNING, "%s: no rule for %s and %s: they stay apart", o->fusion_rules, r->first, r->second);
     }
 }
 
@@ -157,7 +157,7 @@ const cd_device *cd_main_profile_pool_device(const cd_main_profile *o, int threa
     cdmpp_err why = {0};
     if (cd_main_profile_pool(o) <= (o->trials > 1 ? (uint32_t)o->trials : 1)) return NULL;
     if (cd_describe_cores("", true, cd_main_profile_core(o), e, &why)) {
-        cd_log_put(o->log, CD_LOG_WARNING, "random schedules are measured as they come, as this processor could not be described: %.150s", why.msg);
+        cd_log_put(o->log, CD_LOG_WARNING, "random schedules are measured as they come, as this processor could not be described: %s", why.msg);
         return NULL;
     }
     cd_describe_narrow(e, cd_isa_vector_bytes(o->isa, o->target));

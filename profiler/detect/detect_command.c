@@ -45,7 +45,7 @@ static cdmpp_status new_file(char *path, size_t n, cdmpp_err *err) {
     const char *folder = getenv("TMPDIR");
     const int len = snprintf(path, n, "%s/cdmpp-fusion-XXXXXX.onnx", folder && *folder ? folder : "/tmp");
     const int fd = len > 0 && (size_t)len < n ? mkstemps(path, 5) : -1;
-    if (fd < 0) return CD_FAIL(err, EIO, "%.150s: no file can be made", path);
+    if (fd < 0) return CD_FAIL(err, EIO, "%s: no file can be made", path);
     close(fd);
     return CDMPP_OK;
 }

@@ -50,7 +50,7 @@ static cdmpp_status make(cd_detect_executor *x, const cd_detect_network *n, unsi
     CD_TRY(build(x, n, &m->workload, err));
     cdmpp_status st = cd_program_select_run(m->workload, &po, &m->select, err);
     for (uint32_t k = 0; !st && k < m->select->n; k++)
-        if (m->select->task[k].status) st = CD_FAIL(err, EBACKEND, "a task has no program: %.160s", m->select->task[k].err.msg);
+        if (m->select->task[k].status) st = CD_FAIL(err, EBACKEND, "a task has no program: %s", m->select->task[k].err.msg);
     if (st) {
         cd_program_select_free(m->select);
         cd_workload_free(m->workload);

@@ -167,7 +167,7 @@ cdmpp_status cd_store_export(cd_store *s, const cd_store_filter *f, cd_store_exp
     if (form == CD_STORE_EXPORT_CSV) cd_store_csv_header(&x.b);
     if (!st) st = cd_store_query(s, f, on_export, &x, err);
     if (!st) st = flush(&x.b, x.to, 0, err);
-    if (temp && x.to && fclose(x.to) && !st) st = CD_FAIL(err, EIO, "cannot write %.150s", path);
+    if (temp && x.to && fclose(x.to) && !st) st = CD_FAIL(err, EIO, "cannot write %s", path);
     if (temp && st) cd_file_discard(temp);
     else if (temp) st = cd_file_publish(temp, path, err);
     cd_buf_free(&x.b);

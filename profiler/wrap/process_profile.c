@@ -145,7 +145,7 @@ static cdmpp_status begin(char *const *argv, char **env, pid_t *pid, cdmpp_err *
     posix_spawnattr_setflags(&a, POSIX_SPAWN_SETSIGDEF);
     const int rc = posix_spawnp(pid, argv[0], NULL, &a, argv, env);
     posix_spawnattr_destroy(&a);
-    return rc ? CD_FAIL(err, EIO, "cannot run %.150s: %s", argv[0], strerror(rc)) : CDMPP_OK;
+    return rc ? CD_FAIL(err, EIO, "cannot run %s: %s", argv[0], strerror(rc)) : CDMPP_OK;
 }
 
 /* wait4 has the times and faults of this child alone. */

@@ -13,6 +13,7 @@ cdmpp_status cd_predict_devices(const char *file, cd_log *log, cd_device_table *
     cdmpp_status st = cd_device_table_path(&a, file, NULL, &path, err);
     if (!st) st = cd_device_table_load(path, &diag, out, err);
     if (st && diag.n) cd_log_lines(log, CD_LOG_ERROR, diag.text.p);
+    if (!st && log) cd_device_table_say(*out, log);
     cd_diag_free(&diag);
     cd_arena_free(&a);
     return st;
@@ -52,6 +53,9 @@ cdmpp_status cd_predict_default_model(const cd_predict_asked *o, cd_arena *a, co
 
 void cd_predict_say_other(const cd_model *m, const char *path, const cd_stream_stats *n, cd_log *log) {
     const cd_here *h = cd_model_here(m);
+    if (n->assumed)
+        cd_log_put(log, CD_LOG_WARNING, "%zu of %zu answers are for %s, because it is the only device of the model: no -model= of a target and no folder says whose they are (first: %s); --device %s says so",
+                   n->assumed, n->scored, cd_model_device(m, 0), n->assumed_at, cd_model_device(m, 0));
     if (h && n->uncorrected)
         cd_log_put(log, CD_LOG_WARNING, "%s corrects times of %s alone: %zu of %zu answers are of another device (%.60s), and are not corrected", path, h->name, n->uncorrected, n->scored, n->other);
 }

@@ -96,6 +96,7 @@ static cdmpp_status load_devices(const char *path, cd_log *log, cd_device_table 
     cdmpp_status st = cd_device_table_path(&a, path ? path : "", NULL, &found, err);
     if (!st) st = cd_device_table_load(found, &diag, out, err);
     if (diag.n) cd_log_lines(log, CD_LOG_ERROR, diag.text.p);
+    if (!st) cd_device_table_say(*out, log);
     if (st && diag.n) cd_command_reported(st, err);
     cd_diag_free(&diag);
     cd_arena_free(&a);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/io/io.h"
 #include "predictor/calibrate/calibrate.h"
 #include "predictor/cmd/tune/main_tune.h"
 
@@ -180,6 +181,14 @@ static cdmpp_status open_machine(options *o, const cd_measure_options *mo, const
     return CDMPP_OK;
 }
 
+static cdmpp_status given_once(options *o, cdmpp_err *err) {
+    cd_buf said = {0};
+    const cdmpp_status st = cd_file_once(o->given.v, &o->given.n, &said, err);
+    if (!st && said.n) cd_log_put(o->log, CD_LOG_WARNING, "--records: %s", said.p);
+    cd_buf_free(&said);
+    return st;
+}
+
 cdmpp_status cd_main_tune_calibrate(options *o, cdmpp_err *err) {
     const cd_measure_options mo = how_measured(o);
     cd_task_registry *tasks = NULL;
@@ -188,6 +197,7 @@ cdmpp_status cd_main_tune_calibrate(options *o, cdmpp_err *err) {
     cd_calibrate_board board = {0};
     cd_buf b = {0};
     cdmpp_status st = open_machine(o, &mo, &l, &measure, &board.measure, err);
+    if (!st) st = given_once(o, err);
     if (!st) st = read_tasks(o, &tasks, err);
     board.tasks = tasks;
     const cd_calibrate_clock clock = board.measure ? cd_calibrate_clock_board(&board) : cd_calibrate_clock_here(measure);

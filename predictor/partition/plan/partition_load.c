@@ -93,7 +93,7 @@ static cdmpp_status read_plan(cd_partition *p, cdmpp_err *err) {
     size_t n;
     if (!cd_onnx_is_model(p->o->plan)) return cd_shard_plan_read(p->o->plan, &p->plan, err);
     cdmpp_status st = cd_onnx_metadata(p->o->plan, CD_PARTITION_PLAN_KEY, &text, &n, err);
-    if (!st && !text) st = CD_FAIL(err, ESCHEMA, "%.160s: there is no plan in its metadata: --annotate writes one", p->o->plan);
+    if (!st && !text) st = CD_FAIL(err, ESCHEMA, "%s: there is no plan in its metadata: --annotate writes one", p->o->plan);
     if (!st) st = cd_shard_plan_read_text(p->o->plan, text, n, &p->plan, err);
     cd_mem_free(text);
     return st;
@@ -124,6 +124,7 @@ cdmpp_status cd_partition_open(const cd_partition_options *o, cd_partition *p, c
     CD_TRY(cd_partition_measure_open(p, err));
     if (o->plan) CD_TRY(read_plan(p, err)); /* its devices decide the layout of the network */
     CD_TRY(cd_model_set_open(&m, &p->models, err));
+    if (p->models.devices) cd_device_table_say(p->models.devices, o->log);
     if (cd_partition_needs_times(o)) CD_TRY(cd_model_set_need_programs(&p->models, err));
     CD_TRY(cd_partition_machine(p, err));
     cd_partition_look(p);

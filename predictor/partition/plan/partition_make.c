@@ -62,7 +62,7 @@ cdmpp_status cd_partition_save_plan(const cd_partition *p, const char *path, cdm
 
 cdmpp_status cd_partition_annotate(const cd_partition *p, const char *path, cdmpp_err *err) {
     cd_buf b = {0};
-    if (!cd_onnx_is_model(p->o->network)) return CD_FAIL(err, EUSAGE, "--annotate: %.160s is no ONNX file", p->o->network);
+    if (!cd_onnx_is_model(p->o->network)) return CD_FAIL(err, EUSAGE, "--annotate: %s is no ONNX file", p->o->network);
     cd_shard_plan_write(p->plan, &b);
     cdmpp_status st;
     if (b.oom) st = CD_FAIL(err, ENOMEM, "a plan of %u operators", p->plan->n_op);
@@ -113,7 +113,7 @@ static void say_unknown(const cd_partition *p) {
             if (may(&p->net.op[k], d) && isinf(p->plan->op[k].alone_s[d])) n++, first = k;
         const char *why = n ? cd_shard_cost_why(p->cost, first, d, NULL) : NULL;
         if (n)
-            cd_log_put(p->o->log, CD_LOG_WARNING, "%u of %u operators have no time on %s, the first is %.60s (%.60s)%s%.200s", n, p->net.n_op, p->machine.device[d].name,
+            cd_log_put(p->o->log, CD_LOG_WARNING, "%u of %u operators have no time on %s, the first is %.60s (%.60s)%s%s", n, p->net.n_op, p->machine.device[d].name,
                        p->net.op[first].name, p->net.op[first].type, why ? ": " : "", why ? why : "");
     }
 }

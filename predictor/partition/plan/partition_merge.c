@@ -241,7 +241,7 @@ cdmpp_status cd_partition_merges(cd_partition *p, cdmpp_err *err) {
     p->merged.n_found = m.n_found;
     if (!st && m.n_kept) st = keep(&m, err);
     if (!st && p->o->save_merged) {
-        if (!m.n_kept) cd_log_put(p->o->log, CD_LOG_WARNING, "--save-merged: nothing is merged, so %.160s is not written", p->o->save_merged);
+        if (!m.n_kept) cd_log_put(p->o->log, CD_LOG_WARNING, "--save-merged: nothing is merged, so %s is not written", p->o->save_merged);
         else st = save(&p->merged, p->o->save_merged, err);
     }
     cd_arena_free(&m.own);

@@ -71,7 +71,7 @@ static cdmpp_status ask_all(cd_partition_pack *p, cdmpp_err *err) {
 static cdmpp_status no_time(cd_partition_pack *p, uint32_t op, cdmpp_err *err) {
     const cd_shard_net_op *o = &p->of.net.op[op];
     const char *why = cd_shard_cost_why(p->of.cost, op, 0, NULL);
-    return CD_FAIL(err, ESCHEMA, "operator %.60s (%.60s) has no time on %s%s%.160s", o->name, o->type, p->of.machine.device[0].name, why ? ": " : "", why ? why : "");
+    return CD_FAIL(err, ESCHEMA, "operator %.60s (%.60s) has no time on %s%s%s", o->name, o->type, p->of.machine.device[0].name, why ? ": " : "", why ? why : "");
 }
 
 /* The seconds of an operator, divided among its parallel loops by the stores in them. A program that cannot be cut is one part of one iteration. */
@@ -99,7 +99,7 @@ static cdmpp_status one_op(cd_partition_pack *p, cd_record_maker *m, uint32_t op
     const cd_recline l = {.text = line, .len = strlen(line), .path = "schedule"};
     cdmpp_status st = cd_record_program_make(m, &l, &job, err);
     if (!st) st = cd_record_program_code(m, &job, err);
-    if (!st && job.why.code) st = CD_FAIL(err, ESCHEMA, "operator %.60s (%.60s) has no program: %.160s", p->of.net.op[op].name, p->of.net.op[op].type, job.why.msg);
+    if (!st && job.why.code) st = CD_FAIL(err, ESCHEMA, "operator %.60s (%.60s) has no program: %s", p->of.net.op[op].name, p->of.net.op[op].type, job.why.msg);
     if (!st) st = parts_of(p, &job.code, t.seconds, w, err);
     cd_record_program_free(&job);
     return st;

@@ -56,7 +56,7 @@ static cdmpp_status to_plan(cd_partition_pack *p, const cd_pack_calls *c, cd_exe
 static cdmpp_status check(const cd_partition_pack *p, const cd_program_select *s, cdmpp_err *err) {
     for (uint32_t k = 0; k < p->net.n_work; k++) {
         const cd_program_select_task *t = &s->task[p->of.loaded.work->group[p->group[k]].task];
-        if (t->status) return CD_FAIL(err, ESCHEMA, "operator %.60s has no program that runs: %.160s", p->net.work[k].name, t->err.msg);
+        if (t->status) return CD_FAIL(err, ESCHEMA, "operator %.60s has no program that runs: %s", p->net.work[k].name, t->err.msg);
     }
     return CDMPP_OK;
 }

@@ -167,7 +167,7 @@ static cdmpp_status check_merged(cd_partition *p, cdmpp_err *err) {
     m->max_error = st ? (double)NAN : far / large;
     for (int k = 0; k < 2; k++) cd_mem_free(v[k]);
     if (!st || (st != CDMPP_EUNSUPPORTED && st != CDMPP_EBACKEND)) return st;
-    cd_log_put(p->o->log, CD_LOG_WARNING, "values of the merged network are not compared: %.200s", err->msg);
+    cd_log_put(p->o->log, CD_LOG_WARNING, "values of the merged network are not compared: %s", err->msg);
     return CDMPP_OK;
 }
 

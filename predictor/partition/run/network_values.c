@@ -89,7 +89,7 @@ static cdmpp_status add_step(values *v, part *p, uint32_t group, cdmpp_err *err)
     const cd_workload_group *g = &v->w->group[group];
     const cd_program_select_task *t = g->task == CD_GRAPH_NONE ? NULL : &v->pick->task[g->task];
     if (!t) return CD_FAIL(err, EUNSUPPORTED, "an operator without a definition: values are not compared");
-    if (t->status) return CD_FAIL(err, EBACKEND, "an operator without a program: %.160s", t->err.msg);
+    if (t->status) return CD_FAIL(err, EBACKEND, "an operator without a program: %s", t->err.msg);
     uint32_t *arg = CD_NEWN(&v->arena, uint32_t, g->n_read + 1);
     cd_executor_net_shape *shape = CD_NEWN(&v->arena, cd_executor_net_shape, g->n_read + 1);
     if (!arg || !shape) return CD_FAIL(err, ENOMEM, "an operator");

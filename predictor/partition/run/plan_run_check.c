@@ -87,7 +87,7 @@ static cdmpp_status compile_plain(plain *p, cdmpp_err *err) {
     if (!st) st = cd_measure_build(p->a->measure, p->item, w->n_task, err);
     for (uint32_t k = 0; k < w->n_task && !st; k++) {
         p->item[k].build.code = p->item[k].code;
-        if (p->item[k].out.error_no) st = CD_FAIL(err, EBACKEND, "%.100s, unsplit: %.200s", w->task[k].op[0], p->item[k].out.err.msg);
+        if (p->item[k].out.error_no) st = CD_FAIL(err, EBACKEND, "%.100s, unsplit: %s", w->task[k].op[0], p->item[k].out.err.msg);
     }
     return st;
 }

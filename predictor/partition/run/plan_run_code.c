@@ -151,7 +151,7 @@ static cdmpp_status failed(const cd_plan_exec *m, const cd_plan_run_options *a, 
     const cd_measure_result *o = &m->item[k].out;
     char place[200];
     const char *where = place_of(m, a, &m->piece[m->program[k].piece], place, sizeof place);
-    return CD_FAIL(err, EBACKEND, "%s: error %d: %.200s", where, o->error_no, o->err.msg);
+    return CD_FAIL(err, EBACKEND, "%s: error %d: %s", where, o->error_no, o->err.msg);
 }
 
 /* Scheduled programs run in a process of their own first: one that crashes is an error, not the end. Those without a schedule are

@@ -138,5 +138,5 @@ cdmpp_status cd_tune_baseline(cd_arena *a, cd_program *p, const cd_tune_task *t,
         *out = (cd_tune_cand){.key = cd_record_steps_key(s.step, s.n), .n_step = s.n, .step = s.step};
         return CDMPP_OK;
     }
-    return CD_FAIL(err, EUNSUPPORTED, "no simple schedule makes a program: %.120s", why.msg);
+    return CD_FAIL(err, EUNSUPPORTED, "no simple schedule makes a program: %s", why.msg);
 }

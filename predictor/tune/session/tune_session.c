@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "profiler/host/host.h"
 #include "profiler/records/records.h"
 
 enum { PER_TASK = 64, PER_ROUND = 16 };
@@ -137,9 +138,24 @@ static cdmpp_status results(cd_tune_session *s, cdmpp_err *err) {
     return st;
 }
 
+/* Looked at before candidates are measured and before the best ones are: said once. A board is its own business, a GPU's programs hardly need a processor. */
+static void say_load(cd_tune_session *s) {
+    int64_t threads = 0;
+    for (uint32_t i = 0; i < s->what->n; i++)
+        if (!s->what->unit[i].of.gpu && s->what->unit[i].of.hardware.num_cores > threads) threads = s->what->unit[i].of.hardware.num_cores;
+    if (s->board || !threads || s->disturbed) return;
+    const double left = cd_host_load_left((int)threads);
+    s->disturbed = left < CD_HOST_LOAD_IDLE;
+    if (s->disturbed)
+        cd_log_put(s->o->log, CD_LOG_WARNING, "others use the processors that measure: %.0f %% of one is left, so that times are longer than on a quiet machine, and the best of several programs may be another one",
+                   100 * left);
+}
+
 cdmpp_status cd_tune_session_run(cd_tune_session *s, cdmpp_err *err) {
     CD_TRY(open_all(s, err));
+    say_load(s);
     if (s->tuner) CD_TRY(tune(s, err));
+    if (s->tuner) say_load(s);
     return results(s, err);
 }
 
@@ -185,11 +201,11 @@ static void warn_task(cd_tune_session *s, uint32_t i) {
         cd_log_put(log, CD_LOG_WARNING, "%s: worse after tuning, %.4g ms against %.4g ms: the untuned program is kept", name, r->tuned.seconds * 1e3, r->untuned.seconds * 1e3);
     if (r->verdict == CD_TUNE_WRONG || r->verdict == CD_TUNE_FAILS) {
         s->failed++;
-        cd_log_put(log, CD_LOG_WARNING, "%s: the best candidate %s: %.160s; the untuned program is kept", name, r->verdict == CD_TUNE_WRONG ? "is wrong" : "does not run", r->tuned.why.msg);
+        cd_log_put(log, CD_LOG_WARNING, "%s: the best candidate %s: %s; the untuned program is kept", name, r->verdict == CD_TUNE_WRONG ? "is wrong" : "does not run", r->tuned.why.msg);
     }
     if (r->verdict != CD_TUNE_NONE) return;
     s->failed++;
-    cd_log_put(log, CD_LOG_WARNING, "%s has no program that runs: %.160s", name, r->untuned.why.msg);
+    cd_log_put(log, CD_LOG_WARNING, "%s has no program that runs: %s", name, r->untuned.why.msg);
 }
 
 void cd_tune_session_warn(cd_tune_session *s) {

@@ -57,6 +57,7 @@ typedef struct cd_tune_session {
     cd_tune_resume_tally warm;
     cd_tune_result *result;     /* (what->n) */
     cd_progress progress;
+    bool disturbed;             /* others used the processors: it was said */
     uint64_t trials;            /* so far, those of before too */
     size_t failed;              /* tasks without a space, without a good candidate, without a program */
 } cd_tune_session;

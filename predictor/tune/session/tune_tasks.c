@@ -137,11 +137,22 @@ static cdmpp_status networks(const cd_tune_tasks_options *o, cd_log *log, cd_tun
 }
 
 /* ---- task files ---- */
+static cdmpp_status unknown_network(const cd_tune_tasks_options *o, const cd_task_registry *t, cdmpp_err *err) {
+    const size_t n = cd_task_registry_network_count(t);
+    const char **name = cd_mem_zalloc(n + 1, sizeof *name), *near = NULL;
+    if (!name) return CD_FAIL(err, ENOMEM, "%zu networks", n);
+    for (size_t k = 0; k < n; k++) name[k] = cd_task_registry_network(t, k)->name;
+    (void)cd_did_you_mean_several(o->of_network, name, n, &near, 1);
+    cd_mem_free(name);
+    return CD_FAIL(err, EUSAGE, "--network: no task file knows '%.60s'%s%s%s", o->of_network, near ? ", did you mean '" : n ? "" : "; no network is in them", near ? near : "",
+                   near ? "'?" : "");
+}
+
 static cdmpp_status of_network(const cd_tune_tasks_options *o, cd_tune_tasks *out, cdmpp_err *err) {
     const cd_network *net = NULL;
     for (size_t k = 0; k < cd_task_registry_network_count(out->tasks) && !net; k++)
         if (!strcmp(cd_task_registry_network(out->tasks, k)->name, o->of_network)) net = cd_task_registry_network(out->tasks, k);
-    if (!net) return CD_FAIL(err, EUSAGE, "--network: no task file knows '%.60s'", o->of_network);
+    if (!net) return unknown_network(o, out->tasks, err);
     out->unit = CD_NEWN(&out->arena, cd_tune_unit, net->n + 1);
     if (!out->unit) return CD_FAIL(err, ENOMEM, "%u tasks", net->n);
     for (uint32_t k = 0; k < net->n; k++) out->unit[out->n++] = unit_of(o, cd_task_registry_at(out->tasks, net->task[k]), (double)net->weight[k]);

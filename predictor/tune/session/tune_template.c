@@ -16,6 +16,7 @@ cdmpp_status cd_tune_template_machine(cd_arena *a, const char *name, cd_log *log
     cdmpp_status st = cd_device_table_path(a, NULL, NULL, &path, err);
     if (!st) st = cd_device_table_load(path, &diag, devices, err);
     if (st && diag.n) cd_log_lines(log, CD_LOG_ERROR, diag.text.p);
+    if (!st) cd_device_table_say(*devices, log);
     cd_diag_free(&diag);
     return st ? st : cd_device_table_find(*devices, name, out, err);
 }

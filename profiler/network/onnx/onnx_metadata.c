@@ -90,7 +90,7 @@ cdmpp_status cd_onnx_metadata_write(const char *path, const char *to, const char
         put_text(&own, VALUE, text, n);
         if (own.oom) out.oom = true;
         else put_text(&out, PROPS, own.p, own.n);
-        if (out.oom) st = CD_FAIL(err, ENOMEM, "%zu bytes of %.120s", size, path);
+        if (out.oom) st = CD_FAIL(err, ENOMEM, "%zu bytes of %s", size, path);
         else st = cd_file_write(to, out.p, out.n, err);
     }
     cd_buf_free(&own);

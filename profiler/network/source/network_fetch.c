@@ -54,7 +54,7 @@ static cdmpp_status place_of(const char *address, char *to, size_t n, cdmpp_err 
     if (!cache && !(home && home[0])) return CD_FAIL(err, EIO, "nowhere to keep what is fetched: neither XDG_CACHE_HOME nor HOME is set");
     const int m = snprintf(dir, sizeof dir, "%s%s/cdmpp/networks/%.16s", cache ? xdg : home, cache ? "" : "/.cache", hex);
     if (m < 0 || (size_t)m >= sizeof dir || (size_t)snprintf(to, n, "%s/%.*s.onnx", dir, (int)(end < 80 ? end : 80), last) >= n)
-        return CD_FAIL(err, EIO, "%.200s: the path in the cache is too long", address);
+        return CD_FAIL(err, EIO, "%s: the path in the cache is too long", address);
     return make_folders(dir, err);
 }
 
@@ -77,7 +77,7 @@ static cdmpp_status get(const char *address, const char *to, cdmpp_err *err) {
     bool missing;
     CD_TRY(run(curl, address, &missing, err));
     if (missing) CD_TRY(run(wget, address, &missing, err));
-    return missing ? CD_FAIL(err, EBACKEND, "%.200s: it takes curl or wget to fetch it, and neither is here", address) : CDMPP_OK;
+    return missing ? CD_FAIL(err, EBACKEND, "%s: it takes curl or wget to fetch it, and neither is here", address) : CDMPP_OK;
 }
 
 /* The one ONNX file of an archive. */

@@ -21,7 +21,7 @@ static cdmpp_status check(const cd_workload *w, const cd_program_select *p, cdmp
     for (uint32_t g = 0; g < w->n_group; g++) {
         const cd_workload_group *x = &w->group[g];
         const char *why = x->task == CD_GRAPH_NONE ? "nobody defines it" : p->task[x->task].err.msg;
-        if (!x->weights && (x->task == CD_GRAPH_NONE || p->task[x->task].status)) return CD_FAIL(err, EBACKEND, "group %u of the network has no program: %.160s", g, why);
+        if (!x->weights && (x->task == CD_GRAPH_NONE || p->task[x->task].status)) return CD_FAIL(err, EBACKEND, "group %u of the network has no program: %s", g, why);
     }
     return CDMPP_OK;
 }

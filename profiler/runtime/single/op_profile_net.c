@@ -13,7 +13,7 @@ static bool has_program(const cd_workload *w, const cd_program_select *p, uint32
 
 static cdmpp_status no_program(const cd_program_select *p, cdmpp_err *err) {
     for (uint32_t k = 0; k < p->n; k++)
-        if (p->task[k].status) return CD_FAIL(err, EBACKEND, "no group of the network has a program: %.160s", p->task[k].err.msg);
+        if (p->task[k].status) return CD_FAIL(err, EBACKEND, "no group of the network has a program: %s", p->task[k].err.msg);
     return CD_FAIL(err, EBACKEND, "no group of the network has a program");
 }
 

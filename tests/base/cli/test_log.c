@@ -109,15 +109,16 @@ TEST(warnings_are_kept) {
     cd_buf_free(&b);
 }
 
-TEST(long_text_is_cut) {
+/* A path of Linux is longer than the buffer, and what is wrong stands behind it. */
+TEST(long_text_is_whole) {
     captured c;
     char big[5000];
     memset(big, 'x', sizeof big - 1);
     big[sizeof big - 1] = '\0';
     begin(&c, "");
-    cd_log_put(&c.log, CD_LOG_INFO, "%s", big);
-    assert_int_equal(c.n, 2048);
-    assert_string_equal(c.text + 2044, "...\n");
+    cd_log_put(&c.log, CD_LOG_INFO, "%s: %s", big, "the reason");
+    assert_int_equal(c.n, sizeof big - 1 + strlen(": the reason\n"));
+    assert_string_equal(c.text + sizeof big - 1, ": the reason\n");
     end(&c);
 }
 
@@ -253,4 +254,4 @@ TEST(nobody_hears) {
     cd_log_done(&log);
 }
 
-TESTS(NULL, NULL, nobody_hears, levels, errors, warnings_are_kept, long_text_is_cut, lines_do_not_mix, progress_text, progress_on_a_terminal, progress_lines)
+TESTS(NULL, NULL, nobody_hears, levels, errors, warnings_are_kept, long_text_is_whole, lines_do_not_mix, progress_text, progress_on_a_terminal, progress_lines)

@@ -58,7 +58,8 @@ TEST(several) {
         const char *asked, *first;
         size_t n;
     } t[] = {{"bert", "bert-tiny", 2}, {"BERT", "bert-tiny", 2}, {"yolov3", "yolov3-tiny", 1}, {"YOLO_v3", "yolov3-tiny", 1}, {"squeezenet_v1.1", "squeezenet-1.1", 1},
-             {"squeezenet", "squeezenet-1.0", 2}, {"vit-b-16", "vit", 1}, {"resnet50v2", "resnet-50", 1}, {"nothing", NULL, 0}, {"", NULL, 0}, {"b", NULL, 0}};
+             {"squeezenet", "squeezenet-1.0", 2}, {"vit-b-16", "vit", 1}, {"resnet50v2", "resnet-50", 1}, {"bret", "bert-tiny", 2}, {"sqeezenet", "squeezenet-1.0", 1}, {"resnt", "resnet-50", 1}, {"yollo", "yolov3-tiny", 1},
+             {"ber", "bert-tiny", 2}, {"bre", NULL, 0}, {"nothing", NULL, 0}, {"llama", NULL, 0}, {"", NULL, 0}, {"b", NULL, 0}};
     const char *out[4];
     for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
         assert_int_equal(cd_did_you_mean_several(t[i].asked, w, N, out, 4), t[i].n);

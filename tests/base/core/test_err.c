@@ -63,6 +63,34 @@ TEST(long_parts_fit) {
     assert_int_equal(strlen(cdmpp_err_format(&err, buf, sizeof buf)), sizeof buf - 1);
 }
 
+/* Paths of any length leave room for what is wrong, in the place of an error as in its text. */
+TEST(the_reason_survives_long_paths) {
+    char path[4000], buf[640], small[100];
+    memset(path, 'd', sizeof path);
+    strcpy(path + sizeof path - 12, "/rows.json");
+    memcpy(path, "/home/", 6);
+    cdmpp_err err = {0};
+    (void)CD_FAIL(&err, EIO, "cannot read %s: %s", path, "no such file or folder");
+    assert_int_equal(strlen(err.msg), sizeof err.msg - 1);
+    assert_memory_equal(err.msg, "cannot read /home/ddd", 21);
+    assert_non_null(strstr(err.msg, "d/rows.json: no such file or folder"));
+    cd_err_at(&err, CDMPP_EIO, path, 17);
+    assert_int_equal(strlen(err.path), sizeof err.path - 1);
+    assert_memory_equal(err.path, "/home/ddd", 9);
+    assert_non_null(strstr(cdmpp_err_format(&err, buf, sizeof buf), "/rows.json:17: cannot read "));
+    assert_non_null(strstr(buf, "/rows.json: no such file or folder [EIO]"));
+    (void)CD_FAIL(&err, ERANGE, "expected a number of leaves, found none");
+    cd_err_at(&err, CDMPP_ERANGE, path, 17);
+    cdmpp_err_format(&err, small, sizeof small);
+    assert_int_equal(strlen(small), sizeof small - 1);
+    assert_memory_equal(small, "/home/ddd", 9);
+    assert_non_null(strstr(small, "/rows.json:17: expected a number of leaves, found none [ERANGE]"));
+    assert_string_equal(cdmpp_err_format(&err, small, 4), "...");
+    (void)CD_FAIL(&err, EIO, "first"); /* an error that is told again in other words */
+    (void)CD_FAIL(&err, EIO, "%s, second", err.msg);
+    assert_string_equal(err.msg, "first, second");
+}
+
 TEST(every_status_has_a_name) {
     for (int k = 0; k < CDMPP_STATUS_COUNT; k++) {
         cdmpp_err err = {.code = (cdmpp_status)k};
@@ -76,4 +104,4 @@ TEST(every_status_has_a_name) {
     assert_string_equal(cdmpp_status_name(CDMPP_STATUS_COUNT), "?");
 }
 
-TESTS(NULL, NULL, format, success_changes_nothing, long_parts_fit, every_status_has_a_name)
+TESTS(NULL, NULL, format, success_changes_nothing, long_parts_fit, the_reason_survives_long_paths, every_status_has_a_name)

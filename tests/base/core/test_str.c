@@ -39,4 +39,45 @@ TEST(utf8) {
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_false(cd_str_is_utf8((cd_str){bad[i], strlen(bad[i])}));
 }
 
-TESTS(NULL, NULL, equal, stars, utf8)
+TEST(shorter) {
+    static const struct {
+        size_t n;
+        const char *text, *middle, *words;
+    } t[] = {
+        {20, "short", "short", "short"},
+        {12, "/home/anna/work/a.yaml", "/ho...a.yaml", "/home/ann..."},
+        {50, "cannot read /home/anna/work/project/measurements/of/today/first/a.yaml: no such file",
+         "cannot read /ho...today/first/a.yaml: no such file", "cannot read /home/a...y/first/a.yaml: no such file"},
+        {3, "abcdef", "...", "..."},
+        {0, "abcdef", "", ""},
+    };
+    char buf[200];
+    for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
+        strcpy(buf, t[i].text);
+        cd_str_cut_middle(buf, t[i].n);
+        assert_true(strlen(buf) <= t[i].n);
+        assert_string_equal(buf, t[i].middle);
+        strcpy(buf, t[i].text);
+        cd_str_shorten(buf, t[i].n);
+        assert_true(strlen(buf) <= t[i].n);
+        assert_string_equal(buf, t[i].words);
+    }
+}
+
+/* For all lengths: not longer than asked, no letter of several bytes torn apart, and the words around a long one stay as long as they can. */
+TEST(shorter_of_any_length) {
+    char all[400] = "cannot read '", buf[400];
+    for (int k = 0; k < 60; k++) strcat(all, k % 9 ? "\xc3\xa9" : "/");
+    strcat(all, "/f.json': no such file");
+    for (size_t n = 0; n <= strlen(all); n++)
+        for (int words = 0; words < 2; words++) {
+            strcpy(buf, all);
+            words ? cd_str_shorten(buf, n) : cd_str_cut_middle(buf, n);
+            assert_true(strlen(buf) <= n && strlen(buf) + 4 >= n);
+            assert_true(cd_str_is_utf8((cd_str){buf, strlen(buf)}));
+            if (words && n >= 70) assert_non_null(strstr(buf, "/f.json': no such file"));
+            if (words && n >= 70) assert_memory_equal(buf, "cannot read '/", 14);
+        }
+}
+
+TESTS(NULL, NULL, equal, stars, utf8, shorter, shorter_of_any_length)

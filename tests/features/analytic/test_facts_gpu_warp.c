@@ -115,7 +115,7 @@ static void statement(cd_an_gpu *g, int32_t k, uint32_t raw0, uint32_t raw1) {
 
 static void one(void *ctx, const cd_nest *nest) {
     census *c = ctx;
-    cd_an w = {.nest = nest, .ast = nest->ast, .gpu = true, .gpu_copies = CD_GPU_COPIES};
+    cd_an w = {.nest = nest, .ast = nest->ast, .gpu = true};
     cd_an_gpu g = {.w = &w, .statement = statement, .ctx = c};
     double all[CD_N_GPU_FACTS] = {0};
     cdmpp_err err = {0};

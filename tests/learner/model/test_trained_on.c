@@ -55,6 +55,29 @@ TEST(tells_what_is_new) {
     cd_arena_free(&a);
 }
 
+/* Marks of a device that is already there, and of one more, which saw what another did. Of other devices nothing changes. */
+TEST(more_is_seen) {
+    static const char *const more[] = {"threads 24", "vector 64", "a new one", "dtype float32"};
+    cd_arena a = {0};
+    cdmpp_err err = {0};
+    cd_trained_on *old = made(&a), *t;
+    assert_true(cd_trained_on_lacks(old, 0, "threads 24") && !cd_trained_on_lacks(old, 0, "threads 4") && cd_trained_on_lacks(old, 0, "dtype float16"));
+    assert_true(!cd_trained_on_lacks(old, 1, "dtype float16") && !cd_trained_on_lacks(old, 0, "operator new 1+1") && !cd_trained_on_lacks(old, 0, "no class"));
+    assert_ok(cd_trained_on_more(&a, old, 2, 0, more, 4, &t, &err));
+    assert_int_equal(t->n_device, 3);
+    reasons(t);
+    for (size_t i = 1; i < t->n; i++) assert_true(strcmp(t->mark[i - 1], t->mark[i]) < 0);
+    expect(ASK(t, 2, "dtype float32", "threads 4", "threads 24", "vector 32", "vector 64"), 0, "");
+    expect(ASK(t, 2, "threads 8", "dtype float16"), CD_UNLIKE_THREADS | CD_UNLIKE_DTYPE, "dtype float16, threads 8");
+    assert_ok(cd_trained_on_more(&a, old, 1, 0, more, 1, &t, &err));
+    assert_int_equal(t->n_device, 2);
+    expect(ASK(t, 1, "threads 24", "dtype float16"), 0, "");
+    expect(ASK(t, 0, "threads 24"), CD_UNLIKE_THREADS, "threads 24");
+    assert_ok(cd_trained_on_more(&a, old, 2, 1, NULL, 0, &t, &err));
+    expect(ASK(t, 2, "dtype float16", "threads 24"), 0, "");
+    cd_arena_free(&a);
+}
+
 /* A device whose programs had no times is in the model, but nothing was trained on it. */
 TEST(tells_what_a_device_saw) {
     cd_arena a = {0};
@@ -125,5 +148,5 @@ TEST(intervals_widen_and_never_narrow) {
     cd_arena_free(&a);
 }
 
-TESTS(NULL, NULL, tells_what_is_new, tells_what_a_device_saw, survives_a_header, bad_headers_are_refused, an_unknown_kind_makes_all_unknown,
+TESTS(NULL, NULL, tells_what_is_new, more_is_seen, tells_what_a_device_saw, survives_a_header, bad_headers_are_refused, an_unknown_kind_makes_all_unknown,
       intervals_widen_and_never_narrow)

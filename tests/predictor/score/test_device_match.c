@@ -133,13 +133,19 @@ TEST(its_own_device) {
         const cdmpp_status st = cd_device_match_pick(w, str(tab[i].target), tab[i].source, &p, &err);
         if (st != (tab[i].want < 0 ? CDMPP_EMODEL : CDMPP_OK) || !strstr(err.msg, tab[i].why)) fail_msg("'%s' '%s': %s", tab[i].target, tab[i].source, err.msg);
         if (st) assert_string_equal(err.key, "i[0][1]");
-        else assert_true((int)p.device == tab[i].want && !p.unknown && !strcmp(p.name, five[tab[i].want]));
+        else assert_true((int)p.device == tab[i].want && !p.unknown && !p.assumed && !strcmp(p.name, five[tab[i].want]));
     }
     cd_device_match_free(w);
     w = match(make(&k, five, 1, 1), NULL, false, false); /* the only one takes whoever does not say */
     cd_device_pick p;
     assert_ok(cd_device_match_pick(w, str("llvm"), "", &p, &err));
-    assert_true(p.device == 0 && !p.unknown);
+    assert_true(p.device == 0 && !p.unknown && p.assumed);
+    assert_ok(cd_device_match_pick(w, str("llvm"), "elsewhere/a.json", &p, &err)); /* in any folder, and marked */
+    assert_true(p.device == 0 && !p.unknown && p.assumed && !strcmp(p.name, "small"));
+    assert_ok(cd_device_match_pick(w, str("llvm"), "small/a.json", &p, &err)); /* its own */
+    assert_true(p.device == 0 && !p.assumed);
+    assert_ok(cd_device_match_pick(w, str("llvm -model=small"), "elsewhere/a.json", &p, &err));
+    assert_true(p.device == 0 && !p.assumed);
     assert_status(cd_device_match_pick(w, str("llvm -model=cpu5"), "", &p, &err), CDMPP_EMODEL);
     cd_device_match_free(w);
 }

@@ -88,6 +88,9 @@ TEST(a_network_of_a_file) {
     assert_status(read_it((cd_tune_tasks_options){.of_network = "third"}), CDMPP_EUSAGE);
     assert_string_equal(err.msg, "--network: no task file knows 'third'");
     end();
+    assert_status(read_it((cd_tune_tasks_options){.of_network = "secnod"}), CDMPP_EUSAGE);
+    assert_string_equal(err.msg, "--network: no task file knows 'secnod', did you mean 'second'?");
+    end();
 }
 
 /* By number or by the beginning of the key; each name fits something; twice is once. */

@@ -156,6 +156,8 @@ TEST(test_names) {
     }
     assert_int_equal(cd_zoo_build("resnt-50", &(cd_zoo_options){0}, &g, &err), CDMPP_ESCHEMA);
     assert_non_null(strstr(err.msg, "did you mean resnet-50"));
+    assert_int_equal(cd_zoo_build("resnt", &(cd_zoo_options){0}, &g, &err), CDMPP_ESCHEMA);
+    assert_non_null(strstr(err.msg, "did you mean resnet-18, resnet-34, resnet-50"));
     err = (cdmpp_err){0};
     assert_int_equal(cd_zoo_build("vgg-16", &(cd_zoo_options){.batch = -1}, &g, &err), CDMPP_ERANGE);
     assert_int_equal(cd_zoo_build("vgg-16", &(cd_zoo_options){.size = 8}, &g, &err), CDMPP_ERANGE);
