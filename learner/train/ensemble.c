@@ -22,7 +22,7 @@ static const uint64_t draw_stream = 0x64726177; /* apart from the draws of the s
  * some 80 bytes of scores, gradients and places in the tree. */
 double cd_ensemble_share(const cd_training_set *t, cd_member_kind kind, int fold, bool train) {
     enum { OF_TRAIN = 6, OF_VALID = 16, ROW = 80, BIN = 2, WIDE_BIN = 4, VALUE = 12 }; /* parts of the memory; bytes */
-    if (!t->view.spool || cd_member_is_net(kind)) return 1;
+    if (!cd_spool_on_disk(t->view.spool) || cd_member_is_net(kind)) return 1;
     const cd_tree_input_form form = cd_member_form(kind);
     const cd_facts_use facts = cd_member_reads_facts(kind) ? (cd_facts_use)t->c->train_facts : CD_FACTS_USE_NONE;
     const double room = (double)t->c->train_memory * 1048576 / (train ? OF_TRAIN : OF_VALID);
@@ -111,7 +111,7 @@ static cdmpp_status list_members(const cd_training_set *t, cd_model *m, cdmpp_er
  * never waits for another, and two idle OpenMP threads on a busy machine were measured
  * 6 times slower than one. Data on disk: one after another, so that one matrix is in use at a time. */
 static cdmpp_status train_own(job *b, cdmpp_err *err) {
-    const bool in_turn = b->n_todo == 1 || b->t->view.spool;
+    const bool in_turn = b->n_todo == 1 || cd_spool_on_disk(b->t->view.spool);
     if (!b->n_todo) return CDMPP_OK;
     b->nthread = cd_threads_count(b->run.pool) / (in_turn ? 1 : (int)b->n_todo);
     if (b->nthread < 1) b->nthread = 1;

@@ -72,7 +72,7 @@ static cdmpp_status make_folder(const char *dir, cdmpp_err *err) {
 cdmpp_status cd_member_checkpoint_open(cd_member_checkpoint *k, const char *dir, const cd_training_set *t, const cd_model *start, cdmpp_err *err) {
     *k = (cd_member_checkpoint){0};
     cd_sha256_init(&k->base);
-    CD_TRY(add_config(&k->base, t->c, t->d->spool != NULL, err));
+    CD_TRY(add_config(&k->base, t->c, cd_spool_on_disk(t->d->spool), err));
     add_data(&k->base, t);
     CD_TRY(add_start(&k->base, start, err));
     if (!dir) return CDMPP_OK;

@@ -89,7 +89,7 @@ static bool on_tick(void *ctx, const cd_progress_event *t) {
 
 static void *work(void *arg) {
     seat *me = arg;
-    const cd_process_group ranks = {me->rank, me->room->n, true, me, all_add, to_first, first_failure};
+    const cd_process_group ranks = {me->rank, me->room->n, true, 0, me, all_add, to_first, first_failure};
     const cd_learner_options how = {.tick = on_tick, .ctx = me, .folder = me->folder, .ranks = &ranks};
     me->st = cd_learner_run(me->c, NULL, &how, &me->l, &me->err);
     return NULL;
