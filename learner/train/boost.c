@@ -182,6 +182,7 @@ cdmpp_status cd_boost(const cd_program_view *v, const cd_boost_set *train, const
     b.objective = (cd_objective_spec){m->objective, (cd_tree_loss)c->train_loss, c->train_eta, (cd_rank_loss)c->train_rank_loss};
     cdmpp_status st = cd_boost_side_new(&b.train, train, &b, err);
     if (!st) st = cd_boost_side_new(&b.valid, valid, &b, err);
+    if (!st && run->rows) *run->rows += cd_xgb_data_rows(b.train.data);
     if (!st) fit_offset(&b.train, &b, m);
     if (!st) lay_offsets(&b.valid, &b, m->slope, m->bias);
     if (!st) st = begin(&b.train, &b, NULL, err);

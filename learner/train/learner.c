@@ -236,7 +236,7 @@ static cdmpp_status fit(trainer *t, cdmpp_err *err) {
     CD_TRY(new_model(t, err));
     log_range(t, out->model);
     const cd_ensemble_run run = {.pool = t->how.pool, .tick = on_step, .ctx = t, .start = t->how.start,
-                                 .folder = t->how.folder, .ranks = ranks};
+                                 .folder = t->how.folder, .ranks = ranks, .log = t->how.log};
     CD_TRY(cd_ensemble_train(set, &run, out->model, &t->kind_log_s, err));
     if (out->model->order && t->kind_log_s) CD_TRY(cd_order_weigh(set, t->how.pool, t->kind_log_s, out->model, &t->order_log_s, err));
     note_disk(t);

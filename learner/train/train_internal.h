@@ -30,6 +30,7 @@ typedef struct cd_boost_run {
     cd_progress_event_fn *tick;      /* NULL: none; called from this thread after each round */
     void *ctx;
     const cd_process_group *ranks;     /* all its ranks make this call, and grow the trees together; NULL: this process alone */
+    _Atomic size_t *rows;    /* matrix rows to train on that this process has are added; NULL: nobody counts */
 } cd_boost_run;
 
 /* Trees, slope and bias of m, whose kind says what the trees see. To be freed by the
@@ -152,6 +153,7 @@ typedef struct cd_ensemble_run {
     const cd_process_group *ranks;     /* NULL: this process alone */
     bool together;           /* set by the callee: all ranks train this member */
     const char *before;      /* names of members in events begin with that; NULL: nothing */
+    cd_log *log;             /* rank 0 says there what each rank has of the data; NULL: nowhere */
 } cd_ensemble_run;
 
 /* Share of the programs that trees of a kind are grown from (train), or are stopped by: 1 where the data are in memory; of data on disk

@@ -27,6 +27,7 @@ typedef struct {
     size_t rank;
     const char *folder;
     const cd_config *c;
+    cd_log *log;             /* of rank 0 */
     int stop_at;             /* ticks of this rank; 0: never */
     int ticks;
     cd_learner_result l;
@@ -90,23 +91,25 @@ static bool on_tick(void *ctx, const cd_progress_event *t) {
 static void *work(void *arg) {
     seat *me = arg;
     const cd_process_group ranks = {me->rank, me->room->n, true, 0, me, all_add, to_first, first_failure};
-    const cd_learner_options how = {.tick = on_tick, .ctx = me, .folder = me->folder, .ranks = &ranks};
+    const cd_learner_options how = {.tick = on_tick, .ctx = me, .folder = me->folder, .ranks = &ranks, .log = me->log};
     me->st = cd_learner_run(me->c, NULL, &how, &me->l, &me->err);
     return NULL;
 }
 
-static void run_crew(size_t n, const cd_config *c, const char *folder, int stop_at, seat *s) {
+static void run_crew_and_log(size_t n, const cd_config *c, const char *folder, int stop_at, cd_log *log, seat *s) {
     static room m;
     pthread_t t[MOST];
     m = (room){.n = n};
     pthread_barrier_init(&m.barrier, NULL, (unsigned)n);
     for (size_t r = 0; r < n; r++) {
-        s[r] = (seat){.room = &m, .rank = r, .c = c, .folder = folder, .stop_at = r + 1 == n ? stop_at : 0};
+        s[r] = (seat){.room = &m, .rank = r, .c = c, .folder = folder, .stop_at = r + 1 == n ? stop_at : 0, .log = r ? NULL : log};
         assert_int_equal(pthread_create(&t[r], NULL, work, &s[r]), 0);
     }
     for (size_t r = 0; r < n; r++) pthread_join(t[r], NULL);
     pthread_barrier_destroy(&m.barrier);
 }
+
+static void run_crew(size_t n, const cd_config *c, const char *folder, int stop_at, seat *s) { run_crew_and_log(n, c, folder, stop_at, NULL, s); }
 
 /* ---- dealing ---- */
 TEST(dealing) {
@@ -150,7 +153,9 @@ static const char *const shared[] = {"model.members=[mlp, program]", "net.device
                                      "net.dropout_mlp=0.1", NULL};
 static const char *const trees[] = {"model.members=[rows, mlp]", "train.together=true", "train.objective=rank", "net.device=false", "train.rounds=8", "train.max_bin=16",
                                     "fit.epochs=2", NULL};
-static const char *const *const way[] = {dealt, shared, trees};
+static const char *const disk[] = {"model.members=[rows, mlp]", "train.together=true", "train.memory=1", "net.device=false", "train.rounds=8", "train.max_bin=16",
+                                   "train.subsample=0.8", "fit.epochs=2", NULL};
+static const char *const *const way[] = {dealt, shared, trees, disk};
 enum { N_WAY = sizeof way / sizeof *way };
 
 static void assert_same_file(const cd_learner_result *a, const cd_learner_result *b) {
@@ -165,7 +170,7 @@ TEST(one_model_for_any_ranks) {
         cd_learner_result one;
         config(&c, way[k]);
         assert_ok(cd_learner_run(&c, NULL, &(cd_learner_options){0}, &one, &err));
-        for (size_t n = 2; n <= MOST; n += 2) {
+        for (size_t n = 2; n <= MOST; n++) {
             seat me[MOST];
             run_crew(n, &c, NULL, 0, me);
             for (size_t r = 0; r < n; r++) {
@@ -176,6 +181,41 @@ TEST(one_model_for_any_ranks) {
             cd_learner_result_free(&me[0].l);
         }
         cd_learner_result_free(&one);
+        cd_config_free(&c);
+    }
+}
+
+/* Each rank has its part of the rows, the first alone the data, and the data go where they go without ranks. */
+TEST(data_are_divided) {
+    for (int k = 0; k < N_WAY; k++) {
+        cd_config c;
+        seat me[MOST];
+        cd_log log;
+        char *text = NULL;
+        size_t n_text, rows[MOST] = {0}, all = 0;
+        unsigned long long had, whole;
+        FILE *out = open_memstream(&text, &n_text);
+        assert_non_null(out);
+        cd_log_init(&log, "test", out);
+        log.level = CD_LOG_DEBUG;
+        config(&c, way[k]);
+        run_crew_and_log(3, &c, NULL, 0, &log, me);
+        fclose(out);
+        for (int r = 0; r < 3; r++) {
+            char begin[16], place[8];
+            assert_int_equal(me[r].st, CDMPP_OK);
+            snprintf(begin, sizeof begin, "rank %d: ", r);
+            const char *line = strstr(text, begin);
+            assert_non_null(line);
+            assert_int_equal(sscanf(line + 8, "%zu matrix rows of trees, %llu of %llu bytes of the data set read to %7s", &rows[r], &had, &whole, place), 4);
+            assert_true(whole > 0 && had == (r ? 0 : whole));
+            assert_string_equal(place, way[k] == disk ? "disk" : "memory");
+            all += rows[r];
+        }
+        for (int r = 0; r < 3; r++)
+            if (k >= 2) assert_true(rows[r] > 0 && 3 * rows[r] < all + all / 4); /* grown together */
+        free(text);
+        cd_learner_result_free(&me[0].l);
         cd_config_free(&c);
     }
 }
@@ -238,4 +278,4 @@ static int end(void **s) {
     return rmdir(dir);
 }
 
-TESTS(begin, end, dealing, one_model_for_any_ranks, stopped_and_on, missing_data)
+TESTS(begin, end, dealing, one_model_for_any_ranks, data_are_divided, stopped_and_on, missing_data)
