@@ -88,25 +88,33 @@ static bool on_tick(void *ctx, const cd_progress_event *t) {
     return !me->stop_at || ++me->ticks < me->stop_at;
 }
 
+static cd_process_group group_of(seat *me) { return (cd_process_group){me->rank, me->room->n, true, 0, me, all_add, to_first, first_failure}; }
+
 static void *work(void *arg) {
     seat *me = arg;
-    const cd_process_group ranks = {me->rank, me->room->n, true, 0, me, all_add, to_first, first_failure};
+    const cd_process_group ranks = group_of(me);
     const cd_learner_options how = {.tick = on_tick, .ctx = me, .folder = me->folder, .ranks = &ranks, .log = me->log};
     me->st = cd_learner_run(me->c, NULL, &how, &me->l, &me->err);
     return NULL;
 }
 
-static void run_crew_and_log(size_t n, const cd_config *c, const char *folder, int stop_at, cd_log *log, seat *s) {
+static void run_threads(size_t n, void *(*fn)(void *), seat *s) {
     static room m;
     pthread_t t[MOST];
     m = (room){.n = n};
     pthread_barrier_init(&m.barrier, NULL, (unsigned)n);
     for (size_t r = 0; r < n; r++) {
-        s[r] = (seat){.room = &m, .rank = r, .c = c, .folder = folder, .stop_at = r + 1 == n ? stop_at : 0, .log = r ? NULL : log};
-        assert_int_equal(pthread_create(&t[r], NULL, work, &s[r]), 0);
+        s[r].room = &m;
+        s[r].rank = r;
+        assert_int_equal(pthread_create(&t[r], NULL, fn, &s[r]), 0);
     }
     for (size_t r = 0; r < n; r++) pthread_join(t[r], NULL);
     pthread_barrier_destroy(&m.barrier);
+}
+
+static void run_crew_and_log(size_t n, const cd_config *c, const char *folder, int stop_at, cd_log *log, seat *s) {
+    for (size_t r = 0; r < n; r++) s[r] = (seat){.c = c, .folder = folder, .stop_at = r + 1 == n ? stop_at : 0, .log = r ? NULL : log};
+    run_threads(n, work, s);
 }
 
 static void run_crew(size_t n, const cd_config *c, const char *folder, int stop_at, seat *s) { run_crew_and_log(n, c, folder, stop_at, NULL, s); }
@@ -134,6 +142,58 @@ TEST(dealing) {
             cd_process_group_deal(m, n, ranks, 1, true, owner); /* the trees by all, unless nobody else is there */
             for (size_t i = 0; i < n; i++) assert_true((owner[i] == CD_PROCESS_GROUP_ALL) == (ranks > 1 && !cd_member_is_net(m[i].kind)));
         }
+}
+
+/* ---- exchange ---- */
+static const uint32_t odd_bits[] = {0x80000000u, 0, 0x7fc00001u, 0xffc12345u, 0x7f800000u, 0xff800000u, 1, 0x80000001u, 0x3f800001u, 0xffffffffu};
+enum { N_ODD = sizeof odd_bits / sizeof *odd_bits };
+
+/* Each rank knows its share of the bits, the others' are noise before. */
+static void *share_bits(void *arg) {
+    seat *me = arg;
+    uint32_t v[N_ODD];
+    float x[N_ODD];
+    size_t beg, end;
+    const cd_process_group ranks = group_of(me);
+    cd_distributed_trees_own(&ranks, N_ODD, &beg, &end);
+    for (size_t i = 0; i < N_ODD; i++) v[i] = i >= beg && i < end ? odd_bits[i] : 0x40490fdbu + (uint32_t)(i + me->rank);
+    memcpy(x, v, sizeof x);
+    me->st = cd_distributed_trees_share_bits(&ranks, x, N_ODD, beg, end, &me->err);
+    memcpy(v, x, sizeof v);
+    me->ticks = memcmp(v, odd_bits, sizeof v) == 0;
+    return NULL;
+}
+
+TEST(bits_arrive) {
+    for (size_t n = 1; n <= MOST; n++) {
+        seat me[MOST] = {0};
+        run_threads(n, share_bits, me);
+        for (size_t r = 0; r < n; r++) assert_true(me[r].st == CDMPP_OK && me[r].ticks);
+    }
+}
+
+/* The place that a rank hears of is that of the first on its machine; an error of one is everybody's. */
+static void *meet(void *arg) {
+    seat *me = arg;
+    cd_process_group ranks = group_of(me);
+    ranks.first = me->rank & ~(size_t)1; /* machines of two */
+    const cd_dataset_share share = cd_distributed_data_share(&ranks);
+    cd_spool_place place = {(1 << 22) - (int)me->rank, 1000 * (int)me->rank + 3};
+    const cdmpp_status st = me->stop_at ? CD_FAIL(&me->err, EIO, "rank %zu", me->rank) : CDMPP_OK;
+    me->st = share.meet(share.ctx, st, &place, &me->err);
+    me->ticks = share.first == (me->rank % 2 == 0) && place.process == (1 << 22) - (int)ranks.first && place.file == 1000 * (int)ranks.first + 3;
+    return NULL;
+}
+
+TEST(ranks_meet) {
+    for (size_t n = 1; n <= MOST; n++) {
+        seat me[MOST] = {0};
+        run_threads(n, meet, me);
+        for (size_t r = 0; r < n; r++) assert_true(me[r].st == CDMPP_OK && me[r].ticks);
+        me[n - 1].stop_at = 1;
+        run_threads(n, meet, me);
+        for (size_t r = 0; r < n; r++) assert_true(me[r].st == CDMPP_EIO && me[r].err.msg[5] == (char)('0' + n - 1));
+    }
 }
 
 /* ---- training ---- */
@@ -278,4 +338,4 @@ static int end(void **s) {
     return rmdir(dir);
 }
 
-TESTS(begin, end, dealing, one_model_for_any_ranks, data_are_divided, stopped_and_on, missing_data)
+TESTS(begin, end, dealing, bits_arrive, ranks_meet, one_model_for_any_ranks, data_are_divided, stopped_and_on, missing_data)
