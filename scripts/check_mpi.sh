@@ -115,7 +115,7 @@ mpi 3 train -q -j1 trees.yaml --set train.subsample=0.7 --out drawn3.cdmpp
 ok "trees: rows are drawn alike by 3 ranks" same drawn.cdmpp drawn3.cdmpp
 mpi 8 train -q -j1 trees.yaml --set model.folds=1 --set split.valid=0.001 --out x.cdmpp
 ok "trees: fewer programs than ranks end all" test $? -eq 4
-ok "trees: and it is told once" test "$(grep -c '8 ranks for 7 programs' err.txt)" -eq 1
+ok "trees: and it is told once" test "$(grep -c '8 ranks for [0-9]* programs' err.txt)" -eq 1
 mpi 2 train -q -j1 dealt.yaml --set data.files=nosuch.h5 --out x.cdmpp
 ok "train: missing data ends all ranks" test $? -ne 0
 mpi 2 train -q -j1 shared.yaml --set fit.loss=1mse+1cmd --out x.cdmpp

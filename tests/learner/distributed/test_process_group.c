@@ -262,7 +262,7 @@ TEST(data_are_divided) {
         run_crew_and_log(3, &c, NULL, 0, &log, me);
         fclose(out);
         for (int r = 0; r < 3; r++) {
-            char begin[16], place[8];
+            char begin[32], place[8];
             assert_int_equal(me[r].st, CDMPP_OK);
             snprintf(begin, sizeof begin, "rank %d: ", r);
             const char *line = strstr(text, begin);
