@@ -5,7 +5,7 @@
 
 /* Of a view on disk: bytes of a page of the matrix, and rows that its bins are cut at: XGBoost needs 0.3 MB a column to cut 16,384 rows
  * into 256 bins, ten times as much for a million, and an error of a bin's border is then below 0.4 % of the rows. */
-enum { PAGE = 16 << 20, CUT_ROWS = 16384 };
+enum { PAGE = 16 << 20, CUT_ROWS = 16384, CUT_COLUMNS = 8 }; /* CUT_COLUMNS: of all rows that are cut together */
 
 void cd_boost_side_free(cd_boost_side *s) {
     cd_xgb_data_free(s->data);
@@ -81,23 +81,32 @@ static cdmpp_status cut_some_rows(const cd_boost_side *s, cd_xgb_data **bins, cd
     return st;
 }
 
-/* Columns beg .. end of all rows. */
+static size_t piece_end(size_t beg, size_t end) { return end - beg < CUT_COLUMNS ? end : beg + CUT_COLUMNS; }
+
+/* Columns beg .. end of all rows, as one matrix for each CUT_COLUMNS of them. */
 static void fill_columns(const cd_boost_side *s, size_t beg, size_t end, float *row, float *x) {
     const size_t width = width_of(s->b);
     for (size_t i = 0; i < s->set->n; i++) {
+        const size_t n = s->start[i + 1] - s->start[i];
         fill_rows(s, i, i + 1, row);
-        for (size_t r = 0; r < s->start[i + 1] - s->start[i]; r++, x += end - beg) memcpy(x, row + r * width + beg, (end - beg) * sizeof *x);
+        for (size_t j = beg; j < end; j = piece_end(j, end)) {
+            const size_t w = piece_end(j, end) - j;
+            float *to = x + s->height * (j - beg) + s->start[i] * w;
+            for (size_t r = 0; r < n; r++) memcpy(to + r * w, row + r * width + j, w * sizeof *to);
+        }
     }
 }
 
-/* This rank's run of columns, cut at all rows. */
+/* This rank's run of columns, cut at all rows. XGBoost needs MBs a column for that, so few at a time. */
 static cdmpp_status cut_own_columns(const cd_boost_side *s, size_t beg, size_t end, float *cuts, cdmpp_err *err) {
     const cd_booster *b = s->b;
     float *x = cd_mem_zalloc(s->height, (end - beg) * sizeof *x), *row = cd_mem_zalloc(most_rows(s), width_of(b) * sizeof *row);
     cdmpp_status st = x && row ? CDMPP_OK : CD_FAIL(err, ENOMEM, "matrix of %zu x %zu values", s->height, end - beg);
     if (!st) fill_columns(s, beg, end, row, x);
     cd_mem_free(row);
-    if (!st) st = cd_xgb_cuts(x, s->height, end - beg, b->run->nthread, b->c->train_max_bin, cuts, err);
+    for (size_t j = beg; !st && j < end; j = piece_end(j, end))
+        st = cd_xgb_cuts(x + s->height * (j - beg), s->height, piece_end(j, end) - j, b->run->nthread, b->c->train_max_bin,
+                         cuts + (j - beg) * ((size_t)b->c->train_max_bin + 1), err);
     cd_mem_free(x);
     return st;
 }
