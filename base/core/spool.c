@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -24,6 +25,7 @@ typedef struct {
 
 struct cd_spool {
     int file, statm;
+    bool on_disk, opened;            /* opened: another process made it */
     size_t most, used, page, before; /* bytes; before: file pages of the process that are not ours */
     piece *piece;
     size_t n, cap;
@@ -83,21 +85,56 @@ static cdmpp_status open_default(cd_spool *s, size_t need, cdmpp_err *err) {
     return cd_err_at(err, CD_FAIL(err, EIO, "%s; nor does $TMPDIR do, which is %s", why.msg, own), last, 0);
 }
 
-cdmpp_status cd_spool_new(const char *folder, size_t need, size_t most, cd_spool **out, cdmpp_err *err) {
+static cd_spool *new_spool(size_t most) {
     cd_spool *s = cd_mem_zalloc(sizeof *s, 1);
-    if (!s) return CD_FAIL(err, ENOMEM, "spool");
+    if (!s) return NULL;
     s->file = -1;
     s->most = most;
     s->page = (size_t)sysconf(_SC_PAGESIZE);
     s->statm = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
     s->before = resident(s);
-    const bool fits = strlen(folder) < sizeof s->folder;
-    if (fits) strcpy(s->folder, folder);
-    const cdmpp_status st = !fits       ? fail(folder, "cannot keep data there", ENAMETOOLONG, err)
-                            : folder[0] ? open_file(s, need, err)
-                                        : open_default(s, need, err);
+    return s;
+}
+
+static cdmpp_status open_memory(cd_spool *s, cdmpp_err *err) {
+    s->file = memfd_create("cdmpp", MFD_CLOEXEC);
+    return s->file < 0 ? CD_FAIL(err, EIO, "cannot make a file in memory: %s", strerror(errno)) : CDMPP_OK;
+}
+
+static cdmpp_status open_in(cd_spool *s, const char *folder, size_t need, cdmpp_err *err) {
+    if (strlen(folder) >= sizeof s->folder) return fail(folder, "cannot keep data there", ENAMETOOLONG, err);
+    strcpy(s->folder, folder);
+    s->on_disk = true;
+    return folder[0] ? open_file(s, need, err) : open_default(s, need, err);
+}
+
+cdmpp_status cd_spool_new(const char *folder, size_t need, size_t most, cd_spool **out, cdmpp_err *err) {
+    cd_spool *s = new_spool(most);
+    if (!s) return CD_FAIL(err, ENOMEM, "spool");
+    const cdmpp_status st = folder ? open_in(s, folder, need, err) : open_memory(s, err);
     if (st) cd_spool_free(s);
     else *out = s;
+    return st;
+}
+
+cd_spool_place cd_spool_place_of(const cd_spool *s) { return (cd_spool_place){(int)getpid(), s->file}; }
+
+/* The descriptor of the other process, which has no name elsewhere. */
+cdmpp_status cd_spool_open(cd_spool_place place, size_t most, cd_spool **out, cdmpp_err *err) {
+    char name[64];
+    cd_spool *s = new_spool(most);
+    if (!s) return CD_FAIL(err, ENOMEM, "spool");
+    s->opened = true;
+    snprintf(name, sizeof name, "/proc/%d/fd/%d", place.process, place.file);
+    s->file = open(name, O_RDONLY | O_CLOEXEC);
+    struct statfs fs;
+    if (s->file >= 0 && !fstatfs(s->file, &fs)) {
+        s->on_disk = (int)fs.f_type != TMPFS;
+        *out = s;
+        return CDMPP_OK;
+    }
+    const cdmpp_status st = fail(name, "cannot read what another process keeps", errno, err);
+    cd_spool_free(s);
     return st;
 }
 
@@ -107,15 +144,23 @@ static void *refuse(cd_spool *s, size_t n, int why) {
     return NULL;
 }
 
+/* 0, or an errno. A page beyond the end of a file that another made would be a signal. */
+static int has_room(const cd_spool *s, size_t bytes) {
+    struct stat info;
+    int full;
+    if (s->opened) return fstat(s->file, &info) ? errno : (uint64_t)info.st_size >= s->used + bytes ? 0 : ENODATA;
+    do full = posix_fallocate(s->file, (off_t)s->used, (off_t)bytes);
+    while (full == EINTR); /* a signal */
+    return full;
+}
+
 void *cd_spool_take(cd_spool *s, size_t n, size_t size) {
     if (size && n > (SIZE_MAX / 4) / size) return refuse(s, SIZE_MAX, ENOMEM);
     const size_t bytes = (n * size / s->page + 1) * s->page;
     if (CD_GROW(s->piece, s->n, s->cap)) return refuse(s, bytes, ENOMEM);
-    int full;
-    do full = posix_fallocate(s->file, (off_t)s->used, (off_t)bytes);
-    while (full == EINTR); /* a signal */
+    const int full = has_room(s, bytes);
     if (full) return refuse(s, bytes, full);
-    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, s->file, (off_t)s->used);
+    void *p = mmap(NULL, bytes, s->opened ? PROT_READ : PROT_READ | PROT_WRITE, MAP_SHARED, s->file, (off_t)s->used);
     if (p == MAP_FAILED) return refuse(s, bytes, errno);
     s->piece[s->n++] = (piece){p, bytes};
     s->used += bytes;
@@ -124,7 +169,7 @@ void *cd_spool_take(cd_spool *s, size_t n, size_t size) {
 
 cdmpp_status cd_spool_failed(const cd_spool *s, cdmpp_err *err) {
     if (!s->refused) return CDMPP_OK;
-    if (s->why == ENOMEM) return CD_FAIL(err, ENOMEM, "%zu MB of addresses, after %zu MB", s->refused >> 20, s->used >> 20);
+    if (s->why == ENOMEM || !s->on_disk) return CD_FAIL(err, ENOMEM, "%zu MB of %s, after %zu MB", s->refused >> 20, s->on_disk ? "addresses" : "memory", s->used >> 20);
     return cd_err_at(err, CD_FAIL(err, EIO, "cannot keep %zu MB there, after %zu MB: %s", s->refused >> 20, s->used >> 20, strerror(s->why)),
                      s->folder, 0);
 }
@@ -137,6 +182,7 @@ void cd_spool_rest(cd_spool *s) {
 }
 
 size_t cd_spool_bytes(const cd_spool *s) { return s->used; }
+bool cd_spool_on_disk(const cd_spool *s) { return s && s->on_disk; }
 const char *cd_spool_folder(const cd_spool *s) { return s->folder; }
 
 void cd_spool_free(cd_spool *s) {

@@ -88,6 +88,7 @@ void *cd_dataset_alloc(cd_dataset *d, uint64_t n, size_t size) {
     return d->spool ? cd_spool_take(d->spool, (size_t)n, size) : cd_mem_zalloc(n ? (size_t)n : 1, size);
 }
 
+/* Networks are small, and every process has its own. */
 static cdmpp_status allocate(cd_dataset *d, const cd_dataset_options *how, cdmpp_err *err) {
     bool ok = (d->row = cd_dataset_alloc(d, d->n_row, CD_N_COL * sizeof *d->row)) != NULL;
     ok = ok && (d->row_ptr = cd_dataset_alloc(d, d->n + 1, sizeof *d->row_ptr)) != NULL;
@@ -96,9 +97,9 @@ static cdmpp_status allocate(cd_dataset *d, const cd_dataset_options *how, cdmpp
     MEMBER_MAP(CD_X)
 #undef CD_X
     ok = ok && (d->kind = cd_dataset_alloc(d, d->n, sizeof *d->kind)) != NULL;
-    ok = ok && (d->net_network = cd_dataset_alloc(d, d->n_net_task, sizeof *d->net_network)) != NULL;
-    ok = ok && (d->net_task = cd_dataset_alloc(d, d->n_net_task, sizeof *d->net_task)) != NULL;
-    ok = ok && (d->net_weight = cd_dataset_alloc(d, d->n_net_task, sizeof *d->net_weight)) != NULL;
+    ok = ok && (d->net_network = cd_mem_zalloc(d->n_net_task + 1, sizeof *d->net_network)) != NULL;
+    ok = ok && (d->net_task = cd_mem_zalloc(d->n_net_task + 1, sizeof *d->net_task)) != NULL;
+    ok = ok && (d->net_weight = cd_mem_zalloc(d->n_net_task + 1, sizeof *d->net_weight)) != NULL;
     if (how->steps) ok = ok && (d->step_ptr = cd_dataset_alloc(d, d->n + 1, sizeof *d->step_ptr)) != NULL;
     if (how->steps) ok = ok && (d->step = cd_dataset_alloc(d, d->n_step, sizeof *d->step)) != NULL;
     if (how->facts) ok = ok && (d->facts = cd_dataset_alloc(d, d->n, CD_N_FACTS * sizeof *d->facts)) != NULL;
@@ -146,16 +147,14 @@ static cdmpp_status map_names(const cd_dataset_file *f, cd_name_id k, const char
     return CDMPP_OK;
 }
 
-/* The kinds of a file of an earlier version are not known. */
-static cdmpp_status read_kinds(const cd_dataset_file *f, dataset *d, uint64_t at, cdmpp_err *err) {
-    uint32_t *v = d->pub.kind + at, none = 0;
+static cdmpp_status read_kinds(const cd_dataset_file *f, cd_dataset *d, uint64_t at, cdmpp_err *err) {
+    uint32_t *v = d->kind + at;
     const uint64_t n = f->n.program;
     if (f->map[CD_NAME_KIND]) {
         CD_TRY(cd_dataset_read(f, CD_LAYOUT_ARRAY_KIND, n, v, err));
         return map_names(f, CD_NAME_KIND, "/key/kind", v, n, err);
     }
-    CD_TRY(cd_dict_add(&d->name[CD_NAME_KIND], (cd_str){"", 0}, &none, err));
-    for (uint64_t i = 0; i < n; i++) v[i] = none;
+    for (uint64_t i = 0; i < n; i++) v[i] = f->no_kind;
     return CDMPP_OK;
 }
 
@@ -209,8 +208,7 @@ static cdmpp_status read_file(const cd_dataset_file *f, cd_dataset *d, const cd_
 #undef CD_X
     CD_TRY(map_names(f, CD_NAME_TASK, "/key/task", d->task + p, n, err));
     CD_TRY(map_names(f, CD_NAME_DEVICE, "/key/device", d->device + p, n, err));
-    CD_TRY(map_names(f, CD_NAME_SOURCE, "/key/source_file", d->source_file + p, n, err));
-    return read_networks(f, d, at->net, err);
+    return map_names(f, CD_NAME_SOURCE, "/key/source_file", d->source_file + p, n, err);
 }
 
 /* --- all files --------------------------------------------------------------- */
@@ -258,38 +256,77 @@ static uint64_t bytes_of(const cd_sizes *n, bool ast, bool steps) {
     return n->row * ROW + n->program * PROGRAM + n->fact * (CD_N_FACTS * sizeof(float) + 1) + (steps ? n->program * 8 + n->step * 4 : 0) + (ast ? n->program * 8 + n->own * ROW + n->leaf * LEAF + n->tree * 4 + n->path * 9 : 0);
 }
 
-/* Arrays that are larger than asked for go to a file; little of them need be in memory at a time. */
-static cdmpp_status choose_place(cd_dataset *p, cd_dataset_file *f, size_t n, const cd_sizes *all, const cd_dataset_options *how, cdmpp_err *err) {
-    p->bytes = bytes_of(all, how->ast, how->steps);
-    if (!how->memory || p->bytes <= how->memory) return CDMPP_OK;
-    CD_TRY(cd_spool_new(how->folder, p->bytes, RESIDENT, &p->spool, err));
+/* Arrays that are larger than asked for go to a file; little of them need be in memory at a time. Those that other processes read go to
+ * one in memory. */
+static cdmpp_status choose_place(cd_dataset *p, cd_dataset_file *f, size_t n, const cd_dataset_options *how, cdmpp_err *err) {
+    const bool disk = how->memory && p->bytes > how->memory;
+    if (!disk && !how->share) return CDMPP_OK;
+    CD_TRY(cd_spool_new(disk ? how->folder : NULL, p->bytes, RESIDENT, &p->spool, err));
     for (size_t i = 0; i < n; i++) f[i].spool = p->spool;
     return CDMPP_OK;
 }
 
-/* Two passes, because the sizes of all files must be known before the arrays can be made. */
-static cdmpp_status load_files(dataset *d, cd_dataset_file *f, const char *const *path, size_t n, const cd_dataset_options *how, cdmpp_err *err) {
-    cd_sizes at = {0}, all = {0};
+/* The sizes of all files must be known before the arrays can be made. The kinds of a file of an earlier version are not known. */
+static cdmpp_status open_files(dataset *d, cd_dataset_file *f, const char *const *path, size_t n, const cd_dataset_options *how, cdmpp_err *err) {
+    cd_sizes all = {0};
     cd_dataset *p = &d->pub;
     for (size_t i = 0; i < n; i++) {
         CD_TRY(cd_err_at(err, open_file(d, &f[i], path[i], how, err), path[i], 0));
         add_sizes(&all, &f[i].n);
     }
+    for (size_t i = 0; i < n; i++)
+        if (!f[i].map[CD_NAME_KIND]) CD_TRY(cd_dict_add(&d->name[CD_NAME_KIND], (cd_str){"", 0}, &f[i].no_kind, err));
     p->n = all.program, p->n_row = all.row, p->n_net_task = all.net, p->n_col = CD_N_COL;
     p->n_leaf = all.leaf, p->n_own = all.own, p->n_tree = all.tree, p->n_path = all.path, p->n_step = all.step;
-    cdmpp_status st = choose_place(p, f, n, &all, how, err);
-    if (!st) st = allocate(p, how, err);
+    p->bytes = bytes_of(&all, how->ast, how->steps);
+    return CDMPP_OK;
+}
+
+static cdmpp_status make_arrays(cd_dataset *p, const cd_dataset_options *how, cdmpp_err *err) {
+    cdmpp_status st = allocate(p, how, err);
     if (!st && how->ast) st = cd_dataset_ast_alloc(p, err);
+    return st;
+}
+
+static cdmpp_status read_files(dataset *d, cd_dataset_file *f, const char *const *path, size_t n, const cd_dataset_options *how, cdmpp_err *err) {
+    cd_sizes at = {0};
+    cd_dataset *p = &d->pub;
+    cdmpp_status st = choose_place(p, f, n, how, err);
+    if (!st) st = make_arrays(p, how, err);
     if (st) return how->folder_key && st != CDMPP_ENOMEM ? cd_err_key(err, st, how->folder_key) : st;
     for (size_t i = 0; i < n; i++) {
         CD_TRY(cd_err_at(err, read_file(&f[i], p, &at, err), path[i], 0));
-        CD_TRY(cd_err_at(err, read_kinds(&f[i], d, at.program, err), path[i], 0));
+        CD_TRY(cd_err_at(err, read_kinds(&f[i], p, at.program, err), path[i], 0));
         if (how->steps) CD_TRY(cd_err_at(err, read_steps(&f[i], p, &at, err), path[i], 0));
         if (how->facts) CD_TRY(cd_err_at(err, read_facts(&f[i], p, at.program, err), path[i], 0));
         if (how->ast) CD_TRY(cd_err_at(err, cd_dataset_ast_read(&f[i], p, &at, err), path[i], 0));
         if (!how->as_written) CD_TRY(cd_dataset_order(&f[i], p, &at, err));
         add_sizes(&at, &f[i].n);
     }
+    return CDMPP_OK;
+}
+
+/* One process of a machine reads, the others map what it read. One that may not (in a container of its own) reads for itself. */
+static cdmpp_status share_files(dataset *d, cd_dataset_file *f, const char *const *path, size_t n, const cd_dataset_options *how, cdmpp_status st,
+                                cdmpp_err *err) {
+    cd_dataset *p = &d->pub;
+    cd_spool_place place = {0};
+    if (!st && how->share->first) st = read_files(d, f, path, n, how, err);
+    if (!st && how->share->first) place = cd_spool_place_of(p->spool);
+    st = how->share->meet(how->share->ctx, st, &place, err);
+    if (st || how->share->first) return st;
+    p->borrowed = cd_spool_open(place, RESIDENT, &p->spool, NULL) == CDMPP_OK;
+    return p->borrowed ? make_arrays(p, how, err) : read_files(d, f, path, n, how, err);
+}
+
+static cdmpp_status load_files(dataset *d, cd_dataset_file *f, const char *const *path, size_t n, const cd_dataset_options *how, cdmpp_err *err) {
+    size_t net = 0;
+    cd_dataset *p = &d->pub;
+    cdmpp_status st = open_files(d, f, path, n, how, err);
+    if (how->share) st = share_files(d, f, path, n, how, st, err);
+    else if (!st) st = read_files(d, f, path, n, how, err);
+    for (size_t i = 0; !st && i < n; net += f[i++].n.net) st = cd_err_at(err, read_networks(&f[i], p, net, err), path[i], 0);
+    if (st) return st;
     if (n > 1) drop_repeats(p);
     publish_names(d);
     name_content(p, f, n);
@@ -304,6 +341,7 @@ cdmpp_status cd_dataset_load_within(const char *const *path, size_t n_path, cons
     cdmpp_status st;
     if (d && f) st = load_files(d, f, path, n_path, how, err);
     else st = CD_FAIL(err, ENOMEM, "data set of %zu files", n_path);
+    if (!(d && f) && how->share) st = how->share->meet(how->share->ctx, st, &(cd_spool_place){0}, err);
     for (size_t i = 0; f && i < n_path; i++) {
         (void)cd_h5_close(&f[i].h, NULL);
         for (int k = 0; k < CD_NAME_COUNT; k++) cd_mem_free(f[i].map[k]);
@@ -330,9 +368,6 @@ static void free_arrays(cd_dataset *pub) {
     MEMBER_MAP(CD_X)
 #undef CD_X
     cd_mem_free(pub->kind);
-    cd_mem_free(pub->net_network);
-    cd_mem_free(pub->net_task);
-    cd_mem_free(pub->net_weight);
     cd_mem_free(pub->step_ptr);
     cd_mem_free(pub->step);
     cd_mem_free(pub->facts);
@@ -346,6 +381,9 @@ void cd_dataset_free(cd_dataset *pub) {
     if (!d) return;
     if (pub->spool) cd_spool_free(pub->spool);
     else free_arrays(pub);
+    cd_mem_free(pub->net_network);
+    cd_mem_free(pub->net_task);
+    cd_mem_free(pub->net_weight);
     for (int k = 0; k < CD_NAME_COUNT; k++) cd_dict_free(&d->name[k]);
     cd_mem_free(d);
 }

@@ -1,4 +1,4 @@
-/* The compact ASTs of a data set: read, check, point at the rows. */
+/* The compact ASTs of a data set: read, check, say which row a leaf shows. */
 #include "dataset/file/dataset_internal.h"
 
 cdmpp_status cd_dataset_ast_count(cd_dataset_file *f, cdmpp_err *err) {
@@ -9,7 +9,7 @@ cdmpp_status cd_dataset_ast_count(cd_dataset_file *f, cdmpp_err *err) {
 
 /* X(member, elements): what is held in memory. */
 #define AST_MAP(X)                                                                                                  \
-    X(leaf_x, d->n_leaf) X(leaf_pos, d->n_leaf) X(leaf_node, d->n_leaf) X(own, d->n_own * d->n_col) \
+    X(leaf_row, d->n_leaf) X(leaf_pos, d->n_leaf) X(leaf_node, d->n_leaf) X(own, d->n_own * d->n_col) \
     X(path_ptr, d->n_leaf + 1) X(path_extent, d->n_path) X(path_kind, d->n_path) X(tree_ptr, d->n + 1) X(tree, d->n_tree)
 
 cdmpp_status cd_dataset_ast_alloc(cd_dataset *d, cdmpp_err *err) {
@@ -71,12 +71,12 @@ static cdmpp_status point_leaves(const cd_dataset_file *f, cd_dataset *d, uint64
         if (leaf_row[k] < 0 || leaf_row[k] >= row[1] - row[0])
             return cd_dataset_fail(f, "/ast/leaf_row", "a leaf names a row that its program does not have", err);
         if (leaf_own[k] && own >= own_end) return cd_dataset_fail(f, "/ast/own_ptr", "fewer own rows than leaves that say so", err);
-        d->leaf_x[l] = leaf_own[k] ? d->own + (size_t)own++ * d->n_col : d->row + (size_t)(row[0] + leaf_row[k]) * d->n_col;
+        d->leaf_row[l] = leaf_own[k] ? ~own++ : row[0] + leaf_row[k];
     }
     return own == own_end ? CDMPP_OK : cd_dataset_fail(f, "/ast/own_ptr", "more own rows than leaves that say so", err);
 }
 
-/* Leaves whose columns equal the row of their buffer are not stored twice; here their pointers are put together again. */
+/* Leaves whose columns equal the row of their buffer are not stored twice; here they are put together again. */
 static cdmpp_status read_leaves(const cd_dataset_file *f, cd_dataset *d, const cd_sizes *at, cdmpp_err *err) {
     int32_t *leaf_row = cd_mem_zalloc((size_t)f->n.leaf + 1, sizeof *leaf_row);
     uint8_t *leaf_own = cd_mem_zalloc((size_t)f->n.leaf + 1, 1);

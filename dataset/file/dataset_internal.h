@@ -19,6 +19,7 @@ typedef struct cd_dataset_file {
     cd_sizes n;
     uint32_t *map[CD_NAME_COUNT];
     size_t n_map[CD_NAME_COUNT];
+    uint32_t no_kind;    /* number of the kind that is not known, where the file has none */
     char digest[65];
     cd_spool *spool;     /* rests while arrays are read; NULL: none */
 } cd_dataset_file;

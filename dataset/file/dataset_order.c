@@ -13,11 +13,11 @@ static size_t most_rows(const cd_dataset *d, size_t first, size_t n) {
 
 /* Leaves that show a row go where it went. */
 static void move_leaves(cd_dataset *d, size_t p, const uint32_t *from, uint32_t *to) {
-    const float *row = d->row + (size_t)d->row_ptr[p] * d->n_col;
+    const int64_t row = d->row_ptr[p];
     const size_t n = (size_t)(d->row_ptr[p + 1] - d->row_ptr[p]);
     for (size_t k = 0; k < n; k++) to[from[k]] = (uint32_t)k;
     for (int64_t l = d->leaf_ptr[p]; l < d->leaf_ptr[p + 1]; l++)
-        if (d->leaf_x[l] >= row && d->leaf_x[l] < row + n * d->n_col) d->leaf_x[l] = row + to[(size_t)(d->leaf_x[l] - row) / d->n_col] * d->n_col;
+        if (d->leaf_row[l] >= 0) d->leaf_row[l] = row + to[d->leaf_row[l] - row];
 }
 
 cdmpp_status cd_dataset_order(const cd_dataset_file *f, cd_dataset *d, const cd_sizes *at, cdmpp_err *err) {
@@ -27,7 +27,7 @@ cdmpp_status cd_dataset_order(const cd_dataset_file *f, cd_dataset *d, const cd_
     for (size_t p = first; p < first + n; p++) {
         if (p % CD_DATASET_REST == 0) cd_spool_rest(d->spool);
         cd_rows_order(d->row + (size_t)d->row_ptr[p] * d->n_col, (size_t)(d->row_ptr[p + 1] - d->row_ptr[p]), from);
-        if (d->leaf_x) move_leaves(d, p, from, from + most);
+        if (d->leaf_row) move_leaves(d, p, from, from + most);
     }
     for (uint64_t k = 0; d->own && k < f->n.own; k++) {
         if (k % CD_DATASET_REST == 0) cd_spool_rest(d->spool);

@@ -69,7 +69,7 @@ typedef struct cd_dataset {
     /* Compact ASTs, as learner/inputs/program_view.h draws them; all NULL and 0 unless
      * cd_dataset_load_ast read them. Offsets count from the first program. */
     size_t n_own, n_tree, n_path;
-    const float **leaf_x;     /* (n_leaf) the leaf's (n_col) features: in `row`, or in `own` */
+    int64_t *leaf_row;        /* (n_leaf) the leaf's features: this row of `row`, or row ~leaf_row of `own` where it is < 0 */
     int32_t *leaf_pos, *leaf_node; /* (n_leaf) index in the program's tree; node number    */
     float *own;               /* (n_own, n_col) of leaves that differ from their buffer's row */
     int64_t *path_ptr;        /* (n_leaf+1) loops around a leaf, outermost first           */
@@ -88,7 +88,8 @@ typedef struct cd_dataset {
     uint8_t *facts_state;     /* (n) cd_facts_state */
 
     uint64_t bytes;           /* of the arrays */
-    struct cd_spool *spool;   /* where the arrays are (base/core/spool.h); NULL: in memory. Who goes through many programs lets it rest */
+    cd_spool *spool;          /* where the arrays are, but those of networks; NULL: in memory of this process. Who goes through many programs lets it rest */
+    bool borrowed;            /* another process read them, and has them until this one has ended */
 
     char feature_digest[65];  /* digest of the column table: names, order, version     */
     char content_digest[65];  /* digest of rows, labels and keys: names the data       */
@@ -101,6 +102,15 @@ typedef struct cd_dataset {
 cdmpp_status cd_dataset_load(const char *const *path, size_t n_path, CD_GIVE cd_dataset **out, cdmpp_err *err);
 /* The same with the compact ASTs, about half as much memory and time again. */
 cdmpp_status cd_dataset_load_ast(const char *const *path, size_t n_path, CD_GIVE cd_dataset **out, cdmpp_err *err);
+/* Several processes load the same files: one on each machine reads them, the others map the arrays that it has. */
+typedef struct cd_dataset_share {
+    bool first;               /* this one reads */
+    /* Called once by each process, when the first ones have read; st: how it went here. *place: where the arrays are; it becomes that of the
+     * machine's first. Returns the same on all: OK, or how it went on one where it did not go well. */
+    cdmpp_status (*meet)(void *ctx, cdmpp_status st, cd_spool_place *place, cdmpp_err *err);
+    void *ctx;
+} cd_dataset_share;
+
 /* The same as both, but arrays of more than so many bytes together are kept on disk. */
 typedef struct cd_dataset_options {
     bool ast;                 /* the compact ASTs too */
@@ -110,6 +120,7 @@ typedef struct cd_dataset_options {
     const char *folder;       /* for what is on disk; "": the default of cd_spool_new */
     const char *folder_key;   /* where `folder` can be set, for errors about it; NULL: nowhere */
     bool as_written;          /* rows in the order of the file, to compare them with TVM's; not for models */
+    const cd_dataset_share *share; /* NULL: this process alone */
 } cd_dataset_options;
 /* More errors: those of cd_spool_new; EIO (the disk is full); ENODATA (steps or facts are asked for and a file has none);
  * ESCHEMA (facts of other columns are asked for). */

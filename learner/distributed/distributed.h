@@ -29,6 +29,7 @@
 typedef struct cd_process_group {
     size_t rank, n_rank;
     bool one_host;           /* all ranks are on this machine */
+    size_t first;            /* the least rank of this machine */
     void *ctx;               /* of the calls */
     cd_fit_allreduce *allreduce;
     /* own of every rank to all (n_rank) of rank 0, appended; NULL on the others. */
@@ -45,6 +46,16 @@ void cd_process_group_deal(const cd_member *member, size_t n, size_t n_rank, int
 cdmpp_status cd_process_group_gather(const cd_process_group *ranks, cd_buf *bytes, size_t n, cdmpp_err *err);
 /* Did all ranks find it? EMODEL: some did. */
 cdmpp_status cd_process_group_agree(const cd_process_group *ranks, bool found, cdmpp_err *err);
+
+/* distributed_data -- the data set of a training, once on each machine.
+ *
+ *   first rank of a machine   reads the files into one of no name, in memory or on disk (base/core/spool.h)
+ *   the others                map that, to read; who may not opens the files too
+ *
+ * What a rank has of it in its own address space is let go now and then, so a rank has little of it at a time, and no program twice. */
+
+/* For cd_dataset_options.share; `ranks` must outlive it. */
+cd_dataset_share cd_distributed_data_share(const cd_process_group *ranks);
 
 /* distributed_extract -- one data set from measure logs by all ranks of a process group.
  *
@@ -84,7 +95,7 @@ cdmpp_status cd_rabit_tracker_end(CD_TAKE cd_rabit_tracker *t, int wait_s, cdmpp
 /* distributed_trees -- all ranks of a process group grow the trees of one member.
  *
  *   programs   0 .. 5 | 6 .. 11 | 12 .. 17     ranks 0, 1, 2: equal runs in their order
- *   bins       of the rows of all programs, made by every rank; rows kept: its own
+ *   bins       rank q cuts the q-th run of columns, of the rows of all programs; rows kept: a rank's own
  *   a round    own gradients -> XGBoost, which adds up histograms over the ranks -> the same tree
  *              own scores    -> all ranks -> the loss and the gradients of all programs
  *
@@ -109,6 +120,8 @@ cdmpp_status cd_distributed_trees_begin(cd_distributed_trees *t, const cd_proces
 cdmpp_status cd_distributed_trees_end(cd_distributed_trees *t, cdmpp_status st, cdmpp_err *err);
 /* v (n), of which each rank knows beg .. end, to all. */
 cdmpp_status cd_distributed_trees_share(const cd_distributed_trees *t, float *v, size_t n, size_t beg, size_t end, cdmpp_err *err);
+/* The same of any bits, by ranks that grow no trees yet; nothing where `ranks` is NULL. */
+cdmpp_status cd_distributed_trees_share_bits(const cd_process_group *ranks, float *v, size_t n, size_t beg, size_t end, cdmpp_err *err);
 /* *stop of any rank. */
 cdmpp_status cd_distributed_trees_stop(const cd_distributed_trees *t, bool *stop, cdmpp_err *err);
 /* Do all ranks have these bytes? EBACKEND. */

@@ -87,6 +87,27 @@ cdmpp_status cd_distributed_trees_share(const cd_distributed_trees *t, float *v,
     return CDMPP_OK;
 }
 
+/* Sums of floats would lose the sign of a zero, and NaN; sums of halves of their bits do not. */
+cdmpp_status cd_distributed_trees_share_bits(const cd_process_group *ranks, float *v, size_t n, size_t beg, size_t end, cdmpp_err *err) {
+    const cd_distributed_trees t = {.ranks = ranks};
+    if (!ranks) return CDMPP_OK;
+    float *half = cd_mem_zalloc(2 * n + 1, sizeof *half);
+    if (!half) return CD_FAIL(err, ENOMEM, "%zu values to share", n);
+    for (size_t i = beg; i < end; i++) {
+        uint32_t u;
+        memcpy(&u, &v[i], sizeof u);
+        half[2 * i] = (float)(u >> 16);
+        half[2 * i + 1] = (float)(u & 0xffff);
+    }
+    const cdmpp_status st = cd_distributed_trees_share(&t, half, 2 * n, 2 * beg, 2 * end, err);
+    for (size_t i = 0; !st && i < n; i++) {
+        const uint32_t u = (uint32_t)half[2 * i] << 16 | (uint32_t)half[2 * i + 1];
+        memcpy(&v[i], &u, sizeof u);
+    }
+    cd_mem_free(half);
+    return st;
+}
+
 cdmpp_status cd_distributed_trees_stop(const cd_distributed_trees *t, bool *stop, cdmpp_err *err) {
     float n = *stop;
     if (!t->ranks) return CDMPP_OK;

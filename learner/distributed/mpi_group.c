@@ -162,15 +162,17 @@ static cdmpp_status agree(void *ctx, cdmpp_status st, cdmpp_err *err) {
 }
 
 static cd_process_group group_of(cd_mpi_group *m) {
-    int rank, n_rank, here = 0;
+    int rank, n_rank, here = 0, first;
     MPI_Comm host;
     MPI_Comm_rank(m->comm, &rank);
     MPI_Comm_size(m->comm, &n_rank);
+    first = rank;
     if (MPI_Comm_split_type(m->comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host) == MPI_SUCCESS) {
         MPI_Comm_size(host, &here);
+        MPI_Allreduce(&rank, &first, 1, MPI_INT, MPI_MIN, host);
         MPI_Comm_free(&host);
     }
-    return (cd_process_group){(size_t)rank, (size_t)n_rank, here == n_rank, m, sum_up, gather, agree};
+    return (cd_process_group){(size_t)rank, (size_t)n_rank, here == n_rank, (size_t)first, m, sum_up, gather, agree};
 }
 
 cd_mpi_group *cd_mpi_group_start(int *argc, char ***argv, cd_process_group *group) {

@@ -100,7 +100,7 @@ void cd_batch_raw_tokens(const cd_batch_spec *s, const cd_program_view *v, size_
     }
     const int64_t *ptr = s->rows ? v->row_ptr : v->leaf_ptr;
     for (size_t l = (size_t)ptr[program]; l < (size_t)ptr[program + 1]; l++, x += w) {
-        const float *from = s->rows ? v->row + l * CD_N_COL : v->leaf_x[l];
+        const float *from = s->rows ? v->row + l * CD_N_COL : cd_program_view_leaf(v, l);
         memcpy(x, from, CD_N_COL * sizeof *x);
         if (s->context) put_context(s, v, program, l, x + CD_N_COL);
         if (s->derived) cd_tree_input_derived(from, x + w - CD_N_DERIVED);

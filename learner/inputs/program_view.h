@@ -1,8 +1,8 @@
 /* program_view -- programs as a model sees them: borrowed ragged arrays, one index base.
  *
  *   program i --+-- rows   row_ptr[i] .. row_ptr[i+1]        of row
- *               +-- leaves leaf_ptr[i] .. leaf_ptr[i+1]      of leaf_x, leaf_pos, leaf_node
- *               |     leaf l: leaf_x[l] points at its 164 columns
+ *               +-- leaves leaf_ptr[i] .. leaf_ptr[i+1]      of leaf_pos, leaf_node
+ *               |     leaf l: cd_program_view_leaf, its 164 columns
  *               |             loops path_ptr[l] .. path_ptr[l+1], outermost first
  *               +-- tree   tree_ptr[i] .. tree_ptr[i+1]      pre-order numbers, -1 closes a node
  *               +-- steps  step_ptr[i] .. step_ptr[i+1]      of step: numbers, cd_step_codes in features/task/task.h
@@ -20,12 +20,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "features/rows/rows.h"
+
 typedef struct cd_program_view {
     size_t n;
     const float *row;            /* (n_row, 164) */
     const int64_t *row_ptr;      /* (n+1) */
     const int64_t *leaf_ptr;     /* (n+1); NULL: no program has leaves */
-    const float *const *leaf_x;  /* (n_leaf) */
+    const float *const *leaf_x;  /* (n_leaf) where their columns are; NULL: leaf_row says it */
+    const int64_t *leaf_row;     /* (n_leaf) numbers of `row`, or ~ numbers of `own`; without pointers several processes can share it */
+    const float *own;            /* (n_own, 164) */
     const int32_t *leaf_pos;     /* (n_leaf) index of the leaf in the program's tree list */
     const int32_t *leaf_node;    /* (n_leaf) its node number in pre-order */
     const int64_t *path_ptr;     /* (n_leaf+1) */
@@ -43,4 +47,10 @@ typedef struct cd_program_view {
     const double *flop;          /* (n) operations of the task, -1 unknown; NULL: all unknown */
     struct cd_spool *spool;      /* where the arrays are (base/core/spool.h); NULL: in memory */
 } cd_program_view;
+
+/* The columns of leaf l. */
+static inline const float *cd_program_view_leaf(const cd_program_view *v, size_t l) {
+    if (v->leaf_x) return v->leaf_x[l];
+    return v->leaf_row[l] >= 0 ? v->row + v->leaf_row[l] * CD_N_COL : v->own + ~v->leaf_row[l] * CD_N_COL;
+}
 #endif

@@ -25,16 +25,17 @@ static void soft(const double *log_of, size_t n, double *out) {
     for (size_t k = 0; k < n; k++) out[k] = exp(log_of[k] - all);
 }
 
+static double log_trips(const share *s, size_t l) { return cd_tree_input_log_trips(cd_program_view_leaf(s->v, (size_t)s->v->leaf_ptr[0] + l)); }
+
 /* Leaves of a row in proportion to their trips. */
 static cdmpp_status split_rows(share *s, cdmpp_err *err) {
-    const float *const *x = s->v->leaf_x + s->v->leaf_ptr[0];
     double *most = s->part, *sum = s->row;
     for (size_t r = 0; r < s->n_row; r++) most[r] = -INFINITY;
-    for (size_t l = 0; l < s->n_leaf; l++) most[s->leaf_row[l]] = fmax(most[s->leaf_row[l]], cd_tree_input_log_trips(x[l]));
+    for (size_t l = 0; l < s->n_leaf; l++) most[s->leaf_row[l]] = fmax(most[s->leaf_row[l]], log_trips(s, l));
     for (size_t r = 0; r < s->n_row; r++)
         if (isinf(most[r])) return CD_FAIL(err, EMODEL, "row %zu has no leaf", r);
     memset(sum, 0, s->n_row * sizeof *sum);
-    for (size_t l = 0; l < s->n_leaf; l++) sum[s->leaf_row[l]] += s->split[l] = exp(cd_tree_input_log_trips(x[l]) - most[s->leaf_row[l]]);
+    for (size_t l = 0; l < s->n_leaf; l++) sum[s->leaf_row[l]] += s->split[l] = exp(log_trips(s, l) - most[s->leaf_row[l]]);
     for (size_t l = 0; l < s->n_leaf; l++) s->split[l] /= sum[s->leaf_row[l]];
     return CDMPP_OK;
 }

@@ -60,7 +60,7 @@ static void put_leaves(made *w, const cd_attribution_of *o, size_t i, const uint
     const cd_program_view *v = o->v;
     const size_t l0 = (size_t)v->leaf_ptr[0], p0 = (size_t)v->path_ptr[l0], to = i * w->n_leaf;
     for (size_t l = 0; l < w->n_leaf; l++) {
-        w->leaf_x[to + l] = in[l] ? v->leaf_x[l0 + l] : w->zero;
+        w->leaf_x[to + l] = in[l] ? cd_program_view_leaf(v, l0 + l) : w->zero;
         w->path_ptr[to + l + 1] = (int64_t)(i * w->n_path) + v->path_ptr[l0 + l + 1] - (int64_t)p0;
     }
     memcpy(w->leaf_pos + to, v->leaf_pos + l0, w->n_leaf * sizeof *w->leaf_pos);

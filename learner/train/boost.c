@@ -5,166 +5,16 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Of a view on disk: bytes of a page of the matrix, and rows that its bins are cut at: XGBoost needs 0.3 MB a column to cut 16,384 rows
- * into 256 bins, ten times as much for a million, and an error of a bin's border is then below 0.4 % of the rows. */
-enum { PAGE = 16 << 20, CUT_ROWS = 16384 };
-
-struct booster;
-/* One matrix with everything that belongs to its rows. */
-typedef struct {
-    cd_arena arena;
-    const struct booster *b;      /* pages: to fill the next one */
-    float *page;                  /* (page_rows, width) */
-    size_t page_rows, page_at;    /* page_at: the first program of the next */
-    const cd_boost_set *set;
-    cd_xgb_data *data;
-    size_t height, beg, end;      /* matrix rows; XGBoost has those from beg to end */
-    size_t *start;                /* (n+1) matrix rows of program i */
-    double *offset, *level;       /* (height); (n) of the whole program */
-    double *weight;               /* (n) train.fast; NULL: all 1 */
-    float *score, *grad, *hess;
-    cd_objective_part part;
-} side;
-
-typedef struct booster {
-    const cd_program_view *v;
-    const cd_config *c;
-    cd_tree_input_form form;
-    cd_objective_spec objective;
-    const cd_boost_run *run;
-    side train, valid;
-    cd_member *out;
-    cd_distributed_trees together;
-} booster;
-
-static void side_free(side *s) {
-    cd_xgb_data_free(s->data);
-    cd_objective_end(&s->part);
-    cd_arena_free(&s->arena);
-}
-
-static size_t n_row_of(const cd_program_view *v, size_t i) { return (size_t)(v->row_ptr[i + 1] - v->row_ptr[i]); }
-
-static cdmpp_status side_memory(side *s, const booster *b, cdmpp_err *err) {
-    const size_t n = s->set->n;
-    for (size_t i = 0; i < n; i++) s->height += cd_tree_input_height(b->form, n_row_of(b->v, s->set->program[i]));
-    const size_t h = s->height;
-    s->start = CD_NEWN(&s->arena, size_t, n + 1);
-    s->offset = CD_NEWN(&s->arena, double, h);
-    s->level = CD_NEWN(&s->arena, double, n);
-    s->score = CD_NEWN(&s->arena, float, h);
-    s->grad = CD_NEWN(&s->arena, float, h);
-    s->hess = CD_NEWN(&s->arena, float, h);
-    return s->arena.oom ? CD_FAIL(err, ENOMEM, "%zu matrix rows", h) : CDMPP_OK;
-}
-
-/* ---- the matrix ---- */
-/* Matrix rows of programs beg .. end of a part. */
-static void fill_rows(const side *s, const booster *b, size_t beg, size_t end, float *x) {
-    const size_t width = cd_member_width(b->out->kind, b->out->facts);
-    for (size_t i = beg; i < end; i++) {
-        const size_t p = s->set->program[i];
-        if ((i - beg) % 16 == 0) cd_spool_rest(b->v->spool); /* around a program of a draw the kernel maps up to some MB */
-        cd_member_fill(b->out, b->v, p, x + (s->start[i] - s->start[beg]) * width);
-    }
-}
-
-/* cd_xgb_pages.next: as many whole programs as a page holds. */
-static size_t next_page(void *ctx, const float **x) {
-    side *s = ctx;
-    const size_t beg = x ? s->page_at : 0;
-    size_t end = beg;
-    if (x) {
-        while (end < s->set->n && s->start[end + 1] - s->start[beg] <= s->page_rows) end++;
-        fill_rows(s, s->b, beg, end, s->page);
-        *x = s->page;
-    }
-    s->page_at = end;
-    return s->start[end] - s->start[beg];
-}
-
-/* Bins of some rows: of every k-th program. */
-static cdmpp_status cut(const side *s, const booster *b, cd_xgb_data **bins, cdmpp_err *err) {
-    const size_t width = cd_member_width(b->out->kind, b->out->facts), step = s->height / CUT_ROWS + 1;
-    size_t n = 0;
-    for (size_t i = 0; i < s->set->n; i += step) n += s->start[i + 1] - s->start[i];
-    float *x = cd_mem_zalloc(n, width * sizeof *x), *to = x;
-    if (!x) return CD_FAIL(err, ENOMEM, "matrix of %zu x %zu values", n, width);
-    for (size_t i = 0; i < s->set->n; i += step) {
-        fill_rows(s, b, i, i + 1, to);
-        to += (s->start[i + 1] - s->start[i]) * width;
-    }
-    const cdmpp_status st = cd_xgb_data_binned(x, n, width, b->run->nthread, b->c->train_max_bin, NULL, bins, err);
-    cd_mem_free(x);
-    return st;
-}
-
-/* A page has room for the program with the most rows. */
-static cdmpp_status page_by_page(side *s, const booster *b, cdmpp_err *err) {
-    const size_t width = cd_member_width(b->out->kind, b->out->facts);
-    cd_xgb_data *bins = NULL;
-    if (b->c->train_together)
-        return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "not of data that are kept on disk: train.memory is too small for them"), "train.together");
-    s->b = b;
-    s->page_rows = PAGE / (width * sizeof *s->page);
-    for (size_t i = 0; i < s->set->n; i++)
-        if (s->start[i + 1] - s->start[i] > s->page_rows) s->page_rows = s->start[i + 1] - s->start[i];
-    s->page = CD_NEWN(&s->arena, float, s->page_rows * width);
-    if (!s->page) return CD_FAIL(err, ENOMEM, "page of %zu x %zu values", s->page_rows, width);
-    CD_TRY(cut(s, b, &bins, err));
-    const cd_xgb_pages pages = {next_page, s, s->height, width};
-    const cdmpp_status st = cd_xgb_data_paged(&pages, b->run->nthread, b->c->train_max_bin, bins, &s->data, err);
-    cd_xgb_data_free(bins);
-    return st;
-}
-
-/* XGBoost's matrix of the own rows. Bins are of all rows, whoever keeps them. */
-static cdmpp_status keep_rows(side *s, const booster *b, const float *x, size_t width, cdmpp_err *err) {
-    const cd_boost_run *run = b->run;
-    const float *own = x + s->beg * width;
-    const size_t n = s->end - s->beg;
-    cd_xgb_data *all = NULL;
-    if (!b->c->train_together || s == &b->valid) return cd_xgb_data_new(own, n, width, run->nthread, &s->data, err);
-    CD_TRY(cd_xgb_data_binned(x, s->height, width, run->nthread, b->c->train_max_bin, NULL, &all, err));
-    if (n == s->height) {
-        s->data = all;
-        return CDMPP_OK;
-    }
-    const cdmpp_status st = cd_xgb_data_binned(own, n, width, run->nthread, b->c->train_max_bin, all, &s->data, err);
-    cd_xgb_data_free(all);
-    return st;
-}
-
-/* Matrix of a part; the float matrix dies as soon as XGBoost has it. */
-static cdmpp_status side_new(side *s, const cd_boost_set *set, const booster *b, cdmpp_err *err) {
-    const size_t width = cd_member_width(b->out->kind, b->out->facts);
-    s->set = set;
-    if (b->run->ranks && set->n < b->run->ranks->n_rank)
-        return CD_FAIL(err, ERANGE, "%zu ranks for %zu programs of a part", b->run->ranks->n_rank, set->n);
-    CD_TRY(side_memory(s, b, err));
-    for (size_t i = 0; i < set->n; i++) s->start[i + 1] = s->start[i] + cd_tree_input_height(b->form, n_row_of(b->v, set->program[i]));
-    cd_distributed_trees_own(b->run->ranks, set->n, &s->beg, &s->end);
-    s->beg = s->start[s->beg];
-    s->end = s->start[s->end];
-    if (b->v->spool && s == &b->train) return page_by_page(s, b, err);
-    float *x = cd_mem_zalloc(s->height, width * sizeof *x);
-    if (!x) return CD_FAIL(err, ENOMEM, "matrix of %zu x %zu values", s->height, width);
-    fill_rows(s, b, 0, set->n, x);
-    const cdmpp_status st = keep_rows(s, b, x, width, err);
-    cd_mem_free(x);
-    return st;
-}
-
 /* ---- slope and bias: log-latency from trip counts alone ---- */
 /* Offsets of matrix rows, levels of programs. */
-static void lay_offsets(side *s, const booster *b, double slope, double bias) {
+static void lay_offsets(cd_boost_side *s, const cd_booster *b, double slope, double bias) {
     for (size_t i = 0; i < s->set->n; i++) {
         if (i % 16 == 0) cd_spool_rest(b->v->spool);
         s->level[i] = cd_member_offsets(b->out, b->v, s->set->program[i], slope, bias, s->offset + s->start[i]);
     }
 }
 
-static double fit_bias(side *s, const booster *b, double slope, double *bias) {
+static double fit_bias(cd_boost_side *s, const cd_booster *b, double slope, double *bias) {
     double sum = 0, sq = 0;
     lay_offsets(s, b, slope, 0);
     for (size_t i = 0; i < s->set->n; i++) sum += s->set->log_s[i] - s->level[i];
@@ -177,7 +27,7 @@ static double fit_bias(side *s, const booster *b, double slope, double *bias) {
 }
 
 /* The analytic time that is nearest to the measured ones but for a factor. Trips divide it: with another slope the level is the same. */
-static void fit_prior(side *s, const booster *b, cd_member *p) {
+static void fit_prior(cd_boost_side *s, const cd_booster *b, cd_member *p) {
     double best = INFINITY, bias = 0;
     int prior = 0;
     p->slope = cd_member_form(p->kind) == CD_TREE_INPUT_ROWS ? 1 : 0;
@@ -192,7 +42,7 @@ static void fit_prior(side *s, const booster *b, cd_member *p) {
     lay_offsets(s, b, p->slope, p->bias);
 }
 
-static void fit_offset(side *s, const booster *b, cd_member *p) {
+static void fit_offset(cd_boost_side *s, const cd_booster *b, cd_member *p) {
     double best = INFINITY;
     if (p->facts == CD_FACTS_USE_PRIOR) {
         fit_prior(s, b, p);
@@ -211,7 +61,7 @@ static void fit_offset(side *s, const booster *b, cd_member *p) {
 }
 
 /* train.fast: how often a program counts, by the fastest of its task on its device that the part has. */
-static cdmpp_status weigh(side *s, const booster *b, cdmpp_err *err) {
+static cdmpp_status weigh(cd_boost_side *s, const cd_booster *b, cdmpp_err *err) {
     const cd_boost_set *set = s->set;
     uint32_t n_group = 0;
     if (b->c->train_fast <= 0 || !set->group || b->out->objective != CD_OBJECTIVE_LOG_LATENCY) return CDMPP_OK;
@@ -225,7 +75,7 @@ static cdmpp_status weigh(side *s, const booster *b, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status begin(side *s, const booster *b, const side *seen, cdmpp_err *err) {
+static cdmpp_status begin(cd_boost_side *s, const cd_booster *b, const cd_boost_side *seen, cdmpp_err *err) {
     CD_TRY(weigh(s, b, err));
     s->part = (cd_objective_part){.n = s->set->n, .start = s->start, .offset = s->offset, .log_s = s->set->log_s, .group = s->set->group, .weight = s->weight};
     return cd_err_key(err, cd_objective_begin(&s->part, &b->objective, seen ? &seen->part : NULL, err), "train.objective");
@@ -233,7 +83,7 @@ static cdmpp_status begin(side *s, const booster *b, const side *seen, cdmpp_err
 
 /* ---- one round ---- */
 /* Rows that tree i does not see, where XGBoost must not draw them (it would by rank). */
-static void draw_rows(booster *b, int i) {
+static void draw_rows(cd_booster *b, int i) {
     const double share = b->c->train_subsample;
     if (!b->c->train_together || share >= 1) return;
     const uint64_t seed = cd_rng_at((uint64_t)b->c->train_seed, (uint64_t)i);
@@ -241,13 +91,13 @@ static void draw_rows(booster *b, int i) {
         if (cd_rng_unit(seed, k) >= share) b->train.grad[k] = b->train.hess[k] = 0;
 }
 
-static cdmpp_status scores(booster *b, side *s, cdmpp_err *err) {
+static cdmpp_status scores(cd_booster *b, cd_boost_side *s, cdmpp_err *err) {
     CD_TRY(cd_xgb_scores(b->out->gbt, s->data, s->score + s->beg, err));
     return cd_distributed_trees_share(&b->together, s->score, s->height, s->beg, s->end, err);
 }
 
-static cdmpp_status next_tree(booster *b, int i, cdmpp_err *err) {
-    side *s = &b->train;
+static cdmpp_status next_tree(cd_booster *b, int i, cdmpp_err *err) {
+    cd_boost_side *s = &b->train;
     cd_objective_gradient(&s->part, &b->objective, s->grad, s->hess);
     draw_rows(b, i);
     CD_TRY(cd_xgb_boost(b->out->gbt, s->data, s->grad + s->beg, s->hess + s->beg, err));
@@ -256,7 +106,7 @@ static cdmpp_status next_tree(booster *b, int i, cdmpp_err *err) {
 }
 
 /* With several ranks each computes the same losses, so all stop after the same round. */
-static cdmpp_status rounds(booster *b, cdmpp_err *err) {
+static cdmpp_status rounds(cd_booster *b, cdmpp_err *err) {
     const cd_objective_spec *o = &b->objective;
     double best = INFINITY, train = cd_objective_loss(&b->train.part, o, b->train.score);
     int best_round = 0;
@@ -280,7 +130,7 @@ static cdmpp_status rounds(booster *b, cdmpp_err *err) {
     return cd_xgb_cut(b->out->gbt, best_round, err);
 }
 
-static cdmpp_status new_gbt(booster *b, cdmpp_err *err) {
+static cdmpp_status new_gbt(cd_booster *b, cdmpp_err *err) {
     const cd_config *c = b->c;
     char v[9][32];
     const char *name[9] = {"eta", "min_child_weight", "lambda", "subsample", "colsample_bytree", "max_depth", "max_bin", "seed", "nthread"};
@@ -296,8 +146,8 @@ static cdmpp_status new_gbt(booster *b, cdmpp_err *err) {
 }
 
 /* What scores mean in seconds, from the trees that are kept. */
-static cdmpp_status fit_map(booster *b, cdmpp_err *err) {
-    side *s = &b->train;
+static cdmpp_status fit_map(cd_booster *b, cdmpp_err *err) {
+    cd_boost_side *s = &b->train;
     cd_member *m = b->out;
     if (m->objective == CD_OBJECTIVE_LOG_LATENCY) return CDMPP_OK;
     CD_TRY(scores(b, s, err));
@@ -306,7 +156,7 @@ static cdmpp_status fit_map(booster *b, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status same_everywhere(const booster *b, cdmpp_err *err) {
+static cdmpp_status same_everywhere(const cd_booster *b, cdmpp_err *err) {
     cd_buf bytes = {0};
     cdmpp_status st = b->together.ranks ? cd_xgb_save(b->out->gbt, &bytes, err) : CDMPP_OK;
     if (!st) st = cd_distributed_trees_same(&b->together, &bytes, err);
@@ -314,7 +164,7 @@ static cdmpp_status same_everywhere(const booster *b, cdmpp_err *err) {
     return st;
 }
 
-static cdmpp_status grow(booster *b, cdmpp_err *err) {
+static cdmpp_status grow(cd_booster *b, cdmpp_err *err) {
     cdmpp_status st = cd_distributed_trees_begin(&b->together, b->run->ranks, err);
     if (!st) st = new_gbt(b, err);
     if (!st) st = rounds(b, err);
@@ -326,18 +176,19 @@ static cdmpp_status grow(booster *b, cdmpp_err *err) {
 /* The offset (slope of ln trips) is fitted before the first tree, so trees learn what trips do not explain. */
 cdmpp_status cd_boost(const cd_program_view *v, const cd_boost_set *train, const cd_boost_set *valid, const cd_config *c,
                       const cd_boost_run *run, cd_member *m, cdmpp_err *err) {
-    booster b = {.v = v, .c = c, .form = cd_member_form(m->kind), .run = run, .out = m};
+    cd_booster b = {.v = v, .c = c, .form = cd_member_form(m->kind), .run = run, .out = m};
     m->objective = (cd_objective_kind)c->train_objective;
     m->facts = cd_member_reads_facts(m->kind) ? (cd_facts_use)c->train_facts : CD_FACTS_USE_NONE;
     b.objective = (cd_objective_spec){m->objective, (cd_tree_loss)c->train_loss, c->train_eta, (cd_rank_loss)c->train_rank_loss};
-    cdmpp_status st = side_new(&b.train, train, &b, err);
-    if (!st) st = side_new(&b.valid, valid, &b, err);
+    cdmpp_status st = cd_boost_side_new(&b.train, train, &b, err);
+    if (!st) st = cd_boost_side_new(&b.valid, valid, &b, err);
+    if (!st && run->rows) *run->rows += cd_xgb_data_rows(b.train.data);
     if (!st) fit_offset(&b.train, &b, m);
     if (!st) lay_offsets(&b.valid, &b, m->slope, m->bias);
     if (!st) st = begin(&b.train, &b, NULL, err);
     if (!st) st = begin(&b.valid, &b, &b.train, err);
     if (!st) st = grow(&b, err);
-    side_free(&b.train);
-    side_free(&b.valid);
+    cd_boost_side_free(&b.train);
+    cd_boost_side_free(&b.valid);
     return st;
 }

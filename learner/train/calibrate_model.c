@@ -36,7 +36,7 @@ static const uint64_t draw_stream = 0x63616c69; /* apart from the draws of the s
 /* A fit takes no more than CD_CALIBRATION_MAX_PROGRAM programs and draws them by their vectors (2 kB each). Of data on disk vectors of
  * all programs would not fit into memory, so programs are drawn by name before. */
 static cdmpp_status choose(const cd_training_set *t, const uint32_t *program, size_t n, size_t n_kind, const double *kind_log_s, arrays *a, cdmpp_err *err) {
-    const bool all = !t->view.spool || n <= CD_CALIBRATION_MAX_PROGRAM;
+    const bool all = !cd_spool_on_disk(t->view.spool) || n <= CD_CALIBRATION_MAX_PROGRAM;
     const double share = all ? 1 : (double)CD_CALIBRATION_MAX_PROGRAM / (double)n;
     a->program = CD_NEWN(&a->arena, uint32_t, n);
     a->kind_log_s = CD_NEWN(&a->arena, double, n_kind * n);
@@ -86,7 +86,7 @@ cdmpp_status cd_calibrate_model(const cd_training_set *t, const uint32_t *progra
     opt.objective = opt.point == CD_CALIBRATION_MAPE ? CD_TREE_LOSS_MAPE : CD_TREE_LOSS_HUBER;
     opt.seed = (uint64_t)t->c->split_seed;
     opt.plain = plain;
-    opt.pool = t->view.spool ? NULL : pool; /* each worker has a matrix of its own, 160 MB; the answer is the same */
+    opt.pool = cd_spool_on_disk(t->view.spool) ? NULL : pool; /* each worker has a matrix of its own, 160 MB; the answer is the same */
     if (!st) {
         const cd_calibration_input in = {.n = a.n, .n_kind = m->n_kind, .width = width, .n_fold = plain ? 1 : (size_t)t->n_fold,
                                 .kind_log_s = a.kind_log_s, .log_y = a.log_y, .x = a.x, .fold = plain ? NULL : a.fold,

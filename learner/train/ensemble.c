@@ -12,6 +12,7 @@ typedef struct {
     size_t *todo, n_todo;    /* members of this rank; room for all */
     cd_buf *bytes;           /* (n_member) of trained members for rank 0 of a process group, else empty */
     int nthread;             /* of XGBoost */
+    _Atomic size_t *rows;    /* that this process gave to XGBoost to train on */
 } job;
 
 static bool listed(const cd_training_set *t, size_t i, int fold, bool in) { return t->fold[i] != CD_FOLD_NEVER && (t->fold[i] == fold) == in; }
@@ -22,7 +23,7 @@ static const uint64_t draw_stream = 0x64726177; /* apart from the draws of the s
  * some 80 bytes of scores, gradients and places in the tree. */
 double cd_ensemble_share(const cd_training_set *t, cd_member_kind kind, int fold, bool train) {
     enum { OF_TRAIN = 6, OF_VALID = 16, ROW = 80, BIN = 2, WIDE_BIN = 4, VALUE = 12 }; /* parts of the memory; bytes */
-    if (!t->view.spool || cd_member_is_net(kind)) return 1;
+    if (!cd_spool_on_disk(t->view.spool) || cd_member_is_net(kind)) return 1;
     const cd_tree_input_form form = cd_member_form(kind);
     const cd_facts_use facts = cd_member_reads_facts(kind) ? (cd_facts_use)t->c->train_facts : CD_FACTS_USE_NONE;
     const double room = (double)t->c->train_memory * 1048576 / (train ? OF_TRAIN : OF_VALID);
@@ -74,7 +75,7 @@ static cdmpp_status train_member(const job *b, size_t k, cdmpp_err *err) {
     const cd_process_group *ranks = b->run.ranks;
     const bool kept = b->run.keep->dir != NULL, first = !b->run.together || ranks->rank == 0;
     cd_member_checkpoint_log told = {.tick = b->run.tick, .ctx = b->run.ctx};
-    const cd_boost_run run = {name, b->nthread, cd_member_checkpoint_tick, &told, b->run.together ? ranks : NULL};
+    const cd_boost_run run = {name, b->nthread, cd_member_checkpoint_tick, &told, b->run.together ? ranks : NULL, b->rows};
     name_of(b, e, name);
     cdmpp_status st = kept ? cd_member_checkpoint_read(b->run.keep, name, &told, e, &found, err) : CDMPP_OK;
     if (!st && kept && b->run.together) st = cd_process_group_agree(ranks, found, err);
@@ -111,7 +112,7 @@ static cdmpp_status list_members(const cd_training_set *t, cd_model *m, cdmpp_er
  * never waits for another, and two idle OpenMP threads on a busy machine were measured
  * 6 times slower than one. Data on disk: one after another, so that one matrix is in use at a time. */
 static cdmpp_status train_own(job *b, cdmpp_err *err) {
-    const bool in_turn = b->n_todo == 1 || b->t->view.spool;
+    const bool in_turn = b->n_todo == 1 || cd_spool_on_disk(b->t->view.spool);
     if (!b->n_todo) return CDMPP_OK;
     b->nthread = cd_threads_count(b->run.pool) / (in_turn ? 1 : (int)b->n_todo);
     if (b->nthread < 1) b->nthread = 1;
@@ -146,6 +147,24 @@ static cdmpp_status gather(const job *b, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* The data are divided between the ranks; who wants to see it asks for --verbose. */
+static cdmpp_status tell_shares(const job *b, cdmpp_err *err) {
+    const cd_process_group *ranks = b->run.ranks;
+    const cd_dataset *d = b->t->d;
+    cd_buf own = {0}, *all = ranks->rank ? NULL : cd_mem_zalloc(ranks->n_rank, sizeof *all);
+    cd_buf_putf(&own, "rank %zu: %s%zu matrix rows of trees, %llu of %llu bytes of the data set read to %s", ranks->rank, b->run.before ? b->run.before : "", (size_t)*b->rows,
+                d->borrowed ? 0ULL : (unsigned long long)d->bytes, (unsigned long long)d->bytes, cd_spool_on_disk(d->spool) ? "disk" : "memory");
+    cdmpp_status st = own.oom || (!all && !ranks->rank) ? CD_FAIL(err, ENOMEM, "shares of %zu ranks", ranks->n_rank) : CDMPP_OK;
+    if (!st) st = ranks->gather(ranks->ctx, &own, all, err);
+    for (size_t r = 0; all && r < ranks->n_rank; r++) {
+        if (!st && b->run.log) cd_log_put(b->run.log, CD_LOG_DEBUG, "%.*s", (int)all[r].n, all[r].p);
+        cd_buf_free(&all[r]);
+    }
+    cd_mem_free(all);
+    cd_buf_free(&own);
+    return st;
+}
+
 static cdmpp_status train_by_ranks(job *b, cdmpp_err *err) {
     const cd_process_group *ranks = b->run.ranks;
     const size_t n = b->m->n_member;
@@ -158,12 +177,14 @@ static cdmpp_status train_by_ranks(job *b, cdmpp_err *err) {
     cd_mem_free(owner);
     if (!st) st = train_own(b, err);
     if (!st || st == CDMPP_EINTERRUPTED) st = ranks->agree(ranks->ctx, st, err);
-    return st ? st : gather(b, err);
+    if (!st) st = gather(b, err);
+    return st ? st : tell_shares(b, err);
 }
 
 /* Bytes of members exist only with several ranks, where trained members are sent to rank 0. */
 static cdmpp_status train_all(const cd_training_set *t, const cd_ensemble_run *run, cd_model *m, cdmpp_err *err) {
-    job b = {.t = t, .run = *run, .m = m, .nthread = 1};
+    _Atomic size_t rows = 0;
+    job b = {.t = t, .run = *run, .m = m, .nthread = 1, .rows = &rows};
     CD_TRY(list_members(t, m, err));
     b.todo = cd_mem_zalloc(m->n_member, sizeof *b.todo);
     b.bytes = cd_mem_zalloc(m->n_member, sizeof *b.bytes);

@@ -10,6 +10,7 @@
 typedef struct {
     const cd_config *c;
     const cd_dataset *d;
+    cd_dataset *own;         /* of several ranks: d */
     cd_learner_options how;
     cd_training_set set;
     double *kind_log_s;      /* (n_kind, n_oof) out-of-fold answers */
@@ -19,7 +20,7 @@ typedef struct {
 } trainer;
 
 cdmpp_status cd_learner_load(const cd_config *c, const cd_member_plan *plan, cd_dataset **out, cdmpp_err *err) {
-    return cd_training_set_load(c, plan, out, err);
+    return cd_training_set_load(c, plan, NULL, out, err);
 }
 
 int cd_learner_at_once(const cd_config *c, const cd_member_plan *plan, const cd_dataset *d) { return cd_training_set_at_once(c, plan, d); }
@@ -165,7 +166,7 @@ static void note_disk(const trainer *t) {
     const cd_training_set *set = &t->set;
     const cd_model *m = t->out->model;
     cd_buf *b = &t->out->notes;
-    if (!set->d->spool) return;
+    if (!cd_spool_on_disk(set->d->spool)) return;
     cd_buf_putf(b, "in train.memory = %lld MB: data of %zu MB were kept in %s\n", (long long)t->c->train_memory,
                 cd_spool_bytes(set->d->spool) >> 20, cd_spool_folder(set->d->spool));
     for (size_t k = 0; k < m->n_kind; k++) {
@@ -207,12 +208,25 @@ static void say_lines(const trainer *t, const cd_buf *lines) {
     for (const char *p = lines->n ? lines->p : ""; *p; p += strcspn(p, "\n"), p += *p == '\n') say(t, p, (int)strcspn(p, "\n"));
 }
 
+/* Several ranks have the data once on each machine. */
+static cdmpp_status make_set(trainer *t, cdmpp_err *err) {
+    const cd_process_group *ranks = t->how.ranks;
+    if (!t->d && ranks && ranks->n_rank > 1) {
+        cd_member_plan plan;
+        const cd_dataset_share share = cd_distributed_data_share(ranks);
+        CD_TRY(cd_member_plan_of(t->c, &plan, err));
+        CD_TRY(cd_training_set_load(t->c, &plan, &share, &t->own, err));
+        t->d = t->own;
+    }
+    return cd_training_set_make(&t->set, t->c, t->d, t->how.pool, err);
+}
+
 /* Everything up to a model; the test part is only listed. */
 static cdmpp_status fit(trainer *t, cdmpp_err *err) {
     cd_learner_result *out = t->out;
     cd_training_set *set = &t->set;
     const cd_process_group *ranks = t->how.ranks;
-    const cdmpp_status st = cd_training_set_make(set, t->c, t->d, t->how.pool, err);
+    const cdmpp_status st = make_set(t, err);
     CD_TRY(ranks ? ranks->agree(ranks->ctx, st, err) : st);
     say_lines(t, &set->unusual);
     say_lines(t, &set->no_facts);
@@ -226,7 +240,7 @@ static cdmpp_status fit(trainer *t, cdmpp_err *err) {
     CD_TRY(new_model(t, err));
     log_range(t, out->model);
     const cd_ensemble_run run = {.pool = t->how.pool, .tick = on_step, .ctx = t, .start = t->how.start,
-                                 .folder = t->how.folder, .ranks = ranks};
+                                 .folder = t->how.folder, .ranks = ranks, .log = t->how.log};
     CD_TRY(cd_ensemble_train(set, &run, out->model, &t->kind_log_s, err));
     if (out->model->order && t->kind_log_s) CD_TRY(cd_order_weigh(set, t->how.pool, t->kind_log_s, out->model, &t->order_log_s, err));
     note_disk(t);
@@ -267,6 +281,7 @@ cdmpp_status cd_learner_run(const cd_config *c, const cd_dataset *d, const cd_le
     cdmpp_status st = c->output_report[0] ? cd_train_artifacts_new(&out->keep, err) : CDMPP_OK;
     if (!st) st = run(&t, err);
     cd_training_set_free(&t.set);
+    cd_dataset_free(t.own);
     cd_mem_free(t.kind_log_s);
     cd_mem_free(t.order_log_s);
     cd_mem_free(t.tuner_log_s);

@@ -33,6 +33,15 @@ static cdmpp_status add_config(cd_sha256 *h, const cd_config *c, bool on_disk, c
     return st;
 }
 
+/* Not all facts need be in memory at a time. */
+static void add_facts(cd_sha256 *h, const cd_training_set *t) {
+    enum { PIECE = 16384 };
+    for (size_t i = 0; i < t->d->n; i += PIECE) {
+        cd_sha256_add(h, t->view.facts + i * CD_N_FACTS, (t->d->n - i < PIECE ? t->d->n - i : PIECE) * CD_N_FACTS * sizeof *t->view.facts);
+        cd_spool_rest(t->d->spool);
+    }
+}
+
 static void add_data(cd_sha256 *h, const cd_training_set *t) {
     const size_t n = t->d->n;
     cd_sha256_add(h, t->d->content_digest, 64);
@@ -46,7 +55,7 @@ static void add_data(cd_sha256 *h, const cd_training_set *t) {
     if (t->split->unlabelled) cd_sha256_add(h, t->split->unlabelled, n);
     cd_sha256_add(h, t->device_vector, t->n_device * t->w_device * sizeof *t->device_vector);
     if (!t->view.facts) return;
-    cd_sha256_add(h, t->view.facts, n * CD_N_FACTS * sizeof *t->view.facts);
+    add_facts(h, t);
     cd_sha256_add(h, t->analytic, n * CD_N_ANALYTIC * sizeof *t->analytic);
 }
 
@@ -72,7 +81,7 @@ static cdmpp_status make_folder(const char *dir, cdmpp_err *err) {
 cdmpp_status cd_member_checkpoint_open(cd_member_checkpoint *k, const char *dir, const cd_training_set *t, const cd_model *start, cdmpp_err *err) {
     *k = (cd_member_checkpoint){0};
     cd_sha256_init(&k->base);
-    CD_TRY(add_config(&k->base, t->c, t->d->spool != NULL, err));
+    CD_TRY(add_config(&k->base, t->c, cd_spool_on_disk(t->d->spool), err));
     add_data(&k->base, t);
     CD_TRY(add_start(&k->base, start, err));
     if (!dir) return CDMPP_OK;

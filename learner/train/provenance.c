@@ -87,5 +87,5 @@ void cd_provenance(cd_buf *b, const cd_config *c, const cd_dataset *d, const cd_
         cd_metric_json(b, &l->tuner[0]);
         cd_buf_puts(b, "},");
     }
-    put_config(b, c, d->spool != NULL);
+    put_config(b, c, cd_spool_on_disk(d->spool));
 }

@@ -13,7 +13,7 @@
  * That is train.objective = log_latency; learner/loss/loss.h has the others. Slope and bias
  * are fitted to the train part by least squares before the first tree (and the map to
  * seconds of the others after the last), rounds to the validation part. The test part is
- * not passed in. Of a view on disk (cd_program_view.spool) the matrix to train on has bins alone, cut at those of some rows, and is filled
+ * not passed in. Of a view on disk (cd_spool_on_disk) the matrix to train on has bins alone, cut at those of some rows, and is filled
  * by pages. With train.together trees are those of learner/distributed/distributed.h, for any number of ranks. */
 
 /* Some programs of a view. */
@@ -30,13 +30,49 @@ typedef struct cd_boost_run {
     cd_progress_event_fn *tick;      /* NULL: none; called from this thread after each round */
     void *ctx;
     const cd_process_group *ranks;     /* all its ranks make this call, and grow the trees together; NULL: this process alone */
+    _Atomic size_t *rows;    /* matrix rows to train on that this process has are added; NULL: nobody counts */
 } cd_boost_run;
 
 /* Trees, slope and bias of m, whose kind says what the trees see. To be freed by the
- * caller after an error too. Errors: EBACKEND, ENOMEM, ENUMERIC, EINTERRUPTED, EUNSUPPORTED (together, of a view on disk), ERANGE (a part
+ * caller after an error too. Errors: EBACKEND, ENOMEM, ENUMERIC, EINTERRUPTED, ERANGE (a part
  * without two programs of one task, where the objective compares such). */
 cdmpp_status cd_boost(const cd_program_view *v, const cd_boost_set *train, const cd_boost_set *valid, const cd_config *c,
                       const cd_boost_run *run, cd_member *m, cdmpp_err *err);
+
+/* ---- boost_matrix.c ---- */
+struct cd_booster;
+/* One part of a member's programs, its matrix with everything that belongs to the rows. */
+typedef struct cd_boost_side {
+    cd_arena arena;
+    const struct cd_booster *b;
+    float *page;                  /* (page_rows, width) of a view on disk */
+    size_t page_rows, page_at;    /* page_at: the first program of the next */
+    const cd_boost_set *set;
+    cd_xgb_data *data;            /* of the rows of this rank */
+    size_t first, last;           /* its programs of the set; without ranks all */
+    size_t height, beg, end;      /* matrix rows of all; those of this rank */
+    size_t *start;                /* (n+1) matrix rows of program i */
+    double *offset, *level;       /* (height); (n) of the whole program */
+    double *weight;               /* (n) train.fast; NULL: all 1 */
+    float *score, *grad, *hess;   /* (height) */
+    cd_objective_part part;
+} cd_boost_side;
+
+typedef struct cd_booster {
+    const cd_program_view *v;
+    const cd_config *c;
+    cd_tree_input_form form;
+    cd_objective_spec objective;
+    const cd_boost_run *run;
+    cd_boost_side train, valid;
+    cd_member *out;
+    cd_distributed_trees together;
+} cd_booster;
+
+/* s, one of b's: all but what the objective adds. By all ranks. Free s after an error too. Errors: EBACKEND, ENOMEM, ERANGE (fewer programs
+ * than ranks). */
+cdmpp_status cd_boost_side_new(cd_boost_side *s, const cd_boost_set *set, const cd_booster *b, cdmpp_err *err);
+void cd_boost_side_free(cd_boost_side *s);
 
 /* calibrate_model -- the uncertainty of a trained model, from programs that its members never saw. */
 
@@ -117,6 +153,7 @@ typedef struct cd_ensemble_run {
     const cd_process_group *ranks;     /* NULL: this process alone */
     bool together;           /* set by the callee: all ranks train this member */
     const char *before;      /* names of members in events begin with that; NULL: nothing */
+    cd_log *log;             /* rank 0 says there what each rank has of the data; NULL: nowhere */
 } cd_ensemble_run;
 
 /* Share of the programs that trees of a kind are grown from (train), or are stopped by: 1 where the data are in memory; of data on disk

@@ -208,9 +208,9 @@ enum { OF_TREES = 7, OF_NETWORKS = 2 };
 
 static uint64_t times_data(const cd_member_plan *plan) { return plan->trees ? OF_TREES : OF_NETWORKS; }
 
-cdmpp_status cd_training_set_load(const cd_config *c, const cd_member_plan *plan, cd_dataset **out, cdmpp_err *err) {
+cdmpp_status cd_training_set_load(const cd_config *c, const cd_member_plan *plan, const cd_dataset_share *share, cd_dataset **out, cdmpp_err *err) {
     const cd_dataset_options how = {.ast = plan->leaves, .steps = plan->steps, .facts = plan->facts, .memory = ((uint64_t)c->train_memory << 20) / times_data(plan),
-                                    .folder = c->train_folder, .folder_key = "train.folder"};
+                                    .folder = c->train_folder, .folder_key = "train.folder", .share = share};
     cd_dataset_options without = how;
     cdmpp_err why = {0};
     const cdmpp_status st = cd_dataset_load_within(c->data_files.v, c->data_files.n, &how, out, plan->wish ? &why : err);
@@ -224,7 +224,7 @@ cdmpp_status cd_training_set_load(const cd_config *c, const cd_member_plan *plan
 /* The data are there once, what a training adds to them is there for each. */
 int cd_training_set_at_once(const cd_config *c, const cd_member_plan *plan, const cd_dataset *d) {
     const uint64_t most = (uint64_t)c->train_memory << 20, one = (times_data(plan) - 1) * d->bytes;
-    if (d->spool) return 1;
+    if (cd_spool_on_disk(d->spool)) return 1;
     if (!most || !one) return INT_MAX;
     const uint64_t n = most > d->bytes ? (most - d->bytes) / one : 1;
     return n < 1 ? 1 : n > INT_MAX ? INT_MAX : (int)n;
@@ -232,13 +232,13 @@ int cd_training_set_at_once(const cd_config *c, const cd_member_plan *plan, cons
 
 static cdmpp_status load(cd_training_set *t, const cd_member_plan *plan, cdmpp_err *err) {
     if (!t->d) {
-        CD_TRY(cd_training_set_load(t->c, plan, &t->own, err));
+        CD_TRY(cd_training_set_load(t->c, plan, NULL, &t->own, err));
         t->d = t->own;
     }
     if (t->d->n > UINT32_MAX) return CD_FAIL(err, ERANGE, "%zu programs", t->d->n);
     if (plan->steps && !t->d->step_ptr) return CD_FAIL(err, EMODEL, "the data set was loaded without steps");
     if (plan->facts && !plan->wish && !t->d->facts) return CD_FAIL(err, EMODEL, "the data set was loaded without facts");
-    if (plan->leaves && !t->d->leaf_x) return CD_FAIL(err, EMODEL, "the data set was loaded without leaves");
+    if (plan->leaves && !t->d->leaf_row) return CD_FAIL(err, EMODEL, "the data set was loaded without leaves");
     t->keep = CD_NEWN(&t->arena, uint8_t, t->d->n);
     t->fold = CD_NEWN(&t->arena, uint8_t, t->d->n);
     t->log_s = CD_NEWN(&t->arena, double, t->d->n);

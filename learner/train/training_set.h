@@ -53,8 +53,9 @@ typedef struct cd_training_set {
 } cd_training_set;
 
 /* The data of data.files, all that the members of `plan` need (its leaves and trees). Where a training in memory would take more than
- * train.memory they are on disk (d->spool). Errors: those of cd_dataset_load_within. */
-cdmpp_status cd_training_set_load(const cd_config *c, const cd_member_plan *plan, CD_GIVE cd_dataset **out, cdmpp_err *err);
+ * train.memory they are on disk (cd_spool_on_disk). share: NULL, or with the other ranks of this machine. Errors: those of
+ * cd_dataset_load_within. */
+cdmpp_status cd_training_set_load(const cd_config *c, const cd_member_plan *plan, const cd_dataset_share *share, CD_GIVE cd_dataset **out, cdmpp_err *err);
 /* How many trainings of d have room in train.memory at the same time; at least 1, INT_MAX without a limit. Of data on disk: 1. */
 int cd_training_set_at_once(const cd_config *c, const cd_member_plan *plan, const cd_dataset *d);
 /* d NULL: loads data.files. Leaves are loaded when a member wants them. Free t after an

@@ -82,6 +82,19 @@ typedef struct cd_xgb_pages {
 } cd_xgb_pages;
 cdmpp_status cd_xgb_data_paged(const cd_xgb_pages *p, int nthread, int64_t max_bin, const cd_xgb_data *bins, CD_GIVE cd_xgb_data **out, cdmpp_err *err);
 void cd_xgb_data_free(CD_TAKE cd_xgb_data *d); /* NULL is fine */
+size_t cd_xgb_data_rows(const cd_xgb_data *d);
+/* The lower end of the bin of each value: out (n, width), NaN where it is missing. Of a matrix that has bins alone. */
+cdmpp_status cd_xgb_data_lower(const cd_xgb_data *d, size_t width, float *out, cdmpp_err *err);
+
+/* xgb_cuts -- bins of a matrix whose columns are not together.
+ *
+ *   some columns, all rows -> cd_xgb_cuts -> max_bin + 1 values a column --- of all columns ---> cd_xgb_data_of_cuts -> `bins` of any rows
+ *
+ * The values are some of the column that XGBoost cuts at the same places as all of it; that it does is looked at. */
+/* cuts (width, max_bin + 1): those of x (n, width). Errors: EBACKEND, ENOMEM. */
+cdmpp_status cd_xgb_cuts(const float *x, size_t n, size_t width, int nthread, int64_t max_bin, float *cuts, cdmpp_err *err);
+/* A matrix for `bins`. */
+cdmpp_status cd_xgb_data_of_cuts(const float *cuts, size_t width, int nthread, int64_t max_bin, CD_GIVE cd_xgb_data **out, cdmpp_err *err);
 
 typedef struct cd_xgb_param {
     const char *name, *value;

@@ -123,6 +123,37 @@ cdmpp_status cd_xgb_data_binned(const float *x, size_t n, size_t width, int nthr
     return cd_xgb_data_paged(&p, nthread, max_bin, bins, out, err);
 }
 
+size_t cd_xgb_data_rows(const cd_xgb_data *d) { return d->n; }
+
+typedef struct {
+    bst_ulong *start;
+    unsigned *column;
+    float *value;
+} sparse;
+
+static cdmpp_status get_sparse(const cd_xgb_data *d, size_t width, sparse *s, cdmpp_err *err) {
+    bst_ulong n;
+    XG(XGDMatrixNumNonMissing(d->h, &n));
+    if (n > d->n * width) return CD_FAIL(err, EMODEL, "expected a matrix of %zu columns", width);
+    XG(XGDMatrixGetDataAsCSR(d->h, "{}", s->start, s->column, s->value));
+    return CDMPP_OK;
+}
+
+/* XGBoost shows values of a matrix that has bins alone by the lower ends of these. */
+cdmpp_status cd_xgb_data_lower(const cd_xgb_data *d, size_t width, float *out, cdmpp_err *err) {
+    sparse s = {cd_mem_zalloc(d->n + 1, sizeof *s.start), cd_mem_zalloc(d->n * width + 1, sizeof *s.column), cd_mem_zalloc(d->n * width + 1, sizeof *s.value)};
+    cdmpp_status st = s.start && s.column && s.value ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu x %zu values", d->n, width);
+    if (!st) st = get_sparse(d, width, &s, err);
+    for (size_t i = 0; !st && i < d->n * width; i++) out[i] = NAN;
+    for (size_t i = 0; !st && i < d->n; i++)
+        for (bst_ulong k = s.start[i]; k < s.start[i + 1]; k++)
+            if (s.column[k] < width) out[i * width + s.column[k]] = s.value[k];
+    cd_mem_free(s.start);
+    cd_mem_free(s.column);
+    cd_mem_free(s.value);
+    return st;
+}
+
 void cd_xgb_data_free(cd_xgb_data *d) {
     if (!d) return;
     if (d->h) XGDMatrixFree(d->h);

@@ -132,7 +132,7 @@ static cdmpp_status figures(const rig *r, cdmpp_err *err) {
 static cdmpp_status run(rig *r, const char *dir, cdmpp_err *err) {
     cd_member_plan plan;
     size_t rows[2] = {0, 0};
-    const cd_boost_run how = {"bench", 1, on_round, r, NULL};
+    const cd_boost_run how = {.name = "bench", .nthread = 1, .tick = on_round, .ctx = r};
     CD_TRY(cd_config_check(&r->c, "bench_boost", err));
     CD_TRY(cd_member_plan_of(&r->c, &plan, err));
     CD_TRY(cd_training_set_make(&r->t, &r->c, NULL, NULL, err));

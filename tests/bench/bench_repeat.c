@@ -32,10 +32,10 @@ static void put_leaves(rig *r, cd_item *it, size_t p, uint64_t key) {
     const cd_dataset *d = r->d;
     const int64_t l0 = d->leaf_ptr[p];
     for (uint32_t k = 0; k < it->n_leaf; k++) {
-        const float *x = d->leaf_x[l0 + k];
-        const size_t n_own = d->n_own * d->n_col;
-        r->leaf_own[k] = n_own && x >= d->own && x < d->own + n_own;
-        r->leaf_row[k] = r->leaf_own[k] ? 0 : (int32_t)((size_t)(x - d->row) / d->n_col) - (int32_t)d->row_ptr[p];
+        const int64_t at = d->leaf_row[l0 + k];
+        const float *x = at < 0 ? d->own + ~at * (int64_t)d->n_col : d->row + at * (int64_t)d->n_col;
+        r->leaf_own[k] = at < 0;
+        r->leaf_row[k] = at < 0 ? 0 : (int32_t)(at - d->row_ptr[p]);
         if (r->leaf_own[k]) move_rows(r->own + it->n_own++ * 164, x, 1, key ? key + 1 : 0);
         r->path_ptr[k + 1] = (int32_t)(d->path_ptr[l0 + k + 1] - d->path_ptr[l0]);
     }

@@ -1,7 +1,11 @@
 /* A spool: arrays keep what they hold when they rest, memory is given back, and what cannot be is an error. */
 #include "base/core/core.h"
 
+#include <signal.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "check.h"
 #include "tmp.h"
@@ -115,4 +119,47 @@ static void another_folder_than_tmpdir(void **state) {
     tmp_remove(&d);
 }
 
-TESTS(NULL, NULL, another_folder_than_tmpdir, arrays_survive_a_rest, little_is_left_in_memory, nothing_is_left_in_the_folder, refused)
+/* On disk and in memory: another process sees what this one wrote, without a name in between, and cannot change it. */
+static void another_process_reads(void **state) {
+    (void)state;
+    for (int disk = 0; disk < 2; disk++) {
+        cdmpp_err err = {0};
+        cd_spool *s = NULL;
+        int status = -1;
+        assert_ok(cd_spool_new(disk ? "/var/tmp" : NULL, MB, MB, &s, &err));
+        assert_true(cd_spool_on_disk(s) == (disk != 0));
+        if (!disk) assert_string_equal(cd_spool_folder(s), "");
+        uint64_t *a = cd_spool_take(s, 1000, sizeof *a);
+        char *b = cd_spool_take(s, 3, 1);
+        assert_non_null(a);
+        assert_non_null(b);
+        for (size_t i = 0; i < 1000; i++) a[i] = cd_rng_at(7, i);
+        memcpy(b, "ok", 3);
+        const cd_spool_place place = cd_spool_place_of(s);
+        const pid_t child = fork();
+        assert_true(child >= 0);
+        if (!child) {
+            cd_spool *o = NULL;
+            cd_spool_free(s); /* not by what it has from its parent */
+            if (cd_spool_open(place, MB, &o, NULL) || cd_spool_on_disk(o) != (disk != 0)) _exit(1);
+            const uint64_t *x = cd_spool_take(o, 1000, sizeof *x);
+            const char *y = cd_spool_take(o, 3, 1);
+            cd_spool_rest(o);
+            for (size_t i = 0; x && i < 1000; i++)
+                if (x[i] != cd_rng_at(7, i)) _exit(2);
+            if (!x || !y || strcmp(y, "ok") != 0) _exit(3);
+            if (cd_spool_take(o, MB, 1) || cd_spool_failed(o, NULL) == CDMPP_OK) _exit(4); /* there is no more */
+            signal(SIGSEGV, SIG_DFL);
+            *(char *)(uintptr_t)y = 'n';
+            _exit(5);
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFSIGNALED(status) || WEXITSTATUS(status) > 5); /* a sanitizer exits itself */
+        assert_string_equal(b, "ok");
+        cd_spool_free(s);
+        assert_status(cd_spool_open(place, MB, &s, &err), CDMPP_EIO);
+    }
+    assert_false(cd_spool_on_disk(NULL));
+}
+
+TESTS(NULL, NULL, another_folder_than_tmpdir, arrays_survive_a_rest, another_process_reads, little_is_left_in_memory, nothing_is_left_in_the_folder, refused)

@@ -109,7 +109,7 @@ TEST(asts) {
         check_item(d, i, i);
         check_ast(d, i, i);
     }
-    assert_null(rows->leaf_x);
+    assert_null(rows->leaf_row);
     assert_memory_equal(rows->leaf_ptr, d->leaf_ptr, 2301 * sizeof *d->leaf_ptr);
     assert_string_equal(rows->content_digest, d->content_digest);
     cd_dataset_free(d);

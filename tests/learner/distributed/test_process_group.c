@@ -27,6 +27,7 @@ typedef struct {
     size_t rank;
     const char *folder;
     const cd_config *c;
+    cd_log *log;             /* of rank 0 */
     int stop_at;             /* ticks of this rank; 0: never */
     int ticks;
     cd_learner_result l;
@@ -87,26 +88,36 @@ static bool on_tick(void *ctx, const cd_progress_event *t) {
     return !me->stop_at || ++me->ticks < me->stop_at;
 }
 
+static cd_process_group group_of(seat *me) { return (cd_process_group){me->rank, me->room->n, true, 0, me, all_add, to_first, first_failure}; }
+
 static void *work(void *arg) {
     seat *me = arg;
-    const cd_process_group ranks = {me->rank, me->room->n, true, me, all_add, to_first, first_failure};
-    const cd_learner_options how = {.tick = on_tick, .ctx = me, .folder = me->folder, .ranks = &ranks};
+    const cd_process_group ranks = group_of(me);
+    const cd_learner_options how = {.tick = on_tick, .ctx = me, .folder = me->folder, .ranks = &ranks, .log = me->log};
     me->st = cd_learner_run(me->c, NULL, &how, &me->l, &me->err);
     return NULL;
 }
 
-static void run_crew(size_t n, const cd_config *c, const char *folder, int stop_at, seat *s) {
+static void run_threads(size_t n, void *(*fn)(void *), seat *s) {
     static room m;
     pthread_t t[MOST];
     m = (room){.n = n};
     pthread_barrier_init(&m.barrier, NULL, (unsigned)n);
     for (size_t r = 0; r < n; r++) {
-        s[r] = (seat){.room = &m, .rank = r, .c = c, .folder = folder, .stop_at = r + 1 == n ? stop_at : 0};
-        assert_int_equal(pthread_create(&t[r], NULL, work, &s[r]), 0);
+        s[r].room = &m;
+        s[r].rank = r;
+        assert_int_equal(pthread_create(&t[r], NULL, fn, &s[r]), 0);
     }
     for (size_t r = 0; r < n; r++) pthread_join(t[r], NULL);
     pthread_barrier_destroy(&m.barrier);
 }
+
+static void run_crew_and_log(size_t n, const cd_config *c, const char *folder, int stop_at, cd_log *log, seat *s) {
+    for (size_t r = 0; r < n; r++) s[r] = (seat){.c = c, .folder = folder, .stop_at = r + 1 == n ? stop_at : 0, .log = r ? NULL : log};
+    run_threads(n, work, s);
+}
+
+static void run_crew(size_t n, const cd_config *c, const char *folder, int stop_at, seat *s) { run_crew_and_log(n, c, folder, stop_at, NULL, s); }
 
 /* ---- dealing ---- */
 TEST(dealing) {
@@ -133,6 +144,58 @@ TEST(dealing) {
         }
 }
 
+/* ---- exchange ---- */
+static const uint32_t odd_bits[] = {0x80000000u, 0, 0x7fc00001u, 0xffc12345u, 0x7f800000u, 0xff800000u, 1, 0x80000001u, 0x3f800001u, 0xffffffffu};
+enum { N_ODD = sizeof odd_bits / sizeof *odd_bits };
+
+/* Each rank knows its share of the bits, the others' are noise before. */
+static void *share_bits(void *arg) {
+    seat *me = arg;
+    uint32_t v[N_ODD];
+    float x[N_ODD];
+    size_t beg, end;
+    const cd_process_group ranks = group_of(me);
+    cd_distributed_trees_own(&ranks, N_ODD, &beg, &end);
+    for (size_t i = 0; i < N_ODD; i++) v[i] = i >= beg && i < end ? odd_bits[i] : 0x40490fdbu + (uint32_t)(i + me->rank);
+    memcpy(x, v, sizeof x);
+    me->st = cd_distributed_trees_share_bits(&ranks, x, N_ODD, beg, end, &me->err);
+    memcpy(v, x, sizeof v);
+    me->ticks = memcmp(v, odd_bits, sizeof v) == 0;
+    return NULL;
+}
+
+TEST(bits_arrive) {
+    for (size_t n = 1; n <= MOST; n++) {
+        seat me[MOST] = {0};
+        run_threads(n, share_bits, me);
+        for (size_t r = 0; r < n; r++) assert_true(me[r].st == CDMPP_OK && me[r].ticks);
+    }
+}
+
+/* The place that a rank hears of is that of the first on its machine; an error of one is everybody's. */
+static void *meet(void *arg) {
+    seat *me = arg;
+    cd_process_group ranks = group_of(me);
+    ranks.first = me->rank & ~(size_t)1; /* machines of two */
+    const cd_dataset_share share = cd_distributed_data_share(&ranks);
+    cd_spool_place place = {(1 << 22) - (int)me->rank, 1000 * (int)me->rank + 3};
+    const cdmpp_status st = me->stop_at ? CD_FAIL(&me->err, EIO, "rank %zu", me->rank) : CDMPP_OK;
+    me->st = share.meet(share.ctx, st, &place, &me->err);
+    me->ticks = share.first == (me->rank % 2 == 0) && place.process == (1 << 22) - (int)ranks.first && place.file == 1000 * (int)ranks.first + 3;
+    return NULL;
+}
+
+TEST(ranks_meet) {
+    for (size_t n = 1; n <= MOST; n++) {
+        seat me[MOST] = {0};
+        run_threads(n, meet, me);
+        for (size_t r = 0; r < n; r++) assert_true(me[r].st == CDMPP_OK && me[r].ticks);
+        me[n - 1].stop_at = 1;
+        run_threads(n, meet, me);
+        for (size_t r = 0; r < n; r++) assert_true(me[r].st == CDMPP_EIO && me[r].err.msg[5] == (char)('0' + n - 1));
+    }
+}
+
 /* ---- training ---- */
 static char dir[] = "/tmp/cdmpp-ranks-XXXXXX", h5[64];
 
@@ -150,7 +213,9 @@ static const char *const shared[] = {"model.members=[mlp, program]", "net.device
                                      "net.dropout_mlp=0.1", NULL};
 static const char *const trees[] = {"model.members=[rows, mlp]", "train.together=true", "train.objective=rank", "net.device=false", "train.rounds=8", "train.max_bin=16",
                                     "fit.epochs=2", NULL};
-static const char *const *const way[] = {dealt, shared, trees};
+static const char *const disk[] = {"model.members=[rows, mlp]", "train.together=true", "train.memory=1", "net.device=false", "train.rounds=8", "train.max_bin=16",
+                                   "train.subsample=0.8", "fit.epochs=2", NULL};
+static const char *const *const way[] = {dealt, shared, trees, disk};
 enum { N_WAY = sizeof way / sizeof *way };
 
 static void assert_same_file(const cd_learner_result *a, const cd_learner_result *b) {
@@ -165,7 +230,7 @@ TEST(one_model_for_any_ranks) {
         cd_learner_result one;
         config(&c, way[k]);
         assert_ok(cd_learner_run(&c, NULL, &(cd_learner_options){0}, &one, &err));
-        for (size_t n = 2; n <= MOST; n += 2) {
+        for (size_t n = 2; n <= MOST; n++) {
             seat me[MOST];
             run_crew(n, &c, NULL, 0, me);
             for (size_t r = 0; r < n; r++) {
@@ -176,6 +241,41 @@ TEST(one_model_for_any_ranks) {
             cd_learner_result_free(&me[0].l);
         }
         cd_learner_result_free(&one);
+        cd_config_free(&c);
+    }
+}
+
+/* Each rank has its part of the rows, the first alone the data, and the data go where they go without ranks. */
+TEST(data_are_divided) {
+    for (int k = 0; k < N_WAY; k++) {
+        cd_config c;
+        seat me[MOST];
+        cd_log log;
+        char *text = NULL;
+        size_t n_text, rows[MOST] = {0}, all = 0;
+        unsigned long long had, whole;
+        FILE *out = open_memstream(&text, &n_text);
+        assert_non_null(out);
+        cd_log_init(&log, "test", out);
+        log.level = CD_LOG_DEBUG;
+        config(&c, way[k]);
+        run_crew_and_log(3, &c, NULL, 0, &log, me);
+        fclose(out);
+        for (int r = 0; r < 3; r++) {
+            char begin[32], place[8];
+            assert_int_equal(me[r].st, CDMPP_OK);
+            snprintf(begin, sizeof begin, "rank %d: ", r);
+            const char *line = strstr(text, begin);
+            assert_non_null(line);
+            assert_int_equal(sscanf(line + 8, "%zu matrix rows of trees, %llu of %llu bytes of the data set read to %7s", &rows[r], &had, &whole, place), 4);
+            assert_true(whole > 0 && had == (r ? 0 : whole));
+            assert_string_equal(place, way[k] == disk ? "disk" : "memory");
+            all += rows[r];
+        }
+        for (int r = 0; r < 3; r++)
+            if (k >= 2) assert_true(rows[r] > 0 && 3 * rows[r] < all + all / 4); /* grown together */
+        free(text);
+        cd_learner_result_free(&me[0].l);
         cd_config_free(&c);
     }
 }
@@ -238,4 +338,4 @@ static int end(void **s) {
     return rmdir(dir);
 }
 
-TESTS(begin, end, dealing, one_model_for_any_ranks, stopped_and_on, missing_data)
+TESTS(begin, end, dealing, bits_arrive, ranks_meet, one_model_for_any_ranks, data_are_divided, stopped_and_on, missing_data)

@@ -29,7 +29,7 @@ static void views(void **state) {
     assert_int_equal(r.n, 20);
     for (size_t i = 0; i < 20; i++) same_program(&r, i, &v, i + 10);
     for (size_t i = 0; i < 3; i++) same_program(&rr, i, &v, i + 15);
-    for (int64_t l = v.leaf_ptr[0]; l < v.leaf_ptr[40]; l++) assert_ptr_equal(v.leaf_x[l], d->leaf_x[l]);
+    for (int64_t l = v.leaf_ptr[0]; l < v.leaf_ptr[40]; l++) assert_ptr_equal(cd_program_view_leaf(&v, (size_t)l), d->leaf_row[l] < 0 ? d->own + ~d->leaf_row[l] * CD_N_COL : d->row + d->leaf_row[l] * CD_N_COL);
     cd_dataset_free(d);
     assert_ok(cd_dataset_load(&path, 1, &d, &err));
     const cd_program_view w = cd_program_view_dataset(d, device), s = cd_program_view_range(&w, 10, 20);

@@ -164,7 +164,7 @@ static void train(const cd_training_set *t, size_t by, double *log_s) {
     cd_boost_set part[2];
     cd_member m = {.kind = CD_MEMBER_ROWS};
     cd_member_scratch *sc;
-    const cd_boost_run run = {"rows", 1, NULL, NULL, NULL};
+    const cd_boost_run run = {.name = "rows", .nthread = 1};
     for (int k = 0; k < 2; k++) list(t, k ? CD_SPLIT_PART_VALID : CD_SPLIT_PART_TRAIN, by, program[k], y[k], group[k], &part[k]);
     assert_ok(cd_boost(&t->view, &part[0], &part[1], t->c, &run, &m, &err));
     assert_ok(cd_member_scratch_new(&sc, &err));
@@ -206,7 +206,7 @@ static void fast_programs_count(void **s) {
         cd_boost_set part[2];
         cd_member m = {.kind = CD_MEMBER_ROWS};
         cd_member_scratch *sc;
-        const cd_boost_run run = {"rows", 1, NULL, NULL, NULL};
+        const cd_boost_run run = {.name = "rows", .nthread = 1};
         configure(&c, "train.objective=log_latency", fast ? "train.fast=4" : "train.fast=0");
         assert_ok(cd_config_set(&c, "train.rounds=10", &err));
         assert_ok(cd_training_set_make(&t, &c, NULL, NULL, &err));

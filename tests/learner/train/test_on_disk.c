@@ -147,16 +147,27 @@ static void the_draw_is_not_the_split(void **s) {
     cd_config_free(&c);
 }
 
-static void together_is_refused(void **s) {
-    const char *const set[] = {"train.memory=1", "train.together=true", "train.rounds=2", NULL};
+/* train.together where nobody else is: the same pages, own draws of rows. */
+static void together_alone_is_the_same(void **s) {
     cdmpp_err err = {0};
-    cd_learner_result l;
-    cd_config c;
+    cd_learner_result l[2];
+    cd_buf tree[2] = {{0}};
     (void)s;
-    configure(&c, h5, set);
-    assert_status(cd_learner_run(&c, NULL, &(cd_learner_options){0}, &l, &err), CDMPP_EUNSUPPORTED);
-    assert_non_null(strstr(err.key, "train.together"));
-    cd_config_free(&c);
+    for (int k = 0; k < 2; k++) {
+        const char *const set[] = {"train.memory=24", "model.members=[sums]", "train.rounds=3", "train.subsample=1", k ? "train.together=true" : "train.together=false", NULL};
+        cd_config c;
+        configure(&c, large, set);
+        assert_ok(cd_learner_run(&c, NULL, &(cd_learner_options){0}, &l[k], &err));
+        assert_non_null(strstr(l[k].notes.p, "sums: trees of a draw of "));
+        assert_ok(cd_xgb_save(l[k].model->member[0].gbt, &tree[k], &err));
+        cd_config_free(&c);
+    }
+    assert_int_equal(tree[0].n, tree[1].n);
+    assert_memory_equal(tree[0].p, tree[1].p, tree[0].n);
+    for (int k = 0; k < 2; k++) {
+        cd_buf_free(&tree[k]);
+        cd_learner_result_free(&l[k]);
+    }
 }
 
 static void the_folder_is_empty_afterwards(void **s) {
@@ -210,5 +221,5 @@ static void memory_is_bounded(void **s) {
     if (disk > 250) fail_msg("%ld MB, expected some 185", disk);
 }
 
-TESTS(setup, teardown, networks_are_the_same_to_the_bit, trees_err_as_much, a_model_says_where_it_was_trained, too_many_rows_are_drawn, the_draw_is_not_the_split, together_is_refused,
+TESTS(setup, teardown, networks_are_the_same_to_the_bit, trees_err_as_much, a_model_says_where_it_was_trained, too_many_rows_are_drawn, the_draw_is_not_the_split, together_alone_is_the_same,
       the_folder_is_empty_afterwards, memory_is_bounded)

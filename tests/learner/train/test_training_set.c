@@ -247,7 +247,7 @@ TEST(folds_of_networks) {
     configure(&c, "model.fold_by=network", "model.folds=2");
     cd_member_plan plan;
     assert_ok(cd_member_plan_of(&c, &plan, &err));
-    assert_ok(cd_training_set_load(&c, &plan, &d, &err));
+    assert_ok(cd_training_set_load(&c, &plan, NULL, &d, &err));
     cd_config_free(&c);
     for (uint32_t k = 0; k < NETS; k++)
         for (uint32_t j = 0; j <= EACH; j++, n++) {

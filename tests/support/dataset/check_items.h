@@ -52,8 +52,9 @@ static inline void check_ast(const cd_dataset *d, size_t p, unsigned i) {
     for (unsigned k = 0; k < it->n_leaf; k++) {
         const int64_t a = d->path_ptr[l0 + k], n = it->path_ptr[k + 1] - it->path_ptr[k];
         const float *x = it->leaf_own[k] ? it->own + 164 * own++ : it->row + 164 * it->leaf_row[k];
-        assert_memory_equal(d->leaf_x[l0 + k], x, 164 * sizeof(float));
-        if (!it->leaf_own[k]) assert_ptr_equal(d->leaf_x[l0 + k], d->row + 164 * (d->row_ptr[p] + it->leaf_row[k]));
+        const int64_t at = d->leaf_row[l0 + k];
+        assert_memory_equal(at < 0 ? d->own + 164 * ~at : d->row + 164 * at, x, 164 * sizeof(float));
+        assert_int_equal(it->leaf_own[k] ? 0 : d->row_ptr[p] + it->leaf_row[k], it->leaf_own[k] ? 0 : at);
         assert_int_equal(d->path_ptr[l0 + k + 1] - a, n);
         assert_memory_equal(d->path_extent + a, it->path_extent + it->path_ptr[k], (size_t)n * sizeof(int64_t));
         assert_memory_equal(d->path_kind + a, it->path_kind + it->path_ptr[k], (size_t)n);
