@@ -4,11 +4,13 @@
 #include <math.h>
 
 typedef enum { UNSEEN, SEEN, NEAR } set;
+typedef enum { FREE, RISES } way;
 static const struct {
     const char *name;
     set of;
+    way goes;
 } cols[CD_LLM_OP_N_FEATURE] = {
-#define X(name, set, meaning) {#name, set},
+#define X(name, set, way, meaning) {#name, set, way},
 #include "learner/llm_op/llm_op_feature_cols.def"
 };
 
@@ -18,6 +20,14 @@ size_t cd_llm_op_feature_width(cd_llm_op_set s) {
     size_t n = 0;
     while (n < CD_LLM_OP_N_FEATURE && (int)cols[n].of <= (int)s) n++;
     return n;
+}
+
+bool cd_llm_op_feature_rises(size_t i, cd_llm_op_family f) {
+    enum { DECODE_KV = 3, MOE_EXPERTS = 4 };
+    if (f == CD_LLM_OP_COLLECTIVE) return false;
+    if (f == CD_LLM_OP_FAMILY_DECODE && i == CD_LLM_OP_X_size0 + DECODE_KV) return false;
+    if (f == CD_LLM_OP_FAMILY_MOE && i >= CD_LLM_OP_X_size0 + MOE_EXPERTS && i < CD_LLM_OP_X_size0 + CD_LLM_OP_MAX_SIZE) return false;
+    return cols[i].goes == RISES;
 }
 
 static float lg(double x) { return x > 0 ? (float)log2(x) : NAN; }
@@ -31,9 +41,9 @@ static float even(double n) {
     return lg(p);
 }
 
-static void rounds(double tiles, double cores, float x[2]) {
-    x[0] = lg(tiles / cores);
-    x[1] = (float)(tiles / cores / cd_llm_op_ceil(tiles / cores));
+static void rounds(double tiles, double cores, float *all, float *full) {
+    *all = lg(tiles / cores);
+    *full = (float)(tiles / cores / cd_llm_op_ceil(tiles / cores));
 }
 
 static void product_columns(const cd_llm_op_record *r, const cd_device *d, const cd_llm_op_estimate *e, float *x) {
@@ -45,18 +55,20 @@ static void product_columns(const cd_llm_op_record *r, const cd_device *d, const
     x[CD_LLM_OP_X_fill_n128] = fill(n, 128);
     x[CD_LLM_OP_X_even_n] = even(n);
     x[CD_LLM_OP_X_even_k] = even(k);
-    rounds(g * cd_llm_op_ceil(m / 128) * cd_llm_op_ceil(n / 128), d->cores, x + CD_LLM_OP_X_wave128);
-    rounds(g * cd_llm_op_ceil(m / 256) * cd_llm_op_ceil(n / 128), d->cores, x + CD_LLM_OP_X_wave256);
+    rounds(g * cd_llm_op_ceil(m / 128) * cd_llm_op_ceil(n / 128), d->cores, x + CD_LLM_OP_X_wave128, x + CD_LLM_OP_X_full128);
+    rounds(g * cd_llm_op_ceil(m / 256) * cd_llm_op_ceil(n / 128), d->cores, x + CD_LLM_OP_X_wave256, x + CD_LLM_OP_X_full256);
     x[CD_LLM_OP_X_share] = lg(m / 128);
 }
 
 static void attention_columns(const cd_llm_op_record *r, const cd_device *d, const cd_llm_op_estimate *e, float *x) {
     const double kv = cd_llm_op_get(r, CD_LLM_OP_P_KV_HEADS), heads = cd_llm_op_get(r, CD_LLM_OP_P_HEADS);
-    x[CD_LLM_OP_X_share] = lg(heads / (kv > 0 ? kv : 1));
+    const cd_llm_op_family f = cd_llm_op_family_of((cd_llm_op_kind)r->kind);
+    const bool decode = f == CD_LLM_OP_FAMILY_DECODE || f == CD_LLM_OP_FAMILY_LATENT_DECODE;
+    x[decode ? CD_LLM_OP_X_share : CD_LLM_OP_X_share_prefill] = lg(heads / (kv > 0 ? kv : 1)); /* it falls with key heads, which prefill's answers rise with */
     x[CD_LLM_OP_X_fill64] = fill(r->size[0] + 1, 64);
     x[CD_LLM_OP_X_fill128] = fill(r->size[0], 128);
-    rounds(cd_llm_op_ceil(e->each / 128) * e->groups, d->cores, x + CD_LLM_OP_X_wave128);
-    rounds(cd_llm_op_ceil(e->each / 256) * e->groups, d->cores, x + CD_LLM_OP_X_wave256);
+    rounds(cd_llm_op_ceil(e->each / 128) * e->groups, d->cores, x + CD_LLM_OP_X_wave128, x + CD_LLM_OP_X_full128);
+    rounds(cd_llm_op_ceil(e->each / 256) * e->groups, d->cores, x + CD_LLM_OP_X_wave256, x + CD_LLM_OP_X_full256);
 }
 
 cdmpp_status cd_llm_op_feature(const cd_llm_op_record *r, const cd_device *d, const cd_llm_op_codes *c, cd_llm_op_known *known, float x[CD_LLM_OP_N_FEATURE],
@@ -77,10 +89,14 @@ cdmpp_status cd_llm_op_feature(const cd_llm_op_record *r, const cd_device *d, co
     x[CD_LLM_OP_X_bytes] = lg(e->bytes);
     x[CD_LLM_OP_X_base] = lg(e->base_s * 1e6);
     x[CD_LLM_OP_X_balance] = lg(e->compute_s / e->memory_s);
-    x[CD_LLM_OP_X_compute] = lg(e->compute_s / e->base_s);
-    x[CD_LLM_OP_X_memory] = lg(e->memory_s / e->base_s);
-    x[CD_LLM_OP_X_tiles] = lg(e->tiles_s / e->base_s);
-    x[CD_LLM_OP_X_exps] = lg(e->exp_s / e->base_s);
+    x[CD_LLM_OP_X_compute] = lg(e->compute_s * 1e6);
+    x[CD_LLM_OP_X_memory] = lg(e->memory_s * 1e6);
+    x[CD_LLM_OP_X_tiles] = lg(e->tiles_s * 1e6);
+    x[CD_LLM_OP_X_exps] = lg(e->exp_s * 1e6);
+    x[CD_LLM_OP_X_compute_part] = x[CD_LLM_OP_X_compute] - x[CD_LLM_OP_X_base];
+    x[CD_LLM_OP_X_memory_part] = x[CD_LLM_OP_X_memory] - x[CD_LLM_OP_X_base];
+    x[CD_LLM_OP_X_tiles_part] = x[CD_LLM_OP_X_tiles] - x[CD_LLM_OP_X_base];
+    x[CD_LLM_OP_X_exps_part] = x[CD_LLM_OP_X_exps] - x[CD_LLM_OP_X_base];
     x[CD_LLM_OP_X_waves] = lg(e->waves);
     x[CD_LLM_OP_X_last] = (float)(e->waves / cd_llm_op_ceil(e->waves));
     x[CD_LLM_OP_X_tile_m] = lg(e->tile_m);

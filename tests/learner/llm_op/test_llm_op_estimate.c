@@ -251,4 +251,33 @@ TEST(fastest_tile) {
     }
 }
 
-TESTS(NULL, NULL, what_is_known, fastest_tile, near_the_bound, grows_with_its_axis, operations, product_in_the_cache, heads_alone, what_cannot_run, power, loads_of_experts, old_gpus)
+/* GPUs of the data sheets in the order that everybody expects of large operators in bf16: the first is not slower than the second. */
+TEST(order_of_data_sheets) {
+    static const char *const pair[][2] = {{"b200", "h100"}, {"b300", "h100"}, {"h200", "h100"}, {"h100", "a100-sxm4-80gb"}, {"h800", "a100-sxm4-80gb"}, {"rtx4090", "a6000"},
+                                          {"l40s", "l20"}, {"l40s", "l4"}, {"l20", "l4"}, {"a6000", "l4"}, {"h100", "l40s"}, {"b200", "h200"}, {"mi300x", "a100-sxm4-80gb"}};
+    static const cd_llm_op_kind kind[] = {CD_LLM_OP_GEMM, CD_LLM_OP_PREFILL, CD_LLM_OP_DECODE, CD_LLM_OP_MOE, CD_LLM_OP_ALL_REDUCE};
+    cd_device_table *devices;
+    cd_diag diag = {0};
+    cdmpp_err err = {0};
+    const cd_device *a, *b;
+    assert_ok(cd_device_table_load("configs/devices.yaml", &diag, &devices, &err));
+    for (size_t i = 0; i < sizeof pair / sizeof *pair; i++)
+        for (size_t k = 0; k < sizeof kind / sizeof *kind; k++) {
+            const cd_llm_op_record r = record(kind[k], sizes[kind[k]]);
+            assert_ok(cd_device_table_find(devices, pair[i][0], &a, &err));
+            assert_ok(cd_device_table_find(devices, pair[i][1], &b, &err));
+            if (a->link_gb_s < b->link_gb_s && kind[k] == CD_LLM_OP_ALL_REDUCE) continue; /* exports have narrow links */
+            if (!(base(&r, a) < 1.02 * base(&r, b))) fail_msg("%s is slower than %s in %s", pair[i][0], pair[i][1], cd_llm_op_kind_name(kind[k]));
+        }
+    /* the H20 has the memory of a Hopper and a seventh of its peak */
+    assert_ok(cd_device_table_find(devices, "h20", &a, &err));
+    assert_ok(cd_device_table_find(devices, "h100", &b, &err));
+    cd_llm_op_record r = record(CD_LLM_OP_GEMM, sizes[CD_LLM_OP_GEMM]);
+    assert_true(base(&r, a) > 3 * base(&r, b));
+    r = record(CD_LLM_OP_DECODE, sizes[CD_LLM_OP_DECODE]);
+    assert_true(base(&r, a) < 2 * base(&r, b));
+    cd_device_table_free(devices);
+    cd_diag_free(&diag);
+}
+
+TESTS(NULL, NULL, what_is_known, fastest_tile, near_the_bound, grows_with_its_axis, operations, product_in_the_cache, heads_alone, what_cannot_run, power, loads_of_experts, old_gpus, order_of_data_sheets)

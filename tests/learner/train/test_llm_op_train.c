@@ -299,6 +299,20 @@ TEST(little_to_train_on) {
     cd_llm_op_table_free(&t);
 }
 
+/* Trees alone fall here and there; those of GPUs that no row is of must not, along any size. */
+TEST(answers_of_a_new_device_rise) {
+    fixture *f = *state;
+    for (size_t i = 0; i < 3; i++)
+        for (double m = 1; m <= 4096; m *= 2) {
+            cd_llm_op_record r = made_llm_gemm(m, 512, 2048, 1);
+            const double before = ask(f, f->l.model, false, &r, f->d[3]).latency_s;
+            r.size[i] += 1;
+            assert_true(ask(f, f->l.model, false, &r, f->d[3]).latency_s > before * (1 - 1e-6));
+            r.size[i] = 2 * (r.size[i] - 1);
+            assert_true(ask(f, f->l.model, false, &r, f->d[3]).latency_s > before * (1 - 1e-6));
+        }
+}
+
 TEST(refused) {
     fixture *f = *state;
     cdmpp_err err = {0};
@@ -320,4 +334,4 @@ TEST(refused) {
     cd_config_free(&c);
 }
 
-TESTS(up, down, three_kinds_of_answers, what_is_new, few_rows_of_a_new_device, many_at_once, many_of_all_kinds, levels, file, little_to_train_on, refused)
+TESTS(up, down, three_kinds_of_answers, what_is_new, few_rows_of_a_new_device, many_at_once, many_of_all_kinds, levels, file, little_to_train_on, answers_of_a_new_device_rise, refused)
