@@ -187,7 +187,7 @@ TEST(who_stands_in) {
 
 /* A model's device is named first and not hidden by a described name that is nearer. */
 TEST(near_names) {
-    const struct { const char *asked, *near; } t[] = {{"zen5-avx", "; did you mean zen5-avx2 or zen5-avx512?"}, {"like-avx51", "; did you mean like-avx512?"}, {"zen-avx512", "; did you mean zen5-avx512 or zen-avx-5120?"},
+    const struct { const char *asked, *near; } t[] = {{"zen5-avx", "; did you mean zen5-avx2, zen5-avx512 or zen-avx-5120?"}, {"like-avx51", "; did you mean like-avx512?"}, {"zen-avx512", "; did you mean zen5-avx512 or zen-avx-5120?"},
                                                       {"nothing-of-it", NULL}, {"board", NULL}};
     const char *path[] = {TREES};
     char text[1000];
