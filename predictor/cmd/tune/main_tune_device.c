@@ -30,7 +30,7 @@ cdmpp_status cd_main_tune_device_check(const options *o, cdmpp_err *err) {
                        "estimates one that is not", device, target, device);
     if (gpu == 0 && k->dialect != CD_DIALECT_C) return CD_FAIL(err, EUSAGE, "--device: %.60s is a processor, and programs of %.20s are measured on a GPU of this machine", device, k->name);
     if (!o->model && !o->compare && k->dialect != CD_DIALECT_C)
-        return CD_FAIL(err, EUSAGE, "--device: a search measures on a GPU of this machine, and no default model answers for one: no GPU here runs programs of %s, or no model is installed; --cost-model FILE names a model; cdmpp-replay --device %.60s "
+        return CD_FAIL(err, EUSAGE, "--device: a search measures on a GPU of this machine: none here runs programs of %s, or no default model is installed; --cost-model FILE names one; cdmpp-replay --device %.60s "
                        "estimates a GPU that is not here",
                        k->name, device);
     return CDMPP_OK;
