@@ -20,6 +20,7 @@ from cdmpp import CdmppError
 from cdmpp_operators import Operators
 
 # as predictor/serving/serving_model.c: other architectures have operators that nobody asks here
+# The families of which this file makes operators by itself; cdmpp-replay --llm knows more (docs/reference/serving.md).
 MODEL_TYPES = ("llama", "mistral", "qwen2", "qwen3", "mixtral", "qwen2_moe", "qwen3_moe", "minimax_m2", "gpt_oss", "deepseek_v2", "deepseek_v3", "kimi_k2")
 _LATENT = 512, 64, 128, 128  # ranks of the cache, rotary part, head without it, head of the values: the only ones there are operators of
 
