@@ -29,7 +29,7 @@ const char *cd_llm_op_feature_name(size_t i);
 /* Columns of a set are the first ones of all; returns how many. */
 size_t cd_llm_op_feature_width(cd_llm_op_set s);
 /* Must the score of a GPU that was not trained on rise with the column? Not with key heads of decode, which share the work of the query heads; nor with experts and GPUs, which divide
- * it; nor of collectives, whose kernels change with the bytes (llm_op_ask.c keeps these from falling). */
+ * it; nor of collectives, whose kernels change with the bytes: such answers may fall. */
 bool cd_llm_op_feature_rises(size_t i, cd_llm_op_family f);
 
 /* Codes of names as the trees know them; NaN: never seen. */
