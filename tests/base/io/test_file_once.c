@@ -16,7 +16,7 @@ static int up(void **state) {
     (void)state;
     dir = tmp_make();
     for (int i = 0; i < 6; i++) {
-        char name[8];
+        char name[16];
         (void)snprintf(name, sizeof name, "%d", i);
         if (cd_file_write(tmp_path(&dir, name), name, 1, &err)) return 1;
     }
