@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""curves24.py WORK -- how errors fall with data: models of the CPU with 24 threads (scripts/results/threads24.py) by number of training programs and of training tasks; prints words
+"""curves24.py WORK [all] -- how errors fall with data: models of the CPU with 24 threads (scripts/results/threads24.py) by number of training programs and of training tasks; prints words
 for figures.py put, writes Markdown tables to WORK.
 
 Judged are the tasks of JUDGED in both layouts that no held-out network of threads24 has; the tasks of the held-out networks are not read at all. A tenth of the other tasks, with
 VALID programs of a log each, validates all trainings alike; of the rest train
     programs   PER_TASK programs of every task
     tasks      TOTAL programs in all, of so many tasks; those of fewer tasks are among those of more
+With `all` the other logs of these searches train as well (EVERY; what is judged and what validates stays), by number of programs, of the first draw alone.
 Of one draw the programs, the tasks and the seeds of the models are others. A training that takes more memory than MEMORY is an error. A step that is done is not done again. From
 the environment: B, JOBS, DRAWS (default 1,2,3) and MODELS, names with ; between (default: all)."""
 import functools, json, math, os, re, subprocess, sys
@@ -18,6 +19,7 @@ B, JOBS = os.environ.get("B", "build/release"), os.environ.get("JOBS", "1")
 DRAWS = [int(d) for d in os.environ.get("DRAWS", "1,2,3").split(",")]
 JUDGED, VALID, TEST = ("mobilenet_v3", "wide_resnet_50", "vgg_16"), 30, 150 # programs of a log, drawn by the place of a line
 PER_TASK, TASKS, TOTAL = (3, 30, 300, 0), (10, 30, 100, 300, 0), 5000 # 0: all
+EVERY, OF_ALL = r"^(old-ansor/search_space_1000|search_space_task_1000)/", (300, 3000, 0)
 MEMORY, STEPS, EPOCHS, BATCH = 2048, 2000, 10, 256
 ALIKE = ("model.folds=1", "predict.point=median", "filter.facts=true", "filter.max_per_task=0", "data.devices=[]", "train.memory=%d" % MEMORY)
 # name: configuration, settings
@@ -40,6 +42,9 @@ def validates(key):
 
 def thin(path, name):
     key = threads24.key_of(name)
+    if key in judged_keys() or validates(key):
+        if "original-results-01" not in path.split(os.sep): # of a log that is read with `all` alone
+            return os.remove(path)
     each = TEST if key in judged_keys() else VALID if validates(key) else None
     with open(path) as f:
         lines = f.readlines()
@@ -124,7 +129,7 @@ def point(work, known, model, arm, size, draw):
     """One training: PER_TASK programs of each task, or TOTAL of `size` tasks."""
     test, valid, rest = known
     tasks = sorted(rest, key=lambda k: score.draw("curves24", draw, k))[:size or len(rest)] if arm == "tasks" else rest
-    each = size if arm == "programs" else math.ceil(TOTAL / len(tasks))
+    each = math.ceil(TOTAL / len(tasks)) if arm == "tasks" else size
     name = "%s-%s-%d-%d" % (arm, model, size, draw)
     path = os.path.join(work, name + ".yaml")
     config, more = MODELS[model]
@@ -135,10 +140,12 @@ def point(work, known, model, arm, size, draw):
         words += ("fit.epochs=%d" % max(EPOCHS, math.ceil(STEPS * BATCH / n)), "fit.eval_every=200", "fit.seed=%d" % draw)
     return train(work, name, path, words + ("split.train_per_task=%d" % each, "split.seed=%d" % draw, "train.seed=%d" % draw))
 
+SIZES = {"programs": PER_TASK, "tasks": TASKS, "all": OF_ALL}
+
 def points(work, known, model, arm):
     """Of each size the figures of its draws."""
-    for size in PER_TASK if arm == "programs" else TASKS:
-        yield [point(work, known, model, arm, size, d) for d in DRAWS]
+    for size in SIZES[arm]:
+        yield [point(work, known, model, arm, size, d) for d in (DRAWS[:1] if arm == "all" else DRAWS)]
 
 # ---- tables ----
 HEAD = ("| model | programs | tasks | draws | MAPE % | median % | Spearman | top-1 | top-5 | top-10 | MAPE +- | Spearman +- | seen % | processor s | MB |\n"
@@ -154,12 +161,14 @@ def line(model, runs):
         NAMES[model], round(score.mean([r["n"]["train"] for r in runs])), round(score.mean([len(r["keys"]["train"]) for r in runs])), len(runs), score.mean(of("mape")),
         score.mean(of("median")), " | ".join("%.3f" % score.mean(of(k)) for k in COLUMNS[2:]), " | ".join(spread), score.mean(of("seen")), score.mean(of("seconds")), max(of("mb")))
 
-def main(work):
+def main(work, *every):
     os.makedirs(work, exist_ok=True)
+    if every:
+        threads24.LOGS = EVERY
     data_set(work)
     known = known_tasks(work)
     any_ = None
-    for arm in ("programs", "tasks"):
+    for arm in every or ("programs", "tasks"):
         with open(os.path.join(work, arm + ".md.tmp"), "w") as f:
             f.write(HEAD)
             for model in (m for m in MODELS if m in os.environ.get("MODELS", ";".join(MODELS)).split(";")):
@@ -171,4 +180,4 @@ def main(work):
           len(any_["keys"]["validation"]), TOTAL))
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]) if len(sys.argv) == 2 else __doc__)
+    sys.exit(main(*sys.argv[1:]) if len(sys.argv) == 2 or sys.argv[2:] == ["all"] else __doc__)
