@@ -234,6 +234,23 @@ typedef struct cd_serving_rows {
 } cd_serving_rows;
 cdmpp_status cd_serving_step_rows(cd_serving_engine *e, const cd_serving_step *s, double shared, cd_serving_rows *out, cdmpp_err *err);
 
+/* ---- requests that a file names: serving_requests.c ---- */
+typedef struct cd_serving_request {
+    double at_s;                /* when it comes */
+    uint32_t isl, osl;
+    long line;                  /* of the file */
+} cd_serving_request;
+typedef struct cd_serving_requests {
+    cd_serving_request *v;      /* (n), by when they come */
+    size_t n, n_bad;            /* rows that can be used, that cannot */
+    bool arrive;                /* the file says when each comes */
+    double isl, osl, longest;   /* means; tokens of the longest sequence */
+} cd_serving_requests;
+/* A CSV table with the columns isl, osl and, where requests come by themselves, at_s (seconds). Other columns are not read. bad: told of each row that cannot be used, which is
+ * left out. Errors: those of cd_csv_table_read and cd_csv_table_need; ENODATA: no row can be used; ENOMEM. Free after an error, too. */
+cdmpp_status cd_serving_requests_read(const char *path, cd_op_bad_line *bad, void *ctx, cd_serving_requests *out, cdmpp_err *err);
+void cd_serving_requests_free(cd_serving_requests *r);
+
 /* ---- the scheduler: serving_simulate.c ---- */
 typedef struct cd_serving_load {
     double isl, osl;
@@ -241,6 +258,8 @@ typedef struct cd_serving_load {
     double concurrency;         /* requests in flight all the time; 0: they arrive by themselves */
     double think_s;             /* from the end of a request to the next one */
     double rate;                /* arrivals a second (Poisson), without concurrency */
+    const cd_serving_requests *given; /* lengths in turn, and with neither concurrency nor rate also when they come; NULL: isl, osl, spread */
+    size_t each;                /* of these every each-th one comes here: the others go to other engines; 0: all */
     double requests;            /* that are simulated, all counted, as a load test does; 0: 8 times those in flight on the average, from 64 on; with a rate up to 16384 */
     uint64_t seed;
     bool prompts_alone;         /* a sequence is done with its first token: a worker of prompts alone */
@@ -260,6 +279,7 @@ typedef struct cd_serving_limits {
 typedef struct cd_serving_result {
     double ttft_s, ttft_median_s, ttft_p99_s, tpot_s, tpot_p99_s, request_s; /* means where not told; tpot NaN: no request has a further token */
     double tokens_s;            /* generated, of this engine; infinite: none of them took any time */
+    double total_s;             /* until all have their last token; NaN: not one simulation */
     double running, waiting;    /* sequences in steps, requests in the queue: means over time */
     double busy;                /* part of the time in which a step runs */
     double put_back;            /* sequences that lost their cache */

@@ -26,7 +26,7 @@ cd_serving_config cd_serving_config_defaults(void) {
     return (cd_serving_config){.worker = one, .decode = none, .isl = 1024, .osl = 128, .concurrency = 1, .linear = -1, .expert = -1, .kv = -1, .prompts = -1};
 }
 
-double cd_serving_longest(const cd_serving_config *c) { return round(c->isl * (1 + c->spread)) + round(c->osl * (1 + c->spread)); }
+double cd_serving_longest(const cd_serving_config *c) { return c->given ? c->given->longest : round(c->isl * (1 + c->spread)) + round(c->osl * (1 + c->spread)); }
 
 void cd_serving_session_end(cd_serving_session *s) {
     for (size_t i = 0; i < s->n_made; i++) cd_serving_engine_free(s->made[i].e);
@@ -160,6 +160,7 @@ static void add_kind(cd_serving_result *sum, const cd_serving_result *r, double 
     const double from[] = {r->ttft_s, r->ttft_median_s, r->ttft_p99_s, r->tpot_s, r->tpot_p99_s, r->request_s}, w = isfinite(r->tokens_s) ? n * r->tokens_s : n, all = *weight + w;
     for (size_t i = 0; i < sizeof to / sizeof *to; i++) *to[i] = *weight > 0 ? *to[i] + (from[i] - *to[i]) * (w / all) : from[i];
     sum->tokens_s += n * r->tokens_s, sum->running += n * r->running, sum->waiting += n * r->waiting, sum->put_back += n * r->put_back, sum->steps += r->steps;
+    sum->total_s = fmax(sum->total_s, r->total_s);
     *weight = all;
 }
 
@@ -174,6 +175,7 @@ static cdmpp_status run_all(cd_serving_session *s, const cd_serving_config *c, c
         if (!(count > 0) || (all > 0 && !(kind[i][1] > 0))) continue;
         load.concurrency = all > 0 ? kind[i][1] : 0;
         load.rate = c->rate / n;
+        load.each = (size_t)n;
         load.requests = ceil(c->requests * (all > 0 ? kind[i][1] / all : 1 / n));
         CD_TRY(run_worker(s, w, load, &r, err));
         out->busy = fmax(out->busy, r.busy);
@@ -183,7 +185,7 @@ static cdmpp_status run_all(cd_serving_session *s, const cd_serving_config *c, c
 }
 
 static cd_serving_load load_of(const cd_serving_config *c) {
-    return (cd_serving_load){.isl = c->isl, .osl = c->osl, .spread = c->spread, .concurrency = ceil(c->concurrency), .seed = 1};
+    return (cd_serving_load){.isl = c->isl, .osl = c->osl, .spread = c->spread, .concurrency = ceil(c->concurrency), .given = c->given, .seed = 1};
 }
 
 /* Seconds in which the cache of a prompt goes from the GPUs that computed it to those that decode, each of them at its own rate. */
@@ -223,6 +225,7 @@ static cdmpp_status split(cd_serving_session *s, const cd_serving_config *c, wor
     if (c->concurrency > 0 && out->request_s > 0) out->tokens_s = c->concurrency / out->request_s * c->osl; /* Little's law */
     else out->tokens_s = fmin(last.tokens_s, first.tokens_s * c->osl);
     out->waiting += first.waiting;
+    out->total_s = (double)NAN;
     out->steps += first.steps;
     return CDMPP_OK;
 }

@@ -17,6 +17,7 @@ typedef struct cd_serving_config {
     const char *gpu, *stack;
     cd_serving_worker worker, decode; /* decode.count above 0: disaggregated, and `worker` computes prompts */
     double isl, osl, spread, concurrency, rate, requests;
+    const cd_serving_requests *given; /* in their place; NULL: none. isl and osl are their means, `requests` at most as many where they come by themselves */
     int linear, expert, kv;           /* cd_llm_op_type; -1: the checkpoint's, and that of the stack */
     int prompts;                      /* cd_serving_prompts; -1: the stack's */
     double tokens;                    /* of a step; 0: the stack's */

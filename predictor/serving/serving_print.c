@@ -21,7 +21,8 @@ static void put_load(const cd_serving_said *v, cd_buf *b) {
     const cd_serving_config *c = v->c;
     cd_buf_putf(b, "| %s | %g | %g | %g | %g | ", c->gpu, c->worker.tp, c->worker.pp, c->worker.dp, c->worker.ep);
     if (c->concurrency > 0) cd_buf_putf(b, "%g |", c->concurrency);
-    else cd_buf_putf(b, "%g /s |", c->rate);
+    else if (c->rate > 0) cd_buf_putf(b, "%g /s |", c->rate);
+    else cd_buf_puts(b, "as given |");
     if (!v->a) {
         char text[1024];
         cd_buf_putf(b, " %s | | | | | | |\n", cdmpp_err_format(v->why, text, sizeof text));
@@ -36,6 +37,13 @@ static void put_load(const cd_serving_said *v, cd_buf *b) {
     cd_buf_puts(b, " |");
     put_range(b, v->a->tpot_low_s, v->a->tpot_high_s);
     cd_buf_putf(b, " %.4g | %.4g | %.3g |\n", v->a->r.tokens_s, v->a->per_gpu, v->a->r.waiting);
+}
+
+/* Of the first configuration, as the tables of steps. */
+static void put_total(const cd_serving_said *v, cd_buf *b) {
+    cd_buf_putf(b, "\n%.0f requests: all have their last token ", v->c->requests);
+    if (isnan(v->a->r.total_s)) cd_buf_puts(b, "at a time that is not known (prompts and decoding have engines of their own)\n");
+    else cd_buf_puts(b, "after "), cd_units_put_seconds(b, v->a->r.total_s), cd_buf_puts(b, "\n");
 }
 
 static void put_memory(const cd_serving_said *v, cd_buf *b) {
@@ -82,8 +90,8 @@ static void put_common(const cd_serving_said *v, size_t n, cd_buf *b) {
     }
     cd_buf_putf(b, "%s, %.4g billion parameters", v->m->name, cd_serving_model_parameters(v->m) * 1e-9);
     if (stack) cd_buf_putf(b, ", %s", v->c->stack);
-    if (isl) cd_buf_putf(b, ", prompts of %g tokens", v->c->isl);
-    if (osl) cd_buf_putf(b, ", %g generated", v->c->osl);
+    if (isl) cd_buf_putf(b, v->c->given ? ", prompts of %.4g tokens in the mean" : ", prompts of %g tokens", v->c->isl);
+    if (osl) cd_buf_putf(b, v->c->given ? ", %.4g generated" : ", %g generated", v->c->osl);
     cd_buf_puts(b, "\n\n");
 }
 
@@ -97,6 +105,7 @@ void cd_serving_text(const cd_serving_said *v, size_t n, cd_buf *b) {
     cd_buf_puts(b, "| --- | --: | --: | --: | --: | --: | --: | --- | --: | --- | --: | --: | --: |\n");
     for (size_t i = 0; i < n; i++) put_load(&v[i], b);
     if (!first) return;
+    if (first->c->given) put_total(first, b);
     put_memory(first, b);
     if (first->prompt) put_rows("a step with one prompt", first->prompt, b);
     if (first->decode) put_rows("a step that decodes", first->decode, b);
@@ -142,7 +151,7 @@ static void json_answer(cd_json_writer *w, const cd_serving_answer *a) {
         const char *key;
         double v;
     } f[] = {{"ttft_s", a->r.ttft_s}, {"ttft_low_s", a->ttft_low_s}, {"ttft_high_s", a->ttft_high_s}, {"ttft_median_s", a->r.ttft_median_s}, {"ttft_p99_s", a->r.ttft_p99_s},
-             {"tpot_s", a->r.tpot_s}, {"tpot_low_s", a->tpot_low_s}, {"tpot_high_s", a->tpot_high_s}, {"tpot_p99_s", a->r.tpot_p99_s}, {"request_s", a->r.request_s},
+             {"tpot_s", a->r.tpot_s}, {"tpot_low_s", a->tpot_low_s}, {"tpot_high_s", a->tpot_high_s}, {"tpot_p99_s", a->r.tpot_p99_s}, {"request_s", a->r.request_s}, {"duration_s", a->r.total_s},
              {"level", a->level}, {"tokens_s", a->r.tokens_s}, {"tokens_s_gpu", a->per_gpu}, {"tokens_s_user", a->per_user}, {"gpus", a->gpus}, {"running", a->r.running},
              {"waiting", a->r.waiting}, {"put_back", a->r.put_back}, {"weights_bytes", a->memory.weights}, {"cache_bytes_token", a->memory.token},
              {"cache_tokens", a->memory.tokens}, {"activation_bytes", a->memory.activations}, {"reserve_bytes", a->memory.reserve}, {"limit_bytes", a->memory.limit}};

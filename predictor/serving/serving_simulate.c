@@ -41,6 +41,7 @@ typedef struct {
     size_t n, sent, done, head, n_wait, n_seen, n_part, n_run; /* the first ones of the queue: n_seen are ready, of n_part a part is computed */
     uint64_t turn;
     double now, front, held;        /* front: when the front end is free */
+    double promised;                /* tokens that running sequences have at their end */
     double run_time, busy_time, wait_time, put_back, request_s;
     uint64_t steps;
 } sim;
@@ -66,8 +67,11 @@ static void sift(sim *s, size_t i) {
     }
 }
 
+static double whole_of(const sim *s, uint32_t id) { return (double)s->r[id].isl + s->r[id].osl; }
+
 static void join(sim *s, uint32_t id) {
     size_t i = s->n_run++;
+    s->promised += whole_of(s, id);
     s->heap[i] = id;
     for (; i && before(s, s->heap[i], s->heap[(i - 1) / 2]); i = (i - 1) / 2) {
         const uint32_t v = s->heap[i];
@@ -77,6 +81,7 @@ static void join(sim *s, uint32_t id) {
 
 static uint32_t take_out(sim *s, size_t i) {
     const uint32_t id = s->heap[i];
+    s->promised -= whole_of(s, id);
     s->heap[i] = s->heap[--s->n_run];
     sift(s, i);
     for (; i < s->n_run && i && before(s, s->heap[i], s->heap[(i - 1) / 2]); i = (i - 1) / 2) {
@@ -94,11 +99,17 @@ static uint32_t length(const sim *s, double mean, uint64_t i) {
     return v < 1 ? 1 : (uint32_t)lround(v);
 }
 
+static const cd_serving_request *given(const sim *s, size_t id) {
+    const cd_serving_requests *g = s->load->given;
+    return g ? &g->v[id * (s->load->each ? s->load->each : 1) % g->n] : NULL;
+}
+
 static void send(sim *s, double at) {
     if (s->sent == s->n) return;
     const uint32_t id = (uint32_t)s->sent++;
+    const cd_serving_request *g = given(s, id);
     s->front = fmax(s->front, at) + s->request_s;
-    s->r[id] = (request){.sent = at, .ready = s->front, .isl = length(s, s->load->isl, 2 * (uint64_t)id), .osl = length(s, s->load->osl, 2 * (uint64_t)id + 1)};
+    s->r[id] = (request){.sent = at, .ready = s->front, .isl = g ? g->isl : length(s, s->load->isl, 2 * (uint64_t)id), .osl = g ? g->osl : length(s, s->load->osl, 2 * (uint64_t)id + 1)};
     s->wait[(s->head + s->n_wait++) % s->n] = id;
 }
 
@@ -106,7 +117,8 @@ static void send_first(sim *s) {
     double at = 0;
     for (size_t i = 0; s->load->concurrency > 0 && i < (size_t)s->load->concurrency; i++) send(s, 0);
     for (size_t i = 0; !(s->load->concurrency > 0) && i < s->n; i++) {
-        at -= log(1 - cd_rng_unit(s->load->seed + 1, i)) / s->load->rate;
+        if (!(s->load->rate > 0)) at = given(s, i)->at_s;
+        else at -= log(1 - cd_rng_unit(s->load->seed + 1, i)) / s->load->rate;
         send(s, at);
     }
 }
@@ -136,7 +148,9 @@ static bool fits(const sim *s, double held, double more, double to_come, size_t 
     return !others || held + more + (s->limit.reserved ? to_come : (double)others + 1) <= s->limit.cache_tokens;
 }
 
+/* Nobody knows the lengths of drawn requests before: their means are reserved. */
 static double reserved(const sim *s) {
+    if (s->limit.reserved && s->load->given) return s->promised;
     return s->limit.reserved ? (double)s->n_run * (s->load->isl + s->load->osl) : s->held;
 }
 
@@ -175,14 +189,14 @@ static taken take(sim *s) {
     clear(s, s->limit.prompts == CD_SERVING_APART);
     for (size_t k = 0; is_ready(s, k) && s->n_run + k < (size_t)s->limit.sequences; k++) {
         request *r = waiting(s, k);
-        const double all = need(s, k), left = s->load->tokens_alone ? 0 : all - r->part;
-        if (!fits(s, held, all, s->load->osl, s->n_run + k)) break;
+        const double all = need(s, k), to_come = s->load->given ? r->osl : s->load->osl, left = s->load->tokens_alone ? 0 : all - r->part;
+        if (!fits(s, held, all, to_come, s->n_run + k)) break;
         if (k >= s->n_part) r->copy = copy_for(s, left);
         if (left > s->copy[r->copy].room && s->limit.prompts == CD_SERVING_WHOLE) break;
         take_one(s, r, left);
         if (k >= s->n_part && !r->ends && !(r->taken > 0)) break;
         t.n++, t.whole += r->ends, t.tokens += r->taken;
-        held += all + (s->limit.reserved ? s->load->osl : 0);
+        held += all + (s->limit.reserved ? to_come : 0);
     }
     return t;
 }
@@ -316,7 +330,7 @@ static cdmpp_status step(sim *s, cdmpp_err *err) {
 static cdmpp_status figures(const sim *s, cd_serving_result *out, cdmpp_err *err) {
     double *a = cd_mem_zalloc(s->n, sizeof *a), *b = cd_mem_zalloc(s->n, sizeof *b), tokens = 0;
     size_t n = 0;
-    *out = (cd_serving_result){.steps = (size_t)s->steps, .put_back = s->put_back};
+    *out = (cd_serving_result){.steps = (size_t)s->steps, .put_back = s->put_back, .total_s = s->now};
     for (size_t i = 0; a && b && i < s->n; i++) {
         const request *r = &s->r[i];
         a[i] = r->first - r->sent;

@@ -15,6 +15,7 @@ typedef struct {
     cd_serving_stacks stacks;
     cd_serving_session s;
     cd_serving_runs runs;
+    cd_serving_requests given;
     cd_arena arena;
     cd_serving_config *c;
     size_t n;
@@ -71,6 +72,8 @@ cdmpp_status cd_replay_llm_check(const cd_replay_llm *o, cdmpp_err *err) {
     if (!o->cost_model) return CD_FAIL(err, EUSAGE, "--llm: expected --cost-model with a model of operators of language models");
     if (!o->list.gpu && !o->runs) return CD_FAIL(err, EUSAGE, "--llm: expected --gpu, as h100");
     if (o->rate && o->list.concurrency) return CD_FAIL(err, EUSAGE, "--rate and --concurrency are two loads");
+    if (o->load && (o->isl || o->osl || o->spread)) return CD_FAIL(err, EUSAGE, "--load has the lengths in place of --isl, --osl and --length-spread");
+    if (o->load && o->runs) return CD_FAIL(err, EUSAGE, "--load and --runs: a row of --runs has lengths of its own");
     if (!o->decode_workers && !o->runs && (o->decode_tp || o->decode_pp || o->decode_dp || o->decode_ep || o->decode_sequences))
         return CD_FAIL(err, EUSAGE, "--decode-tp, --decode-pp, --decode-dp, --decode-ep and --decode-max-sequences go with --decode-workers");
     if (!o->sweep && (o->ttft || o->tpot || o->picture || o->prices)) return CD_FAIL(err, EUSAGE, "--ttft, --tpot, --picture and --prices go with --sweep");
@@ -159,6 +162,7 @@ static cdmpp_status open_files(const cd_replay_llm *o, cd_command_run *r, work *
 static void close_files(work *w) {
     cd_serving_session_end(&w->s);
     cd_serving_runs_free(&w->runs);
+    cd_serving_requests_free(&w->given);
     cd_serving_tables_free(w->tables);
     cd_llm_op_model_free(w->ops);
     cd_device_table_free(w->devices);
@@ -258,11 +262,11 @@ static cdmpp_status sweep(const cd_replay_llm *o, cd_command_run *r, work *w, cd
 }
 
 /* In a sweep a list that is not given is of what is usual. */
-static cd_serving_lists lists_of(const cd_replay_llm *o) {
+static cd_serving_lists lists_of(const cd_replay_llm *o, const work *w) {
     cd_serving_lists l = o->list;
     if (!o->sweep) return l;
     if (!l.tp) l.tp = "1,2,4,8";
-    if (!l.concurrency && !o->rate) l.concurrency = "1,2,4,8,16,32,64,128,256,512,1024";
+    if (!l.concurrency && !o->rate && !w->given.arrive) l.concurrency = "1,2,4,8,16,32,64,128,256,512,1024";
     return l;
 }
 
@@ -281,11 +285,25 @@ static cdmpp_status read_runs(const cd_replay_llm *o, cd_command_run *r, const c
     return CDMPP_OK;
 }
 
+/* The load is what the file says. */
+static cdmpp_status read_load(const cd_replay_llm *o, cd_command_run *r, cd_serving_config *usual, work *w, cdmpp_err *err) {
+    cd_serving_requests *g = &w->given;
+    CD_TRY(cd_serving_requests_read(o->load, on_bad, &r->log, g, err));
+    if (g->n_bad) r->exit_code = 3;
+    if (g->arrive && (o->rate || o->list.concurrency)) return CD_FAIL(err, EUSAGE, "%s says when requests come (at_s): --rate and --concurrency are other loads", o->load);
+    if (g->arrive && usual->requests > (double)g->n) return CD_FAIL(err, EUSAGE, "--requests: %s has %zu requests", o->load, g->n);
+    usual->given = g, usual->isl = g->isl, usual->osl = g->osl;
+    if (!(usual->requests > 0)) usual->requests = (double)g->n;
+    if (g->arrive) usual->concurrency = 0;
+    return CDMPP_OK;
+}
+
 static cdmpp_status run(const cd_replay_llm *o, cd_command_run *r, work *w, cdmpp_err *err) {
     cd_serving_config usual;
-    const cd_serving_lists l = lists_of(o);
     size_t asked, fresh;
     CD_TRY(config_of(o, &usual, err));
+    if (o->load) CD_TRY(read_load(o, r, &usual, w, err));
+    const cd_serving_lists l = lists_of(o, w);
     CD_TRY(cd_serving_stack_name(&w->arena, usual.stack, &usual.stack, err));
     if (o->runs) CD_TRY(read_runs(o, r, &usual, w, err));
     else CD_TRY(cd_serving_combine(&w->arena, &usual, &l, &w->c, &w->n, err));

@@ -75,3 +75,16 @@ echo "sweep: $?"
 ask --gpu h100 --tp 1,3 --concurrency 1 >out.txt
 echo "answers: $?"
 cdmpp-replay --help | tr -s ' \n' ' ' | grep -c 'refused some configurations, but not with --sweep'
+printf 'isl,osl\n100,4\n30,8\n0,3\n' >load.csv
+ask --gpu h100 --load load.csv --concurrency 2 --json >out.json 2>err.txt
+echo "exit $?"
+cat err.txt
+grep -o '"isl":[0-9.]*\|"duration_s":[0-9]' out.json
+ask --gpu h100 --load load.csv --concurrency 2 2>/dev/null | grep 'requests:\|in the mean' | sed 's/after .*/after T/'
+printf 'isl,osl,at_s\n100,4,0\n30,8,2.5\n' >load.csv
+ask --gpu h100 --load load.csv | grep 'requests:\|as given' | sed 's/after 2[.].* s/after 2 s and more/; s/TTFT.*//; s/given |.*/given/'
+for bad in '--concurrency 2' '--rate 1' '--isl 3' '--requests 3' '--runs load.csv'; do
+    # shellcheck disable=SC2086 # options
+    ask --gpu h100 --load load.csv $bad
+    echo "exit $?"
+done
