@@ -145,7 +145,7 @@ static cdmpp_status choose(const cd_llm_op_asker *a, asking *q, cdmpp_err *err) 
 static bool is_own(const asking *q) { return q->s == CD_LLM_OP_SET_SEEN && !isnan(q->own); }
 
 static void tell(const cd_llm_op_asker *a, const asking *q, double level, cd_llm_op_answer *out) {
-    const double base = q->s == CD_LLM_OP_SET_NEAR ? q->said : cd_llm_op_part_start(q->p, q->e.base_s);
+    const double base = q->s == CD_LLM_OP_SET_NEAR ? q->said : log(q->e.base_s);
     *out = empty(&q->e);
     out->news = news_of(a, q->r, &q->c, q->seen);
     if (q->s == CD_LLM_OP_SET_NEAR && q->near == CD_LLM_OP_TWO_SIDES) out->how = CD_LLM_OP_INTERPOLATED;

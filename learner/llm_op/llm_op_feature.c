@@ -4,13 +4,11 @@
 #include <math.h>
 
 typedef enum { UNSEEN, SEEN, NEAR } set;
-typedef enum { FREE, RISES } way;
 static const struct {
     const char *name;
     set of;
-    way goes;
 } cols[CD_LLM_OP_N_FEATURE] = {
-#define X(name, set, way, meaning) {#name, set, way},
+#define X(name, set, meaning) {#name, set},
 #include "learner/llm_op/llm_op_feature_cols.def"
 };
 
@@ -20,14 +18,6 @@ size_t cd_llm_op_feature_width(cd_llm_op_set s) {
     size_t n = 0;
     while (n < CD_LLM_OP_N_FEATURE && (int)cols[n].of <= (int)s) n++;
     return n;
-}
-
-bool cd_llm_op_feature_rises(size_t i, cd_llm_op_family f) {
-    enum { DECODE_KV = 3, MOE_EXPERTS = 4 };
-    if (f == CD_LLM_OP_COLLECTIVE) return false;
-    if (f == CD_LLM_OP_FAMILY_DECODE && i == CD_LLM_OP_X_size0 + DECODE_KV) return false;
-    if (f == CD_LLM_OP_FAMILY_MOE && i >= CD_LLM_OP_X_size0 + MOE_EXPERTS && i < CD_LLM_OP_X_size0 + CD_LLM_OP_MAX_SIZE) return false;
-    return cols[i].goes == RISES;
 }
 
 static float lg(double x) { return x > 0 ? (float)log2(x) : NAN; }

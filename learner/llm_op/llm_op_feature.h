@@ -19,19 +19,15 @@ typedef enum { CD_LLM_OP_SET_UNSEEN, CD_LLM_OP_SET_SEEN, CD_LLM_OP_SET_NEAR, CD_
 #define CD_LLM_OP_SET_NAMES "unseen|seen|near"
 
 enum {
-#define X(name, set, way, meaning) CD_LLM_OP_X_##name,
+#define X(name, set, meaning) CD_LLM_OP_X_##name,
 #include "learner/llm_op/llm_op_feature_cols.def"
     CD_LLM_OP_N_FEATURE
 };
-#define CD_LLM_OP_FEATURE_VERSION 3 /* raise it when a value changes under the same name */
+#define CD_LLM_OP_FEATURE_VERSION 4 /* raise it when a value changes under the same name */
 
 const char *cd_llm_op_feature_name(size_t i);
 /* Columns of a set are the first ones of all; returns how many. */
 size_t cd_llm_op_feature_width(cd_llm_op_set s);
-/* Must the score of a GPU that was not trained on rise with the column? Not with key heads of decode, which share the work of the query heads; nor with experts and GPUs, which divide
- * it; nor of collectives, whose kernels change with the bytes: such answers may fall. */
-bool cd_llm_op_feature_rises(size_t i, cd_llm_op_family f);
-
 /* Codes of names as the trees know them; NaN: never seen. */
 typedef struct cd_llm_op_codes {
     float maker, stack, kernel; /* "vllm" of "vllm-0.24.0"; the whole name; the kernel's */

@@ -19,10 +19,6 @@ void cd_llm_op_model_free(cd_llm_op_model *m) {
     cd_mem_free(m);
 }
 
-double cd_llm_op_part_start(const cd_llm_op_part *p, double base_s) {
-    return p->part > 0 ? (1 - p->part) * log(base_s) + p->part * log(base_s + p->add_s) : log(base_s);
-}
-
 /* The library of "vllm-0.24.0" is "vllm": the number of the first stack of that library. */
 static float maker_of(const cd_llm_op_model *m, const char *stack) {
     const size_t n = strcspn(stack, "-");
@@ -85,7 +81,7 @@ static bool few_row(const cd_llm_op_asker *a, const cd_llm_op_part *p, size_t i,
     if (cd_llm_op_feature(r, a->t->known[a->t->device[i]], &c, NULL, x, &e, NULL)) return false;
     if (cd_xgb_predict(p->gbt, x, 1, cd_llm_op_feature_width(CD_LLM_OP_SET_UNSEEN), &y, NULL)) return false;
     *row = cd_llm_op_few_row_of(r, c.maker, &e);
-    *residual = log(r->latency_s) - cd_llm_op_part_start(p, e.base_s) - p->bias - (double)y;
+    *residual = log(r->latency_s) - log(e.base_s) - p->bias - (double)y;
     return true;
 }
 

@@ -6,10 +6,9 @@
  *                  -> the device was trained on                 -> predicted: trees of set seen
  *                  -> else                                      -> predicted: trees of set unseen, corrected by measured rows of the device (llm_op_few.h)
  *
- *   latency = x * exp(bias + score); of sets seen and unseen x = start:  ln start = (1 - part) ln estimate + part ln(estimate + add_s)
+ *   latency = x * exp(bias + score); of sets seen and unseen x is the estimate, of near what neighbours say
  *
- * Trees of set unseen rise with the sizes, and so do their answers: what they tell rises, and start does. Calls have parts of their own that take long beside the estimate of the smallest,
- * so that ln(time / estimate) falls with the size; ln(time / start) need not.
+ * The estimate rises with the sizes. Trees may fall with them, as time over the estimate does: large operators are nearer to it. So an answer falls here and there where a size grows.
  *
  *   interval = latency * exp(-/+ times[level] * exp(spread_bias + score of the spread))
  *
@@ -23,7 +22,7 @@
  *             "devices":[{"name","families":[names]}],
  *             "ranges":[{"kind","types":[names],"low":[..],"high":[..]}],
  *             "calls":[{"kind","type","maker","kernel","host_s","alone"}] (none: nothing was found out),
- *             "parts":[{"family","set","part","add_s","bias","rows","bytes","spread_bytes","spread_bias","times":[one for each level]}]}, provenance}
+ *             "parts":[{"family","set","bias","rows","bytes","spread_bytes","spread_bias","times":[one for each level]}]}, provenance}
  * and the parts' boosters (XGBoost's UBJ), of each part first those of the answer, as weights. A part without an interval has spread_bytes 0.
  *
  * Immutable after loading: any thread. */
@@ -38,7 +37,6 @@ extern const double cd_llm_op_level[CD_LLM_OP_LEVELS];
 
 typedef struct cd_llm_op_part {
     cd_xgb *gbt, *spread;   /* NULL: there is none */
-    double part, add_s;     /* see start; 0: trees tell ln(time / estimate) */
     double bias, spread_bias, times[CD_LLM_OP_LEVELS];
     uint64_t n_row;
 } cd_llm_op_part;
@@ -78,8 +76,6 @@ bool cd_llm_op_model_is(const void *p, size_t n);
 cdmpp_status cd_llm_op_model_from_bytes(const void *p, size_t n, CD_GIVE cd_llm_op_model **out, cdmpp_err *err);
 /* provenance: members of the header behind the model, with a comma first. Errors: ENOMEM EBACKEND. */
 cdmpp_status cd_llm_op_model_encode(const cd_llm_op_model *m, const char *provenance, cd_buf *out, cdmpp_err *err);
-/* ln start, of the estimate base_s. */
-double cd_llm_op_part_start(const cd_llm_op_part *p, double base_s);
 void cd_llm_op_model_free(CD_TAKE cd_llm_op_model *m); /* NULL is fine */
 /* Codes of a stack and a kernel by their names. */
 cd_llm_op_codes cd_llm_op_model_codes(const cd_llm_op_model *m, const char *stack, const char *kernel);

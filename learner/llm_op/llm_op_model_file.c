@@ -73,8 +73,8 @@ typedef struct {
 
 static void put_part(cd_buf *b, const cd_llm_op_part *p, int f, int s, const bytes *n, bool first) {
     const cd_str set = cd_enum_names_at(CD_LLM_OP_SET_NAMES, s);
-    cd_buf_putf(b, "%s{\"family\":\"%s\",\"set\":\"%.*s\",\"part\":%.17g,\"add_s\":%.17g,\"bias\":%.17g,\"rows\":%llu,\"bytes\":%zu,\"spread_bytes\":%zu,\"spread_bias\":%.17g,\"times\":[",
-                first ? "" : ",", cd_llm_op_family_name((cd_llm_op_family)f), (int)set.n, set.p, p->part, p->add_s, p->bias, (unsigned long long)p->n_row, n->gbt, n->spread,
+    cd_buf_putf(b, "%s{\"family\":\"%s\",\"set\":\"%.*s\",\"bias\":%.17g,\"rows\":%llu,\"bytes\":%zu,\"spread_bytes\":%zu,\"spread_bias\":%.17g,\"times\":[",
+                first ? "" : ",", cd_llm_op_family_name((cd_llm_op_family)f), (int)set.n, set.p, p->bias, (unsigned long long)p->n_row, n->gbt, n->spread,
                 p->spread_bias);
     for (size_t i = 0; i < CD_LLM_OP_LEVELS; i++) cd_buf_putf(b, "%s%.17g", i ? "," : "", p->times[i]);
     cd_buf_puts(b, "]}");
@@ -254,8 +254,6 @@ static cdmpp_status read_part(cd_llm_op_model *m, const cd_json *v, cd_str *weig
     CD_TRY(cd_json_need_word(v, "set", CD_LLM_OP_SET_NAMES, &s, err));
     cd_llm_op_part *p = &m->part[f][s];
     if (p->gbt) return CD_FAIL(err, ESCHEMA, "a second part of this family and set");
-    CD_TRY(cd_json_need_real(v, "part", 0, 1, &p->part, err));
-    CD_TRY(cd_json_need_real(v, "add_s", 0, 1, &p->add_s, err));
     CD_TRY(cd_json_need_real(v, "bias", -100, 100, &p->bias, err));
     CD_TRY(cd_json_need_real(v, "spread_bias", -100, 100, &p->spread_bias, err));
     CD_TRY(cd_json_need(v, "rows", &rows, err));

@@ -92,7 +92,7 @@ static cdmpp_status train_part(void *ctx, size_t beg, size_t end, int w, cdmpp_e
     snprintf(name, sizeof name, "%s%s", cd_library_op_family_name(f), seen ? "" : " unseen");
     cdmpp_status st = matrix_fill(t, f, seen, &m, err);
     const cd_op_forest j = {t->c, name, m.x, m.target, m.n, m.width, (uint64_t)t->c->operators_rounds, t->n_member, (int)t->c->operators_max_depth,
-                            t->c->operators_min_child_weight, t->c->operators_colsample, m.score, m.grad, m.hess, t->tick, t->ctx, NULL};
+                            t->c->operators_min_child_weight, t->c->operators_colsample, m.score, m.grad, m.hess, t->tick, t->ctx};
     if (!st && m.n) st = cd_op_forest_grow(&j, &p->bias, &p->gbt, err);
     cd_arena_free(&m.arena);
     return st;

@@ -8,7 +8,6 @@
 
 enum { FOLDS = 3, MIN_DEVICES = 3, /* for intervals */ MIN_ROWS = 60, SPREAD_ROUNDS = 60 };
 #define SPREAD_FLOOR 1e-3 /* residuals below are noise of the clock */
-#define ADD 10e-6         /* added to estimates of set unseen; 5, 10, 20 and 50 us were tried on rows to train on, see docs/internals/learner-choices.md */
 
 typedef struct {
     const cd_config *c;
@@ -28,12 +27,10 @@ typedef struct {
     cd_arena arena;
     const training *t;
     char name[48];
-    const char *rising;             /* of the trees of answers; NULL: free */
     cd_llm_op_set set;
     size_t n, width, n_fold;
     float *x, *score, *grad, *hess; /* (n, width), (n) ... */
     double *target, *residual;      /* (n) */
-    double *over;                   /* (n) ln(time / estimate) */
     uint32_t *row;                  /* (n) of the table */
     uint8_t *fold;                  /* (n) */
     float *some;                    /* (n, width) scratch */
@@ -52,7 +49,7 @@ static void hide(uint64_t number, cd_llm_op_near *q) {
 
 static double expected(const void *ctx, size_t row) { return ((const double *)ctx)[row]; }
 
-static cdmpp_status fill_row(const training *t, cd_llm_op_set s, size_t i, float *x, double *target, double *over, bool *ok, cdmpp_err *err) {
+static cdmpp_status fill_row(const training *t, cd_llm_op_set s, size_t i, float *x, double *target, bool *ok, cdmpp_err *err) {
     const cd_llm_op_record *r = &t->t->r[i];
     const cd_device *d = t->t->known[t->t->device[i]];
     const uint64_t number = cd_llm_op_number(t->c, t->t, i);
@@ -62,8 +59,7 @@ static cdmpp_status fill_row(const training *t, cd_llm_op_set s, size_t i, float
     if (cd_rng_unit(number, 4) < 0.2) c.kernel = NAN; /* another device has other kernels */
     if (cd_rng_unit(number, 5) < 0.1) c.stack = NAN;
     CD_TRY(cd_llm_op_feature(r, d, &c, NULL, x, &e, err));
-    double said = cd_llm_op_part_start(&t->m->part[cd_llm_op_family_of((cd_llm_op_kind)r->kind)][s], e.base_s);
-    *over = log(r->latency_s / e.base_s);
+    double said = log(e.base_s);
     *ok = true;
     if (s == CD_LLM_OP_SET_NEAR) {
         cd_llm_op_near q = {.t = t->t, .expect = expected, .ctx = t->expect};
@@ -83,8 +79,8 @@ static cdmpp_status take(matrix *m, size_t n, cdmpp_err *err) {
     m->some = CD_NEWN(&m->arena, float, n * m->width);
     float **const f[] = {&m->score, &m->grad, &m->hess};
     for (size_t k = 0; k < 3; k++) *f[k] = CD_NEWN(&m->arena, float, n);
-    double **const d[] = {&m->target, &m->residual, &m->some_target, &m->over};
-    for (size_t k = 0; k < 4; k++) *d[k] = CD_NEWN(&m->arena, double, n);
+    double **const d[] = {&m->target, &m->residual, &m->some_target};
+    for (size_t k = 0; k < 3; k++) *d[k] = CD_NEWN(&m->arena, double, n);
     m->fold = CD_NEWN(&m->arena, uint8_t, n);
     m->some_row = CD_NEWN(&m->arena, uint32_t, n);
     m->row = CD_NEWN(&m->arena, uint32_t, n);
@@ -103,7 +99,7 @@ static cdmpp_status fill(matrix *m, cd_llm_op_family f, cd_llm_op_set s, cdmpp_e
     for (size_t i = 0; i < t->t->n; i++) {
         bool ok;
         if (!in_part(t, i, f)) continue;
-        CD_TRY(fill_row(t, s, i, x, &m->target[m->n], &m->over[m->n], &ok, err));
+        CD_TRY(fill_row(t, s, i, x, &m->target[m->n], &ok, err));
         if (!ok) continue;
         memcpy(m->x + m->n * m->width, x, m->width * sizeof *x);
         m->row[m->n] = (uint32_t)i;
@@ -120,14 +116,6 @@ static cd_op_forest forest(matrix *m, const double *target) {
                           .score = m->score, .grad = m->grad, .hess = m->hess, .ctx = m->t->ctx};
 }
 
-/* Columns of set unseen that trees must rise with, as XGBoost has them: "(1,0,1)". */
-static void rise(cd_llm_op_family f, char out[3 * CD_LLM_OP_N_FEATURE]) {
-    const size_t width = cd_llm_op_feature_width(CD_LLM_OP_SET_UNSEEN);
-    char *at = out;
-    for (size_t i = 0; i < width; i++) *at++ = i ? ',' : '(', *at++ = cd_llm_op_feature_rises(i, f) ? '1' : '0';
-    memcpy(at, ")", 2);
-}
-
 /* Trees for a device that they never saw are few and flat: what they learn in detail is of the devices that they saw. Chosen by three of the four devices
  * for the fourth (for A100, H100 and L40S), on rows to train on: depth 4, 5, 6, as many columns, 60 or 100 rows in a leaf. */
 static cd_op_forest answer_forest(matrix *m) {
@@ -138,7 +126,6 @@ static cd_op_forest answer_forest(matrix *m) {
     f.depth = flat ? 5 : (int)c->operators_max_depth;
     f.child = flat ? fmax(5, fmin(60, (double)m->n / 100)) : c->operators_min_child_weight;
     f.columns = flat ? 0.3 : c->operators_colsample;
-    f.rising = m->rising;
     return f;
 }
 
@@ -190,13 +177,12 @@ static cdmpp_status held_out(matrix *m, cd_llm_op_set s, bool *any, cdmpp_err *e
 }
 
 /* Of what trees learn of a device that they do not see, a share holds: the target is made that much smaller before they learn it from all devices. */
-static double shrink(matrix *m, cd_llm_op_part *p) {
-    const cd_llm_op_care c = cd_llm_op_shift(m->over, m->residual, m->fold, m->n);
+static double shrink(matrix *m) {
+    const cd_llm_op_care c = cd_llm_op_shift(m->target, m->residual, m->fold, m->n);
     for (size_t i = 0; i < m->n; i++) {
-        m->residual[i] = m->over[i] - c.share * (m->over[i] - m->residual[i]) - c.shift;
+        m->residual[i] = m->target[i] - c.share * (m->target[i] - m->residual[i]) - c.shift;
         m->target[i] *= c.share;
     }
-    p->part *= c.share;
     return c.shift;
 }
 
@@ -245,17 +231,12 @@ static cdmpp_status train_set(const training *t, cd_llm_op_family f, cd_llm_op_s
     const cd_str set = cd_enum_names_at(CD_LLM_OP_SET_NAMES, (int)s);
     const bool intervals = t->c->operators_calibration_rows > 0, seen = s == CD_LLM_OP_SET_SEEN;
     matrix m = {.t = t, .set = s};
-    char rising[3 * CD_LLM_OP_N_FEATURE];
     bool any = false;
     if (!(t->sets >> (unsigned)s & 1)) return CDMPP_OK;
-    if (s == CD_LLM_OP_SET_UNSEEN && f != CD_LLM_OP_COLLECTIVE) {
-        rise(f, rising);
-        m.rising = rising, p->part = 1, p->add_s = ADD;
-    }
     snprintf(m.name, sizeof m.name, "%s %.*s", cd_llm_op_family_name(f), (int)set.n, set.p);
     cdmpp_status st = fill(&m, f, s, err);
     if (!st && m.n && (intervals || seen)) st = held_out(&m, s, &any, err);
-    const double shift = !st && any && s == CD_LLM_OP_SET_UNSEEN ? shrink(&m, p) : 0;
+    const double shift = !st && any && s == CD_LLM_OP_SET_UNSEEN ? shrink(&m) : 0;
     if (!st && m.n) st = answers(&m, p, shift, err);
     if (!st && m.n && seen) st = expect_all(&m, f, any, err);
     if (!st && any && intervals && (s != CD_LLM_OP_SET_UNSEEN || m.n_fold >= MIN_DEVICES)) st = spread(&m, s, p, err);

@@ -9,14 +9,13 @@ static cdmpp_status new_gbt(const cd_op_forest *f, cd_xgb_data *data, cd_xgb **o
     char v[6][32];
     const char *name[6] = {"eta", "min_child_weight", "subsample", "colsample_bytree", "max_depth", "seed"};
     const double real[4] = {c->operators_eta, f->child, c->operators_subsample, f->columns};
-    cd_xgb_param p[9] = {{"tree_method", "hist"}, {"nthread", "1"}};
+    cd_xgb_param p[8] = {{"tree_method", "hist"}, {"nthread", "1"}};
     for (int i = 0; i < 6; i++) {
         if (i < 4) snprintf(v[i], sizeof v[i], "%.9g", real[i]);
         else snprintf(v[i], sizeof v[i], "%lld", i == 4 ? (long long)f->depth : (long long)c->operators_seed);
         p[i + 2] = (cd_xgb_param){name[i], v[i]};
     }
-    p[8] = (cd_xgb_param){"monotone_constraints", f->rising};
-    return cd_xgb_new(data, NULL, p, f->rising ? 9 : 8, out, err);
+    return cd_xgb_new(data, NULL, p, 8, out, err);
 }
 
 /* Gradients of the next tree; returns the mean loss. */

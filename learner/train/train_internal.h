@@ -210,7 +210,6 @@ typedef struct cd_op_forest {
     float *score, *grad, *hess;     /* (n) room for its use */
     cd_progress_event_fn *tick;     /* NULL: it is not told of */
     void *ctx;
-    const char *rising;             /* XGBoost's monotone_constraints; NULL: none */
 } cd_op_forest;
 /* prediction = *bias + score of the trees. Errors: EBACKEND, ENUMERIC, EINTERRUPTED, ENOMEM. */
 cdmpp_status cd_op_forest_grow(const cd_op_forest *f, double *bias, CD_GIVE cd_xgb **out, cdmpp_err *err);
