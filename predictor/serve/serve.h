@@ -23,6 +23,7 @@
 #include "learner/report/report.h"
 #include "predictor/score/score.h"
 #include "predictor/serve/llm_op_stream.h"
+#include "predictor/serve/step_requests.h"
 
 /* library_op_stream -- tables of library operators in, lines of JSON out, in order.
  *
