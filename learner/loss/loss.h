@@ -245,6 +245,9 @@ void cd_objective_end(cd_objective_part *p); /* frees what begin made */
  * times n, rounded (learner/loss/loss.h). */
 double cd_objective_loss(cd_objective_part *p, const cd_objective_spec *s, const float *score);
 void cd_objective_gradient(cd_objective_part *p, const cd_objective_spec *s, float *grad, float *hess);
+/* What rounds are compared by, less is better, where the loss was asked last: this loss. Of lambdarank 1 - NDCG, mean over tasks, each by its programs, because the
+ * loss of one round has other weights than that of the next. */
+double cd_objective_figure(const cd_objective_part *p, const cd_objective_spec *s, double loss);
 
 /* Score of a program from its n rows: margins (f + o) for log_latency and rank, f for pack_sum. */
 double cd_objective_score(cd_objective_kind k, const double *v, size_t n);

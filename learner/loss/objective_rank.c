@@ -126,3 +126,25 @@ double cd_objective_order(cd_objective_part *p, cd_rank_loss l, const double *sc
     }
     return any ? loss / (double)p->n : (double)NAN;
 }
+
+/* ---- what early stopping looks at ---- */
+/* 1 - NDCG; the loss of lambdarank will not do, because the weights of its pairs change with each tree. Discounts are those of the loss, just before. */
+static double missed(const cd_objective_part *p) {
+    double all = 0;
+    for (size_t at = 0, n; at < p->n; at += n) {
+        const size_t *m = p->order + at;
+        double got = 0, best = 0;
+        n = cd_net_loss_group_size(p->group, p->order, at, p->n);
+        for (size_t i = 0; i < n; i++) {
+            const double gain = cd_net_loss_gain(p->y[m[i]]);
+            got += gain * p->discount[m[i]];
+            best += gain * cd_net_loss_discount(i);
+        }
+        all += (double)n * (1 - got / best);
+    }
+    return all / (double)p->n;
+}
+
+double cd_objective_figure(const cd_objective_part *p, const cd_objective_spec *s, double loss) {
+    return s->kind == CD_OBJECTIVE_RANK && s->rank == CD_RANK_LOSS_LAMBDARANK ? missed(p) : loss;
+}

@@ -115,6 +115,7 @@ cdmpp_status cd_train_artifacts_data(cd_train_artifacts *k, const cd_config *c, 
     r->version = cdmpp_version();
     r->loss_name = c->train_objective ? word_of(k, CD_OBJECTIVES, c->train_objective) : word_of(k, CD_TREE_LOSSES, c->train_loss);
     if (c->train_objective == CD_OBJECTIVE_RANK && c->train_rank_loss) r->loss_name = word_of(k, CD_RANK_LOSSES, c->train_rank_loss);
+    if (c->train_objective == CD_OBJECTIVE_RANK && c->train_rank_loss == CD_RANK_LOSS_LAMBDARANK) r->loss_name = "1 - NDCG"; /* cd_objective_figure */
     copy_config(k, c, cd_spool_on_disk(d->spool));
     return kept(k, err);
 }

@@ -105,15 +105,18 @@ static cdmpp_status next_tree(cd_booster *b, int i, cdmpp_err *err) {
     return scores(b, &b->valid, err);
 }
 
+/* The loss, which is also what the next gradient is of; returns what rounds are compared by. */
+static double figure(cd_boost_side *s, const cd_objective_spec *o) { return cd_objective_figure(&s->part, o, cd_objective_loss(&s->part, o, s->score)); }
+
 /* With several ranks each computes the same losses, so all stop after the same round. */
 static cdmpp_status rounds(cd_booster *b, cdmpp_err *err) {
     const cd_objective_spec *o = &b->objective;
-    double best = INFINITY, train = cd_objective_loss(&b->train.part, o, b->train.score);
+    double best = INFINITY, train = figure(&b->train, o);
     int best_round = 0;
     for (int i = 1; i <= b->c->train_rounds; i++) {
         CD_TRY(next_tree(b, i, err));
-        train = cd_objective_loss(&b->train.part, o, b->train.score);
-        const double valid = cd_objective_loss(&b->valid.part, o, b->valid.score);
+        train = figure(&b->train, o);
+        const double valid = figure(&b->valid, o);
         if (!isfinite(train) || !isfinite(valid)) return CD_FAIL(err, ENUMERIC, "round %d: the loss is not finite", i);
         if (valid < best) {
             best = valid;

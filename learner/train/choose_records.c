@@ -103,12 +103,12 @@ static size_t count_tasks(const cd_dataset *d, const cd_choice *ch) {
 }
 
 void cd_choose_text(cd_buf *b, const cd_dataset *d, const cd_choice *ch) {
-    cd_buf_putf(b, "%zu %s chosen", ch->n, ch->tasks ? "tasks" : "programs");
+    cd_buf_putf(b, "%zu %s", ch->n, ch->tasks ? "tasks" : "programs");
     if (!ch->tasks) cd_buf_putf(b, " of %zu tasks", count_tasks(d, ch));
-    cd_buf_putf(b, ", by the features of %zu programs of the training part", ch->n_drawn);
-    if (ch->n_drawn < ch->n_candidate) cd_buf_putf(b, " (a draw of %zu)", ch->n_candidate);
-    if (!ch->tasks) cd_buf_putf(b, "; about %.3g s to measure where they were measured, without compiling", ch->seconds);
-    cd_buf_puts(b, "\n");
+    cd_buf_putf(b, " are chosen. By their features they stand for %zu programs of the training part", ch->n_drawn);
+    if (ch->n_drawn < ch->n_candidate) cd_buf_putf(b, ", drawn from its %zu", ch->n_candidate);
+    cd_buf_puts(b, ".\n");
+    if (!ch->tasks) cd_buf_putf(b, "None of them was run now. To measure them took about %.3g s on the device of the data, without compiling.\n", ch->seconds);
 }
 
 void cd_choose_json(cd_buf *b, const cd_dataset *d, const cd_choice *ch) {

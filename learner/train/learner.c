@@ -186,7 +186,7 @@ static void note_few(const trainer *t) {
     const size_t n = t->set.n_fold > 1 ? t->set.n_oof : t->out->n_program[CD_SPLIT_PART_TRAIN];
     if (n < FEW) cd_buf_putf(&t->out->notes, "only %zu programs to train on: do not rely on this model (expected at least %d, better hundreds)\n", n, FEW);
     if (cd_calibration_few(i.n_independent, t->c->predict_level))
-        cd_buf_putf(&t->out->notes, "intervals are calibrated on %zu programs of %zu tasks only, and are wider for that\n", i.n, i.n_group);
+        cd_buf_putf(&t->out->notes, "the intervals are calibrated on %zu programs of %zu tasks only. That is few, so they are wider than with more\n", i.n, i.n_group);
 }
 
 /* Validation chooses how much members for the order count, and may choose nothing. */

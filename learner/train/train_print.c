@@ -72,7 +72,7 @@ static void put_coverage(cd_buf *b, const cd_library_op_train_result *l) {
     if (any) cd_buf_puts(b, "\n");
     if (!l->model->n_spread) cd_buf_puts(b, "no intervals: too few rows, or operators.calibration_rows is 0\n");
     else if (!of_devices(l->model))
-        cd_buf_puts(b, "no interval for a device that was not trained on: that takes three devices\n");
+        cd_buf_puts(b, "there is no interval on a device that was not trained on: it takes rows of three devices\n");
 }
 
 void cd_train_print_left_out(cd_buf *b, const cd_config *c, const cd_library_op_data *d, size_t n_row) {
@@ -142,6 +142,6 @@ void cd_train_print_llm_text(cd_buf *b, const cd_config *c, const cd_llm_op_tabl
     bool none = false;
     put_llm_left_out(b, c, t, l);
     for (size_t f = 0; f < CD_LLM_OP_N_FAMILY; f++) none |= l->model->part[f][CD_LLM_OP_SET_UNSEEN].gbt && !l->model->part[f][CD_LLM_OP_SET_UNSEEN].spread;
-    if (none) cd_buf_puts(b, "no interval for a device that was not trained on, of some operators: that takes three devices and 60 rows\n");
+    if (none) cd_buf_puts(b, "some kinds of operators have no interval on a device that was not trained on: an interval takes rows of three devices, and 60 rows of the kind\n");
     cd_buf_putf(b, "model %s, %zu bytes\n", path, l->file.n);
 }

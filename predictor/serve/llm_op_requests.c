@@ -1,4 +1,4 @@
-/* Reads requests for operators of language models line by line and writes the answers. */
+/* Requests for operators of language models, and their answers. */
 #include <math.h>
 #include <string.h>
 
@@ -6,26 +6,26 @@
 #include "predictor/serve/serve_internal.h"
 
 static const double LEVEL = 0.9;
-enum { MEMBERS = 64, FLUSH = 1 << 16 };
+enum { MEMBERS = 64 };
 
 typedef struct {
     const cd_llm_op_oracle *of;
     const cd_llm_op_requests_options *o;
     cd_llm_op_requests_stats *stats;
-    cd_line_reader *in;
-    cd_arena text; /* of a line */
-    cd_buf out;
+    cd_line_server_stats lines;
+    cd_arena *text; /* of a line */
+    cd_buf *out;
     cd_llm_op_told told[CD_LLM_OP_TOLD]; /* of a list, so many at once */
     cdmpp_err why[CD_LLM_OP_TOLD];
 } state;
 
 /* ---- an operator ---- */
 static cdmpp_status member(state *s, const cd_json *v, cd_op_named *out, cdmpp_err *err) {
-    *out = (cd_op_named){cd_str_dup(&s->text, v->key), NULL, NAN};
+    *out = (cd_op_named){cd_str_dup(s->text, v->key), NULL, NAN};
     if (!out->name) return CD_FAIL(err, ENOMEM, "request");
     if (v->kind == CD_JSON_INT) out->number = (double)v->u.i;
     else if (v->kind == CD_JSON_REAL) out->number = v->u.f;
-    else if (v->kind == CD_JSON_STR && !(out->text = cd_str_dup(&s->text, v->u.s))) return CD_FAIL(err, ENOMEM, "request");
+    else if (v->kind == CD_JSON_STR && !(out->text = cd_str_dup(s->text, v->u.s))) return CD_FAIL(err, ENOMEM, "request");
     else if (v->kind == CD_JSON_BOOL || v->kind == CD_JSON_ARR || v->kind == CD_JSON_OBJ)
         return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected a number or a text, found %s", cd_json_kind_name(v->kind)), out->name);
     return CDMPP_OK;
@@ -57,8 +57,8 @@ static cdmpp_status ask(state *s, const cd_json **at, size_t n, cdmpp_err *err) 
 
 /* The answer, or the error, as further members. */
 static void put_one(state *s, size_t i) {
-    if (s->why[i].code) cd_error_line_put(&s->out, &s->why[i]);
-    else cd_llm_op_answer_put(&s->out, &s->told[i].r, s->told[i].d, &s->told[i].a, LEVEL);
+    if (s->why[i].code) cd_error_line_put(s->out, &s->why[i]);
+    else cd_llm_op_answer_put(s->out, &s->told[i].r, s->told[i].d, &s->told[i].a, LEVEL);
     *(s->why[i].code ? &s->stats->bad : &s->stats->answered) += 1;
 }
 
@@ -70,19 +70,19 @@ static cdmpp_status put(state *s, const cd_json *operator, cdmpp_err *err) {
 
 static cdmpp_status put_list(state *s, const cd_json *list, cdmpp_err *err) {
     const cd_json *v = list->u.child;
-    cd_buf_puts(&s->out, ",\"operators\":[");
+    cd_buf_puts(s->out, ",\"operators\":[");
     for (size_t done = 0, n; done < list->n; done += n) {
         n = list->n - done < CD_LLM_OP_TOLD ? list->n - done : CD_LLM_OP_TOLD;
         CD_TRY(ask(s, &v, n, err));
         for (size_t i = 0; i < n; i++) {
-            const size_t at = s->out.n + (done + i > 0);
-            if (done + i) cd_buf_puts(&s->out, ",");
+            const size_t at = s->out->n + (done + i > 0);
+            if (done + i) cd_buf_puts(s->out, ",");
             put_one(s, i);
-            if (!s->out.oom) s->out.p[at] = '{'; /* members begin with a comma */
-            cd_buf_puts(&s->out, "}");
+            if (!s->out->oom) s->out->p[at] = '{'; /* members begin with a comma */
+            cd_buf_puts(s->out, "}");
         }
     }
-    cd_buf_puts(&s->out, "]");
+    cd_buf_puts(s->out, "]");
     return CDMPP_OK;
 }
 
@@ -110,7 +110,7 @@ static void put_kinds(cd_buf *b) {
 }
 
 static void put_hello(state *s) {
-    cd_buf *b = &s->out;
+    cd_buf *b = s->out;
     cd_buf_putf(b, ",\"cdmpp\":\"%s\",\"protocol\":%d,\"model\":\"sha256:%s\",\"units\":\"s\",\"level\":%g", cdmpp_version(), CD_PROTOCOL, s->of->digest, LEVEL);
     put_kinds(b);
     put_names(b, "stacks", &s->of->m->stacks);
@@ -125,95 +125,34 @@ static void put_hello(state *s) {
 static cdmpp_status command(state *s, cd_str cmd, cdmpp_err *err) {
     if (cd_str_is(cmd, "hello")) put_hello(s);
     else if (cd_str_is(cmd, "stats"))
-        cd_buf_putf(&s->out, ",\"requests\":%zu,\"answered\":%zu,\"bad\":%zu", s->stats->asked - 1, s->stats->answered, s->stats->bad);
+        cd_buf_putf(s->out, ",\"requests\":%zu,\"answered\":%zu,\"bad\":%zu", s->lines.asked - 1, s->stats->answered, s->stats->bad + s->lines.bad);
     else return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected hello or stats, found \"%.*s\"", (int)(cmd.n < 24 ? cmd.n : 24), cmd.p), "cmd");
     return CDMPP_OK;
 }
 
 /* ---- a line ---- */
-static cdmpp_status alone(const cd_json *root, const char *key, cdmpp_err *err) {
-    for (const cd_json *m = root->u.child; m; m = m->next)
-        if (!cd_str_is(m->key, "id") && !cd_str_is(m->key, key)) return CD_FAIL(err, ESCHEMA, "\"%s\" goes with no other member but id", key);
-    return CDMPP_OK;
-}
-
-/* What the line asks; the first members of the answer are there. */
-static cdmpp_status answer(state *s, const cd_json *root, cdmpp_err *why, cdmpp_err *err) {
+/* What it asks. */
+static cdmpp_status answer(void *ctx, cd_arena *text, const cd_json *root, cd_buf *out, cdmpp_err *why) {
+    state *s = ctx;
     const cd_json *list = cd_json_get(root, "operators"), *cmd = cd_json_get(root, "cmd");
     cd_str word;
-    if (!list && !cmd) return put(s, root, err);
-    CD_TRY(alone(root, list ? "operators" : "cmd", why));
+    s->text = text, s->out = out;
+    if (!list && !cmd) return put(s, root, why);
+    CD_TRY(cd_line_server_alone(root, list ? "operators" : "cmd", why));
     if (cmd) {
         CD_TRY(cd_err_key(why, cd_json_str(cmd, &word, why), "cmd"));
         return command(s, word, why);
     }
     if (list->kind != CD_JSON_ARR) return cd_err_key(why, CD_FAIL(why, ESCHEMA, "expected a list, found %s", cd_json_kind_name(list->kind)), "operators");
     if (list->n > CD_LLM_OP_REQUESTS_MOST) return cd_err_key(why, CD_FAIL(why, ERANGE, "expected at most %d, found %u", CD_LLM_OP_REQUESTS_MOST, list->n), "operators");
-    return put_list(s, list, err);
-}
-
-static cdmpp_status read_line(state *s, cd_str line, const cd_json **root, cd_str *id, cdmpp_err *err) {
-    *id = (cd_str){NULL, 0};
-    if (!line.p) return CD_FAIL(err, ERANGE, "the line is longer than %zu bytes", s->o->max_bytes ? s->o->max_bytes : CD_FILE_LINE_MAX);
-    CD_TRY(cd_json_parse(&s->text, line.p, line.n, root, err));
-    if ((*root)->kind != CD_JSON_OBJ) return CD_FAIL(err, ESCHEMA, "expected a JSON object, found %s", cd_json_kind_name((*root)->kind));
-    return cd_err_key(err, cd_request_id(&s->text, line, id, err), "id");
-}
-
-static cdmpp_status one(state *s, cd_str line, cdmpp_err *err) {
-    const cd_json *root = NULL;
-    cdmpp_err why = {0}, own = {0};
-    cd_str id;
-    s->stats->asked++;
-    cdmpp_status st = read_line(s, line, &root, &id, &why);
-    if (id.n) {
-        cd_buf_puts(&s->out, "{\"id\":");
-        cd_buf_put(&s->out, id.p, id.n);
-    } else {
-        cd_buf_putf(&s->out, "{\"line\":%ld", cd_line_reader_number(s->in));
-    }
-    if (!st) st = answer(s, root, &why, &own);
-    if (st == CDMPP_ENOMEM || s->out.oom) return CD_FAIL(err, ENOMEM, "answer");
-    if (st) {
-        s->stats->bad++;
-        cd_error_line_put(&s->out, &why);
-    }
-    cd_buf_puts(&s->out, "}\n");
-    cd_arena_reset(&s->text);
-    return s->out.oom ? CD_FAIL(err, ENOMEM, "answer") : CDMPP_OK;
-}
-
-static cdmpp_status flush(state *s, cdmpp_err *err) {
-    const cdmpp_status st = s->out.n ? cd_line_reader_send(s->o->out, s->out.p, s->out.n, err) : CDMPP_OK;
-    cd_buf_clear(&s->out);
-    return st;
-}
-
-static bool stopped(const state *s) { return s->o->stop && *s->o->stop; }
-
-static cdmpp_status serve(state *s, cdmpp_err *err) {
-    cd_line_reader_kind kind = CD_INTAKE_LINE;
-    while (kind != CD_INTAKE_END && !stopped(s)) {
-        cd_str line = {NULL, 0};
-        CD_TRY(cd_line_reader_next(s->in, s->out.n ? cd_line_reader_now() : -1, &kind, &line, err));
-        if (kind == CD_INTAKE_LINE && !cd_line_reader_whole(s->in) && stopped(s)) break;
-        if (kind == CD_INTAKE_LONG) line = (cd_str){NULL, 0};
-        if (kind == CD_INTAKE_LONG || (kind == CD_INTAKE_LINE && line.n)) CD_TRY(one(s, line, err));
-        cd_line_reader_release(s->in);
-        if (kind == CD_INTAKE_LATE || kind == CD_INTAKE_FULL || s->out.n >= FLUSH) CD_TRY(flush(s, err));
-    }
-    return CDMPP_OK;
+    return put_list(s, list, why);
 }
 
 cdmpp_status cd_llm_op_requests(const cd_llm_op_oracle *oracle, const cd_llm_op_requests_options *o, cd_llm_op_requests_stats *stats, cdmpp_err *err) {
     state s = {.of = oracle, .o = o, .stats = stats};
+    const cd_line_server l = {.in = o->in, .out = o->out, .max_bytes = o->max_bytes, .stop = o->stop, .answer = answer, .ctx = &s};
     *stats = (cd_llm_op_requests_stats){0};
-    cdmpp_status st = cd_line_reader_new(o->in, o->max_bytes ? o->max_bytes : CD_FILE_LINE_MAX, &s.in, err);
-    if (!st) st = serve(&s, err);
-    if (!st) st = flush(&s, err);
-    if (!st && stopped(&s)) st = CD_FAIL(err, EINTERRUPTED, "after %zu requests", stats->asked);
-    cd_line_reader_free(s.in);
-    cd_arena_free(&s.text);
-    cd_buf_free(&s.out);
+    const cdmpp_status st = cd_line_server_run(&l, &s.lines, err);
+    stats->asked = s.lines.asked, stats->bad += s.lines.bad;
     return st;
 }

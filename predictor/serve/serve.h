@@ -23,6 +23,7 @@
 #include "learner/report/report.h"
 #include "predictor/score/score.h"
 #include "predictor/serve/llm_op_stream.h"
+#include "predictor/serve/step_requests.h"
 
 /* library_op_stream -- tables of library operators in, lines of JSON out, in order.
  *
@@ -128,6 +129,7 @@ typedef struct cd_stream_stats {
     size_t lines, scored, bad, unmeasured;
     size_t inside, out_of_range; /* of scored and measured ones: inside their interval; of scored ones */
     size_t known;               /* of scored and measured ones: of tasks that the model was trained on, on their device */
+    size_t own;                 /* of scored and measured ones: also among those of cd_stream_measured, so that the answer knew the time */
     size_t reason[CDMPP_STATUS_COUNT]; /* of the bad ones */
     size_t uncorrected;         /* of scored ones, where the model is corrected for a machine: of another device */
     size_t assumed;             /* of scored ones: nothing says their device, so they are taken for the model's only one */

@@ -7,6 +7,7 @@
 #include "base/text/text.h"
 #include "predictor/api/api.h"
 #include "predictor/score/score.h"
+#include "predictor/serve/line_server.h"
 #include "predictor/serve/serve.h"
 
 /* A measured time this much below what the device needs at best is refused: boards run some tenths above the clock of their data sheet; twice would be

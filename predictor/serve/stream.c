@@ -2,6 +2,7 @@
  * measured and predicted seconds are kept for the figures at the end. */
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/io/io.h"
@@ -38,6 +39,8 @@ struct cd_stream {
     cd_online_adapt *adapt; /* of o.adapt; NULL: nothing was measured */
     cd_log *told;         /* while measured records are read: who hears of those that cannot be used; else NULL */
     size_t measured, refused;
+    uint64_t *own;        /* (measured) of cd_stream_measured, ascending: the records themselves */
+    size_t cap_own;
 };
 
 void cd_stream_free(cd_stream *s) {
@@ -55,6 +58,7 @@ void cd_stream_free(cd_stream *s) {
     cd_mem_free(s->weight);
     cd_trained_tasks_free(&s->trained);
     cd_online_adapt_free(s->adapt);
+    cd_mem_free(s->own);
     cd_mem_free(s);
 }
 
@@ -158,10 +162,23 @@ static void put_scored(cd_stream *s, const cd_scored *o) {
     else if (s->o.eval) cd_buf_putf(b, ",\"measured_s\":%.9g,\"error\":%.6g", o->measured_s, o->pred.latency_s / o->measured_s - 1);
 }
 
+/* A record by its task, its program and its time. */
+static uint64_t print_of(const cd_scored *o) {
+    cd_hash h = cd_hash_start();
+    cd_hash_add(&h, o->key, strlen(o->key));
+    cd_hash_add(&h, o->trait, sizeof o->trait);
+    cd_hash_add(&h, &o->measured_s, sizeof o->measured_s);
+    return h.a;
+}
+
 static cdmpp_status remember(cd_stream *s, const cd_scored *o, cdmpp_err *err) {
     if (CD_GROW(s->pair, s->n_pair, s->cap_pair)) return CD_FAIL(err, ENOMEM, "records");
     const size_t task = cd_task_registry_index(s->tasks, o->task);
     s->stats.known += cd_trained_tasks_knows(&s->trained, o->task->workload_key, cd_model_device(s->m, o->which.device));
+    if (s->own) {
+        const uint64_t print = print_of(o);
+        s->stats.own += bsearch(&print, s->own, s->measured, sizeof print, cd_sort_by_u64) != NULL;
+    }
     s->stats.inside += o->pred.low_s <= o->measured_s && o->measured_s <= o->pred.high_s;
     s->pair[s->n_pair++] = (pair){o->measured_s, o->pred.latency_s, o->pred.order_s, s->weight[task],
                                   (uint32_t)(task * cd_model_n_device(s->m) + o->which.device)};
@@ -185,7 +202,8 @@ static cdmpp_status enter(cd_stream *s, const cd_predict_line *l, cd_scored *o, 
     }
     const bool unknown = o->which.unknown || (t && !cd_trained_on_saw(t, o->which.device));
     const cd_online_adapt_item item = cd_online_adapt_item_of(&o->pred, unknown, o->trait, o->measured_s);
-    s->measured++;
+    if (CD_GROW(s->own, s->measured, s->cap_own)) return CD_FAIL(err, ENOMEM, "%zu measured records", s->measured);
+    s->own[s->measured++] = print_of(o);
     return cd_online_adapt_add(s->adapt, o->which.name, unknown, o->key, &item, err);
 }
 
@@ -345,6 +363,7 @@ cdmpp_status cd_stream_measured(cd_stream *s, const cd_texts *input, cd_log *log
     *used = s->measured;
     *bad = s->refused;
     if (!st && !s->measured) st = CD_FAIL(err, ENODATA, "no measured record can be used, of %zu", s->refused);
+    if (s->measured) qsort(s->own, s->measured, sizeof *s->own, cd_sort_by_u64);
     return st ? st : cd_online_adapt_fit(s->adapt, err);
 }
 

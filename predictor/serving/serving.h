@@ -227,12 +227,27 @@ typedef struct cd_serving_row {
     bool known, hidden;         /* hidden: it runs beside a longer one */
 } cd_serving_row;
 typedef struct cd_serving_rows {
-    size_t n;
-    cd_serving_row v[CD_SERVING_MAX_OP * 3];
+    cd_serving_row *v;
+    size_t n, cap;
     double total_s, host_s, sigma; /* total_s: of the step; host_s: what of it is of no operator: the host's part, and stack.lift; sigma: of ln total_s, of what operators' intervals say */
     double how_s[3];               /* seconds by kind of answer */
 } cd_serving_rows;
+/* out: zeroed before the first call; its memory is used again. Errors: those of cd_serving_step_s. */
 cdmpp_status cd_serving_step_rows(cd_serving_engine *e, const cd_serving_step *s, double shared, cd_serving_rows *out, cdmpp_err *err);
+void cd_serving_rows_free(cd_serving_rows *r);
+
+/* A step of any prompts, as another program's scheduler puts it together. A prompt behind computed tokens is two lists of rows: attention of all, and less (count below 0)
+ * that of the computed ones. Errors: those of cd_serving_step_s. */
+typedef struct cd_serving_prompt {
+    double count, n, past;      /* so many prompts of n new tokens each behind `past` computed ones */
+} cd_serving_prompt;
+typedef struct cd_serving_batch {
+    const cd_serving_prompt *prompt; /* (n) */
+    size_t n;
+    double decodes, context, others; /* as in cd_serving_step */
+    double rows;                /* sequences that get a token, prompts among them */
+} cd_serving_batch;
+cdmpp_status cd_serving_batch_rows(cd_serving_engine *e, const cd_serving_batch *b, double shared, cd_serving_rows *out, cdmpp_err *err);
 
 /* ---- requests that a file names: serving_requests.c ---- */
 typedef struct cd_serving_request {

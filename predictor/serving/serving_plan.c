@@ -146,6 +146,13 @@ static cdmpp_status engine_of(cd_serving_session *s, const worker *w, cd_serving
     return CDMPP_OK;
 }
 
+cdmpp_status cd_serving_engine_of(cd_serving_session *s, const cd_serving_config *c, cd_serving_engine **e, cd_serving_layout *out, cdmpp_err *err) {
+    worker w = {0};
+    CD_TRY(make_worker(s, c, &c->worker, &w, err));
+    *out = w.layout;
+    return engine_of(s, &w, e, err);
+}
+
 static cdmpp_status run_worker(cd_serving_session *s, const worker *w, cd_serving_load load, cd_serving_result *out, cdmpp_err *err) {
     cd_serving_engine *e = NULL;
     load.stop = s->stop;

@@ -62,6 +62,8 @@ void cd_serving_session_end(cd_serving_session *s);
 /* Rows of the two steps of a table may be NULL: a step with one prompt, a step in which as many sequences decode as the simulation had on the average.
  * Errors: EUNSUPPORTED (the checkpoint's types are not known, and the configuration names none), ERANGE (kv_dtype is of no cache), ESCHEMA (no such GPU, no such stack), those of layout, memory, operators and simulation (EINTERRUPTED: *stop). */
 cdmpp_status cd_serving_answer_of(cd_serving_session *s, const cd_serving_config *c, cd_serving_answer *out, cd_serving_rows *prompt, cd_serving_rows *decode, cdmpp_err *err);
+/* The engine of one of its workers, as long as the session; *out is its layout. Load and decode are not looked at. Errors: those of cd_serving_answer_of. */
+cdmpp_status cd_serving_engine_of(cd_serving_session *s, const cd_serving_config *c, CD_KEEP cd_serving_engine **e, cd_serving_layout *out, cdmpp_err *err);
 /* Many configurations, from a CSV table: columns are called as the options of cdmpp-replay --llm (id, gpu, stack, tp, pp, dp, ep, isl, osl, concurrency, rate,
  * requests, spread, dtype, experts-dtype, kv-dtype, prompts, max-tokens, max-sequences, engines (or workers), decode-workers, decode-tp ... decode-ep, decode-max-sequences), with _
  * or -, and ttft_s, tpot_s where they were measured. What a row leaves empty is that of `usual`. Texts live in the table. */

@@ -1,5 +1,6 @@
 /* Answers for people: loads, memory, operators of a prompt's step and of a step that decodes. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -112,23 +113,36 @@ void cd_serving_text(const cd_serving_said *v, size_t n, cd_buf *b) {
 }
 
 /* ---- JSON ---- */
-static void json_rows(cd_json_writer *w, const char *key, const cd_serving_rows *r) {
-    cd_json_write_key(w, key), cd_json_write_open(w, '{');
+/* Names and values of the question are those of a table of docs/reference/llm-operators.md, but `kind`, which is its `op`. */
+static void json_row(cd_json_writer *w, const cd_serving_row *v, double step_s) {
+    const cd_str how = cd_enum_names_at(CD_LLM_OP_HOWS, (int)v->how);
+    cd_json_write_open(w, '{');
+    cd_json_write_member_str(w, "name", v->name), cd_json_write_member_str(w, "kind", cd_llm_op_kind_name((cd_llm_op_kind)v->r.kind));
+    cd_json_write_member_str(w, "dtype", cd_llm_op_type_name((cd_llm_op_type)v->r.type));
+    if (v->r.kv != v->r.type) cd_json_write_member_str(w, "kv_dtype", cd_llm_op_type_name((cd_llm_op_type)v->r.kv));
+    if (v->r.skew > 0) {
+        char text[40];
+        snprintf(text, sizeof text, "power_law_%g", v->r.skew);
+        cd_json_write_member_str(w, "distribution", text);
+    }
+    for (size_t k = 0; k < cd_llm_op_n_size((cd_llm_op_kind)v->r.kind); k++)
+        cd_json_write_member_real(w, cd_llm_op_param_name(cd_llm_op_size_param((cd_llm_op_kind)v->r.kind, k)), v->r.size[k]);
+    cd_json_write_member_real(w, "runs", v->count), cd_json_write_member_real(w, "total_s", v->total_s);
+    cd_json_write_member_real(w, "share", v->hidden ? 0 : v->total_s / step_s), cd_json_write_member_strn(w, "how", how.p, how.n);
+    cd_json_write_close(w, '}');
+}
+
+void cd_serving_rows_json(cd_json_writer *w, const cd_serving_rows *r) {
     cd_json_write_member_real(w, "total_s", r->total_s), cd_json_write_member_real(w, "host_s", r->host_s), cd_json_write_member_real(w, "sigma", r->sigma);
     cd_json_write_key(w, "operators"), cd_json_write_open(w, '[');
-    for (size_t i = 0; i < r->n; i++) {
-        const cd_serving_row *v = &r->v[i];
-        const cd_str how = cd_enum_names_at(CD_LLM_OP_HOWS, (int)v->how);
-        cd_json_write_open(w, '{');
-        cd_json_write_member_str(w, "name", v->name), cd_json_write_member_str(w, "kind", cd_llm_op_kind_name((cd_llm_op_kind)v->r.kind));
-        cd_json_write_member_str(w, "dtype", cd_llm_op_type_name((cd_llm_op_type)v->r.type));
-        for (size_t k = 0; k < cd_llm_op_n_size((cd_llm_op_kind)v->r.kind); k++)
-            cd_json_write_member_real(w, cd_llm_op_param_name(cd_llm_op_size_param((cd_llm_op_kind)v->r.kind, k)), v->r.size[k]);
-        cd_json_write_member_real(w, "runs", v->count), cd_json_write_member_real(w, "total_s", v->total_s);
-        cd_json_write_member_real(w, "share", v->hidden ? 0 : v->total_s / r->total_s), cd_json_write_member_strn(w, "how", how.p, how.n);
-        cd_json_write_close(w, '}');
-    }
-    cd_json_write_close(w, ']'), cd_json_write_close(w, '}');
+    for (size_t i = 0; i < r->n; i++) json_row(w, &r->v[i], r->total_s);
+    cd_json_write_close(w, ']');
+}
+
+static void json_rows(cd_json_writer *w, const char *key, const cd_serving_rows *r) {
+    cd_json_write_key(w, key), cd_json_write_open(w, '{');
+    cd_serving_rows_json(w, r);
+    cd_json_write_close(w, '}');
 }
 
 static void json_config(cd_json_writer *w, const cd_serving_config *c) {
@@ -142,11 +156,14 @@ static void json_config(cd_json_writer *w, const cd_serving_config *c) {
     for (size_t i = 0; i < sizeof f / sizeof *f; i++) cd_json_write_member_real(w, f[i].key, f[i].v);
 }
 
-static void json_answer(cd_json_writer *w, const cd_serving_answer *a) {
-    const cd_serving_layout *l = &a->layout;
+void cd_serving_layout_json(cd_json_writer *w, const cd_serving_layout *l) {
     cd_json_write_member_str(w, "dtype", cd_llm_op_type_name(l->linear)), cd_json_write_member_str(w, "experts_dtype", cd_llm_op_type_name(l->expert));
     cd_json_write_member_str(w, "attention_dtype", cd_llm_op_type_name(l->project)), cd_json_write_member_str(w, "shared_dtype", cd_llm_op_type_name(l->shared));
     cd_json_write_member_str(w, "kv_dtype", cd_llm_op_type_name(l->kv)), cd_json_write_member_str(w, "other_dtype", cd_llm_op_type_name(l->base));
+}
+
+static void json_answer(cd_json_writer *w, const cd_serving_answer *a) {
+    cd_serving_layout_json(w, &a->layout);
     const struct {
         const char *key;
         double v;

@@ -15,6 +15,10 @@ typedef struct cd_serving_said {
 void cd_serving_text(const cd_serving_said *v, size_t n, cd_buf *b);
 /* {"model_type":..,"parameters":..,"notes":[what was taken for what config.json does not say],"answers":[{..}]}; rows: also the operators of the two steps, of those that have them. */
 void cd_serving_json(const cd_serving_said *v, size_t n, bool rows, cd_buf *b);
+/* The types of a layout as members: dtype, experts_dtype, attention_dtype, shared_dtype, kv_dtype, other_dtype. */
+void cd_serving_layout_json(cd_json_writer *w, const cd_serving_layout *l);
+/* The members of a step: total_s, host_s, sigma, operators. */
+void cd_serving_rows_json(cd_json_writer *w, const cd_serving_rows *r);
 /* Errors of those that were measured: mean, median, 90 % of them, in interval; a line for TTFT, one for TPOT. Errors: ENOMEM. */
 cdmpp_status cd_serving_errors(const cd_serving_said *v, size_t n, cd_buf *b, cdmpp_err *err);
 #endif

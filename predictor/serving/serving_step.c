@@ -177,35 +177,44 @@ cdmpp_status cd_serving_step_s(cd_serving_engine *e, const cd_serving_step *s, d
 }
 
 /* ---- a table ---- */
-static cdmpp_status add_rows(cd_serving_engine *e, const cd_serving_ops *o, cd_serving_rows *out, cdmpp_err *err) {
+void cd_serving_rows_free(cd_serving_rows *r) {
+    cd_mem_free(r->v);
+    *r = (cd_serving_rows){0};
+}
+
+/* sign: 1, or -1 of a list that is taken off. */
+static cdmpp_status add_rows(cd_serving_engine *e, const cd_serving_ops *o, double sign, cd_serving_rows *out, cdmpp_err *err) {
     double s[3] = {0};
     const size_t first = out->n;
     for (size_t i = 0; i < o->n; i++) {
         const cd_serving_op *v = &o->v[i];
         cd_serving_time t;
         CD_TRY(cd_err_key(err, cd_serving_cost_of(e->c, v, &t, err), v->name));
-        out->v[out->n++] = (cd_serving_row){v->name, v->r, v->count, v->count * t.s, t.sigma, t.how, t.known, false};
+        if (CD_GROW(out->v, out->n, out->cap)) return CD_FAIL(err, ENOMEM, "%zu operators", out->n);
+        out->v[out->n++] = (cd_serving_row){v->name, v->r, sign * v->count, sign * v->count * t.s, t.sigma, t.how, t.known, false};
         s[v->beside] += v->count * t.s;
     }
     for (size_t i = 0; i < o->n; i++) out->v[first + i].hidden = o->v[i].beside && s[o->v[i].beside] < s[3 - o->v[i].beside];
     return CDMPP_OK;
 }
 
-cdmpp_status cd_serving_step_rows(cd_serving_engine *e, const cd_serving_step *s, double shared, cd_serving_rows *out, cdmpp_err *err) {
-    const double tokens = tokens_of(s), rows = fmax(1, s->decodes + s->prompts);
+/* As prompts_s. */
+static cdmpp_status add_prompts(cd_serving_engine *e, const cd_serving_prompt *p, cd_serving_rows *out, cdmpp_err *err) {
     cd_serving_ops o;
+    double alone, s;
+    if (!(p->count > 0) || !(p->n > 0)) return CDMPP_OK;
+    CD_TRY(asked(e, PROMPTS, p->count, p->n, 0, &alone, err));
+    CD_TRY(prompts_s(e, p->count, p->n, p->past, &s, err));
+    const bool behind = s > alone;
+    cd_serving_ops_prompt(e->m, &e->l, p->count, behind ? p->n + p->past : p->n, &o);
+    CD_TRY(add_rows(e, &o, 1, out, err));
+    if (!behind) return CDMPP_OK;
+    cd_serving_ops_prompt(e->m, &e->l, p->count, p->past, &o);
+    return add_rows(e, &o, -1, out, err);
+}
+
+static void sum_up(cd_serving_engine *e, const cd_serving_step *s, bool decode, double shared, cd_serving_rows *out) {
     double all = 0, square = 0;
-    *out = (cd_serving_rows){0};
-    cd_serving_ops_rest(e->m, &e->l, tokens, rows, tokens + s->others, !(tokens > s->decodes), &o);
-    CD_TRY(add_rows(e, &o, out, err));
-    if (s->prompts > 0) {
-        cd_serving_ops_prompt(e->m, &e->l, s->prompts, s->isl, &o);
-        CD_TRY(add_rows(e, &o, out, err));
-    }
-    if (s->decodes > 0) {
-        cd_serving_ops_decode(e->m, &e->l, s->decodes, floor(s->context), &o);
-        CD_TRY(add_rows(e, &o, out, err));
-    }
     for (size_t i = 0; i < out->n; i++) {
         const cd_serving_row *r = &out->v[i];
         if (r->hidden) continue;
@@ -215,8 +224,33 @@ cdmpp_status cd_serving_step_rows(cd_serving_engine *e, const cd_serving_step *s
         square += r->total_s * r->sigma * r->total_s * r->sigma;
     }
     const double gpu_s = out->total_s;
-    out->total_s = with_host(e, s, !(tokens > s->decodes), gpu_s);
+    out->total_s = with_host(e, s, decode, gpu_s);
     out->host_s = out->total_s - gpu_s;
     out->sigma = sqrt(shared * all * all + (1 - shared) * square) / out->total_s;
+}
+
+cdmpp_status cd_serving_batch_rows(cd_serving_engine *e, const cd_serving_batch *b, double shared, cd_serving_rows *out, cdmpp_err *err) {
+    cd_serving_step like = {.decodes = b->decodes}; /* what the host's part depends on: tokens and sequences */
+    cd_serving_ops o;
+    double tokens = b->decodes;
+    *out = (cd_serving_rows){.v = out->v, .cap = out->cap};
+    for (size_t i = 0; i < b->n; i++) tokens += b->prompt[i].count * b->prompt[i].n, like.prompts += b->prompt[i].count;
+    if (!(tokens > 0)) return CDMPP_OK;
+    const bool decode = !(tokens > b->decodes);
+    if (like.prompts > 0) like.isl = (tokens - b->decodes) / like.prompts;
+    cd_serving_ops_rest(e->m, &e->l, tokens, fmax(1, b->rows), tokens + b->others, decode, &o);
+    CD_TRY(add_rows(e, &o, 1, out, err));
+    for (size_t i = 0; i < b->n; i++) CD_TRY(add_prompts(e, &b->prompt[i], out, err));
+    if (b->decodes > 0) {
+        cd_serving_ops_decode(e->m, &e->l, b->decodes, floor(b->context), &o);
+        CD_TRY(add_rows(e, &o, 1, out, err));
+    }
+    sum_up(e, &like, decode, shared, out);
     return CDMPP_OK;
+}
+
+cdmpp_status cd_serving_step_rows(cd_serving_engine *e, const cd_serving_step *s, double shared, cd_serving_rows *out, cdmpp_err *err) {
+    const cd_serving_prompt p[] = {{s->prompts, s->isl, s->past}, {s->part > 0, s->part, s->part_past}};
+    const cd_serving_batch b = {p, sizeof p / sizeof *p, s->decodes, s->context, s->others, s->decodes + s->prompts};
+    return cd_serving_batch_rows(e, &b, shared, out, err);
 }

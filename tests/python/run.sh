@@ -25,9 +25,10 @@ printf 'data: {kind: llm_operators, files: [%s/llm.csv]}\noperators: {rounds: 20
 "$B/cdmpp-train" "$work/llm.yaml" -q --out "$work/llm.cdmpp" >"$work/log"
 unset CDMPP_MODELS
 export CDMPP_DEFAULT_MODEL=
-export B WORK="$work" CDMPP_LIBRARY="$B/libcdmpp.so" TASKS=$K HELD PYTHONPATH=scripts/python:tests/python PYTHONDONTWRITEBYTECODE=1
+export B WORK="$work" CDMPP_LIBRARY="$B/libcdmpp.so" CDMPP_REPLAY="$B/cdmpp-replay" TASKS=$K HELD PYTHONPATH=scripts/python:tests/python PYTHONDONTWRITEBYTECODE=1
 "$PYTHON" tests/python/test_network.py
 "$PYTHON" tests/python/test_operators.py
+"$PYTHON" tests/python/test_serving.py
 "$PYTHON" tests/python/test_torch_ops.py
 "$PYTHON" tests/python/test_cdmpp_partition.py
 "$PYTHON" tests/python/test_cdmpp_tvm.py

@@ -91,7 +91,8 @@ static const cd_option table[] = {
 
 static const char *const use[] = {"--graph FILE --cost-model FILE --tasks FILE... --records LOG... [--device NAME] [OPTION...]",
                                   "--network NAME|FILE --cost-model FILE... --device A,B,... [--batch N,N,...] [OPTION...]",
-                                  "--graph FILE --replay-given [OPTION...]", "--llm MODEL.json --gpu A,... --cost-model FILE [--measured FOLDER] [OPTION...]", NULL};
+                                  "--graph FILE --replay-given [OPTION...]", "--llm MODEL.json --gpu A,... --cost-model FILE [--measured FOLDER] [OPTION...]",
+                                  "--llm MODEL.json --gpu A --cost-model FILE [--measured FOLDER] --stream [OPTION...]", NULL};
 static const char *const example[] = {
     "Measured networks, predicted from the best schedules of a log", "cdmpp-replay --graph e2e.json --cost-model m.cdmpp --tasks network_info --records measure_records/zen5 --measured",
     "A table over devices and batches, and a page", "cdmpp-replay --network resnet-50 --cost-model gpus.cdmpp --cost-model zen5.cdmpp --device v100,k80,zen5 --batch 1,4,8 --html r50.html",
@@ -104,9 +105,11 @@ static const cd_command self = {
     "cdmpp-replay", "predict the latency of whole networks", use,
     "Gives every operator of a network a time, from a cost model and a schedule that is fixed before, and simulates the queues of the "
     "device: latency with an interval, critical path, peak memory. Devices need not be here.\n\n"
+    "from and to are the ends of the 90 % interval. chain is the longest chain of operators, sum is all operators one after another. memory is what results, inputs and weights take at most. unlike is the share of the time "
+    "by programs unlike those of the training: the interval does not hold for them. missing is the share without an estimate.\n\n"
     "An operator without an estimate is named, and the network gets no total unless --allow-missing. Where some networks "
     "have none, the others are reported and the exit status is 3. It is also 3 where lines of schedule databases or logs could not be used, and where --run could not run a network or an operator of it; "
-    "and where --llm refused some configurations, but not with --sweep, which counts them, or could not use lines of --measured or rows of --runs.",
+    "and where --llm refused some configurations, but not with --sweep, which counts them, or could not use lines of --measured or --stream or rows of --runs.",
     table, sizeof table / sizeof *table, group, NULL, example, NULL, see, NULL, check};
 
 /* ---- options ---- */

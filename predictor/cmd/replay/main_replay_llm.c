@@ -3,8 +3,10 @@
 
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/io/io.h"
+#include "predictor/serve/serve.h"
 
 /* What has to live as long as the answers. */
 typedef struct {
@@ -19,6 +21,7 @@ typedef struct {
     cd_arena arena;
     cd_serving_config *c;
     size_t n;
+    cd_serving_rows rows[4]; /* of the two steps of the first answer; what the others write over */
 } work;
 
 /* ---- options ---- */
@@ -77,6 +80,8 @@ cdmpp_status cd_replay_llm_check(const cd_replay_llm *o, cdmpp_err *err) {
     if (!o->decode_workers && !o->runs && (o->decode_tp || o->decode_pp || o->decode_dp || o->decode_ep || o->decode_sequences))
         return CD_FAIL(err, EUSAGE, "--decode-tp, --decode-pp, --decode-dp, --decode-ep and --decode-max-sequences go with --decode-workers");
     if (!o->sweep && (o->ttft || o->tpot || o->picture || o->prices)) return CD_FAIL(err, EUSAGE, "--ttft, --tpot, --picture and --prices go with --sweep");
+    if (o->stream && (o->sweep || o->runs || o->list.concurrency || o->rate || o->requests || o->spread || o->decode_workers || o->prompts >= 0))
+        return CD_FAIL(err, EUSAGE, "--stream has steps on standard input: it goes without --sweep, --runs, --concurrency, --rate, --requests, --length-spread, --decode-workers and --prompts");
     return o->sweep && o->runs ? CD_FAIL(err, EUSAGE, "--sweep and --runs are two lists of configurations") : CDMPP_OK;
 }
 
@@ -160,6 +165,7 @@ static cdmpp_status open_files(const cd_replay_llm *o, cd_command_run *r, work *
 }
 
 static void close_files(work *w) {
+    for (size_t i = 0; i < sizeof w->rows / sizeof *w->rows; i++) cd_serving_rows_free(&w->rows[i]);
     cd_serving_session_end(&w->s);
     cd_serving_runs_free(&w->runs);
     cd_serving_requests_free(&w->given);
@@ -193,11 +199,10 @@ static cdmpp_status answer_all(const cd_replay_llm *o, cd_command_run *r, work *
     cd_serving_said *v = CD_NEWN(&w->arena, cd_serving_said, w->n);
     cd_serving_answer *a = CD_NEWN(&w->arena, cd_serving_answer, w->n);
     cdmpp_err *why = CD_NEWN(&w->arena, cdmpp_err, w->n);
-    cd_serving_rows *rows = CD_NEWN(&w->arena, cd_serving_rows, 4);
-    if (!v || !a || !why || !rows) return CD_FAIL(err, ENOMEM, "%zu answers", w->n);
+    if (!v || !a || !why) return CD_FAIL(err, ENOMEM, "%zu answers", w->n);
     bool first = true;
     for (size_t i = 0; i < w->n; i++) {
-        cd_serving_rows *p = rows + (first ? 0 : 2);
+        cd_serving_rows *p = w->rows + (first ? 0 : 2);
         if (*r->stop) return CD_FAIL(err, EINTERRUPTED, "after %zu of %zu configurations", i, w->n);
         const cdmpp_status st = cd_serving_answer_of(&w->s, &w->c[i], &a[i], p, p + 1, &why[i]);
         if (o->runs && st == CDMPP_ESCHEMA) {
@@ -298,6 +303,19 @@ static cdmpp_status read_load(const cd_replay_llm *o, cd_command_run *r, cd_serv
     return CDMPP_OK;
 }
 
+/* Steps of one configuration. */
+static cdmpp_status stream(const cd_replay_llm *o, cd_command_run *r, work *w, cdmpp_err *err) {
+    cd_serving_layout l;
+    size_t asked, bad;
+    cd_step_requests s = {.m = &w->m, .l = &l, .gpu = w->c->gpu, .stack = w->c->stack, .shared = o->shared, .in = STDIN_FILENO, .out = STDOUT_FILENO, .stop = r->stop};
+    if (w->n != 1) return CD_FAIL(err, EUSAGE, "--stream: expected one value of each of --gpu, --tp, --pp, --dp and --ep, found %zu combinations", w->n);
+    CD_TRY(cd_serving_engine_of(&w->s, w->c, &s.e, &l, err));
+    const cdmpp_status st = cd_step_requests_run(&s, &asked, &bad, err);
+    cd_log_put(&r->log, CD_LOG_DEBUG, "%zu requests, %zu of them with an error", asked, bad);
+    if (bad) r->exit_code = 3;
+    return st;
+}
+
 static cdmpp_status run(const cd_replay_llm *o, cd_command_run *r, work *w, cdmpp_err *err) {
     cd_serving_config usual;
     size_t asked, fresh;
@@ -308,7 +326,7 @@ static cdmpp_status run(const cd_replay_llm *o, cd_command_run *r, work *w, cdmp
     if (o->runs) CD_TRY(read_runs(o, r, &usual, w, err));
     else CD_TRY(cd_serving_combine(&w->arena, &usual, &l, &w->c, &w->n, err));
     CD_TRY(open_files(o, r, w, err));
-    CD_TRY(o->sweep ? sweep(o, r, w, err) : answer_all(o, r, w, err));
+    CD_TRY(o->stream ? stream(o, r, w, err) : o->sweep ? sweep(o, r, w, err) : answer_all(o, r, w, err));
     cd_serving_session_counts(&w->s, &asked, &fresh);
     cd_log_put(&r->log, CD_LOG_DEBUG, "%zu questions about operators, %zu of them new", asked, fresh);
     return CDMPP_OK;

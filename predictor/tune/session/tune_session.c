@@ -147,7 +147,7 @@ static void say_load(cd_tune_session *s) {
     const double left = cd_host_load_left((int)threads);
     s->disturbed = left < CD_HOST_LOAD_IDLE;
     if (s->disturbed)
-        cd_log_put(s->o->log, CD_LOG_WARNING, "others use the processors that measure: %.0f %% of one is left, so that times are longer than on a quiet machine, and the best of several programs may be another one",
+        cd_log_put(s->o->log, CD_LOG_WARNING, "others use the processors that measure: %.0f %% of one is left. Times are longer than on a quiet machine, and another program may be the fastest there",
                    100 * left);
 }
 

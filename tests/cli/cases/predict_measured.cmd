@@ -27,6 +27,11 @@ head -n 1 rest.json | cdmpp-predict --cost-model m.cdmpp --tasks "$K" --device z
 echo "--- lines that cannot be used"
 { echo '{'; head -n 2 ten.json; head -n 1 ten.json | sed 's/"r": \[\[[^]]*\], 0,/"r": [[1e10], 2,/'; } >some.json
 cdmpp-predict --cost-model m.cdmpp --tasks "$K" --device zen4 --measured some.json rest.json >out; echo "status $?"; wc -l <out
+echo "--- figures of records that correct them"
+cat ten.json rest.json >both.json
+cdmpp-predict --cost-model m.cdmpp --tasks "$K" --device zen4 --measured ten.json --eval both.json 2>&1 >/dev/null | grep -o '[0-9]* of these .*are also.*'
+cdmpp-predict -q --json --cost-model m.cdmpp --tasks "$K" --device zen4 --measured ten.json --eval both.json | grep -o '"of_measured":[0-9]*'
+cdmpp-predict -q --json --cost-model m.cdmpp --tasks "$K" --device zen4 --measured ten.json --eval rest.json | grep -o '"of_measured":[0-9]*'
 head -n 1 some.json >bad.json
 cdmpp-predict -q --json --cost-model m.cdmpp --tasks "$K" --device zen4 --measured bad.json rest.json; echo "status $?"
 cdmpp-predict -q --strict --json --cost-model m.cdmpp --tasks "$K" --device zen4 --measured some.json rest.json; echo "status $?"

@@ -9,7 +9,7 @@ choose --choose 12 -j3 -q >again.json; cmp again.json 12.json && echo "the same"
 cdmpp-profile records -q --dry-run --tasks "$K" 12.json; echo "status $?"
 choose --choose-tasks 4 -q | sed 's/"/\\"/g' >keys; wc -l <keys; grep -cFf keys held.json
 choose --choose 5 --json | sed 's/"seconds":[0-9.e-]*/"seconds":S/g; s/},.*/} .../'
-choose --choose 40 --budget 1 --out few.json | sed 's/about .* s to/about T s to/'; wc -l <few.json
+choose --choose 40 --budget 1 --out few.json | sed 's/about .* s on/about T s on/'; wc -l <few.json
 echo "--- errors"
 choose --choose 3 --budget 1 --choose-tasks 3; echo "status $?"
 choose --budget 1; echo "status $?"

@@ -27,7 +27,7 @@ for l in lambdarank listnet; do
     train --set train.objective=rank --set train.rank_loss=$l -j3 --out b.cdmpp >/dev/null; cmp $l.cdmpp b.cdmpp && echo same model
     cdmpp-predict --model $l.cdmpp --export xgboost --member 0 --out $l.ubj; cmp -s $l.ubj a.ubj || echo other trees
     cdmpp-predict -q --model $l.cdmpp --tasks "$K" "$HELD" | wc -l
-    grep -o '"loss":"[a-z]*"' $l.json
+    grep -o '"loss":"[^"]*"' $l.json
 done
 train --set model.order=[rows] --set train.rank_loss=listnet --out o.cdmpp >/dev/null && cdmpp-predict --cost-model o.cdmpp --info | grep -o '"schema_version":.,'
 train --set train.rank_loss=listnet --out e.cdmpp 2>&1 | sed "s|$ROOT/||"

@@ -241,6 +241,39 @@ TEST(lambdarank_of_a_constant) {
     cd_objective_end(&b.p);
 }
 
+/* What rounds are compared by: 1 - NDCG of each task, by its programs. It falls where the order gets better, also where the loss, whose weights change, rises. */
+TEST(rounds_are_compared_by_ndcg) {
+    static made m;
+    const cd_objective_spec *o = &specs[LAMBDARANK];
+    double want = 0;
+    make(&m, 60, 3);
+    begin(&m, o, NULL);
+    const double loss = gradient(&m, o), figure = cd_objective_figure(&m.p, o, loss);
+    for (uint32_t g = 7; g < 10; g++) {
+        double gain[60], p[60], fastest = INFINITY;
+        size_t n = 0;
+        for (size_t i = 0; i < m.n; i++)
+            if (m.group[i] == g) fastest = fmin(fastest, m.log_s[i]);
+        for (size_t i = 0; i < m.n; i++)
+            if (m.group[i] == g) gain[n] = exp2(exp(fastest - m.log_s[i])) - 1, p[n++] = m.p.r[i] + m.log_s[i];
+        want += (double)n / 60 * (1 - ndcg(gain, p, n));
+    }
+    assert_close(figure, want, 1e-12, 0);
+    assert_true(cd_objective_figure(&m.p, &specs[CD_OBJECTIVE_RANK], 3) == 3);
+    cd_objective_end(&m.p);
+    make(&m, 3, 1);
+    for (size_t i = 0; i < 3; i++) m.start[i + 1] = i + 1, m.offset[i] = 0, m.log_s[i] = (double)i;
+    begin(&m, o, NULL);
+    m.score[0] = 0, m.score[1] = 8.25, m.score[2] = 8; /* the last two are turned round, the others are far apart */
+    const double before = gradient(&m, o), turned = cd_objective_figure(&m.p, o, before);
+    m.score[0] = 0, m.score[1] = 0.25, m.score[2] = 0.5;
+    const double after = gradient(&m, o), right = cd_objective_figure(&m.p, o, after);
+    assert_true(after > before);
+    assert_true(right < turned);
+    assert_close(right, 0, 0, 1e-12);
+    cd_objective_end(&m.p);
+}
+
 /* Two programs whose times to the power of the sharpness are 1 and 3: one wants the first place in 3 of 4 cases. Where the scores say so, too, the loss is the entropy. */
 TEST(listnet_by_hand) {
     static made m;
@@ -359,5 +392,5 @@ TEST(answers_by_hand) {
 }
 
 TESTS(NULL, NULL, answers_by_hand, gradients_are_derivatives, hessians_are_derivatives, weights_are_copies, rank_is_pairs, lambdarank_is_ndcg,
-      lambdarank_of_a_constant, listnet_by_hand, order_is_nothing, throughput_is_of_the_task, map_finds_seconds,
+      lambdarank_of_a_constant, rounds_are_compared_by_ndcg, listnet_by_hand, order_is_nothing, throughput_is_of_the_task, map_finds_seconds,
       pairs_are_needed)

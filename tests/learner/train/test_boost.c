@@ -229,6 +229,76 @@ static void fast_programs_count(void **s) {
     assert_true(off[1][1] > off[0][1]);
 }
 
+/* ---- early stopping of lambdarank ---- */
+typedef struct {
+    double least;
+    uint64_t at, last;
+} seen;
+
+static bool see(void *ctx, const cd_progress_event *t) {
+    seen *s = ctx;
+    if (t->valid < s->least) s->least = t->valid, s->at = t->step;
+    s->last = t->step;
+    return true;
+}
+
+/* By v; of equal ones the slower is first (or last), of those alike the one that comes first. */
+static bool before(const double *v, int slower, const double *log_s, size_t j, size_t k) {
+    const double d = v[j] - v[k], slow = slower * (log_s[j] - log_s[k]);
+    if (d < 0 || d > 0) return d < 0;
+    return slow < 0 || slow > 0 ? slow < 0 : j < k;
+}
+
+/* 1 - NDCG of the part under the member's answers, each task by its programs. */
+static double missed(const cd_boost_set *part, const double *answer, const double *fastest) {
+    double all = 0;
+    for (size_t i = 0; i < part->n; i++) {
+        double got = 0, best = 0;
+        for (size_t k = 0; k < part->n; k++) {
+            size_t place = 0, first = 0;
+            if (part->group[k] != part->group[i]) continue;
+            for (size_t j = 0; j < part->n; j++)
+                if (part->group[j] == part->group[k]) place += before(answer, -1, part->log_s, j, k), first += before(part->log_s, 1, part->log_s, j, k);
+            const double gain = exp2(exp(fastest[part->group[k]] - part->log_s[k])) - 1;
+            got += gain / log2(2 + (double)place), best += gain / log2(2 + (double)first);
+        }
+        all += 1 - got / best;
+    }
+    return all / (double)part->n;
+}
+
+/* The trees that are kept are those of the round whose order of the validation part is best, which the loss of lambdarank does not tell. */
+static void lambdarank_stops_by_ndcg(void **s) {
+    (void)s;
+    static uint32_t program[2][N], group[2][N];
+    static double y[2][N], answer[N], fastest[N];
+    cdmpp_err err = {0};
+    cd_config c;
+    cd_training_set t;
+    cd_boost_set part[2];
+    cd_member m = {.kind = CD_MEMBER_ROWS};
+    cd_member_scratch *sc;
+    seen got = {.least = INFINITY};
+    const cd_boost_run run = {.name = "rows", .nthread = 1, .tick = see, .ctx = &got};
+    configure(&c, "train.objective=rank", "train.rank_loss=lambdarank");
+    assert_ok(cd_config_set(&c, "train.rounds=40", &err));
+    assert_ok(cd_config_set(&c, "train.early_stop=8", &err));
+    assert_ok(cd_training_set_make(&t, &c, NULL, NULL, &err));
+    for (int k = 0; k < 2; k++) list(&t, k ? CD_SPLIT_PART_VALID : CD_SPLIT_PART_TRAIN, 1, program[k], y[k], group[k], &part[k]);
+    assert_ok(cd_boost(&t.view, &part[0], &part[1], t.c, &run, &m, &err));
+    assert_ok(cd_member_scratch_new(&sc, &err));
+    assert_ok(cd_member_predict(&m, sc, &t.view, program[1], part[1].n, NULL, 0, answer, &err));
+    for (size_t i = 0; i < N; i++) fastest[i] = INFINITY;
+    for (int k = 0; k < 2; k++)
+        for (size_t i = 0; i < part[k].n; i++) fastest[group[k][i]] = fmin(fastest[group[k][i]], y[k][i]);
+    assert_close(missed(&part[1], answer, fastest), got.least, 1e-6, 1e-12);
+    assert_true(got.last == 40 || got.last == got.at + 8);
+    cd_member_scratch_free(sc);
+    cd_member_free(&m);
+    cd_training_set_free(&t);
+    cd_config_free(&c);
+}
+
 /* Nothing to compare: one program a task. */
 static void pairs_are_needed(void **s) {
     (void)s;
@@ -244,5 +314,5 @@ static void pairs_are_needed(void **s) {
     }
 }
 
-TESTS(setup, teardown, ranks_new_tasks, file_predicts_the_same, damaged_members_are_refused, order_is_nothing, fast_programs_count, pairs_are_needed,
+TESTS(setup, teardown, ranks_new_tasks, file_predicts_the_same, damaged_members_are_refused, order_is_nothing, fast_programs_count, pairs_are_needed, lambdarank_stops_by_ndcg,
       together_alone_is_the_same)

@@ -52,7 +52,7 @@ TEST(operators_as_text) {
                    "| bmm | **trained on** | all | 1 | 50.0 | 0.405 | 50.0 | +50.0 | 0.0 | - |\n| **all** | **trained on** | all | 1 | 50.0 | 0.405 | 50.0 | +50.0 | 0.0 | - |\n\n"
                    "\nintervals of level 0.9, each fitted without the rows that it is asked about:\n\n| rows | class | n | parts | in interval % |\n| --- | --- | --: | --: | --: |\n"
                    "| sizes held out | bmm | 8 | 4 | 75.0 |\n| the largest, held out | **all** | 9 | 3 | 100.0 |\n\n"
-                   "no interval for a device that was not trained on: that takes three devices\nmodel m.cdmpp, 77 bytes\n");
+                   "there is no interval on a device that was not trained on: it takes rows of three devices\nmodel m.cdmpp, 77 bytes\n");
     l.check.n = 0;
     memset(d.drop, 0, sizeof d.drop);
     d.n = l.n_row;

@@ -44,7 +44,7 @@ TEST(counts_of_files) {
     n.reason[CDMPP_ENOTASK] = 3, n.reason[CDMPP_OK] = 6;
     cd_stream_print_json(&b, &n, NULL);
     assert_string_equal(b.p, "{\"schema\":\"cdmpp.evaluation\",\"command\":\"cdmpp-predict\",\"lines\":9,\"scored\":6,\"unmeasured\":2,\"out_of_range\":1,"
-                             "\"inside_interval\":4,\"of_trained_tasks\":3,\"bad\":3,\"reasons\":{\"ENOTASK\":3},\"evaluation\":null}\n");
+                             "\"inside_interval\":4,\"of_trained_tasks\":3,\"of_measured\":0,\"bad\":3,\"reasons\":{\"ENOTASK\":3},\"evaluation\":null}\n");
     cd_buf_clear(&b);
     cd_stream_print_json(&b, &n, &m);
     cd_metric_json(&figures, &m);
