@@ -147,8 +147,9 @@ cdmpp_status cd_serving_memory_of(const cd_serving_model *m, const cd_serving_la
                                   double longest, cd_serving_memory *out, cdmpp_err *err);
 
 /* ---- operators of a step: serving_ops.c ---- */
-/* What an operator depends on beside types and tp: tokens of the step, sequences that get a token, also dp, ep and the tokens of all copies, also pp. */
-enum { CD_SERVING_OF_TOKENS, CD_SERVING_OF_ROWS, CD_SERVING_OF_COPIES, CD_SERVING_OF_STAGES };
+/* What an operator depends on beside types and tp: tokens of the step, sequences that get a token, also dp, ep and the tokens of all copies, also dp (those of tokens among
+ * them), also pp. */
+enum { CD_SERVING_OF_TOKENS, CD_SERVING_OF_ROWS, CD_SERVING_OF_COPIES, CD_SERVING_OF_SHARED, CD_SERVING_OF_STAGES };
 typedef struct cd_serving_op {
     const char *name;
     cd_llm_op_record r;

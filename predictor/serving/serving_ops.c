@@ -108,11 +108,15 @@ static void sparse(const cd_serving_model *m, const cd_serving_layout *l, double
     put(o, "experts", layers,
         (cd_llm_op_record){.kind = CD_LLM_OP_MOE, .type = (uint8_t)l->expert, .kv = (uint8_t)l->expert, .skew = m->skew,
                            .size = {all, m->hidden, width_with_gate(m), m->topk, m->experts, l->moe_tp, l->moe_ep}})->beside = 1;
+    depend(o, start, CD_SERVING_OF_COPIES);
+    const size_t shared = o->n;
     if (m->shared_ffn > 0) shared_expert(m, l, t, layers, o);
+    depend(o, shared, CD_SERVING_OF_SHARED);
+    const size_t last = o->n;
     for (size_t i = first; i < o->n && !(decode && m->shared_ffn > 0); i++) o->v[i].beside = 0;
     if (l->dp > 1) collective(l, o, "combine", layers, CD_LLM_OP_REDUCE_SCATTER, all * m->hidden, group);
     else collective(l, o, "all_reduce_experts", layers, CD_LLM_OP_ALL_REDUCE, t * m->hidden, l->tp);
-    depend(o, start, CD_SERVING_OF_COPIES);
+    depend(o, last, l->dp > 1 ? CD_SERVING_OF_COPIES : CD_SERVING_OF_SHARED);
 }
 
 /* From stage to stage: inside a node over the GPUs' own links, from the last stage of a node over the network. */

@@ -30,14 +30,22 @@ typedef struct {
     double part, past;              /* of one more prompt, behind `past` computed tokens */
 } copy;
 
+/* A running sequence, in the heap. */
+typedef struct {
+    uint64_t last;
+    uint32_t id;
+} running;
+
 typedef struct {
     cd_serving_engine *e;
     const cd_serving_load *load;
     cd_serving_limits limit;        /* of all copies together */
     double copies;
-    copy *copy;                     /* (copies) */
+    copy *copy;                     /* (copies) of these the first n_copy; a step has given nothing to the last of them, nor to those behind it, which are like it */
+    size_t n_copy;
     request *r;
-    uint32_t *wait, *heap;          /* (n) requests in the queue, a ring; running ones */
+    uint32_t *wait;                 /* (n) requests in the queue, a ring */
+    running *heap;                  /* (n) */
     size_t n, sent, done, head, n_wait, n_seen, n_part, n_run; /* the first ones of the queue: n_seen are ready, of n_part a part is computed */
     uint64_t turn;
     double now, front, held;        /* front: when the front end is free */
@@ -53,41 +61,36 @@ typedef struct {
 } taken;
 
 /* ---- running sequences ---- */
-static bool before(const sim *s, uint32_t a, uint32_t b) { return s->r[a].last < s->r[b].last || (s->r[a].last == s->r[b].last && a < b); }
+static bool before(running a, running b) { return a.last < b.last || (a.last == b.last && a.id < b.id); }
 
-static void sift(sim *s, size_t i) {
-    for (;;) {
-        size_t k = 2 * i + 1;
-        if (k >= s->n_run) return;
-        if (k + 1 < s->n_run && before(s, s->heap[k + 1], s->heap[k])) k++;
-        if (!before(s, s->heap[k], s->heap[i])) return;
-        const uint32_t v = s->heap[i];
-        s->heap[i] = s->heap[k], s->heap[k] = v;
-        i = k;
-    }
+static void up(sim *s, size_t i, running v) {
+    for (; i && before(v, s->heap[(i - 1) / 2]); i = (i - 1) / 2) s->heap[i] = s->heap[(i - 1) / 2];
+    s->heap[i] = v;
 }
 
-static double whole_of(const sim *s, uint32_t id) { return (double)s->r[id].isl + s->r[id].osl; }
+/* The last one, which has lost its place, takes the free place i or one below it; of put_back also one above it. */
+static void fill(sim *s, size_t i) {
+    const running v = s->heap[s->n_run];
+    for (size_t k; (k = 2 * i + 1) < s->n_run; i = k) {
+        if (k + 1 < s->n_run && before(s->heap[k + 1], s->heap[k])) k++;
+        if (!before(s->heap[k], v)) break;
+        s->heap[i] = s->heap[k];
+    }
+    up(s, i, v);
+}
+
+/* Tokens that a sequence has at its end, where the load says them. */
+static double whole_of(const sim *s, uint32_t id) { return s->load->given ? (double)s->r[id].isl + s->r[id].osl : 0; }
 
 static void join(sim *s, uint32_t id) {
-    size_t i = s->n_run++;
     s->promised += whole_of(s, id);
-    s->heap[i] = id;
-    for (; i && before(s, s->heap[i], s->heap[(i - 1) / 2]); i = (i - 1) / 2) {
-        const uint32_t v = s->heap[i];
-        s->heap[i] = s->heap[(i - 1) / 2], s->heap[(i - 1) / 2] = v;
-    }
+    up(s, s->n_run++, (running){s->r[id].last, id});
 }
 
 static uint32_t take_out(sim *s, size_t i) {
-    const uint32_t id = s->heap[i];
+    const uint32_t id = s->heap[i].id;
     s->promised -= whole_of(s, id);
-    s->heap[i] = s->heap[--s->n_run];
-    sift(s, i);
-    for (; i < s->n_run && i && before(s, s->heap[i], s->heap[(i - 1) / 2]); i = (i - 1) / 2) {
-        const uint32_t v = s->heap[i];
-        s->heap[i] = s->heap[(i - 1) / 2], s->heap[(i - 1) / 2] = v;
-    }
+    if (i < --s->n_run) fill(s, i);
     return id;
 }
 
@@ -156,8 +159,14 @@ static double reserved(const sim *s) {
 
 /* All copies have as many sequences that decode, or one more. */
 static void clear(sim *s, bool apart) {
-    const double room = s->limit.tokens / s->copies - (apart ? 0 : ceil((double)s->n_run / s->copies));
-    for (size_t i = 0; i < (size_t)s->copies; i++) s->copy[i] = (copy){.room = room};
+    s->copy[0] = (copy){.room = s->limit.tokens / s->copies - (apart ? 0 : ceil((double)s->n_run / s->copies))};
+    s->n_copy = 1;
+}
+
+/* Copy k is given something, so one that was given nothing stands behind it. */
+static copy *copy_of(sim *s, size_t k) {
+    for (; s->n_copy < k + 2 && s->n_copy < (size_t)s->copies; s->n_copy++) s->copy[s->n_copy] = s->copy[s->n_copy - 1];
+    return &s->copy[k];
 }
 
 static bool roomier(const copy *a, const copy *b) { return a->room > b->room || (!(a->room < b->room) && a->prompts < b->prompts); }
@@ -166,7 +175,7 @@ static bool roomier(const copy *a, const copy *b) { return a->room > b->room || 
  * compute a part. Prompts that are there already take no room: each copy gets as many. */
 static uint32_t copy_for(const sim *s, double left) {
     size_t most = 0, part = 0;
-    for (size_t i = 1; i < (size_t)s->copies; i++) {
+    for (size_t i = 1; i < s->n_copy; i++) {
         if (roomier(&s->copy[i], &s->copy[most])) most = i;
         if (!(s->copy[i].part > 0) && (s->copy[part].part > 0 || roomier(&s->copy[i], &s->copy[part]))) part = i;
     }
@@ -175,7 +184,7 @@ static uint32_t copy_for(const sim *s, double left) {
 
 /* Tokens of a prompt in this step: all that are left, a part, or none. A copy computes a part of one prompt alone. */
 static void take_one(sim *s, request *r, double left) {
-    copy *c = &s->copy[r->copy];
+    copy *c = copy_of(s, r->copy);
     r->ends = !(left > c->room);
     r->taken = r->ends ? left : c->part > 0 || c->room < 1 ? 0 : c->room;
     c->room -= r->taken;
@@ -192,7 +201,7 @@ static taken take(sim *s) {
         const double all = need(s, k), to_come = s->load->given ? r->osl : s->load->osl, left = s->load->tokens_alone ? 0 : all - r->part;
         if (!fits(s, held, all, to_come, s->n_run + k)) break;
         if (k >= s->n_part) r->copy = copy_for(s, left);
-        if (left > s->copy[r->copy].room && s->limit.prompts == CD_SERVING_WHOLE) break;
+        if (left > copy_of(s, r->copy)->room && s->limit.prompts == CD_SERVING_WHOLE) break;
         take_one(s, r, left);
         if (k >= s->n_part && !r->ends && !(r->taken > 0)) break;
         t.n++, t.whole += r->ends, t.tokens += r->taken;
@@ -232,7 +241,7 @@ static void prompts_done(sim *s, const taken *t) {
 static void turns_done(sim *s, uint64_t turns) {
     s->turn += turns;
     s->held += (double)turns * (double)s->n_run;
-    while (s->n_run && s->r[s->heap[0]].last <= s->turn) {
+    while (s->n_run && s->heap[0].last <= s->turn) {
         const uint32_t id = take_out(s, 0);
         s->held -= length_of(s, id);
         end(s, id);
@@ -243,8 +252,10 @@ static void turns_done(sim *s, uint64_t turns) {
 static void put_back(sim *s) {
     size_t newest = 0;
     for (; s->n_part; s->n_part--) waiting(s, s->n_part - 1)->part = 0; /* so do prompts that are computed in part */
-    for (size_t i = 1; i < s->n_run; i++)
-        if (s->r[s->heap[i]].joined > s->r[s->heap[newest]].joined || (s->r[s->heap[i]].joined == s->r[s->heap[newest]].joined && s->heap[i] > s->heap[newest])) newest = i;
+    for (size_t i = 1; i < s->n_run; i++) {
+        const uint32_t a = s->heap[i].id, b = s->heap[newest].id;
+        if (s->r[a].joined > s->r[b].joined || (s->r[a].joined == s->r[b].joined && a > b)) newest = i;
+    }
     const uint32_t id = take_out(s, newest);
     s->held -= length_of(s, id);
     s->r[id].made += (uint32_t)(s->turn - s->r[id].joined);
@@ -263,7 +274,7 @@ static void count_waiting(sim *s, double taken_s) {
 
 /* How many steps of decoding in a row: until a sequence ends, the cache is full, or a request comes. */
 static uint64_t turns_of(const sim *s, double each) {
-    double n = (double)(s->r[s->heap[0]].last - s->turn);
+    double n = (double)(s->heap[0].last - s->turn);
     if (!s->limit.reserved) n = fmin(n, fmax(1, floor((s->limit.cache_tokens - s->held) / (double)s->n_run)));
     if (s->n_seen && !is_ready(s, 0)) n = fmin(n, (double)(waiting(s, 0)->seen + (uint64_t)s->limit.ahead - s->steps));
     if (s->n_seen < s->n_wait) n = fmin(n, fmax(1, ceil((waiting(s, s->n_seen)->ready - s->now) / each)));
@@ -283,7 +294,7 @@ static bool heavier(const copy *a, const copy *b) {
  * more than the others have. Of prompts of several lengths the mean counts. */
 static cd_serving_step slowest(const sim *s, const taken *t, double decodes, double context) {
     const copy *c = s->copy;
-    for (size_t i = 1; i < (size_t)s->copies; i++)
+    for (size_t i = 1; i < s->n_copy; i++)
         if (heavier(&s->copy[i], c)) c = &s->copy[i];
     cd_serving_step one = {.prompts = c->prompts, .part = c->part, .part_past = c->past, .decodes = ceil(decodes / s->copies), .context = context};
     if (c->prompts > 0) one.isl = round(c->tokens / c->prompts);

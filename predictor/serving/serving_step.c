@@ -6,14 +6,13 @@
 
 #define LENGTHS 8.0 /* lengths of caches are asked at so many points in each doubling, and lie on lines between */
 
-/* COPIES: of a step with prompts; COPIES_DECODE: of one that decodes. */
-enum { FREE, TOKENS, ROWS, PROMPTS, DECODES, COPIES, COPIES_DECODE, STAGES };
+enum { FREE, TOKENS, ROWS, PROMPTS, DECODES, COPIES, SHARED, STAGES, EACH = 4 };
 
 /* What was asked before, by what it is of. */
 typedef struct {
-    double a, b, c;
-    int what; /* FREE ... */
-    double s;
+    double a, b;
+    double s[EACH]; /* of COPIES and SHARED of each operator; else the first is the sum of all */
+    int what;       /* FREE ... */
 } sum;
 
 typedef struct {
@@ -21,11 +20,22 @@ typedef struct {
     size_t n, n_slot, engines; /* that have it */
 } sums;
 
+/* The operators of COPIES and SHARED as they follow each other, of a step with prompts and of one that decodes. Their times are of one size each; kept by both sizes
+ * they would be hundreds of times as many. */
+typedef struct {
+    struct {
+        bool shared;
+        int beside;
+    } v[2 * EACH];
+    size_t n;
+} sequence;
+
 struct cd_serving_engine {
     const cd_serving_model *m;
     cd_serving_layout l;
     const cd_serving_stack *stack;
     cd_serving_cost *c;
+    sequence sparse[2];
     sums *all, own; /* all: of engines that differ in pp, dp and ep alone; own: from COPIES on */
 };
 
@@ -41,6 +51,16 @@ enum { FIRST = 1024 };
 
 static void sums_free(sums *s) { cd_mem_free(s->v); }
 
+static void sequence_of(const cd_serving_engine *e, bool decode, sequence *out) {
+    cd_serving_ops o;
+    cd_serving_ops_rest(e->m, &e->l, 1, 1, 1, decode, &o);
+    for (size_t i = 0; i < o.n; i++) {
+        if (o.v[i].of != CD_SERVING_OF_COPIES && o.v[i].of != CD_SERVING_OF_SHARED) continue;
+        out->v[out->n].shared = o.v[i].of == CD_SERVING_OF_SHARED;
+        out->v[out->n++].beside = o.v[i].beside;
+    }
+}
+
 cdmpp_status cd_serving_engine_new(const cd_serving_model *m, const cd_serving_layout *l, const cd_serving_stack *s, cd_serving_cost *c, cd_serving_engine *like,
                                    cd_serving_engine **out, cdmpp_err *err) {
     cd_serving_engine *e = cd_mem_zalloc(1, sizeof *e);
@@ -53,6 +73,7 @@ cdmpp_status cd_serving_engine_new(const cd_serving_model *m, const cd_serving_l
         cd_serving_engine_free(e);
         return CD_FAIL(err, ENOMEM, "engine");
     }
+    for (int decode = 0; decode < 2; decode++) sequence_of(e, decode, &e->sparse[decode]);
     *out = e;
     return CDMPP_OK;
 }
@@ -67,9 +88,9 @@ void cd_serving_engine_free(cd_serving_engine *e) {
     cd_mem_free(e);
 }
 
-static size_t place(const sums *t, int what, double a, double b, double c) {
-    size_t i = (size_t)cd_rng_mix(cd_rng_mix((uint64_t)a * 8 + (uint64_t)what) ^ cd_rng_mix((uint64_t)c) ^ (uint64_t)b) & (t->n_slot - 1);
-    while (t->v[i].what && !(t->v[i].what == what && equal(t->v[i].a, a) && equal(t->v[i].b, b) && equal(t->v[i].c, c))) i = (i + 1) & (t->n_slot - 1);
+static size_t place(const sums *t, int what, double a, double b) {
+    size_t i = (size_t)cd_rng_mix(cd_rng_mix((uint64_t)a * 8 + (uint64_t)what) ^ (uint64_t)b) & (t->n_slot - 1);
+    while (t->v[i].what && !(t->v[i].what == what && equal(t->v[i].a, a) && equal(t->v[i].b, b))) i = (i + 1) & (t->n_slot - 1);
     return i;
 }
 
@@ -80,10 +101,10 @@ static cdmpp_status keep(sums *t, const sum *one, cdmpp_err *err) {
         if (!wide) return CD_FAIL(err, ENOMEM, "%zu sums", n);
         t->v = wide, t->n_slot = 2 * n;
         for (size_t i = 0; i < n; i++)
-            if (old[i].what) t->v[place(t, old[i].what, old[i].a, old[i].b, old[i].c)] = old[i];
+            if (old[i].what) t->v[place(t, old[i].what, old[i].a, old[i].b)] = old[i];
         cd_mem_free(old);
     }
-    t->v[place(t, one->what, one->a, one->b, one->c)] = *one;
+    t->v[place(t, one->what, one->a, one->b)] = *one;
     t->n++;
     return CDMPP_OK;
 }
@@ -101,27 +122,55 @@ static cdmpp_status total(cd_serving_engine *e, const cd_serving_ops *o, int of,
     return CDMPP_OK;
 }
 
-static cdmpp_status asked(cd_serving_engine *e, int what, double a, double b, double c, double *out, cdmpp_err *err) {
+static cdmpp_status each(cd_serving_engine *e, const cd_serving_ops *o, int of, double out[EACH], cdmpp_err *err) {
+    for (size_t i = 0, n = 0; i < o->n; i++) {
+        cd_serving_time t;
+        if (o->v[i].of != of) continue;
+        CD_TRY(cd_err_key(err, cd_serving_cost_of(e->c, &o->v[i], &t, err), o->v[i].name));
+        out[n++] = o->v[i].count * t.s;
+    }
+    return CDMPP_OK;
+}
+
+static cdmpp_status asked(cd_serving_engine *e, int what, double a, double b, double *out, cdmpp_err *err) {
     static const int of[] = {[TOKENS] = CD_SERVING_OF_TOKENS, [ROWS] = CD_SERVING_OF_ROWS, [PROMPTS] = -1, [DECODES] = -1, [COPIES] = CD_SERVING_OF_COPIES,
-                             [COPIES_DECODE] = CD_SERVING_OF_COPIES, [STAGES] = CD_SERVING_OF_STAGES};
+                             [SHARED] = CD_SERVING_OF_SHARED, [STAGES] = CD_SERVING_OF_STAGES};
+    const bool alone = what == COPIES || what == SHARED;
     sums *t = what < COPIES ? e->all : &e->own;
-    const sum *known = &t->v[place(t, what, a, b, c)];
+    const sum *known = &t->v[place(t, what, a, b)];
+    sum one = {.a = a, .b = b, .what = what};
     cd_serving_ops o;
-    if (known->what) return *out = known->s, CDMPP_OK;
-    if (what == PROMPTS) cd_serving_ops_prompt(e->m, &e->l, a, b, &o);
-    else if (what == DECODES) cd_serving_ops_decode(e->m, &e->l, a, b, &o);
-    else cd_serving_ops_rest(e->m, &e->l, a, b, c, what == COPIES_DECODE, &o);
-    CD_TRY(total(e, &o, of[what], out, err));
-    return keep(t, &(sum){a, b, c, what, *out}, err);
+    if (!known->what) {
+        if (what == PROMPTS) cd_serving_ops_prompt(e->m, &e->l, a, b, &o);
+        else if (what == DECODES) cd_serving_ops_decode(e->m, &e->l, a, b, &o);
+        else cd_serving_ops_rest(e->m, &e->l, a, b, a, false, &o);
+        CD_TRY(alone ? each(e, &o, of[what], one.s, err) : total(e, &o, of[what], one.s, err));
+        CD_TRY(keep(t, &one, err));
+        known = &one;
+    }
+    memcpy(out, known->s, (alone ? EACH : 1) * sizeof *out);
+    return CDMPP_OK;
+}
+
+/* Operators of tokens of all copies, and those of the shared expert between them, in the order in which they were summed ever. */
+static cdmpp_status copies_s(cd_serving_engine *e, bool decode, double tokens, double all, double *out, cdmpp_err *err) {
+    const sequence *q = &e->sparse[decode];
+    double of[2][EACH], s[3] = {0};
+    size_t n[2] = {0};
+    CD_TRY(asked(e, COPIES, all, 1, of[0], err));
+    CD_TRY(asked(e, SHARED, tokens, 1, of[1], err));
+    for (size_t i = 0; i < q->n; i++) s[q->v[i].beside] += of[q->v[i].shared][n[q->v[i].shared]++];
+    *out = s[0] + fmax(s[1], s[2]);
+    return CDMPP_OK;
 }
 
 /* Everything but attention. */
 static cdmpp_status rest_s(cd_serving_engine *e, bool decode, double tokens, double rows, double all, double *out, cdmpp_err *err) {
     double row, copies = 0, stages = 0;
-    CD_TRY(asked(e, TOKENS, tokens, 1, tokens, out, err));
-    CD_TRY(asked(e, ROWS, 1, rows, 1, &row, err));
-    if (e->m->sparse_layers > 0) CD_TRY(asked(e, decode ? COPIES_DECODE : COPIES, tokens, 1, all, &copies, err));
-    if (e->l.pp > 1) CD_TRY(asked(e, STAGES, tokens, 1, tokens, &stages, err));
+    CD_TRY(asked(e, TOKENS, tokens, 1, out, err));
+    CD_TRY(asked(e, ROWS, 1, rows, &row, err));
+    if (e->m->sparse_layers > 0) CD_TRY(copies_s(e, decode, tokens, all, &copies, err));
+    if (e->l.pp > 1) CD_TRY(asked(e, STAGES, tokens, 1, &stages, err));
     *out += row + copies + stages;
     return CDMPP_OK;
 }
@@ -131,11 +180,11 @@ static cdmpp_status prompts_s(cd_serving_engine *e, double batch, double n, doub
     double all, less, alone;
     *out = 0;
     if (!(batch > 0) || !(n > 0)) return CDMPP_OK;
-    CD_TRY(asked(e, PROMPTS, batch, n, 0, &alone, err));
+    CD_TRY(asked(e, PROMPTS, batch, n, &alone, err));
     *out = alone;
     if (!(past > 0)) return CDMPP_OK;
-    CD_TRY(asked(e, PROMPTS, batch, n + past, 0, &all, err));
-    CD_TRY(asked(e, PROMPTS, batch, past, 0, &less, err));
+    CD_TRY(asked(e, PROMPTS, batch, n + past, &all, err));
+    CD_TRY(asked(e, PROMPTS, batch, past, &less, err));
     *out = fmax(all - less, alone);
     return CDMPP_OK;
 }
@@ -146,8 +195,8 @@ static cdmpp_status decode_s(cd_serving_engine *e, double batch, double context,
     const double k = floor(LENGTHS * log2(fmax(context, 1))), lo = length_at(k);
     double a, b, hi = length_at(k + 1), step = k + 1;
     while (hi <= lo) hi = length_at(++step);
-    CD_TRY(asked(e, DECODES, batch, lo, 0, &a, err));
-    CD_TRY(asked(e, DECODES, batch, hi, 0, &b, err));
+    CD_TRY(asked(e, DECODES, batch, lo, &a, err));
+    CD_TRY(asked(e, DECODES, batch, hi, &b, err));
     *out = a + (b - a) * fmax(0, fmin(1, (context - lo) / (hi - lo)));
     return CDMPP_OK;
 }

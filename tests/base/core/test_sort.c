@@ -1,4 +1,5 @@
 /* Orders of numbers and texts; the middle of sorted ones. */
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/core/core.h"
@@ -21,9 +22,25 @@ TEST(orders) {
     assert_int_equal(cd_sort_by_u64(&w[2], &w[2]), 0);
 }
 
+/* Many are put in order by their digits: as qsort() has them, of both signs, of all sizes, and some more than once. */
+TEST(many_doubles) {
+    static double v[5000], same[5000];
+    const size_t count[] = {1, 2, 64, 65, 66, 1000, 5000};
+    for (size_t c = 0; c < sizeof count / sizeof *count; c++)
+        for (uint64_t kind = 0; kind < 3; kind++) {
+            for (size_t i = 0; i < count[c]; i++) {
+                const double u = cd_rng_unit(kind, i % 700) - 0.5;
+                v[i] = same[i] = kind == 0 ? u : kind == 1 ? u * pow(10, 600 * cd_rng_unit(7, i) - 300) : i % 3 ? 1 : (double)INFINITY * (u < 0 ? -1 : 1);
+            }
+            cd_sort_doubles(v, count[c]);
+            qsort(same, count[c], sizeof *same, cd_sort_by_double);
+            assert_memory_equal(v, same, count[c] * sizeof *v);
+        }
+}
+
 TEST(median) {
     static const double v[] = {1, 2, 4, 8};
     assert_true(cd_sort_median(v, 1) == 1 && cd_sort_median(v, 2) == 1.5 && cd_sort_median(v, 3) == 2 && cd_sort_median(v, 4) == 3);
 }
 
-TESTS(NULL, NULL, orders, median)
+TESTS(NULL, NULL, orders, many_doubles, median)

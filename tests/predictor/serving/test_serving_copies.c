@@ -13,7 +13,7 @@ static const char *folder_with_experts(void) {
     cd_buf_clear(&b);
     cd_buf_puts(&b, "op,device,stack,m,n,k,num_tokens,hidden_size,inter_size,topk,num_experts,moe_ep_size,distribution,num_gpus,message_bytes,latency_s\n");
     for (int t = 1; t <= 2 * MADE_TOKENS; t++) {
-        if (t <= MADE_TOKENS) cd_buf_putf(&b, "gemm,h100,vllm-1,%d,8,64,,,,,,,,,,1e-6\n", t);
+        if (t <= MADE_TOKENS) cd_buf_putf(&b, "gemm,h100,vllm-1,%d,8,64,,,,,,,,,,1e-6\ngemm,h100,vllm-1,%d,64,4,,,,,,,,,,%.17g\n", t, t, 4e-5 * t);
         cd_buf_putf(&b, "moe,h100,vllm-1,,,,%d,64,32,2,8,2,power_law_1.2,,,%.17g\n", t, 1e-5 * t);
         cd_buf_putf(&b, "all_gather,h100,vllm-1,,,,,,,,,,,2,%d,1e-6\nreduce_scatter,h100,vllm-1,,,,,,,,,,,2,%d,1e-6\n", 128 * t, 128 * t);
     }
@@ -126,6 +126,58 @@ TEST(copies_in_parts) {
     close_session(&f);
 }
 
+/* Of four copies some have no prompt: those that have one wait for the one with two. */
+TEST(copies_without_a_prompt) {
+    fixture f;
+    cd_serving_config c = small();
+    cd_serving_answer a;
+    cd_serving_engine *e;
+    cd_serving_result r;
+    const cd_serving_limits limit = {.tokens = 64, .sequences = 8, .cache_tokens = 1000, .prompts = CD_SERVING_WHOLE, .copies = 4};
+    open_session_of(&f, folder_with_experts());
+    c.worker.dp = c.worker.ep = 2;
+    f.made.m.experts = 8, f.made.m.sparse_layers = 2, f.made.m.dense_layers = 0, f.made.m.topk = 2, f.made.m.expert_ffn = 32, f.made.m.skew = 1.2;
+    assert_ok(cd_serving_answer_of(&f.s, &c, &a, NULL, NULL, &err));
+    assert_ok(cd_serving_engine_new(&f.made.m, &a.layout, &f.stacks.v[0], f.made.c, NULL, &e, &err));
+    for (int n = 1; n < 8; n++) {
+        const double most = n > 4 ? 2 : 1;
+        const cd_serving_load load = {.isl = 8, .osl = 2, .concurrency = n, .requests = n};
+        assert_ok(cd_serving_simulate(e, &load, &limit, 0, &r, &err));
+        assert_close(r.ttft_s, step_of(e, (cd_serving_step){.prompts = most, .isl = 8, .others = 8 * (n - most)}), 1e-9, 0);
+        assert_close(r.tpot_s, step_of(e, (cd_serving_step){.decodes = most, .context = 9, .others = n - most}), 1e-9, 0);
+    }
+    cd_serving_engine_free(e);
+    close_session(&f);
+}
+
+/* A step takes as long as its operators, whose times are kept by the tokens of one copy and by those of all: a shared expert beside the others where it decodes. */
+TEST(shared_expert_of_copies) {
+    fixture f;
+    static cd_serving_rows rows;
+    cd_serving_config c = small();
+    cd_serving_answer a;
+    cd_serving_engine *e;
+    open_session_of(&f, folder_with_experts());
+    f.made.m.experts = 8, f.made.m.sparse_layers = 2, f.made.m.dense_layers = 0, f.made.m.topk = 2, f.made.m.expert_ffn = 32, f.made.m.skew = 1.2;
+    f.made.m.shared_ffn = 4, f.made.m.products = 3;
+    c.worker.dp = c.worker.ep = 2;
+    assert_ok(cd_serving_answer_of(&f.s, &c, &a, NULL, NULL, &err));
+    assert_ok(cd_serving_engine_new(&f.made.m, &a.layout, &f.stacks.v[0], f.made.c, NULL, &e, &err));
+    for (int turn = 0; turn < 2; turn++) /* asked for, and known */
+        for (double others = 0; others < 12; others++) {
+            const cd_serving_step decode = {.decodes = 2, .context = 16, .others = others}, prompt = {.prompts = 1, .isl = 16, .others = others};
+            assert_ok(cd_serving_step_rows(e, &decode, 0, &rows, &err));
+            assert_close(step_of(e, decode), rows.total_s, 1e-12, 0);
+            assert_ok(cd_serving_step_rows(e, &prompt, 0, &rows, &err));
+            assert_close(step_of(e, prompt), rows.total_s, 1e-12, 0);
+        }
+    const double alone = step_of(e, (cd_serving_step){.decodes = 2, .context = 16}), few = step_of(e, (cd_serving_step){.decodes = 2, .context = 16, .others = 4});
+    assert_close(alone, few, 1e-12, 0); /* the shared expert takes longer: 2 tokens of 40 us against 6 of 10 */
+    assert_true(step_of(e, (cd_serving_step){.decodes = 2, .context = 16, .others = 9}) > few + 1e-5);
+    cd_serving_engine_free(e);
+    close_session(&f);
+}
+
 static double tokens_of_experts(const cd_serving_rows *r) {
     for (size_t i = 0; i < r->n; i++)
         if (r->v[i].r.kind == CD_LLM_OP_MOE) return cd_llm_op_get(&r->v[i].r, CD_LLM_OP_P_TOKENS);
@@ -157,4 +209,4 @@ TEST(idle_copies) {
     close_session(&f);
 }
 
-TESTS(up, down, copies_together, copies_in_parts, idle_copies)
+TESTS(up, down, copies_together, copies_in_parts, copies_without_a_prompt, shared_expert_of_copies, idle_copies)
