@@ -79,7 +79,6 @@ static void fill(sim *s, size_t i) {
     up(s, i, v);
 }
 
-/* Tokens that a sequence has at its end, where the load says them. */
 static double whole_of(const sim *s, uint32_t id) { return s->load->given ? (double)s->r[id].isl + s->r[id].osl : 0; }
 
 static void join(sim *s, uint32_t id) {
@@ -153,8 +152,7 @@ static bool fits(const sim *s, double held, double more, double to_come, size_t 
 
 /* Nobody knows the lengths of drawn requests before: their means are reserved. */
 static double reserved(const sim *s) {
-    if (s->limit.reserved && s->load->given) return s->promised;
-    return s->limit.reserved ? (double)s->n_run * (s->load->isl + s->load->osl) : s->held;
+    return s->limit.reserved && s->load->given ? s->promised : s->limit.reserved ? (double)s->n_run * (s->load->isl + s->load->osl) : s->held;
 }
 
 /* All copies have as many sequences that decode, or one more. */
@@ -331,8 +329,7 @@ static cdmpp_status step(sim *s, cdmpp_err *err) {
     s->busy_time += taken_s;
     count_waiting(s, taken_s);
     s->steps += turns;
-    const uint64_t decoded = apart ? 0 : turns;
-    if (s->n_run && decoded) turns_done(s, decoded);
+    if (s->n_run && !apart) turns_done(s, turns);
     if (prompts) prompts_done(s, &t);
     return CDMPP_OK;
 }
@@ -351,8 +348,7 @@ static cdmpp_status figures(const sim *s, cd_serving_result *out, cdmpp_err *err
         if (r->osl > 1 && !s->load->prompts_alone) b[n++] = (r->end - r->first) / (r->osl - 1);
     }
     if (a && b) {
-        cd_sort_doubles(a, s->n);
-        cd_sort_doubles(b, n);
+        cd_sort_doubles(a, s->n), cd_sort_doubles(b, n);
         for (size_t i = 0; i < n; i++) out->tpot_s += b[i] / (double)n;
         if (!n) out->tpot_s = (double)NAN;
         out->ttft_median_s = cd_sort_median(a, s->n);
@@ -362,8 +358,7 @@ static cdmpp_status figures(const sim *s, cd_serving_result *out, cdmpp_err *err
         if (s->now > 0) out->running = s->run_time / s->now, out->busy = s->busy_time / s->now, out->waiting = s->wait_time / s->now;
     }
     const cdmpp_status st = a && b ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu requests", s->n);
-    cd_mem_free(a);
-    cd_mem_free(b);
+    cd_mem_free(a), cd_mem_free(b);
     return st;
 }
 

@@ -252,7 +252,7 @@ static cdmpp_status add_prompts(cd_serving_engine *e, const cd_serving_prompt *p
     cd_serving_ops o;
     double alone, s;
     if (!(p->count > 0) || !(p->n > 0)) return CDMPP_OK;
-    CD_TRY(asked(e, PROMPTS, p->count, p->n, 0, &alone, err));
+    CD_TRY(asked(e, PROMPTS, p->count, p->n, &alone, err));
     CD_TRY(prompts_s(e, p->count, p->n, p->past, &s, err));
     const bool behind = s > alone;
     cd_serving_ops_prompt(e->m, &e->l, p->count, behind ? p->n + p->past : p->n, &o);
