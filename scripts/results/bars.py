@@ -246,6 +246,13 @@ def neusight(b):
             x = f.figure("serving", name)
             b.add("serving", what, "85 to 95 %", bar=[(abs(x["value"] - 90), 5)], text="%.1f %%" % x["value"], n=x["n"], test_set="llm-serving", again="`serving`")
 
+    if "batches" in f.stages:
+        for part, what in (("test", "total time of static batches, eight GPUs, 30 configurations"), ("all", "the same, all eleven GPUs, 40 configurations")):
+            x = f.figure("batches", part + "-total-cdmpp")
+            b.add("batches", what, "7 %", x["value"], 7, unit="%", n=x["n"], test_set="llm-batches", again="`batches`")
+        x = f.figure("batches", "test-inside")
+        b.add("batches", "measured prefill and step of these in their intervals", "85 to 95 %", bar=[(abs(x["value"] - 90), 5)], text="%.1f %%" % x["value"], n=x["n"], test_set="llm-batches", again="`batches`")
+
     for r in f.rows("llm-operators"):
         of = {"rows": 4, "sites": 8, "fp8 of H20 and H800": 2}.get(r["part"])
         if of:
