@@ -28,6 +28,7 @@ enum {
 const char *cd_llm_op_feature_name(size_t i);
 /* Columns of a set are the first ones of all; returns how many. */
 size_t cd_llm_op_feature_width(cd_llm_op_set s);
+
 /* Codes of names as the trees know them; NaN: never seen. */
 typedef struct cd_llm_op_codes {
     float maker, stack, kernel; /* "vllm" of "vllm-0.24.0"; the whole name; the kernel's */

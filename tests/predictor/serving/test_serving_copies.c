@@ -14,7 +14,7 @@ static const char *folder_with_experts(void) {
     cd_buf_puts(&b, "op,device,stack,m,n,k,num_tokens,hidden_size,inter_size,topk,num_experts,moe_ep_size,distribution,num_gpus,message_bytes,latency_s\n");
     for (int t = 1; t <= 2 * MADE_TOKENS; t++) {
         if (t <= MADE_TOKENS) cd_buf_putf(&b, "gemm,h100,vllm-1,%d,8,64,,,,,,,,,,1e-6\ngemm,h100,vllm-1,%d,64,4,,,,,,,,,,%.17g\n", t, t, 4e-5 * t);
-        cd_buf_putf(&b, "moe,h100,vllm-1,,,,%d,64,32,2,8,2,power_law_1.2,,,%.17g\n", t, 1e-5 * t);
+        for (int ep = 2; ep <= 4; ep *= 2) cd_buf_putf(&b, "moe,h100,vllm-1,,,,%d,64,32,2,8,%d,power_law_1.2,,,%.17g\n", t, ep, 1e-5 * t);
         cd_buf_putf(&b, "all_gather,h100,vllm-1,,,,,,,,,,,2,%d,1e-6\nreduce_scatter,h100,vllm-1,,,,,,,,,,,2,%d,1e-6\n", 128 * t, 128 * t);
     }
     (void)tmp_put(&dir, "moe/moe.csv", b.p, b.n);
@@ -178,6 +178,33 @@ TEST(shared_expert_of_copies) {
     close_session(&f);
 }
 
+/* Collectives over two nodes are two operators each: there are more to keep. */
+TEST(copies_of_two_nodes) {
+    fixture f;
+    static cd_serving_rows rows;
+    cd_serving_config c = small();
+    cd_serving_answer a;
+    cd_serving_engine *e;
+    size_t between = 0;
+    open_session_of(&f, folder_with_experts());
+    f.made.m.experts = 8, f.made.m.sparse_layers = 2, f.made.m.dense_layers = 0, f.made.m.topk = 2, f.made.m.expert_ffn = 32, f.made.m.skew = 1.2;
+    f.made.m.shared_ffn = 4, f.made.m.products = 3;
+    c.worker.dp = c.worker.ep = 4, c.node = 2, c.node_gb_s = 100;
+    assert_ok(cd_serving_answer_of(&f.s, &c, &a, NULL, NULL, &err));
+    assert_ok(cd_serving_engine_new(&f.made.m, &a.layout, &f.stacks.v[0], f.made.c, NULL, &e, &err));
+    for (double others = 0; others < 12; others += 3) {
+        const cd_serving_step decode = {.decodes = 2, .context = 16, .others = others}, prompt = {.prompts = 1, .isl = 16, .others = others};
+        assert_ok(cd_serving_step_rows(e, &decode, 0, &rows, &err));
+        assert_close(step_of(e, decode), rows.total_s, 1e-12, 0);
+        assert_ok(cd_serving_step_rows(e, &prompt, 0, &rows, &err));
+        assert_close(step_of(e, prompt), rows.total_s, 1e-12, 0);
+    }
+    for (size_t i = 0; i < rows.n; i++) between += !strcmp(rows.v[i].name, "between_nodes");
+    assert_int_equal(between, 2);
+    cd_serving_engine_free(e);
+    close_session(&f);
+}
+
 static double tokens_of_experts(const cd_serving_rows *r) {
     for (size_t i = 0; i < r->n; i++)
         if (r->v[i].r.kind == CD_LLM_OP_MOE) return cd_llm_op_get(&r->v[i].r, CD_LLM_OP_P_TOKENS);
@@ -209,4 +236,4 @@ TEST(idle_copies) {
     close_session(&f);
 }
 
-TESTS(up, down, copies_together, copies_in_parts, copies_without_a_prompt, shared_expert_of_copies, idle_copies)
+TESTS(up, down, copies_together, copies_in_parts, copies_without_a_prompt, shared_expert_of_copies, copies_of_two_nodes, idle_copies)
