@@ -4,9 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#define L2_BYTES_CLOCK 32.0 /* that a multiprocessor reads from the L2 cache in a clock: half of the width of its port, as micro-benchmarks reach */
 #define EXP_CLOCK 16.0      /* exponentials of a multiprocessor in a clock (CUDA C++ Programming Guide, arithmetic instructions) */
-#define CORE_CLOCK 1024.0   /* operations in bf16 of a small multiprocessor's matrix units in a clock: laws of power count in these */
 /* Latencies are in clocks: small kernels of A100, H100 and L40S take as many clocks, not as much time (rows to train on; a product 5,800 each). */
 #define LAUNCH 4000.0       /* of a kernel, until its last block is done */
 #define FILL 1400.0         /* until the first operands of a tile are there: some latencies of memory */
@@ -57,51 +55,6 @@ const char *cd_llm_op_family_name(cd_llm_op_family f) {
 
 /* Between the sum and the larger one: the two overlap but for their ends. */
 static double overlap(double a, double b) { return sqrt(hypot(a, b) * fmax(a, b)); }
-
-/* ---- the device ---- */
-static cdmpp_status need(double x, const char *key, const char *device, cdmpp_err *err) {
-    return x > 0 ? CDMPP_OK : cd_err_key(err, CD_FAIL(err, EMODEL, x < 0 ? "the description of %s has no such number" : "%s has no units for this type", device), key);
-}
-
-/* Width of a multiprocessor's matrix units, in CORE_CLOCKs (of a small one). GPUs without any count as half of a small one. */
-static double wide_of(const cd_device *d) {
-    return fmax(0.5, fmax(d->bf16_tflops, d->tensor_tflops) * 1e12 / (d->cores * d->clock_mhz * 1e6 * CORE_CLOCK));
-}
-
-/* Multiply-adds of a multiprocessor's vector units in a clock; as described, or from the peak. */
-static double lanes_of(const cd_device *d) { return d->lanes > 0 ? d->lanes : d->fp32_gflops * 1e3 / (2 * d->cores * d->clock_mhz); }
-
-/* Share of the sheet's peak that the board's power allows under full load. An operation takes energy by process, and less where a multiprocessor's matrix
- * units are larger; voltage rises with the clock. Four constants, from the largest products of A100, H100 and L40S that models are trained on. A power that
- * is not known limits nothing. */
-static double power_share(const cd_device *d, double peak) {
-    const double ghz = d->clock_mhz / 1e3, bf16 = d->bf16_tflops * 1e12;
-    if (!(d->tdp_w > 0) || !(d->process_nm > 0) || !(bf16 > 0)) return 1;
-    const double pj = 0.51 * pow(d->process_nm / 5, 1.86) * pow(wide_of(d), -0.26) * pow(ghz, 1.2);          /* of an operation in bf16 at the full clock */
-    return fmin(0.95, pow(0.8 * d->tdp_w / (pj * 1e-12 * bf16 * pow(peak / bf16, 0.8)), 1 / 2.2)); /* power goes with clock^2.2 */
-}
-
-static cdmpp_status machine_of(const cd_device *d, cd_llm_op_type t, machine *m, cdmpp_err *err) {
-    const struct {
-        const char *key;
-        double ops;
-    } unit[] = {[CD_LLM_OP_UNIT_F32] = {"fp32_gflops", d->fp32_gflops * 1e9}, [CD_LLM_OP_UNIT_BF16] = {"bf16_tflops", d->bf16_tflops * 1e12},
-                [CD_LLM_OP_UNIT_FP8] = {"fp8_tflops", d->fp8_tflops * 1e12}, [CD_LLM_OP_UNIT_INT8] = {"int8_tops", d->int8_tops * 1e12},
-                [CD_LLM_OP_UNIT_FP4] = {"fp4_tflops", d->fp4_tflops * 1e12}};
-    const cd_llm_op_unit u = cd_llm_op_type_unit(t);
-    if (d->kind == CD_DEVICE_CPU) return cd_err_key(err, CD_FAIL(err, EMODEL, "%s is a CPU; operators of language models are of GPUs", d->name), "device");
-    const bool half = t == CD_LLM_OP_T_F16;
-    CD_TRY(need(d->cores, "cores", d->name, err));
-    CD_TRY(need(d->clock_mhz, "clock_mhz", d->name, err));
-    CD_TRY(need(d->bandwidth_gb_s, "bandwidth_gb_s", d->name, err));
-    CD_TRY(need(d->l2_kb, "l2_kb", d->name, err));
-    CD_TRY(need(lanes_of(d), "lanes", d->name, err));
-    CD_TRY(need(half ? d->tensor_tflops : unit[u].ops, half ? "tensor_tflops" : unit[u].key, d->name, err));
-    const double sheet = half ? d->tensor_tflops * 1e12 : unit[u].ops;
-    *m = (machine){d, d->cores, d->clock_mhz * 1e6, sheet, sheet * power_share(d, sheet), d->bandwidth_gb_s * 1e9, d->l2_kb * 1024, 0, lanes_of(d), wide_of(d)};
-    m->l2_rate = m->sms * m->clock * L2_BYTES_CLOCK * m->wide / 2;
-    return CDMPP_OK;
-}
 
 /* Bytes that are read over and over: from memory, or where they fit from the L2 cache. Going round a little more than fits misses all. */
 static double traffic(const machine *m, double again, double once, double copies, cd_llm_op_estimate *e) {
@@ -320,7 +273,7 @@ static void decode(const machine *v, double b, double heads, double kv, double l
     e->exp_s = b * kv * rows * len / (v->sms * v->clock * EXP_CLOCK);
     e->tiles_s = cap(e->waves) / fmax(e->waves, 1e-9) * 2 * b * kv * rows * len * (qk + vd) / v->peak;
     const double port = cache_bytes / blocks * cap(e->waves) / (v->l2_rate / v->sms); /* a multiprocessor reads no faster than its port */
-    if (group > TOGETHER) e->alone_s = (LAUNCH_DECODE + BLOCK_ALONE * fmax(b * heads / v->sms, 1)) / v->clock + group * cache_bytes / (v->sms * v->clock * L2_BYTES_CLOCK); /* a block for each query head, which reads the cache again */
+    if (group > TOGETHER) e->alone_s = (LAUNCH_DECODE + BLOCK_ALONE * fmax(b * heads / v->sms, 1)) / v->clock + group * cache_bytes / (v->sms * v->clock * CD_LLM_OP_L2_BYTES_CLOCK); /* a block for each query head, which reads the cache again */
     e->base_s = (LAUNCH_DECODE + (group > 1 ? BLOCK_GROUP : BLOCK_ALONE) * fmax(e->waves, pieces > 1 ? 2 : 1)) / v->clock + overlap(overlap(e->tiles_s, e->exp_s), fmax(traffic(v, e->bytes, 0, 1, e), port));
 }
 
@@ -371,7 +324,7 @@ void cd_llm_op_estimate_raise(cd_llm_op_estimate *e, bool alone, double host_s) 
 
 static cdmpp_status known_machine(const cd_device *d, cd_llm_op_type t, cd_llm_op_known *known, machine *m, cdmpp_err *err) {
     machine *k = known ? &known->machine[t][(uintptr_t)d / sizeof *d % CD_LLM_OP_MACHINES] : m;
-    if (k->device != d) CD_TRY(machine_of(d, t, k, err));
+    if (k->device != d) CD_TRY(cd_llm_op_machine_of(d, t, k, err));
     *m = *k;
     return CDMPP_OK;
 }

@@ -17,8 +17,8 @@
  * No state but the caller's cd_llm_op_known, any thread. */
 #ifndef CD_LLM_OP_ESTIMATE_H
 #define CD_LLM_OP_ESTIMATE_H
-#include "features/device/device.h"
 #include "features/operators/operators.h"
+#include "learner/llm_op/llm_op_machine.h"
 
 typedef enum {
     CD_LLM_OP_PRODUCT,
@@ -53,12 +53,6 @@ static inline double cd_llm_op_ceil(double x) {
     return (double)(whole + ((double)whole < x)); /* without a branch, which would often be taken wrongly */
 }
 
-/* What a GPU is to operators of one type: operations and bytes a second, bytes. */
-typedef struct cd_llm_op_machine {
-    const cd_device *device; /* NULL: nothing is known yet */
-    double sms, clock, sheet, peak, bandwidth, l2, l2_rate, lanes; /* peak: what power allows of the sheet's */
-    double wide;             /* small multiprocessors that one of its own counts as */
-} cd_llm_op_machine;
 /* Classes of `count` experts that `tokens` tokens take each, most taken first, before they add up to those that there are: drawn for `all` experts from few to many by a
  * power law. */
 enum { CD_LLM_OP_LOADS = 12 };

@@ -129,9 +129,15 @@ static cd_op_forest answer_forest(matrix *m) {
     return f;
 }
 
+static cd_op_forest spread_forest(matrix *m) {
+    cd_op_forest f = forest(m, m->target);
+    f.rounds = SPREAD_ROUNDS, f.depth = 4, f.child = 40, f.columns = 0.6;
+    return f;
+}
+
 /* ---- what a training did not see ---- */
-/* Residuals of the fold's rows; they stand in `residual`. */
-static cdmpp_status one_fold(matrix *m, unsigned fold, cdmpp_err *err) {
+/* Residuals of the fold's rows, by trees of the others; they stand in `residual`. */
+static cdmpp_status one_fold(matrix *m, unsigned fold, cd_op_forest (*of)(matrix *), cdmpp_err *err) {
     cd_xgb *g = NULL;
     double bias;
     size_t n = 0, k = 0;
@@ -141,7 +147,7 @@ static cdmpp_status one_fold(matrix *m, unsigned fold, cdmpp_err *err) {
         m->some_target[n++] = m->target[i];
     }
     if (!n || n == m->n) return CDMPP_OK;
-    cd_op_forest j = answer_forest(m);
+    cd_op_forest j = of(m);
     j.x = m->some, j.target = m->some_target, j.n = n;
     CD_TRY(cd_op_forest_grow(&j, &bias, &g, err));
     for (size_t i = 0; i < m->n; i++)
@@ -155,16 +161,13 @@ static cdmpp_status one_fold(matrix *m, unsigned fold, cdmpp_err *err) {
     return st;
 }
 
-/* Quantiles of |residual| / spread, of the rows of one fold, or of all (fold 256). */
-static void quantiles(const matrix *m, const double *times, unsigned fold, double *scratch, double out[CD_LLM_OP_LEVELS]) {
-    size_t n = 0;
-    for (size_t i = 0; i < m->n; i++)
-        if (fold == 256 || m->fold[i] == fold) scratch[n++] = times[i];
-    if (!n) return;
-    cd_sort_doubles(scratch, n);
+/* Quantiles of |residual| / spread. */
+static void quantiles(const matrix *m, double *scratch, double out[CD_LLM_OP_LEVELS]) {
+    memcpy(scratch, m->residual, m->n * sizeof *scratch);
+    cd_sort_doubles(scratch, m->n);
     for (size_t l = 0; l < CD_LLM_OP_LEVELS; l++) {
-        const size_t at = (size_t)ceil(cd_llm_op_level[l] * (double)(n + 1));
-        out[l] = fmax(out[l], scratch[at > n ? n - 1 : at - 1]);
+        const size_t at = (size_t)ceil(cd_llm_op_level[l] * (double)(m->n + 1));
+        out[l] = scratch[at > m->n ? m->n - 1 : at - 1];
     }
 }
 
@@ -172,7 +175,7 @@ static void quantiles(const matrix *m, const double *times, unsigned fold, doubl
 static cdmpp_status held_out(matrix *m, cd_llm_op_set s, bool *any, cdmpp_err *err) {
     const unsigned folds = s == CD_LLM_OP_SET_UNSEEN ? 256 : FOLDS;
     *any = m->n >= MIN_ROWS && m->n_fold >= 2;
-    for (unsigned k = 0; *any && k < folds; k++) CD_TRY(one_fold(m, k, err));
+    for (unsigned k = 0; *any && k < folds; k++) CD_TRY(one_fold(m, k, answer_forest, err));
     return CDMPP_OK;
 }
 
@@ -186,15 +189,19 @@ static double shrink(matrix *m) {
     return c.shift;
 }
 
+/* Trees of the spread, and how many times it each level takes. Of a device that nobody saw the spread is not known either, so there the times come from trees without the
+ * device of the row. Few devices say little of a further one: the variance of one more is 1 + 1 / n that of n. */
 static cdmpp_status spread(matrix *m, cd_llm_op_set s, cd_llm_op_part *p, cdmpp_err *err) {
-    for (size_t i = 0; i < m->n; i++) m->some_target[i] = log(fabs(m->residual[i]) + SPREAD_FLOOR);
-    cd_op_forest j = forest(m, m->some_target);
-    j.rounds = SPREAD_ROUNDS, j.depth = 4, j.child = 40, j.columns = 0.6;
+    const bool unseen = s == CD_LLM_OP_SET_UNSEEN;
+    for (size_t i = 0; i < m->n; i++) m->target[i] = log(fabs(m->residual[i]) + SPREAD_FLOOR);
+    cd_op_forest j = spread_forest(m);
     CD_TRY(cd_op_forest_grow(&j, &p->spread_bias, &p->spread, err));
     CD_TRY(cd_xgb_predict(p->spread, m->x, m->n, m->width, m->score, err));
-    for (size_t i = 0; i < m->n; i++) m->residual[i] = (fabs(m->residual[i]) + SPREAD_FLOOR) / exp(p->spread_bias + (double)m->score[i]);
-    if (s != CD_LLM_OP_SET_UNSEEN) quantiles(m, m->residual, 256, m->some_target, p->times);
-    for (unsigned k = 0; s == CD_LLM_OP_SET_UNSEEN && k < 256; k++) quantiles(m, m->residual, k, m->some_target, p->times);
+    for (size_t i = 0; i < m->n; i++) m->residual[i] = m->target[i] - p->spread_bias - (double)m->score[i];
+    for (unsigned k = 0; unseen && k < 256; k++) CD_TRY(one_fold(m, k, spread_forest, err));
+    for (size_t i = 0; i < m->n; i++) m->residual[i] = exp(m->residual[i]);
+    quantiles(m, m->some_target, p->times);
+    for (size_t l = 0; unseen && l < CD_LLM_OP_LEVELS; l++) p->times[l] *= sqrt(1 + 1 / (double)m->n_fold);
     return CDMPP_OK;
 }
 

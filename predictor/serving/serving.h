@@ -99,6 +99,7 @@ typedef struct cd_serving_stack {
     int64_t graph_tokens;           /* a step with prompts of no more tokens is a graph, too, but for its attention */
     double layer_s;                 /* in which the host hands out a layer of a step with prompts that is no graph: the GPU waits where it is faster */
     double lift;                    /* times that such a step takes over its operators alone: clocks fall under a lasting load */
+    double lift_power;              /* cd_llm_op_machine_power of the GPU that lift is of; 0: lift is the same everywhere */
     double request_s;               /* once a request: before its prompt may run */
     double between_s;               /* of a small kernel that is in no table, beside its bytes */
     bool fp8_attention;             /* where products are in fp8, attention and its cache are, too */
@@ -195,6 +196,7 @@ void cd_serving_tables_free(CD_TAKE cd_serving_tables *t); /* NULL is fine */
 cdmpp_status cd_serving_cost_new(const cd_llm_op_model *m, cd_serving_tables *t, const cd_device *d, const char *stack, double between_s, CD_GIVE cd_serving_cost **out,
                                  cdmpp_err *err);
 void cd_serving_cost_free(CD_TAKE cd_serving_cost *c); /* NULL is fine */
+double cd_serving_cost_power(const cd_serving_cost *c); /* cd_llm_op_machine_power of its GPU */
 /* Asked twice it is answered from memory. Errors: those of cd_llm_op_ask. */
 cdmpp_status cd_serving_cost_of(cd_serving_cost *c, const cd_serving_op *op, cd_serving_time *out, cdmpp_err *err);
 /* Questions so far, and those that were new. */
@@ -225,7 +227,7 @@ typedef struct cd_serving_row {
     cd_llm_op_record r;
     double count, total_s, sigma;
     cd_llm_op_how how;
-    bool known, hidden;         /* hidden: it runs beside a longer one */
+    bool known, hidden, link;   /* hidden: it runs beside a longer one; link: between GPUs, which no lift lengthens */
 } cd_serving_row;
 typedef struct cd_serving_rows {
     cd_serving_row *v;

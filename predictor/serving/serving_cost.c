@@ -81,6 +81,8 @@ void cd_serving_cost_free(cd_serving_cost *c) {
 void cd_serving_cost_counts(const cd_serving_cost *c, size_t *asked, size_t *fresh) { *asked = c->asked, *fresh = c->n; }
 const char *cd_serving_cost_stack(const cd_serving_cost *c) { return c->device < 0 ? "" : c->t->t.names.text[c->stack]; }
 
+double cd_serving_cost_power(const cd_serving_cost *c) { return cd_llm_op_machine_power(c->d); }
+
 /* ---- one question ---- */
 static cdmpp_status point(const cd_serving_cost *c, const cd_llm_op_record *r, cd_serving_time *out, cdmpp_err *err) {
     cd_llm_op_answer a;

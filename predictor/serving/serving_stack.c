@@ -28,6 +28,7 @@ static const cd_conf_key key[] = {
     {"graph_tokens", CD_CONF_INT, AT(graph_tokens), "0", "0..1e9", "a step with prompts of no more tokens is handed out as a graph"},
     {"layer_s", CD_CONF_REAL, AT(layer_s), "0", "0..1", "in which the host hands out a layer of a step with prompts; the GPU waits where it is faster"},
     {"lift", CD_CONF_REAL, AT(lift), "1", "0.5..3", "times that a step with prompts takes over its operators alone"},
+    {"lift_power", CD_CONF_REAL, AT(lift_power), "0", "0..1", "share of the peak that power allows the GPU that lift is of; where power allows more lift is less, where all it is 1; 0: the same everywhere"},
     {"request_s", CD_CONF_REAL, AT(request_s), "0", "0..100", "from the request to the queue"},
     {"between_s", CD_CONF_REAL, AT(between_s), "3e-6", "0..1", "of a small kernel that is in no table, beside its bytes"},
     {"spread_tpot", CD_CONF_REAL, AT(spread_tpot), "0", "0..10", "standard deviation of ln(measured TPOT / predicted)"},

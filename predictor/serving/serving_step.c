@@ -12,7 +12,7 @@ enum { FREE, TOKENS, ROWS, PROMPTS, DECODES, COPIES, SHARED, STAGES, EACH = 5 };
 /* What was asked before, by what it is of. */
 typedef struct {
     double a, b;
-    double s[EACH]; /* of COPIES and SHARED of each operator; else the first is the sum of all */
+    double s[EACH]; /* of COPIES and SHARED of each operator; else the first two are the sums of all but collectives, and of collectives */
     int what;       /* FREE ... */
 } sum;
 
@@ -25,7 +25,7 @@ typedef struct {
  * they would be hundreds of times as many. */
 typedef struct {
     struct {
-        bool shared;
+        bool shared, link;
         int beside;
     } v[2 * EACH];
     size_t n;
@@ -36,9 +36,13 @@ struct cd_serving_engine {
     cd_serving_layout l;
     const cd_serving_stack *stack;
     cd_serving_cost *c;
+    double lift; /* stack->lift on this GPU */
     sequence sparse[2];
     sums *all, own; /* all: of engines that differ in pp, dp and ep alone; own: from COPIES on */
 };
+
+/* Links keep their rate when clocks fall: no lift lengthens them. */
+static bool is_link(const cd_serving_op *v) { return v->link || cd_llm_op_family_of((cd_llm_op_kind)v->r.kind) == CD_LLM_OP_COLLECTIVE; }
 
 static bool equal(double a, double b) { return !(a < b) && !(a > b); }
 
@@ -58,15 +62,22 @@ static void sequence_of(const cd_serving_engine *e, bool decode, sequence *out) 
     for (size_t i = 0; i < o.n; i++) {
         if (o.v[i].of != CD_SERVING_OF_COPIES && o.v[i].of != CD_SERVING_OF_SHARED) continue;
         out->v[out->n].shared = o.v[i].of == CD_SERVING_OF_SHARED;
+        out->v[out->n].link = is_link(&o.v[i]);
         out->v[out->n++].beside = o.v[i].beside;
     }
+}
+
+/* Operators were measured in short bursts, at a full clock. Under a load that lasts a board at its power's limit runs slower; one whose power is enough for everything does not. */
+static double lift_of(const cd_serving_stack *s, double power) {
+    if (!(s->lift_power > 0 && s->lift_power < 1) || !(power > 0)) return s->lift;
+    return 1 + (s->lift - 1) * fmax(0, fmin(1, (1 - power) / (1 - s->lift_power)));
 }
 
 cdmpp_status cd_serving_engine_new(const cd_serving_model *m, const cd_serving_layout *l, const cd_serving_stack *s, cd_serving_cost *c, cd_serving_engine *like,
                                    cd_serving_engine **out, cdmpp_err *err) {
     cd_serving_engine *e = cd_mem_zalloc(1, sizeof *e);
     if (!e) return CD_FAIL(err, ENOMEM, "engine");
-    *e = (cd_serving_engine){.m = m, .l = *l, .stack = s, .c = c, .all = like ? like->all : cd_mem_zalloc(1, sizeof *e->all)};
+    *e = (cd_serving_engine){.m = m, .l = *l, .stack = s, .c = c, .lift = lift_of(s, cd_serving_cost_power(c)), .all = like ? like->all : cd_mem_zalloc(1, sizeof *e->all)};
     if (e->all) e->all->engines++;
     e->own.v = cd_mem_zalloc(FIRST, sizeof *e->own.v), e->own.n_slot = FIRST;
     if (e->all && !like) e->all->v = cd_mem_zalloc(FIRST, sizeof *e->all->v), e->all->n_slot = FIRST;
@@ -111,15 +122,16 @@ static cdmpp_status keep(sums *t, const sum *one, cdmpp_err *err) {
 }
 
 /* of: CD_SERVING_OF_*, the operators that count; -1: all. */
-static cdmpp_status total(cd_serving_engine *e, const cd_serving_ops *o, int of, double *out, cdmpp_err *err) {
-    double s[3] = {0};
+static cdmpp_status total(cd_serving_engine *e, const cd_serving_ops *o, int of, double out[EACH], cdmpp_err *err) {
+    double s[3][2] = {{0}};
     for (size_t i = 0; i < o->n; i++) {
         cd_serving_time t;
         if (of >= 0 && o->v[i].of != of) continue;
         CD_TRY(cd_err_key(err, cd_serving_cost_of(e->c, &o->v[i], &t, err), o->v[i].name));
-        s[o->v[i].beside] += o->v[i].count * t.s;
+        s[o->v[i].beside][is_link(&o->v[i])] += o->v[i].count * t.s;
     }
-    *out = s[0] + fmax(s[1], s[2]);
+    const double *longer = s[s[1][0] + s[1][1] < s[2][0] + s[2][1] ? 2 : 1];
+    for (int link = 0; link < 2; link++) out[link] = s[0][link] + longer[link];
     return CDMPP_OK;
 }
 
@@ -133,7 +145,8 @@ static cdmpp_status each(cd_serving_engine *e, const cd_serving_ops *o, int of, 
     return CDMPP_OK;
 }
 
-static cdmpp_status asked(cd_serving_engine *e, int what, double a, double b, double *out, cdmpp_err *err) {
+/* Of COPIES and SHARED times as they are; else the time of all with the lift. */
+static cdmpp_status asked(cd_serving_engine *e, int what, double a, double b, double lift, double *out, cdmpp_err *err) {
     static const int of[] = {[TOKENS] = CD_SERVING_OF_TOKENS, [ROWS] = CD_SERVING_OF_ROWS, [PROMPTS] = -1, [DECODES] = -1, [COPIES] = CD_SERVING_OF_COPIES,
                              [SHARED] = CD_SERVING_OF_SHARED, [STAGES] = CD_SERVING_OF_STAGES};
     const bool alone = what == COPIES || what == SHARED;
@@ -149,79 +162,81 @@ static cdmpp_status asked(cd_serving_engine *e, int what, double a, double b, do
         CD_TRY(keep(t, &one, err));
         known = &one;
     }
-    memcpy(out, known->s, (alone ? EACH : 1) * sizeof *out);
+    if (alone) memcpy(out, known->s, EACH * sizeof *out);
+    else *out = lift * known->s[0] + known->s[1];
     return CDMPP_OK;
 }
 
 /* Operators of tokens of all copies, and those of the shared expert between them, in the order in which they were summed ever. */
-static cdmpp_status copies_s(cd_serving_engine *e, bool decode, double tokens, double all, double *out, cdmpp_err *err) {
+static cdmpp_status copies_s(cd_serving_engine *e, bool decode, double tokens, double all, double lift, double *out, cdmpp_err *err) {
     const sequence *q = &e->sparse[decode];
     double of[2][EACH], s[3] = {0};
     size_t n[2] = {0};
-    CD_TRY(asked(e, COPIES, all, 1, of[0], err));
-    CD_TRY(asked(e, SHARED, tokens, 1, of[1], err));
-    for (size_t i = 0; i < q->n; i++) s[q->v[i].beside] += of[q->v[i].shared][n[q->v[i].shared]++];
+    CD_TRY(asked(e, COPIES, all, 1, 1, of[0], err));
+    CD_TRY(asked(e, SHARED, tokens, 1, 1, of[1], err));
+    for (size_t i = 0; i < q->n; i++) s[q->v[i].beside] += (q->v[i].link ? 1 : lift) * of[q->v[i].shared][n[q->v[i].shared]++];
     *out = s[0] + fmax(s[1], s[2]);
     return CDMPP_OK;
 }
 
 /* Everything but attention. */
-static cdmpp_status rest_s(cd_serving_engine *e, bool decode, double tokens, double rows, double all, double *out, cdmpp_err *err) {
+static cdmpp_status rest_s(cd_serving_engine *e, bool decode, double tokens, double rows, double all, double lift, double *out, cdmpp_err *err) {
     double row, copies = 0, stages = 0;
-    CD_TRY(asked(e, TOKENS, tokens, 1, out, err));
-    CD_TRY(asked(e, ROWS, 1, rows, &row, err));
-    if (e->m->sparse_layers > 0) CD_TRY(copies_s(e, decode, tokens, all, &copies, err));
-    if (e->l.pp > 1) CD_TRY(asked(e, STAGES, tokens, 1, &stages, err));
+    CD_TRY(asked(e, TOKENS, tokens, 1, lift, out, err));
+    CD_TRY(asked(e, ROWS, 1, rows, lift, &row, err));
+    if (e->m->sparse_layers > 0) CD_TRY(copies_s(e, decode, tokens, all, lift, &copies, err));
+    if (e->l.pp > 1) CD_TRY(asked(e, STAGES, tokens, 1, lift, &stages, err));
     *out += row + copies + stages;
     return CDMPP_OK;
 }
 
 /* A long attention behind `past` tokens is the triangle of all less that of the past. */
-static cdmpp_status prompts_s(cd_serving_engine *e, double batch, double n, double past, double *out, cdmpp_err *err) {
+static cdmpp_status prompts_s(cd_serving_engine *e, double batch, double n, double past, double lift, double *out, cdmpp_err *err) {
     double all, less, alone;
     *out = 0;
     if (!(batch > 0) || !(n > 0)) return CDMPP_OK;
-    CD_TRY(asked(e, PROMPTS, batch, n, &alone, err));
+    CD_TRY(asked(e, PROMPTS, batch, n, lift, &alone, err));
     *out = alone;
     if (!(past > 0)) return CDMPP_OK;
-    CD_TRY(asked(e, PROMPTS, batch, n + past, &all, err));
-    CD_TRY(asked(e, PROMPTS, batch, past, &less, err));
+    CD_TRY(asked(e, PROMPTS, batch, n + past, lift, &all, err));
+    CD_TRY(asked(e, PROMPTS, batch, past, lift, &less, err));
     *out = fmax(all - less, alone);
     return CDMPP_OK;
 }
 
 static double length_at(double k) { return floor(exp2(k / LENGTHS)); }
 
-static cdmpp_status decode_s(cd_serving_engine *e, double batch, double context, double *out, cdmpp_err *err) {
+static cdmpp_status decode_s(cd_serving_engine *e, double batch, double context, double lift, double *out, cdmpp_err *err) {
     const double k = floor(LENGTHS * log2(fmax(context, 1))), lo = length_at(k);
     double a, b, hi = length_at(k + 1), step = k + 1;
     while (hi <= lo) hi = length_at(++step);
-    CD_TRY(asked(e, DECODES, batch, lo, &a, err));
-    CD_TRY(asked(e, DECODES, batch, hi, &b, err));
+    CD_TRY(asked(e, DECODES, batch, lo, lift, &a, err));
+    CD_TRY(asked(e, DECODES, batch, hi, lift, &b, err));
     *out = a + (b - a) * fmax(0, fmin(1, (context - lo) / (hi - lo)));
     return CDMPP_OK;
 }
 
 static double tokens_of(const cd_serving_step *s) { return s->prompts * s->isl + s->part + s->decodes; }
 
-/* A step that decodes is one graph. One with prompts is handed out kernel by kernel while the GPU computes, unless it is so small that a library has graphs of it. */
+/* gpu_s: with the lift. A step that decodes is one graph. One with prompts is handed out kernel by kernel while the GPU computes, unless it is so small that a library has graphs of it. */
 static double with_host(const cd_serving_engine *e, const cd_serving_step *s, bool decode, double gpu_s) {
     const cd_serving_stack *k = e->stack;
     const double parts = e->m->attention_layers + e->m->state.layers + e->m->dense_layers + e->m->sparse_layers; /* a layer has two */
     const double handed_out = tokens_of(s) > e->l.graph ? k->layer_s * parts / 2 : 0;
-    const double host = k->step_s + k->sequence_s * (s->decodes + s->prompts + (s->part > 0)), gpu = decode ? gpu_s : fmax(k->lift * gpu_s, handed_out);
+    const double host = k->step_s + k->sequence_s * (s->decodes + s->prompts + (s->part > 0)), gpu = decode ? gpu_s : fmax(gpu_s, handed_out);
     return k->overlap ? fmax(host, gpu) : host + gpu;
 }
 
 cdmpp_status cd_serving_step_s(cd_serving_engine *e, const cd_serving_step *s, double *out, cdmpp_err *err) {
     const double tokens = tokens_of(s), rows = fmax(1, s->decodes + s->prompts);
     const bool decode = !(tokens > s->decodes);
+    const double lift = decode ? 1 : e->lift;
     double rest, prompts, part, last = 0;
     if (!(tokens > 0)) return *out = 0, CDMPP_OK;
-    CD_TRY(rest_s(e, decode, tokens, rows, tokens + s->others, &rest, err));
-    CD_TRY(prompts_s(e, s->prompts, s->isl, s->past, &prompts, err));
-    CD_TRY(prompts_s(e, 1, s->part, s->part_past, &part, err));
-    if (s->decodes > 0) CD_TRY(decode_s(e, s->decodes, s->context, &last, err));
+    CD_TRY(rest_s(e, decode, tokens, rows, tokens + s->others, lift, &rest, err));
+    CD_TRY(prompts_s(e, s->prompts, s->isl, s->past, lift, &prompts, err));
+    CD_TRY(prompts_s(e, 1, s->part, s->part_past, lift, &part, err));
+    if (s->decodes > 0) CD_TRY(decode_s(e, s->decodes, s->context, lift, &last, err));
     *out = with_host(e, s, decode, rest + prompts + part + last);
     return CDMPP_OK;
 }
@@ -241,7 +256,7 @@ static cdmpp_status add_rows(cd_serving_engine *e, const cd_serving_ops *o, doub
         cd_serving_time t;
         CD_TRY(cd_err_key(err, cd_serving_cost_of(e->c, v, &t, err), v->name));
         if (CD_GROW(out->v, out->n, out->cap)) return CD_FAIL(err, ENOMEM, "%zu operators", out->n);
-        out->v[out->n++] = (cd_serving_row){v->name, v->r, sign * v->count, sign * v->count * t.s, t.sigma, t.how, t.known, false};
+        out->v[out->n++] = (cd_serving_row){v->name, v->r, sign * v->count, sign * v->count * t.s, t.sigma, t.how, t.known, false, is_link(v)};
         s[v->beside] += v->count * t.s;
     }
     for (size_t i = 0; i < o->n; i++) out->v[first + i].hidden = o->v[i].beside && s[o->v[i].beside] < s[3 - o->v[i].beside];
@@ -253,8 +268,8 @@ static cdmpp_status add_prompts(cd_serving_engine *e, const cd_serving_prompt *p
     cd_serving_ops o;
     double alone, s;
     if (!(p->count > 0) || !(p->n > 0)) return CDMPP_OK;
-    CD_TRY(asked(e, PROMPTS, p->count, p->n, &alone, err));
-    CD_TRY(prompts_s(e, p->count, p->n, p->past, &s, err));
+    CD_TRY(asked(e, PROMPTS, p->count, p->n, 1, &alone, err));
+    CD_TRY(prompts_s(e, p->count, p->n, p->past, 1, &s, err));
     const bool behind = s > alone;
     cd_serving_ops_prompt(e->m, &e->l, p->count, behind ? p->n + p->past : p->n, &o);
     CD_TRY(add_rows(e, &o, 1, out, err));
@@ -264,17 +279,18 @@ static cdmpp_status add_prompts(cd_serving_engine *e, const cd_serving_prompt *p
 }
 
 static void sum_up(cd_serving_engine *e, const cd_serving_step *s, bool decode, double shared, cd_serving_rows *out) {
-    double all = 0, square = 0;
+    double all = 0, square = 0, lifted = 0;
     for (size_t i = 0; i < out->n; i++) {
         const cd_serving_row *r = &out->v[i];
         if (r->hidden) continue;
         out->total_s += r->total_s;
+        lifted += (decode || r->link ? 1 : e->lift) * r->total_s;
         out->how_s[r->how] += r->total_s;
         all += r->total_s * r->sigma;
         square += r->total_s * r->sigma * r->total_s * r->sigma;
     }
     const double gpu_s = out->total_s;
-    out->total_s = with_host(e, s, decode, gpu_s);
+    out->total_s = with_host(e, s, decode, lifted);
     out->host_s = out->total_s - gpu_s;
     out->sigma = sqrt(shared * all * all + (1 - shared) * square) / out->total_s;
 }

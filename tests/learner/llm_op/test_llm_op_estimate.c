@@ -275,7 +275,7 @@ TEST(order_of_data_sheets) {
     cd_llm_op_record r = record(CD_LLM_OP_GEMM, sizes[CD_LLM_OP_GEMM]);
     assert_true(base(&r, a) > 3 * base(&r, b));
     r = record(CD_LLM_OP_DECODE, sizes[CD_LLM_OP_DECODE]);
-    assert_true(base(&r, a) < 2 * base(&r, b)); /* 1.3 does not hold: the rate of the L2 goes with the matrix units, of which the H20 has few */
+    assert_true(base(&r, a) < base(&r, b)); /* its memory is faster, and its few matrix units do not slow down its cache */
     cd_device_table_free(devices);
     cd_diag_free(&diag);
 }

@@ -344,4 +344,22 @@ TEST(refused) {
     cd_config_free(&c);
 }
 
-TESTS(up, down, three_kinds_of_answers, what_is_new, few_rows_of_a_new_device, many_at_once, many_of_all_kinds, levels, file, little_to_train_on, large_ones_of_a_new_device, refused)
+/* One device's times scatter as the others' do not. Trees of the spread know it by its description; of a fourth device nobody knows to which of them it is like. */
+TEST(spread_of_devices) {
+    fixture *f = *state;
+    cd_llm_op_table t = {0};
+    cd_llm_op_train_result l;
+    cdmpp_err err = {0};
+    made_llm_table(&t, f->d, 3, 5, 16);
+    for (size_t i = 0; i < t.n; i++) t.r[i].latency_s *= exp((t.device[i] ? 0.02 : 0.8) * (cd_rng_unit(5, i) - 0.5));
+    assert_ok(cd_llm_op_table_index(&t, &err));
+    assert_ok(cd_llm_op_train(&f->c, &t, SETS, NULL, NULL, NULL, &l, &err));
+    const cd_llm_op_part *p = l.model->part[CD_LLM_OP_PRODUCT];
+    assert_true(p[CD_LLM_OP_SET_UNSEEN].spread && p[CD_LLM_OP_SET_SEEN].spread);
+    assert_true(p[CD_LLM_OP_SET_SEEN].times[2] < 4);   /* trees know each device's own scatter */
+    assert_true(p[CD_LLM_OP_SET_UNSEEN].times[2] > 6); /* by trees that saw the others alone */
+    cd_llm_op_train_result_free(&l);
+    cd_llm_op_table_free(&t);
+}
+
+TESTS(up, down, spread_of_devices, three_kinds_of_answers, what_is_new, few_rows_of_a_new_device, many_at_once, many_of_all_kinds, levels, file, little_to_train_on, large_ones_of_a_new_device, refused)

@@ -1,0 +1,60 @@
+/* What a GPU is to operators of language models: what its description gives, and what follows from it. */
+#include "learner/llm_op/llm_op_machine.h"
+
+#include <math.h>
+
+#define OVER_MEMORY 2.0     /* an L2 cache reads at least so many times faster than memory (micro-benchmarks of NVIDIA's: 1.6 on A100, 2.2 to 2.6 on Hopper, 3.5 and more with GDDR6) */
+#define CORE_CLOCK 1024.0   /* operations in bf16 of a small multiprocessor's matrix units in a clock: laws of power count in these */
+
+static cdmpp_status need(double x, const char *key, const char *device, cdmpp_err *err) {
+    return x > 0 ? CDMPP_OK : cd_err_key(err, CD_FAIL(err, EMODEL, x < 0 ? "the description of %s has no such number" : "%s has no units for this type", device), key);
+}
+
+/* Width of a multiprocessor's matrix units, in CORE_CLOCKs (of a small one). GPUs without any count as half of a small one. */
+static double wide_of(const cd_device *d) {
+    return fmax(0.5, fmax(d->bf16_tflops, d->tensor_tflops) * 1e12 / (d->cores * d->clock_mhz * 1e6 * CORE_CLOCK));
+}
+
+/* Multiply-adds of a multiprocessor's vector units in a clock; as described, or from the peak. */
+static double lanes_of(const cd_device *d) { return d->lanes > 0 ? d->lanes : d->fp32_gflops * 1e3 / (2 * d->cores * d->clock_mhz); }
+
+/* What the board's power would allow of the sheet's peak under full load, above 1 where it allows more. An operation takes energy by process, and less where a
+ * multiprocessor's matrix units are larger; voltage rises with the clock. Four constants, from the largest products of A100, H100 and L40S that models are trained on.
+ * 0: the power is not known. */
+static double power_of(const cd_device *d, double peak) {
+    const double ghz = d->clock_mhz / 1e3, bf16 = d->bf16_tflops * 1e12;
+    if (!(d->tdp_w > 0) || !(d->process_nm > 0) || !(bf16 > 0)) return 0;
+    const double pj = 0.51 * pow(d->process_nm / 5, 1.86) * pow(wide_of(d), -0.26) * pow(ghz, 1.2);          /* of an operation in bf16 at the full clock */
+    return pow(0.8 * d->tdp_w / (pj * 1e-12 * bf16 * pow(peak / bf16, 0.8)), 1 / 2.2); /* power goes with clock^2.2 */
+}
+
+/* A power that is not known limits nothing. */
+static double power_share(const cd_device *d, double peak) {
+    const double power = power_of(d, peak);
+    return power > 0 ? fmin(0.95, power) : 1;
+}
+
+double cd_llm_op_machine_power(const cd_device *d) { return power_of(d, d->bf16_tflops * 1e12); }
+
+cdmpp_status cd_llm_op_machine_of(const cd_device *d, cd_llm_op_type t, cd_llm_op_machine *m, cdmpp_err *err) {
+    const struct {
+        const char *key;
+        double ops;
+    } unit[] = {[CD_LLM_OP_UNIT_F32] = {"fp32_gflops", d->fp32_gflops * 1e9}, [CD_LLM_OP_UNIT_BF16] = {"bf16_tflops", d->bf16_tflops * 1e12},
+                [CD_LLM_OP_UNIT_FP8] = {"fp8_tflops", d->fp8_tflops * 1e12}, [CD_LLM_OP_UNIT_INT8] = {"int8_tops", d->int8_tops * 1e12},
+                [CD_LLM_OP_UNIT_FP4] = {"fp4_tflops", d->fp4_tflops * 1e12}};
+    const cd_llm_op_unit u = cd_llm_op_type_unit(t);
+    if (d->kind == CD_DEVICE_CPU) return cd_err_key(err, CD_FAIL(err, EMODEL, "%s is a CPU; operators of language models are of GPUs", d->name), "device");
+    const bool half = t == CD_LLM_OP_T_F16;
+    CD_TRY(need(d->cores, "cores", d->name, err));
+    CD_TRY(need(d->clock_mhz, "clock_mhz", d->name, err));
+    CD_TRY(need(d->bandwidth_gb_s, "bandwidth_gb_s", d->name, err));
+    CD_TRY(need(d->l2_kb, "l2_kb", d->name, err));
+    CD_TRY(need(lanes_of(d), "lanes", d->name, err));
+    CD_TRY(need(half ? d->tensor_tflops : unit[u].ops, half ? "tensor_tflops" : unit[u].key, d->name, err));
+    const double sheet = half ? d->tensor_tflops * 1e12 : unit[u].ops;
+    *m = (cd_llm_op_machine){d, d->cores, d->clock_mhz * 1e6, sheet, sheet * power_share(d, sheet), d->bandwidth_gb_s * 1e9, d->l2_kb * 1024, 0, lanes_of(d), wide_of(d)};
+    /* Matrix units that are sold slower than their chip allows do not slow down what feeds them: a cache gives a small multiprocessor's bytes, and more than memory does. */
+    m->l2_rate = fmax(m->sms * m->clock * CD_LLM_OP_L2_BYTES_CLOCK * fmax(1, m->wide) / 2, OVER_MEMORY * m->bandwidth);
+    return CDMPP_OK;
+}

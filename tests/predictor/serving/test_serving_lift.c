@@ -1,0 +1,76 @@
+/* Operators under a load that lasts: what lift lengthens, and on which GPUs. */
+#include "learner/llm_op/llm_op_machine.h"
+#include "made_serving_session.h"
+
+static double step_s(made_serving *s, const cd_serving_step *step) {
+    cd_serving_engine *e;
+    double t;
+    err = (cdmpp_err){0};
+    assert_ok(cd_serving_engine_new(&s->m, &s->l, &s->k, s->c, NULL, &e, &err));
+    assert_ok(cd_serving_step_s(e, step, &t, &err));
+    cd_serving_engine_free(e);
+    return t;
+}
+
+/* On a link nothing changes, and in a step that decodes nothing does. */
+TEST(all_but_links) {
+    made_serving s;
+    const cd_serving_step prompt = {.prompts = 2, .isl = 16}, decode = {.decodes = 3, .context = 64};
+    cd_serving_engine *e;
+    static cd_serving_rows r;
+    made_serving_open(&s, path, 2);
+    const double alone = step_s(&s, &prompt), decodes = step_s(&s, &decode), links = 5 * 2e-6 + 2e-6; /* two layers have two sums each, the embedding has one; the vocabulary is gathered */
+    s.k.lift = 2;
+    assert_close(step_s(&s, &prompt), 2 * (alone - links) + links, 1e-9, 0);
+    assert_close(step_s(&s, &decode), decodes, 1e-12, 0);
+    assert_ok(cd_serving_engine_new(&s.m, &s.l, &s.k, s.c, NULL, &e, &err));
+    assert_ok(cd_serving_step_rows(e, &prompt, 0.3, &r, &err));
+    assert_close(r.total_s, 2 * (alone - links) + links, 1e-9, 0);
+    assert_close(r.host_s, alone - links, 1e-9, 0);
+    cd_serving_rows_free(&r);
+    cd_serving_engine_free(e);
+    made_serving_close(&s);
+}
+
+/* As large as where it was fitted on a GPU of that power, smaller on one that has more of it, none where power limits nothing. */
+TEST(by_power) {
+    made_serving s;
+    const cd_serving_step prompt = {.prompts = 2, .isl = 16};
+    made_serving_open(&s, path, 1);
+    const double alone = step_s(&s, &prompt), power = cd_serving_cost_power(s.c);
+    assert_true(power > 0.7 && power < 0.95); /* of an H100 */
+    s.k.lift = 2, s.k.lift_power = power;
+    assert_close(step_s(&s, &prompt), 2 * alone, 1e-9, 0);
+    s.k.lift_power = 0.95; /* fitted on one that power limits less: no more than was fitted */
+    assert_close(step_s(&s, &prompt), 2 * alone, 1e-9, 0);
+    s.k.lift_power = power - 0.3;
+    assert_close(step_s(&s, &prompt), alone * (1 + (1 - power) / (1.3 - power)), 1e-9, 0);
+    cd_device rich = *s.d, unknown = *s.d;
+    rich.tdp_w = 5000, unknown.tdp_w = CD_DEVICE_UNKNOWN;
+    assert_true(cd_llm_op_machine_power(&rich) > 1);
+    assert_close(cd_llm_op_machine_power(&unknown), 0, 0, 0);
+    s.k.lift_power = 0; /* the same everywhere */
+    assert_close(step_s(&s, &prompt), 2 * alone, 1e-9, 0);
+    made_serving_close(&s);
+}
+
+/* The constants of the libraries are of an H100: the file says its power. */
+TEST(of_the_file) {
+    made_serving s;
+    cd_serving_stacks k;
+    cd_diag diag = {0};
+    const cd_serving_stack *one;
+    made_serving_open(&s, path, 1);
+    err = (cdmpp_err){0};
+    assert_ok(cd_serving_stacks_load("configs/serving.yaml", &diag, &k, &err));
+    static const char *const name[] = {"trtllm", "vllm", "sglang"};
+    for (size_t i = 0; i < sizeof name / sizeof *name; i++) {
+        assert_ok(cd_serving_stack_find(&k, name[i], &one, &err));
+        assert_close(one->lift_power, cd_serving_cost_power(s.c), 1e-3, 0);
+    }
+    cd_serving_stacks_free(&k);
+    cd_diag_free(&diag);
+    made_serving_close(&s);
+}
+
+TESTS(up, down, all_but_links, by_power, of_the_file)
