@@ -3,7 +3,7 @@
 #ifndef CD_LLM_OP_MACHINE_H
 #define CD_LLM_OP_MACHINE_H
 #include "features/device/device.h"
-#include "features/operators/llm_op.h"
+#include "features/operators/operators.h"
 
 #define CD_LLM_OP_L2_BYTES_CLOCK 32.0 /* that a multiprocessor reads from the L2 cache in a clock: half of the width of its port, as micro-benchmarks reach */
 
