@@ -504,6 +504,7 @@ typedef enum cdmpp_operator_how {
 #define CDMPP_OPERATOR_NEW_KERNEL 4u
 #define CDMPP_OPERATOR_NEW_DTYPE 8u
 #define CDMPP_OPERATOR_NEW_SIZE 16u
+#define CDMPP_OPERATOR_NEW_VENDOR 32u /* no GPU of the training has warps as wide: AMD for NVIDIA */
 
 /* Room for the answers, (n) each; NULL: not wanted. */
 typedef struct cdmpp_operator_result {

@@ -29,10 +29,10 @@ typedef struct {
     float score, spread;
 } asking;
 
-static unsigned news_of(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_llm_op_codes *c, bool seen) {
+static unsigned news_of(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, const cd_llm_op_codes *c, bool seen) {
     const cd_llm_op_range *g = &a->m->range[r->kind];
     unsigned u = 0;
-    if (!seen) u |= CD_LLM_OP_NEW_DEVICE;
+    if (!seen) u |= CD_LLM_OP_NEW_DEVICE | (cd_llm_op_model_vendor(a->m, d) ? 0u : (unsigned)CD_LLM_OP_NEW_VENDOR);
     if (isnan(c->stack) && a->m->stacks.n) u |= CD_LLM_OP_NEW_STACK;
     if (isnan(c->kernel) && r->kernel) u |= CD_LLM_OP_NEW_KERNEL; /* most questions name no kernel: who asks leaves it to the library */
     if (!g->type[r->type]) u |= CD_LLM_OP_NEW_TYPE;
@@ -147,10 +147,10 @@ static bool is_own(const asking *q) { return q->s == CD_LLM_OP_SET_SEEN && !isna
 static void tell(const cd_llm_op_asker *a, const asking *q, double level, cd_llm_op_answer *out) {
     const double base = q->s == CD_LLM_OP_SET_NEAR ? q->said : log(q->e.base_s);
     *out = empty(&q->e);
-    out->news = news_of(a, q->r, &q->c, q->seen);
+    out->news = news_of(a, q->r, q->d, &q->c, q->seen);
     if (q->s == CD_LLM_OP_SET_NEAR && q->near == CD_LLM_OP_TWO_SIDES) out->how = CD_LLM_OP_INTERPOLATED;
     if (q->near == CD_LLM_OP_TWO_SIDES) out->line_s = exp(q->said);
-    if (q->s == CD_LLM_OP_SET_NEAR) out->news &= ~(unsigned)CD_LLM_OP_NEW_DEVICE;
+    if (q->s == CD_LLM_OP_SET_NEAR) out->news &= ~(unsigned)(CD_LLM_OP_NEW_DEVICE | CD_LLM_OP_NEW_VENDOR);
     out->latency_s = exp(is_own(q) ? q->own : base + q->p->bias + (double)q->score);
     if (q->p->spread) interval(q->p, (double)q->spread, level, out);
     const cd_llm_op_few *few = q->device < 0 || q->s != CD_LLM_OP_SET_UNSEEN ? NULL : a->few[(size_t)q->device * CD_LLM_OP_N_FAMILY + q->f];

@@ -45,6 +45,16 @@ void cd_llm_op_model_call(const cd_llm_op_model *m, const cd_llm_op_record *r, c
     }
 }
 
+bool cd_llm_op_model_vendor(const cd_llm_op_model *m, const cd_device *d) {
+    bool known = false;
+    for (size_t i = 0; i < m->n_device; i++) {
+        const double warp = m->device[i].warp;
+        if (fabs(warp - d->warp) < 0.5) return true;
+        known |= warp > 0;
+    }
+    return !known || !(d->warp > 0);
+}
+
 bool cd_llm_op_model_seen(const cd_llm_op_model *m, cd_llm_op_family f, const cd_device *d) {
     for (size_t i = 0; i < m->n_device; i++)
         if (!strcmp(m->device[i].name, d->name)) return m->device[i].family[f];
@@ -130,7 +140,7 @@ cdmpp_status cd_llm_op_asker_new(const cd_llm_op_model *m, const cd_llm_op_table
 void cd_llm_op_news_text(unsigned news, char out[40]) {
     size_t n = 0;
     out[0] = 0;
-    for (int k = 0; 1u << k <= CD_LLM_OP_NEW_SIZE; k++) {
+    for (int k = 0; 1u << k <= CD_LLM_OP_NEW_VENDOR; k++) {
         const cd_str w = cd_enum_names_at(CD_LLM_OP_NEWS, k);
         if (!(news >> k & 1)) continue;
         if (n) out[n++] = '+';

@@ -13,13 +13,13 @@
  *   interval = latency * exp(-/+ times[level] * exp(spread_bias + score of the spread))
  *
  * The spread is a second set of trees, which tells how large residuals of rows are that a training did not see: sites (all sizes but the axis's) for
- * sets near and seen, devices for unseen; `times` are quantiles of residual over spread, of unseen those of the device where they are largest.
+ * sets near and seen, devices for unseen; `times` are quantiles of residual over spread, of unseen by spreads of the other devices, times the root of 1 + 1 / devices.
  * A measured row has the interval of what was measured again (llm_op_table.h): one time alone does not tell how much the next would differ.
  *
  * File: a container (base/io) with the header
  *   {"schema":"cdmpp.model","schema_version":2,
  *    "model":{"kind":"llm-operators","feature_version","feature_digest","stacks":[names],"kernels":[names],
- *             "devices":[{"name","families":[names]}],
+ *             "devices":[{"name","warp","families":[names]}],
  *             "ranges":[{"kind","types":[names],"low":[..],"high":[..]}],
  *             "calls":[{"kind","type","maker","kernel","host_s","alone"}] (none: nothing was found out),
  *             "parts":[{"family","set","bias","rows","bytes","spread_bytes","spread_bias","times":[one for each level]}]}, provenance}
@@ -43,6 +43,7 @@ typedef struct cd_llm_op_part {
 
 typedef struct cd_llm_op_model_device {
     const char *name;
+    double warp;            /* threads in lockstep: NVIDIA 32, AMD 64; not above 0: not known */
     bool family[CD_LLM_OP_N_FAMILY];
 } cd_llm_op_model_device;
 
@@ -81,6 +82,8 @@ void cd_llm_op_model_free(CD_TAKE cd_llm_op_model *m); /* NULL is fine */
 cd_llm_op_codes cd_llm_op_model_codes(const cd_llm_op_model *m, const char *stack, const char *kernel);
 /* Sets host_s and alone of codes, by the others. */
 void cd_llm_op_model_call(const cd_llm_op_model *m, const cd_llm_op_record *r, cd_llm_op_codes *c);
+/* Is a GPU of the training of this one's vendor? Told by the width of warps; true where nobody knows. */
+bool cd_llm_op_model_vendor(const cd_llm_op_model *m, const cd_device *d);
 bool cd_llm_op_model_seen(const cd_llm_op_model *m, cd_llm_op_family f, const cd_device *d);
 
 /* ---- answers ---- */
@@ -88,8 +91,8 @@ typedef enum { CD_LLM_OP_MEASURED, CD_LLM_OP_INTERPOLATED, CD_LLM_OP_PREDICTED }
 #define CD_LLM_OP_HOWS "measured|interpolated|predicted"
 
 /* What is new about a predicted row. */
-enum { CD_LLM_OP_NEW_DEVICE = 1, CD_LLM_OP_NEW_STACK = 2, CD_LLM_OP_NEW_KERNEL = 4, CD_LLM_OP_NEW_TYPE = 8, CD_LLM_OP_NEW_SIZE = 16 };
-#define CD_LLM_OP_NEWS "device|stack|kernel|dtype|size"
+enum { CD_LLM_OP_NEW_DEVICE = 1, CD_LLM_OP_NEW_STACK = 2, CD_LLM_OP_NEW_KERNEL = 4, CD_LLM_OP_NEW_TYPE = 8, CD_LLM_OP_NEW_SIZE = 16, CD_LLM_OP_NEW_VENDOR = 32 };
+#define CD_LLM_OP_NEWS "device|stack|kernel|dtype|size|vendor"
 
 typedef struct cd_llm_op_answer {
     cd_llm_op_how how;

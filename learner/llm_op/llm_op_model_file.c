@@ -34,7 +34,7 @@ static void put_devices(cd_buf *b, const cd_llm_op_model *m) {
     for (size_t i = 0; i < m->n_device; i++) {
         cd_buf_puts(b, i ? ",{\"name\":" : "{\"name\":");
         cd_buf_put_json_str(b, m->device[i].name, strlen(m->device[i].name));
-        cd_buf_puts(b, ",\"families\":[");
+        cd_buf_putf(b, ",\"warp\":%.17g,\"families\":[", m->device[i].warp);
         for (int f = 0, n = 0; f < CD_LLM_OP_N_FAMILY; f++)
             if (m->device[i].family[f]) cd_buf_putf(b, "%s\"%s\"", n++ ? "," : "", cd_llm_op_family_name((cd_llm_op_family)f));
         cd_buf_puts(b, "]}");
@@ -181,6 +181,7 @@ static cdmpp_status read_devices(cd_llm_op_model *m, const cd_json *model, cdmpp
         CD_TRY(cd_json_need_str(v, "name", &name, err));
         m->device[m->n_device].name = cd_str_dup(&m->arena, name);
         if (!m->device[m->n_device].name) return CD_FAIL(err, ENOMEM, "device name");
+        CD_TRY(cd_json_need_real(v, "warp", -1, 1e6, &m->device[m->n_device].warp, err));
         CD_TRY(flags(v, "families", family_name, CD_LLM_OP_N_FAMILY, m->device[m->n_device].family, err));
     }
     return CDMPP_OK;

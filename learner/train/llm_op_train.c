@@ -275,6 +275,7 @@ static cdmpp_status describe(training *t, const uint8_t *use, const double *log_
     for (; m->n_device < t->t->n_known; m->n_device++) {
         const char *s = t->t->known[m->n_device]->name;
         m->device[m->n_device].name = cd_str_dup(&m->arena, (cd_str){s, strlen(s)});
+        m->device[m->n_device].warp = t->t->known[m->n_device]->warp;
         if (!m->device[m->n_device].name) return CD_FAIL(err, ENOMEM, "device name");
     }
     for (size_t i = 0; i < t->t->n; i++) {

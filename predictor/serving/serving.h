@@ -182,6 +182,7 @@ typedef struct cd_serving_time {
     double s, sigma;    /* seconds of one run; standard deviation of its logarithm, 0 where it is measured */
     cd_llm_op_how how;
     bool known;         /* an interval is known, or it was measured */
+    unsigned news;      /* CD_LLM_OP_NEW_*: what the model's training did not have */
 } cd_serving_time;
 
 /* What was measured, in order to ask it often: which libraries, kernels and sizes there are. */
@@ -190,6 +191,7 @@ typedef struct cd_serving_tables cd_serving_tables;
 cdmpp_status cd_serving_tables_open(const char *path, const cd_device_table *devices, cd_op_bad_line *bad, void *ctx, CD_GIVE cd_serving_tables **out, cdmpp_err *err);
 /* Lines and files that could not be used, with times that are not above 0 (nobody is told of these one by one). */
 size_t cd_serving_tables_bad(const cd_serving_tables *t);
+bool cd_serving_tables_have(const cd_serving_tables *t, const cd_device *d); /* rows of the device */
 void cd_serving_tables_free(CD_TAKE cd_serving_tables *t); /* NULL is fine */
 
 /* All outlive it. stack: "vllm-0.24.0", or "vllm" for the version with the most rows. Errors: ENOMEM. */
@@ -227,6 +229,7 @@ typedef struct cd_serving_row {
     cd_llm_op_record r;
     double count, total_s, sigma;
     cd_llm_op_how how;
+    unsigned news;              /* CD_LLM_OP_NEW_* */
     bool known, hidden, link;   /* hidden: it runs beside a longer one; link: between GPUs, which no lift lengthens */
 } cd_serving_row;
 typedef struct cd_serving_rows {

@@ -24,6 +24,7 @@ struct cd_serving_cost {
     long device;           /* in the tables; CD_LLM_OP_NONE: not there */
     uint32_t stack, other; /* numbers of the name that questions carry, and of a stack of another library that the model knows; the same: it knows none */
     double between_s;
+    unsigned told;         /* CD_LLM_OP_NEW_* that answers tell: a stack without a version is none that is new */
     slot *slot;
     size_t n_slot, n, asked;
 };
@@ -60,7 +61,7 @@ cdmpp_status cd_serving_cost_new(const cd_llm_op_model *m, cd_serving_tables *t,
                                  cdmpp_err *err) {
     cd_serving_cost *c = cd_mem_zalloc(1, sizeof *c);
     if (!c) return CD_FAIL(err, ENOMEM, "costs");
-    *c = (cd_serving_cost){.m = m, .t = t, .d = d, .device = cd_llm_op_table_device(&t->t, d), .between_s = between_s, .n_slot = 1024};
+    *c = (cd_serving_cost){.m = m, .t = t, .d = d, .device = cd_llm_op_table_device(&t->t, d), .between_s = between_s, .n_slot = 1024, .told = ~(strchr(stack, '-') ? 0u : (unsigned)CD_LLM_OP_NEW_STACK)};
     cdmpp_status st = cd_dict_add(&t->t.names, (cd_str){stack, strlen(stack)}, &c->stack, err);
     if (!st) c->stack = pick_stack(c, c->stack);
     if (!st) st = pick_other(c, err);
@@ -88,7 +89,7 @@ static cdmpp_status point(const cd_serving_cost *c, const cd_llm_op_record *r, c
     cd_llm_op_answer a;
     CD_TRY(cd_llm_op_ask(c->a, r, c->d, LEVEL, &a, err));
     const bool range = a.low_s > 0;
-    *out = (cd_serving_time){a.latency_s, range ? log(a.high_s / a.low_s) / (2 * NORMAL) : 0, a.how, range || a.how == CD_LLM_OP_MEASURED};
+    *out = (cd_serving_time){a.latency_s, range ? log(a.high_s / a.low_s) / (2 * NORMAL) : 0, a.how, range || a.how == CD_LLM_OP_MEASURED, a.news & c->told};
     return CDMPP_OK;
 }
 
@@ -142,6 +143,7 @@ static cdmpp_status corners(const cd_serving_cost *c, const cd_serving_group *g,
     out->how = a.how > b.how ? a.how : b.how;
     if (out->how == CD_LLM_OP_MEASURED) out->how = CD_LLM_OP_INTERPOLATED;
     out->known = a.known && b.known;
+    out->news = a.news | b.news;
     return CDMPP_OK;
 }
 
@@ -266,7 +268,7 @@ cdmpp_status cd_serving_cost_of(cd_serving_cost *c, const cd_serving_op *op, cd_
     if (op->bytes > 0) {
         const double rate = op->rate > 0 ? op->rate * 1e-9 : op->link ? c->d->link_gb_s : SMALL_SHARE * c->d->bandwidth_gb_s;
         if (!(rate > 0)) return cd_err_key(err, CD_FAIL(err, EMODEL, "the description of %s has no such number", c->d->name), op->link ? "link_gb_s" : "bandwidth_gb_s");
-        *out = (cd_serving_time){op->bytes / (rate * 1e9) + (op->latency_s > 0 ? op->latency_s : op->link ? HAND_OVER_S : c->between_s), 0, CD_LLM_OP_PREDICTED, true};
+        *out = (cd_serving_time){op->bytes / (rate * 1e9) + (op->latency_s > 0 ? op->latency_s : op->link ? HAND_OVER_S : c->between_s), 0, CD_LLM_OP_PREDICTED, true, 0};
         return CDMPP_OK;
     }
     size_t i = place(c, &op->r, op->nodes);

@@ -67,11 +67,13 @@ static void put_rows(const char *title, const cd_serving_rows *r, cd_buf *b) {
     for (size_t i = 0; i < r->n; i++) {
         const cd_serving_row *v = &r->v[i];
         const cd_str how = cd_enum_names_at(CD_LLM_OP_HOWS, (int)v->how);
+        char news[40];
+        cd_llm_op_news_text(v->news, news);
         cd_buf_putf(b, "| %s | %s | %s | %g | ", v->name, cd_llm_op_kind_name((cd_llm_op_kind)v->r.kind), cd_llm_op_type_name((cd_llm_op_type)v->r.type), v->count);
         cd_units_put_seconds(b, v->total_s);
         if (v->hidden) cd_buf_puts(b, " | beside | ");
         else cd_buf_putf(b, " | %.1f | ", 100 * v->total_s / r->total_s);
-        cd_buf_putf(b, "%.*s | ", (int)how.n, how.p);
+        cd_buf_putf(b, "%.*s%s%s | ", (int)how.n, how.p, news[0] ? ", new " : "", news);
         put_sizes(&v->r, b);
         cd_buf_puts(b, " |\n");
     }
@@ -116,6 +118,8 @@ void cd_serving_text(const cd_serving_said *v, size_t n, cd_buf *b) {
 /* Names and values of the question are those of a table of docs/reference/llm-operators.md, but `kind`, which is its `op`. */
 static void json_row(cd_json_writer *w, const cd_serving_row *v, double step_s) {
     const cd_str how = cd_enum_names_at(CD_LLM_OP_HOWS, (int)v->how);
+    char news[40];
+    cd_llm_op_news_text(v->news, news);
     cd_json_write_open(w, '{');
     cd_json_write_member_str(w, "name", v->name), cd_json_write_member_str(w, "kind", cd_llm_op_kind_name((cd_llm_op_kind)v->r.kind));
     cd_json_write_member_str(w, "dtype", cd_llm_op_type_name((cd_llm_op_type)v->r.type));
@@ -129,6 +133,7 @@ static void json_row(cd_json_writer *w, const cd_serving_row *v, double step_s) 
         cd_json_write_member_real(w, cd_llm_op_param_name(cd_llm_op_size_param((cd_llm_op_kind)v->r.kind, k)), v->r.size[k]);
     cd_json_write_member_real(w, "runs", v->count), cd_json_write_member_real(w, "total_s", v->total_s);
     cd_json_write_member_real(w, "share", v->hidden ? 0 : v->total_s / step_s), cd_json_write_member_strn(w, "how", how.p, how.n);
+    if (news[0]) cd_json_write_member_str(w, "new", news);
     cd_json_write_close(w, '}');
 }
 

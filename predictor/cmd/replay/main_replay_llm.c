@@ -135,6 +135,20 @@ static void say_half(const work *w, cd_log *log) {
     }
 }
 
+/* As say_half. A GPU with measured rows is known by them. */
+static void say_new(const cd_replay_llm *o, const work *w, cd_log *log) {
+    for (size_t i = 0; i < w->n; i++) {
+        const cd_device *d;
+        bool seen = false;
+        if (i && !strcmp(w->c[i].gpu, w->c[i - 1].gpu)) continue;
+        if (cd_device_table_find(w->devices, w->c[i].gpu, &d, NULL)) continue;
+        for (int f = 0; f < CD_LLM_OP_N_FAMILY; f++) seen |= cd_llm_op_model_seen(w->ops, (cd_llm_op_family)f, d);
+        if (seen || cd_serving_tables_have(w->tables, d)) continue;
+        cd_log_put(log, CD_LOG_WARNING, "%s: %s was not trained on%s: its times come from its description", o->cost_model, d->name,
+                   cd_llm_op_model_vendor(w->ops, d) ? "" : ", nor any GPU of its vendor");
+    }
+}
+
 static void on_bad(void *ctx, const cdmpp_err *err) { cd_log_err(ctx, CD_LOG_WARNING, err); }
 
 /* Bad lines are told and count for the exit status. */
@@ -160,6 +174,7 @@ static cdmpp_status open_files(const cd_replay_llm *o, cd_command_run *r, work *
     say_half(w, &r->log);
     CD_TRY(load_ops(o->cost_model, &w->ops, err));
     CD_TRY(open_tables(o, r, w, err));
+    say_new(o, w, &r->log);
     w->s = (cd_serving_session){.stop = r->stop, .m = &w->m, .ops = w->ops, .devices = w->devices, .tables = w->tables, .stacks = &w->stacks, .level = o->level, .shared = o->shared};
     return CDMPP_OK;
 }

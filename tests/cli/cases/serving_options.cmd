@@ -36,6 +36,8 @@ ask --gpu v100 --json | show 'dtype\|other_dtype'
 echo "no bfloat16: $?"
 ask --gpu v100 --dtype bfloat16
 echo "no bfloat16: $?"
+# no GPU of the vendor was trained on: it is told, and for each operator
+ask --gpu mi300x --json | show 'new'
 for bad in '--kv-dtype int4_wo' '--kv-dtype fp8_block' '--decode-tp 2' '--decode-max-sequences 4'; do
     # shellcheck disable=SC2086 # options
     ask --gpu h100 $bad

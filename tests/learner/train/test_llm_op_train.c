@@ -73,6 +73,27 @@ TEST(three_kinds_of_answers) {
     assert_true(ask(f, f->l.model, false, &r, f->d[1]).latency_s < 0.9 * v.latency_s);
 }
 
+/* An MI300X has wavefronts of 64: the model knows NVIDIA's GPUs alone, and its file still does. */
+TEST(another_vendor) {
+    fixture *f = *state;
+    cd_llm_op_model *again;
+    const cd_device *amd;
+    cdmpp_err err = {0};
+    char text[40];
+    cd_llm_op_record r = made_llm_gemm(16, 512, 2048, 1);
+    assert_ok(cd_device_table_find(f->devices, "mi300x", &amd, &err));
+    assert_int_equal(ask(f, f->l.model, false, &r, amd).news, CD_LLM_OP_NEW_DEVICE | CD_LLM_OP_NEW_VENDOR);
+    assert_int_equal(ask(f, f->l.model, false, &r, f->d[3]).news, CD_LLM_OP_NEW_DEVICE);
+    assert_ok(cd_llm_op_model_from_bytes(f->l.file.p, f->l.file.n, &again, &err));
+    assert_int_equal(ask(f, again, false, &r, amd).news, CD_LLM_OP_NEW_DEVICE | CD_LLM_OP_NEW_VENDOR);
+    cd_device unknown = *amd;
+    unknown.warp = CD_DEVICE_UNKNOWN;
+    assert_int_equal(ask(f, again, false, &r, &unknown).news, CD_LLM_OP_NEW_DEVICE);
+    cd_llm_op_news_text(63, text);
+    assert_string_equal(text, "device+stack+kernel+dtype+size+vendor");
+    cd_llm_op_model_free(again);
+}
+
 TEST(what_is_new) {
     fixture *f = *state;
     cdmpp_err err = {0};
@@ -362,4 +383,4 @@ TEST(spread_of_devices) {
     cd_llm_op_table_free(&t);
 }
 
-TESTS(up, down, spread_of_devices, three_kinds_of_answers, what_is_new, few_rows_of_a_new_device, many_at_once, many_of_all_kinds, levels, file, little_to_train_on, large_ones_of_a_new_device, refused)
+TESTS(up, down, spread_of_devices, another_vendor, three_kinds_of_answers, what_is_new, few_rows_of_a_new_device, many_at_once, many_of_all_kinds, levels, file, little_to_train_on, large_ones_of_a_new_device, refused)
