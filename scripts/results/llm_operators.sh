@@ -54,7 +54,7 @@ gpus_not_seen() {
     done
 }
 rows_not_seen() {
-    train all "${MAX_ROWS:-6000}" train/a100_sxm train/h100_sxm train/l40s train/rtx_pro_6000_server
+    train all "${MAX_ROWS:-120000}" train/a100_sxm train/h100_sxm train/l40s train/rtx_pro_6000_server
     for g in $gpus; do
         ask "rows-$g" all "rows/$g" --measured "$W/train/$g"
         ask "site-$g" all "site/$g" --measured "$W/train/$g"
