@@ -24,6 +24,7 @@ typedef struct {
     cd_llm_op_estimate e;
     double own, said;          /* own: ln of what the trees of set seen expect, NaN: nobody needs it; said: by neighbours */
     cd_llm_op_sides near;
+    uint64_t hash, curve[CD_LLM_OP_MAX_SIZE + 1]; /* where its row and its curves are in the table: cd_llm_op_table_hash, cd_llm_op_table_curve */
     cd_llm_op_set s;
     const cd_llm_op_part *p;   /* of set s; NULL: it is answered, or cannot be */
     float score, spread;
@@ -123,13 +124,14 @@ static void correct(const cd_llm_op_few *few, const cd_llm_op_record *r, const c
 /* ---- one step after the other ---- */
 static cdmpp_status begin(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, long device, cd_llm_op_known *known, asking *q, cdmpp_err *err) {
     *q = (asking){.r = r, .d = d, .device = device, .f = cd_llm_op_family_of((cd_llm_op_kind)r->kind), .c = cd_llm_op_asker_codes(a, r), .own = NAN};
+    if (device >= 0) cd_llm_op_table_curves(a->t, r, (uint32_t)device, q->curve);
     q->seen = cd_llm_op_model_seen(a->m, q->f, d);
     return cd_llm_op_feature(r, d, &q->c, known, q->x, &q->e, err);
 }
 
 /* What neighbours say, and so whose answer it is. */
 static cdmpp_status choose(const cd_llm_op_asker *a, asking *q, cdmpp_err *err) {
-    const cd_llm_op_near near = {.t = a->t, .expect = expect_row, .ctx = a};
+    const cd_llm_op_near near = {.t = a->t, .expect = expect_row, .ctx = a, .curve = q->curve};
     q->near = CD_LLM_OP_NO_SIDE;
     if (q->device >= 0) {
         const cd_llm_op_few *few = a->few[(size_t)q->device * CD_LLM_OP_N_FAMILY + q->f];
@@ -182,15 +184,11 @@ static cdmpp_status measured(const cd_llm_op_asker *a, const cd_llm_op_record *r
     return CDMPP_OK;
 }
 
-/* The number of the device in the table, and of the row that is the record. */
-static long row_of(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, long *device) {
-    *device = a->t ? cd_llm_op_table_device(a->t, d) : CD_LLM_OP_NONE;
-    return *device < 0 ? CD_LLM_OP_NONE : cd_llm_op_table_find(a->t, r, (uint32_t)*device);
-}
+/* The number of the device in the table. */
+static long device_of(const cd_llm_op_asker *a, const cd_device *d) { return a->t ? cd_llm_op_table_device(a->t, d) : CD_LLM_OP_NONE; }
 
 cdmpp_status cd_llm_op_ask(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, double level, cd_llm_op_answer *out, cdmpp_err *err) {
-    long device;
-    const long row = row_of(a, r, d, &device);
+    const long device = device_of(a, d), row = device < 0 ? CD_LLM_OP_NONE : cd_llm_op_table_find(a->t, r, (uint32_t)device);
     return row < 0 ? predicted(a, r, d, device, level, out, err) : measured(a, r, d, (size_t)row, level, out, err);
 }
 
@@ -262,13 +260,23 @@ static cdmpp_status of_one(cdmpp_status st, const cdmpp_err *why, cdmpp_err *why
     return st;
 }
 
+/* Rows of a table lie far apart in memory: those of all records are asked for before the first is waited for. */
+static void fetch_rows(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *const *d, size_t n, batch *b) {
+    for (size_t i = 0; i < n; i++) {
+        b->q[i].device = device_of(a, d[i]);
+        if (b->q[i].device >= 0) b->q[i].hash = cd_llm_op_table_hash(a->t, &r[i], (uint32_t)b->q[i].device);
+    }
+    for (size_t i = 0; i < n; i++)
+        if (b->q[i].device >= 0) cd_llm_op_table_fetch(a->t, b->q[i].hash);
+}
+
 /* A record that is measured, or cannot be answered, leaves no trees. */
 static cdmpp_status begin_all(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *const *d, size_t n, double level, batch *b, cd_llm_op_answer *out,
                               cdmpp_err *whys, bool *going, cdmpp_err *err) {
+    fetch_rows(a, r, d, n, b);
     for (size_t i = 0; i < n; i++) {
-        long device;
         cdmpp_err why = {0};
-        const long row = row_of(a, &r[i], d[i], &device);
+        const long device = b->q[i].device, row = device < 0 ? CD_LLM_OP_NONE : cd_llm_op_table_at(a->t, &r[i], (uint32_t)device, b->q[i].hash);
         b->q[i].p = NULL;
         if (whys) whys[i] = (cdmpp_err){0};
         const cdmpp_status st = row < 0 ? begin(a, &r[i], d[i], device, b->known, &b->q[i], &why) : measured(a, &r[i], d[i], (size_t)row, level, &out[i], &why);
@@ -284,6 +292,8 @@ static cdmpp_status ask_block(const cd_llm_op_asker *a, const cd_llm_op_record *
     bool going[BLOCK];
     b->n = 0;
     CD_TRY(begin_all(a, r, d, n, level, b, out, whys, going, err));
+    for (size_t i = 0; i < n; i++)
+        if (b->q[i].device >= 0) cd_llm_op_table_curves_fetch(a->t, b->q[i].r, b->q[i].curve);
     CD_TRY(own_of(a, b, n, err));
     for (size_t i = 0; i < n; i++) {
         cdmpp_err why = {0};

@@ -45,6 +45,7 @@ typedef struct cd_llm_op_near {
     const cd_llm_op_table *t;
     double (*expect)(const void *ctx, size_t row); /* ln of the time that a model expects of a row of the table; NaN: none */
     const void *ctx;
+    const uint64_t *curve; /* cd_llm_op_table_curves of the record */
     uint32_t hide_sizes;  /* bits of sizes whose neighbours count as not there */
     bool hide_alike;      /* rows of other types, stacks and kernels do */
 } cd_llm_op_near;

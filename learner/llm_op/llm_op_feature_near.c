@@ -27,7 +27,7 @@ static void look(asking *a, size_t i) {
     long *v = a->near[i];
     v[0] = v[1] = CD_LLM_OP_NONE;
     a->line[i] = a->shape[i] = NAN;
-    if (!(a->q->hide_sizes >> i & 1)) cd_llm_op_table_near(a->t, a->r, a->device, i, NULL, v);
+    if (!(a->q->hide_sizes >> i & 1)) cd_llm_op_table_near(a->t, a->r, a->device, i, a->q->curve[i], NULL, v);
     for (size_t k = 0; k < 2; k++)
         a->gap[i][k] = v[k] < 0 ? (double)NAN : fabs(log2((a->t->r[v[k]].size[i] + 1) / (a->r->size[i] + 1)));
     if (v[0] < 0 || v[1] < 0) return;
@@ -36,25 +36,55 @@ static void look(asking *a, size_t i) {
     a->shape[i] = a->own + (1 - at) * beyond(a, v[0]) + at * beyond(a, v[1]);
 }
 
-/* Row `p`, which has the record's own place on the axis, against the line between its curve's rows at the two neighbours' places. NaN: they are not there. */
-static double bend(const asking *a, long p, size_t axis, double end[2]) {
+/* Row `p`, which has the record's own place on the axis, and where rows of its curve at the two neighbours' places would be. */
+typedef struct {
+    long p;
+    uint64_t hash[2];
+} curve;
+
+/* The row's record at a neighbour's place. */
+static cd_llm_op_record end_of(const asking *a, long p, size_t axis, size_t k) {
     cd_llm_op_record r = a->t->r[p];
+    r.size[axis] = a->t->r[a->near[axis][k]].size[axis];
+    return r;
+}
+
+/* All curves are asked for before the first is waited for: their rows lie far apart in memory. */
+static void fetch(const asking *a, size_t axis, curve *v, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < 2; k++) {
+            const cd_llm_op_record r = end_of(a, v[i].p, axis, k);
+            v[i].hash[k] = cd_llm_op_table_hash(a->t, &r, a->device);
+        }
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < 2; k++) cd_llm_op_table_fetch(a->t, v[i].hash[k]);
+}
+
+/* The row against the line between the ends of its curve. NaN: they are not there. */
+static double bend(const asking *a, const curve *v, size_t axis, double end[2]) {
     for (size_t k = 0; k < 2; k++) {
-        r.size[axis] = a->t->r[a->near[axis][k]].size[axis];
-        const long at = cd_llm_op_table_find(a->t, &r, a->device);
+        const cd_llm_op_record r = end_of(a, v->p, axis, k);
+        const long at = cd_llm_op_table_at(a->t, &r, a->device, v->hash[k]);
         if (at < 0) return NAN;
         end[k] = ln_time(a, at);
     }
     const double at = place(a, axis);
-    return ln_time(a, p) - end[0] - at * (end[1] - end[0]);
+    return ln_time(a, v->p) - end[0] - at * (end[1] - end[0]);
 }
 
 static void bends_beside(const asking *a, size_t axis, size_t n, float *x) {
     double end[2];
+    curve v[2 * CD_LLM_OP_MAX_SIZE];
+    size_t m = 0;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < 2; k++)
+            if (i != axis && a->near[i][k] >= 0) v[m++].p = a->near[i][k];
+    fetch(a, axis, v, m);
+    m = 0;
     for (size_t i = 0; i < n; i++) {
         double sum = 0, count = 0;
         for (size_t k = 0; k < 2 && i != axis; k++) {
-            const double b = a->near[i][k] < 0 ? (double)NAN : bend(a, a->near[i][k], axis, end);
+            const double b = a->near[i][k] < 0 ? (double)NAN : bend(a, &v[m++], axis, end);
             if (!isnan(b)) sum += b, count++;
         }
         if (count > 0) x[CD_LLM_OP_X_bend0 + i] = (float)(sum / count);
@@ -64,11 +94,14 @@ static void bends_beside(const asking *a, size_t axis, size_t n, float *x) {
 /* Curves of other types and stacks run alike where their slope between the two points is the same. */
 static void bends_alike(const asking *a, size_t axis, float *x) {
     uint32_t row[MOST_ALIKE];
+    curve v[MOST_ALIKE];
     double end[2], sum = 0, count = 0, least = INFINITY;
     const double low = ln_time(a, a->near[axis][0]), high = ln_time(a, a->near[axis][1]);
-    const size_t n = a->q->hide_alike ? 0 : cd_llm_op_table_alike(a->t, a->r, a->device, NULL, MOST_ALIKE, row);
+    const size_t n = a->q->hide_alike ? 0 : cd_llm_op_table_alike(a->t, a->r, a->device, a->q->curve[CD_LLM_OP_MAX_SIZE], NULL, MOST_ALIKE, row);
+    for (size_t k = 0; k < n; k++) v[k].p = row[k];
+    fetch(a, axis, v, n);
     for (size_t k = 0; k < n; k++) {
-        const double b = bend(a, row[k], axis, end);
+        const double b = bend(a, &v[k], axis, end);
         if (isnan(b)) continue;
         const double apart = fabs(end[0] - low) + fabs(end[1] - high);
         sum += b, count++;

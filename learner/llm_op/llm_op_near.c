@@ -64,13 +64,12 @@ static size_t sort(const cd_llm_op_table *t, entry *e, uint32_t size, uint32_t *
     return n;
 }
 
-/* The slot of the curve that the record is on; a free one, with its tag, where there is none. */
-static size_t slot_of(const cd_llm_op_table *t, const cd_llm_op_record *r, uint32_t device, size_t size, uint32_t *tag) {
+/* The slot of the curve that the record of this hash is on; a free one where there is none. */
+static size_t slot_of(const cd_llm_op_table *t, const cd_llm_op_record *r, uint32_t device, size_t size, uint64_t h) {
     const cd_llm_op_curves *c = &t->curve[size];
-    const uint64_t h = hash(r, device, size);
+    const uint32_t tag = (uint32_t)(h >> 32);
     size_t k = (size_t)h & c->mask;
-    *tag = (uint32_t)(h >> 32);
-    while (c->slot[k].end && (c->slot[k].tag != *tag || !on_curve(t, c->row[c->slot[k].beg], r, device, size))) k = (k + 1) & c->mask;
+    while (c->slot[k].end && (c->slot[k].tag != tag || !on_curve(t, c->slot[k].first, r, device, size))) k = (k + 1) & c->mask;
     return k;
 }
 
@@ -86,10 +85,10 @@ static bool put_curves(const cd_llm_op_table *t, size_t size, size_t n, cd_llm_o
     for (c->mask = 1; c->mask < 2 * count;) c->mask = 2 * c->mask + 1;
     c->slot = cd_mem_zalloc(c->mask + 1, sizeof *c->slot);
     for (size_t i = 0, k = 0; c->slot && i < n; i++) {
-        uint32_t tag;
         if (begins(t, size, i)) {
-            k = slot_of(t, &t->r[c->row[i]], t->device[c->row[i]], size, &tag);
-            c->slot[k] = (cd_llm_op_curve){(uint32_t)i, 0, tag};
+            const uint64_t h = hash(&t->r[c->row[i]], t->device[c->row[i]], size);
+            k = slot_of(t, &t->r[c->row[i]], t->device[c->row[i]], size, h);
+            c->slot[k] = (cd_llm_op_curve){(uint32_t)i, 0, c->row[i], (uint32_t)(h >> 32)};
         }
         c->slot[k].end = (uint32_t)i + 1;
     }
@@ -98,10 +97,16 @@ static bool put_curves(const cd_llm_op_table *t, size_t size, size_t n, cd_llm_o
 
 static bool index_of(cd_llm_op_table *t, entry *e, uint32_t size) {
     cd_llm_op_curves *c = &t->curve[size];
+    const bool whole = size < CD_LLM_OP_MAX_SIZE;
     cd_mem_free(c->row);
+    cd_mem_free(c->value);
     cd_mem_free(c->slot);
     *c = (cd_llm_op_curves){.row = cd_mem_zalloc(t->n + 1, sizeof *c->row)};
-    return e && c->row && put_curves(t, size, sort(t, e, size, c->row), c);
+    if (!e || !c->row) return false;
+    const size_t n = sort(t, e, size, c->row);
+    if (whole && !(c->value = cd_mem_zalloc(n + 1, sizeof *c->value))) return false;
+    for (size_t i = 0; whole && i < n; i++) c->value[i] = (float)t->r[c->row[i]].size[size];
+    return put_curves(t, size, n, c);
 }
 
 cdmpp_status cd_llm_op_table_index(cd_llm_op_table *t, cdmpp_err *err) {
@@ -114,29 +119,57 @@ cdmpp_status cd_llm_op_table_index(cd_llm_op_table *t, cdmpp_err *err) {
 }
 
 /* ---- the door ---- */
+uint64_t cd_llm_op_table_curve(const cd_llm_op_table *t, const cd_llm_op_record *r, uint32_t device, size_t size) {
+    const uint64_t h = hash(r, device, size);
+    if (t->curve[size].slot) __builtin_prefetch(&t->curve[size].slot[(size_t)h & t->curve[size].mask]);
+    return h;
+}
+
+void cd_llm_op_table_curves(const cd_llm_op_table *t, const cd_llm_op_record *r, uint32_t device, uint64_t curve[CD_LLM_OP_MAX_SIZE + 1]) {
+    for (size_t i = 0; i < cd_llm_op_n_size((cd_llm_op_kind)r->kind); i++) curve[i] = cd_llm_op_table_curve(t, r, device, i);
+    curve[CD_LLM_OP_MAX_SIZE] = cd_llm_op_table_curve(t, r, device, CD_LLM_OP_MAX_SIZE);
+}
+
+static void fetch(const cd_llm_op_table *t, size_t size, uint64_t curve) {
+    const cd_llm_op_curves *c = &t->curve[size];
+    if (!c->slot) return;
+    const cd_llm_op_curve *s = &c->slot[(size_t)curve & c->mask];
+    if (!s->end || s->tag != (uint32_t)(curve >> 32)) return; /* another curve: this one is behind it, or nowhere */
+    for (size_t i = 0; i < sizeof *t->r; i += 64) __builtin_prefetch((const char *)&t->r[s->first] + i);
+    __builtin_prefetch(&t->device[s->first]);
+    __builtin_prefetch(&c->row[s->beg]);
+    if (c->value) __builtin_prefetch(&c->value[s->beg + (s->end - s->beg) / 2]);
+}
+
+void cd_llm_op_table_curves_fetch(const cd_llm_op_table *t, const cd_llm_op_record *r, const uint64_t curve[CD_LLM_OP_MAX_SIZE + 1]) {
+    for (size_t i = 0; i < cd_llm_op_n_size((cd_llm_op_kind)r->kind); i++) fetch(t, i, curve[i]);
+    fetch(t, CD_LLM_OP_MAX_SIZE, curve[CD_LLM_OP_MAX_SIZE]);
+}
+
 /* The rows of the record's curve; NULL: it has none. */
-static const uint32_t *curve_of(const cd_llm_op_table *t, const cd_llm_op_record *r, uint32_t device, size_t size, size_t *n) {
-    uint32_t tag;
+static const uint32_t *curve_of(const cd_llm_op_table *t, const cd_llm_op_record *r, uint32_t device, size_t size, uint64_t h, size_t *n) {
     if (!t->curve[size].slot) return NULL;
-    const cd_llm_op_curve *c = &t->curve[size].slot[slot_of(t, r, device, size, &tag)];
+    const cd_llm_op_curve *c = &t->curve[size].slot[slot_of(t, r, device, size, h)];
     *n = c->end - c->beg;
     return c->end ? t->curve[size].row + c->beg : NULL;
 }
 
-/* The first row of a curve that does not stand before the record. */
+/* The first row of a curve that does not stand before the record. Rounded sizes keep their order, and equal ones are told by the rows. */
 static size_t bisect(const cd_llm_op_table *t, const uint32_t *v, size_t n, double value, size_t size) {
+    const float *x = t->curve[size].value + (v - t->curve[size].row), rounded = (float)value;
     size_t lo = 0, hi = n;
     while (lo < hi) {
         const size_t mid = lo + (hi - lo) / 2;
-        if (t->r[v[mid]].size[size] < value) lo = mid + 1;
+        if (x[mid] < rounded) lo = mid + 1;
         else hi = mid;
     }
+    while (lo < n && !(x[lo] > rounded) && t->r[v[lo]].size[size] < value) lo++;
     return lo;
 }
 
-void cd_llm_op_table_near(const cd_llm_op_table *t, const cd_llm_op_record *r, uint32_t device, size_t size, const uint8_t *hide, long out[2]) {
+void cd_llm_op_table_near(const cd_llm_op_table *t, const cd_llm_op_record *r, uint32_t device, size_t size, uint64_t curve, const uint8_t *hide, long out[2]) {
     size_t n;
-    const uint32_t *v = curve_of(t, r, device, size, &n);
+    const uint32_t *v = curve_of(t, r, device, size, curve, &n);
     out[0] = out[1] = CD_LLM_OP_NONE;
     if (!v) return;
     const size_t at = bisect(t, v, n, r->size[size], size);
@@ -146,9 +179,9 @@ void cd_llm_op_table_near(const cd_llm_op_table *t, const cd_llm_op_record *r, u
         if ((!hide || !hide[v[i]]) && t->r[v[i]].size[size] > r->size[size]) out[1] = v[i];
 }
 
-size_t cd_llm_op_table_alike(const cd_llm_op_table *t, const cd_llm_op_record *r, uint32_t device, const uint8_t *hide, size_t most, uint32_t *out) {
+size_t cd_llm_op_table_alike(const cd_llm_op_table *t, const cd_llm_op_record *r, uint32_t device, uint64_t curve, const uint8_t *hide, size_t most, uint32_t *out) {
     size_t n, k = 0;
-    const uint32_t *v = curve_of(t, r, device, CD_LLM_OP_MAX_SIZE, &n);
+    const uint32_t *v = curve_of(t, r, device, CD_LLM_OP_MAX_SIZE, curve, &n);
     for (size_t i = 0; v && i < n && k < most; i++)
         if ((!hide || !hide[v[i]]) && by_category(&t->r[v[i]], r)) out[k++] = v[i];
     return k;

@@ -17,6 +17,7 @@ void cd_llm_op_table_free(cd_llm_op_table *t) {
     for (size_t k = 0; k < CD_LLM_OP_N_KIND; k++) cd_mem_free(t->noise[k]);
     for (size_t i = 0; i <= CD_LLM_OP_MAX_SIZE; i++) {
         cd_mem_free(t->curve[i].row);
+        cd_mem_free(t->curve[i].value);
         cd_mem_free(t->curve[i].slot);
     }
     cd_dict_free(&t->names);
@@ -63,6 +64,9 @@ static const cd_op_kind_of_table kind = {sizeof(cd_llm_op_record), "device", key
 
 /* ---- the door ---- */
 long cd_llm_op_table_find(const cd_llm_op_table *t, const cd_llm_op_record *r, uint32_t device) { return cd_op_rows_find(&t->rows, &kind, r, device); }
+uint64_t cd_llm_op_table_hash(const cd_llm_op_table *t, const cd_llm_op_record *r, uint32_t device) { return cd_op_rows_hash(&t->rows, &kind, r, device); }
+void cd_llm_op_table_fetch(const cd_llm_op_table *t, uint64_t hash) { cd_op_rows_fetch(&t->rows, &kind, hash); }
+long cd_llm_op_table_at(const cd_llm_op_table *t, const cd_llm_op_record *r, uint32_t device, uint64_t hash) { return cd_op_rows_at(&t->rows, &kind, r, device, hash); }
 long cd_llm_op_table_device(const cd_llm_op_table *t, const cd_device *d) { return cd_op_rows_device(&t->rows, d); }
 
 static void repeated(cd_llm_op_repeats *s, uint32_t count, double latency_s) {

@@ -32,11 +32,13 @@ typedef struct cd_llm_op_repeats {
 /* Rows that differ in one size alone stand together, that size rising. */
 typedef struct cd_llm_op_curve {
     uint32_t beg, end;       /* in `row` of the curves; end 0: a free slot */
+    uint32_t first;          /* row[beg] */
     uint32_t tag;            /* the upper half of the hash of what its rows share: most other curves are told without a look at their rows */
 } cd_llm_op_curve;
 
 typedef struct cd_llm_op_curves {
     uint32_t *row;           /* curve after curve */
+    float *value;            /* of each its size, rounded: rows lie far apart in memory. NULL of the last curves */
     cd_llm_op_curve *slot;   /* (mask + 1) by the lower half of the hash */
     size_t mask;
 } cd_llm_op_curves;
@@ -72,9 +74,18 @@ enum { CD_LLM_OP_NONE = CD_OP_ROWS_NONE };
 long cd_llm_op_table_device(const cd_llm_op_table *t, const cd_device *d);
 /* The row that is the record on the device; CD_LLM_OP_NONE: there is none. */
 long cd_llm_op_table_find(const cd_llm_op_table *t, const cd_llm_op_record *r, uint32_t device);
+/* The same of many, in steps (op_rows.h): the hash, the row is asked for, the row. */
+uint64_t cd_llm_op_table_hash(const cd_llm_op_table *t, const cd_llm_op_record *r, uint32_t device);
+void cd_llm_op_table_fetch(const cd_llm_op_table *t, uint64_t hash);
+long cd_llm_op_table_at(const cd_llm_op_table *t, const cd_llm_op_record *r, uint32_t device, uint64_t hash);
+/* The record's curve along a size (CD_LLM_OP_MAX_SIZE: rows like it), by its hash: memory is asked for it. */
+uint64_t cd_llm_op_table_curve(const cd_llm_op_table *t, const cd_llm_op_record *r, uint32_t device, size_t size);
+/* Those of all its sizes, and of rows like it; memory is asked for their rows. */
+void cd_llm_op_table_curves(const cd_llm_op_table *t, const cd_llm_op_record *r, uint32_t device, uint64_t curve[CD_LLM_OP_MAX_SIZE + 1]);
+void cd_llm_op_table_curves_fetch(const cd_llm_op_table *t, const cd_llm_op_record *r, const uint64_t curve[CD_LLM_OP_MAX_SIZE + 1]);
 /* The nearest rows below [0] and above [1] along a size, CD_LLM_OP_NONE where there is none. `hide` (n) or NULL: rows that count as not there. The record's
  * own row is never its neighbour. */
-void cd_llm_op_table_near(const cd_llm_op_table *t, const cd_llm_op_record *r, uint32_t device, size_t size, const uint8_t *hide, long out[2]);
+void cd_llm_op_table_near(const cd_llm_op_table *t, const cd_llm_op_record *r, uint32_t device, size_t size, uint64_t curve, const uint8_t *hide, long out[2]);
 /* Rows of the same kind, sizes and device, in other types, stacks or kernels: at most `most`; returns how many. */
-size_t cd_llm_op_table_alike(const cd_llm_op_table *t, const cd_llm_op_record *r, uint32_t device, const uint8_t *hide, size_t most, uint32_t *out);
+size_t cd_llm_op_table_alike(const cd_llm_op_table *t, const cd_llm_op_record *r, uint32_t device, uint64_t curve, const uint8_t *hide, size_t most, uint32_t *out);
 #endif

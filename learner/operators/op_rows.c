@@ -18,15 +18,34 @@ void cd_op_rows_free(cd_op_rows *t) {
 static const void *record(const cd_op_rows *t, const cd_op_kind_of_table *k, size_t i) { return (const char *)t->r + i * k->bytes; }
 
 /* Slot of the row, or the free one where it would be. */
-static uint32_t *find(const cd_op_rows *t, const cd_op_kind_of_table *k, const void *r, uint32_t device) {
-    size_t i = (size_t)k->key(r, device) & (t->n_slot - 1);
-    while (t->slot[i] && (t->device[t->slot[i] - 1] != device || !k->same(record(t, k, t->slot[i] - 1), r))) i = (i + 1) & (t->n_slot - 1);
+static cd_op_slot *find(const cd_op_rows *t, const cd_op_kind_of_table *k, const void *r, uint32_t device, uint64_t hash) {
+    const uint32_t tag = (uint32_t)(hash >> 32);
+    size_t i = (size_t)hash & (t->n_slot - 1);
+    for (; t->slot[i].row; i = (i + 1) & (t->n_slot - 1))
+        if (t->slot[i].tag == tag && t->device[t->slot[i].row - 1] == device && k->same(record(t, k, t->slot[i].row - 1), r)) break;
     return &t->slot[i];
 }
 
-long cd_op_rows_find(const cd_op_rows *t, const cd_op_kind_of_table *k, const void *r, uint32_t device) {
-    const uint32_t at = t->n_slot ? *find(t, k, r, device) : 0;
+long cd_op_rows_at(const cd_op_rows *t, const cd_op_kind_of_table *k, const void *r, uint32_t device, uint64_t hash) {
+    const uint32_t at = t->n_slot ? find(t, k, r, device, hash)->row : 0;
     return at ? (long)at - 1 : CD_OP_ROWS_NONE;
+}
+
+long cd_op_rows_find(const cd_op_rows *t, const cd_op_kind_of_table *k, const void *r, uint32_t device) { return cd_op_rows_at(t, k, r, device, k->key(r, device)); }
+
+uint64_t cd_op_rows_hash(const cd_op_rows *t, const cd_op_kind_of_table *k, const void *r, uint32_t device) {
+    const uint64_t hash = k->key(r, device);
+    if (t->n_slot) __builtin_prefetch(&t->slot[(size_t)hash & (t->n_slot - 1)]);
+    return hash;
+}
+
+void cd_op_rows_fetch(const cd_op_rows *t, const cd_op_kind_of_table *k, uint64_t hash) {
+    if (!t->n_slot) return;
+    const cd_op_slot *s = &t->slot[(size_t)hash & (t->n_slot - 1)];
+    if (!s->row || s->tag != (uint32_t)(hash >> 32)) return; /* another row: what is asked for is behind it, or nowhere */
+    const char *r = record(t, k, s->row - 1);
+    __builtin_prefetch(&t->device[s->row - 1]);
+    for (size_t i = 0; i < k->bytes; i += 64) __builtin_prefetch(r + i);
 }
 
 long cd_op_rows_device(const cd_op_rows *t, const cd_device *d) {
@@ -42,7 +61,10 @@ static cdmpp_status grow_slots(cd_op_rows *t, const cd_op_kind_of_table *k, cdmp
     t->slot = cd_mem_zalloc(want, sizeof *t->slot);
     t->n_slot = t->slot ? want : 0;
     if (!t->slot) return CD_FAIL(err, ENOMEM, "table of %zu rows", want);
-    for (size_t i = 0; i < t->n; i++) *find(t, k, record(t, k, i), t->device[i]) = (uint32_t)i + 1;
+    for (size_t i = 0; i < t->n; i++) {
+        const uint64_t hash = k->key(record(t, k, i), t->device[i]);
+        *find(t, k, record(t, k, i), t->device[i], hash) = (cd_op_slot){(uint32_t)i + 1, (uint32_t)(hash >> 32)};
+    }
     return CDMPP_OK;
 }
 
@@ -69,14 +91,15 @@ cdmpp_status cd_op_rows_put(cd_op_rows *t, const cd_op_kind_of_table *k, const v
     uint32_t d;
     CD_TRY(number_of(t, device, &d, err));
     CD_TRY(room(t, k, err));
-    uint32_t *slot = find(t, k, r, d);
-    *is_new = !*slot;
+    const uint64_t hash = k->key(r, d);
+    cd_op_slot *slot = find(t, k, r, d, hash);
+    *is_new = !slot->row;
     if (*is_new) {
         memcpy((char *)t->r + t->n * k->bytes, r, k->bytes);
         t->device[t->n] = d;
-        *slot = (uint32_t)++t->n;
+        *slot = (cd_op_slot){(uint32_t)++t->n, (uint32_t)(hash >> 32)};
     }
-    *at = *slot - 1;
+    *at = slot->row - 1;
     return CDMPP_OK;
 }
 

@@ -9,13 +9,18 @@
 #include "features/device/device.h"
 #include "features/operators/operators.h"
 
+typedef struct cd_op_slot {
+    uint32_t row;            /* row + 1; 0: free */
+    uint32_t tag;            /* the upper half of its hash: most other rows are told without a look at them */
+} cd_op_slot;
+
 #define CD_OP_ROWS_MEMBERS(record)                                              \
     size_t n, cap, cap_device;                                                  \
     record *r;               /* (n) */                                          \
     uint32_t *device;        /* (n) into `known` */                             \
     const cd_device **known; /* (n_known) borrowed from the list of devices */  \
     size_t n_known, cap_known;                                                  \
-    uint32_t *slot;          /* (n_slot) hash table: row + 1, 0 is free */      \
+    cd_op_slot *slot;        /* (n_slot) hash table by the lower half */        \
     size_t n_slot, n_line;   /* n_line: lines read */
 
 typedef struct cd_op_rows {
@@ -73,6 +78,10 @@ enum { CD_OP_ROWS_NONE = -1 };
 long cd_op_rows_device(const cd_op_rows *t, const cd_device *d);
 /* The row that is the record on the device; CD_OP_ROWS_NONE: there is none. */
 long cd_op_rows_find(const cd_op_rows *t, const cd_op_kind_of_table *k, const void *r, uint32_t device);
+/* The same in steps, for many records that are not waited for one by one: the hash, with which memory is asked for its slot; memory is asked for the row; the row. */
+uint64_t cd_op_rows_hash(const cd_op_rows *t, const cd_op_kind_of_table *k, const void *r, uint32_t device);
+void cd_op_rows_fetch(const cd_op_rows *t, const cd_op_kind_of_table *k, uint64_t hash);
+long cd_op_rows_at(const cd_op_rows *t, const cd_op_kind_of_table *k, const void *r, uint32_t device, uint64_t hash);
 /* Append the record, unless it is there. *at: its row. Errors: ENOMEM. */
 cdmpp_status cd_op_rows_put(cd_op_rows *t, const cd_op_kind_of_table *k, const void *r, const cd_device *d, size_t *at, bool *is_new, cdmpp_err *err);
 void cd_op_rows_free(cd_op_rows *t);

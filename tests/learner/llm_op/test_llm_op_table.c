@@ -149,25 +149,25 @@ TEST(neighbours) {
     assert_ok(cd_llm_op_table_index(&t, &err));
     cd_llm_op_record r = made_llm_gemm(16, 512, 1024, 1);
     assert_int_equal(cd_llm_op_table_find(&t, &r, 1), CD_LLM_OP_NONE);
-    cd_llm_op_table_near(&t, &r, 1, 0, NULL, v);
+    cd_llm_op_table_near(&t, &r, 1, 0, cd_llm_op_table_curve(&t, &r, 1, 0), NULL, v);
     assert_true(v[0] >= 0 && v[1] >= 0);
     assert_true(t.r[v[0]].size[0] == 8 && t.r[v[1]].size[0] == 32 && t.r[v[0]].size[1] == 512 && t.r[v[0]].stack == 1 && t.device[v[0]] == 1);
     uint8_t *hide = cd_mem_zalloc(t.n, 1);
     assert_non_null(hide);
     hide[v[0]] = 1;
-    cd_llm_op_table_near(&t, &r, 1, 0, hide, v);
+    cd_llm_op_table_near(&t, &r, 1, 0, cd_llm_op_table_curve(&t, &r, 1, 0), hide, v);
     assert_true(t.r[v[0]].size[0] == 4 && t.r[v[1]].size[0] == 32);
     cd_mem_free(hide);
-    cd_llm_op_table_near(&t, &r, 1, 1, NULL, v); /* no row of m 16 */
+    cd_llm_op_table_near(&t, &r, 1, 1, cd_llm_op_table_curve(&t, &r, 1, 1), NULL, v); /* no row of m 16 */
     assert_true(v[0] == CD_LLM_OP_NONE && v[1] == CD_LLM_OP_NONE);
     r.size[0] = 8, r.size[1] = 256;
-    cd_llm_op_table_near(&t, &r, 0, 1, NULL, v); /* the smallest n; itself is no neighbour */
+    cd_llm_op_table_near(&t, &r, 0, 1, cd_llm_op_table_curve(&t, &r, 0, 1), NULL, v); /* the smallest n; itself is no neighbour */
     assert_true(v[0] == CD_LLM_OP_NONE && t.r[v[1]].size[1] == 512 && t.r[v[1]].size[0] == 8);
     uint32_t alike[4];
-    assert_int_equal(cd_llm_op_table_alike(&t, &r, 0, NULL, 4, alike), 1);
+    assert_int_equal(cd_llm_op_table_alike(&t, &r, 0, cd_llm_op_table_curve(&t, &r, 0, CD_LLM_OP_MAX_SIZE), NULL, 4, alike), 1);
     assert_true(t.r[alike[0]].stack == 2 && t.r[alike[0]].size[0] == 8 && t.r[alike[0]].size[1] == 256 && t.device[alike[0]] == 0);
     r.size[0] = 1;
-    cd_llm_op_table_near(&t, &r, 0, 0, NULL, v);
+    cd_llm_op_table_near(&t, &r, 0, 0, cd_llm_op_table_curve(&t, &r, 0, 0), NULL, v);
     assert_true(v[0] == CD_LLM_OP_NONE && t.r[v[1]].size[0] == 2);
     cd_llm_op_table_free(&t);
 }
@@ -210,7 +210,7 @@ TEST(neighbours_of_drawn_rows) {
             double want[2];
             long v[2];
             near_slow(&t, &r, device, size, want);
-            cd_llm_op_table_near(&t, &r, device, size, NULL, v);
+            cd_llm_op_table_near(&t, &r, device, size, cd_llm_op_table_curve(&t, &r, device, size), NULL, v);
             for (size_t side = 0; side < 2; side++) {
                 assert_int_equal(v[side] >= 0, want[side] >= 0);
                 if (v[side] >= 0) assert_true(t.r[v[side]].size[size] == want[side]);
@@ -219,6 +219,32 @@ TEST(neighbours_of_drawn_rows) {
         }
     }
     assert_true(found > 500);
+    cd_llm_op_table_free(&t);
+}
+
+/* Bytes of a message are too many digits for 32 bits of a real: sizes that are equal there keep their order. */
+TEST(neighbours_of_long_sizes) {
+    fixture *f = *state;
+    const cd_device *d = named(f, "h100");
+    cd_llm_op_table t = {0};
+    cdmpp_err err = {0};
+    long v[2];
+    const double from = 16777216; /* 2^24 */
+    for (int i = 0; i < 40; i += 2) {
+        const cd_llm_op_record r = made_llm_gemm(from + (i * 7) % 40, 64, 64, 1);
+        assert_ok(cd_llm_op_table_put(&t, &r, d, &err));
+    }
+    assert_ok(cd_llm_op_table_index(&t, &err));
+    for (int i = 0; i < 40; i++) {
+        const cd_llm_op_record r = made_llm_gemm(from + i, 64, 64, 1);
+        double want[2];
+        near_slow(&t, &r, 0, 0, want);
+        cd_llm_op_table_near(&t, &r, 0, 0, cd_llm_op_table_curve(&t, &r, 0, 0), NULL, v);
+        for (size_t side = 0; side < 2; side++) {
+            assert_int_equal(v[side] >= 0, want[side] >= 0);
+            if (v[side] >= 0) assert_true(t.r[v[side]].size[0] == want[side]);
+        }
+    }
     cd_llm_op_table_free(&t);
 }
 
@@ -233,4 +259,4 @@ TEST(refused) {
     }
 }
 
-TESTS(up, down, every_line_is_counted, folders, spread_of_repeats, neighbours, neighbours_of_drawn_rows, refused)
+TESTS(up, down, every_line_is_counted, folders, spread_of_repeats, neighbours, neighbours_of_drawn_rows, neighbours_of_long_sizes, refused)
