@@ -127,62 +127,77 @@ class Steps:
 
 
 # ---- SGLang's simulator (tools/sglang-simulator of sgl-project/sglang) ----
-_SGLANG_TYPES = {"FP32": "float32", "BF16": "bfloat16", "FP16": "float16", "FP8": "fp8_block", "INT8": "int8_wo", "INT4": "int4_wo", "FP4": "nvfp4"}
+_SGLANG_TYPES = {"FP32": "float32", "BF16": "bfloat16", "FP16": "float16", "FP8": "fp8_block", "FP8_TENSOR": "fp8", "INT8": "int8_wo", "INT4": "int4_wo", "FP4": "nvfp4"}
+_SGLANG_CACHE = {**_SGLANG_TYPES, "FP8": "fp8", "INT8": "int8"}
+_SGLANG_LEFT_OUT = {"pp_size": 1, "cp_size": 1, "fmha_quant_mode_override": None, "comm_quant_mode_override": None}
 
 
-def _sglang_type(t):
+def _sglang_type(t, types):
     if t is None:
         return None
-    name = t.value.replace("_TENSOR", "")
-    if name not in _SGLANG_TYPES:
+    name = t.value if t.value in types else t.value.replace("_TENSOR", "")
+    if name not in types:
         raise ValueError("no operators of the type %s" % t.value)
-    return "fp8" if t.value == "FP8_TENSOR" else _SGLANG_TYPES[name]
+    return types[name]
 
 
 def _sglang_model(model):
-    """What Steps reads, and whether it says types of its own."""
-    config = model.hf_config
-    if config is None and model.model_path:
-        with open(os.path.join(model.model_path, "config.json")) as f:
-            config = json.load(f)
-    if config is None:
-        raise ValueError("the simulator has neither hf_config nor model_path of the model")
-    config = config if isinstance(config, dict) else config.to_dict()
-    return config, any(part.get("quantization_config") for part in (config, config.get("text_config") or {}))
+    """What Steps reads, and whether it says types of its own. The simulator has the text part alone; how a model that also reads images is quantised stands in its file."""
+    config, whole = model.hf_config, {}
+    path = os.path.join(model.model_path, "config.json") if model.model_path else ""
+    if os.path.exists(path):
+        with open(path) as f:
+            whole = json.load(f)
+    if config is None and not whole:
+        raise ValueError("the simulator has neither hf_config of the model nor a config.json in its model_path")
+    config = dict(whole if config is None else config if isinstance(config, dict) else config.to_dict())
+    types = [part["quantization_config"] for part in (config, config.get("text_config") or {}, whole, whole.get("text_config") or {}) if part.get("quantization_config")]
+    if types:
+        config["quantization_config"] = types[0]
+    return config, bool(types)
 
 
 def sglang_predictor(base):
     """A predictor, derived from the simulator's InferTimePredictor (`base`)."""
 
     class CdmppTimePredictor(base):
-        def __init__(self, model, hw, config, cost_model, measured=None, **options):
+        def __init__(self, model, hw, config, cost_model, measured=None, host=True, **options):
             super().__init__(model, hw, config)
-            if config.pp_size != 1 or config.dp_size != 1:
-                raise ValueError("pipelines and data-parallel attention are not in a step of this adapter")
+            for name, without in _SGLANG_LEFT_OUT.items():
+                if getattr(config, name, without) != without:
+                    raise ValueError("%s %s is not in a step of this adapter" % (name, getattr(config, name)))
+            if config.tp_size % config.dp_size:
+                raise ValueError("tp_size %d is of dp_size %d copies of attention: expected a multiple" % (config.tp_size, config.dp_size))
             stack = "%s-%s" % (config.backend_name, config.backend_version) if config.backend_version else config.backend_name
-            kv, (described, quantised) = _sglang_type(config.kv_cache_data_type), _sglang_model(model)
+            described, quantised = _sglang_model(model)
+            self._host, self._others = host, config.dp_size - 1
             self.steps = Steps(described, cost_model, hw.name, measured, **{
-                "tp": config.tp_size, "ep": config.ep_size, "stack": stack, "dtype": None if quantised else _sglang_type(config.data_type),
-                "kv_dtype": "fp8" if kv == "fp8_block" else kv, **options})
+                "tp": config.tp_size // config.dp_size, "dp": config.dp_size, "ep": config.ep_size, "stack": stack,
+                "dtype": None if quantised else _sglang_type(config.data_type, _SGLANG_TYPES), "kv_dtype": _sglang_type(config.kv_cache_data_type, _SGLANG_CACHE),
+                "experts_dtype": getattr(config, "moe_quant_mode_override", None), **options})
+            if self._others and not any(op["name"] == "experts" for op in self.steps.step([(1, 0)])["operators"]):
+                raise ValueError("dp_size %d: copies of attention are of models with experts" % config.dp_size)
 
         def predict_infer_time(self, batch):
-            """Seconds of the batch: a sequence with one new token and a past is a decode, as in the simulator."""
+            """Seconds of the batch: a sequence with one new token and a past is a decode. The batch is of one copy of attention; the others have as many tokens."""
             parts = [(r.extend_length, r.past_kv_length) for r in batch.reqs]
-            return self.steps.seconds([p for p in parts if p[0] > 1 or not p[1]], [past for new, past in parts if new <= 1 and past])
+            return self.steps.seconds([p for p in parts if p[0] != 1 or not p[1]], [past for new, past in parts if new == 1 and past],
+                                      self._others * sum(new for new, _ in parts), self._host)
 
     return CdmppTimePredictor
 
 
-def register_sglang(model, measured=None, **options):
-    """From now on {"predictor": {"name": "cdmpp"}} of the simulator's configuration is answered by the model."""
+def register_sglang(cost_model, measured=None, **options):
+    """From now on {"predictor": {"name": "cdmpp"}} of the simulator's configuration is answered by the model. Of this process: SGLang starts its scheduler as a new one,
+    which runs the main script again, so this stands there outside of `if __name__ == "__main__"`. host=False: without the host's part. Other options: of Steps."""
     from sglang_simulator.simulation.manager.config import ConfigManager
     from sglang_simulator.time_predictor.base import InferTimePredictor
     before, predictor = ConfigManager.get_inference_time_predictor, sglang_predictor(InferTimePredictor)
 
-    def get(cls, info, hw, sched_config):
+    def get(cls, model, hw, sched_config):
         if cls._get_raw_config().get("predictor", {}).get("name") != "cdmpp":
-            return before(info, hw, sched_config)
-        return predictor(info, hw, sched_config, model, measured, **options)
+            return before(model, hw, sched_config)
+        return predictor(model, hw, sched_config, cost_model, measured, **options)
 
     ConfigManager.get_inference_time_predictor = classmethod(get)
 

@@ -3,6 +3,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 import types
 import unittest
 import warnings
@@ -141,35 +142,131 @@ class TestSteps(unittest.TestCase):
             steps(dict(model_type="llava", text_config=LLAMA)).close()
 
 
+# What of SGLang's simulator the adapter meets, in our words: the predictor's base class, who chooses the predictor by the configuration, and the scheduler's process.
+SIMULATOR = {"__init__.py": "", "time_predictor/__init__.py": "", "simulation/__init__.py": "", "simulation/manager/__init__.py": "", "time_predictor/base.py": """
+from abc import ABC, abstractmethod
+class InferTimePredictor(ABC):
+    def __init__(self, model, hw, config, *args, **kwargs):
+        self.model, self.hw, self.config = model, hw, config
+    @abstractmethod
+    def predict_infer_time(self, batch):
+        pass
+""", "simulation/manager/config.py": """
+import json, os
+class ConfigManager:
+    @classmethod
+    def _get_raw_config(cls):
+        with open(os.environ["SGLANG_SIMULATOR_CONFIG_PATH"]) as f:
+            return json.load(f)
+    @classmethod
+    def get_inference_time_predictor(cls, model, hw, sched_config):
+        raise ValueError("Unknown predictor name: " + cls._get_raw_config()["predictor"]["name"])
+""", "worker.py": """
+from types import SimpleNamespace as named
+from sglang_simulator.simulation.manager.config import ConfigManager
+def run(folder):
+    config = named(tp_size=2, ep_size=1, dp_size=1, pp_size=1, cp_size=1, backend_name="sglang", backend_version="0.5.16", data_type=None, kv_cache_data_type=None)
+    predictor = ConfigManager.get_inference_time_predictor(named(hf_config=None, model_path=folder), named(name="h100_sxm"), config)
+    print(repr(predictor.predict_infer_time(named(reqs=[named(extend_length=512, past_kv_length=0)]))))
+"""}
+MAIN = """
+import multiprocessing, sys, warnings
+import cdmpp_serving
+warnings.simplefilter("ignore")
+cdmpp_serving.register_sglang(%r, measured=%r, devices=%r, host=False)
+from sglang_simulator.worker import run
+if __name__ == "__main__":
+    process = multiprocessing.get_context("spawn").Process(target=run, args=sys.argv[1:])
+    process.start()
+    process.join()
+    sys.exit(process.exitcode)
+""" % (MODEL, TABLE, os.path.abspath(DEVICES))
+named = types.SimpleNamespace
+
+
+def sglang_config(**fields):
+    """A SchedulerConfig of the simulator; a type is a member of its enumeration."""
+    types = {k: named(value=fields.pop(k)) if k in fields else None for k in ("data_type", "kv_cache_data_type")}
+    return named(**{**dict(tp_size=2, ep_size=1, dp_size=1, pp_size=1, cp_size=1, cp_style="none", backend_name="sglang", backend_version="0.5.14", moe_quant_mode_override=None,
+                           fmha_quant_mode_override=None, comm_quant_mode_override=None), **types, **fields})
+
+
+def sglang_batch(*reqs):
+    return named(reqs=[named(extend_length=new, past_kv_length=past) for new, past in reqs])
+
+
+def write(path, value):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w") as f:
+        f.write(value if isinstance(value, str) else json.dumps(value))
+    return os.path.dirname(path)
+
+
+class Base:
+    def __init__(self, model, hw, config, *args, **kwargs):
+        self.model = model
+
+
 class TestAdapters(unittest.TestCase):
+    def sglang(self, model, hw="h100", host=True, folder=None, **config):
+        return serving.sglang_predictor(Base)(named(hf_config=model, model_path=folder), named(name=hw), sglang_config(**config), MODEL, host=host, **COMMON)
+
     def test_sglang(self):
-        class Base:
-            def __init__(self, model, hw, config):
-                self.model = model
-        named = types.SimpleNamespace
-        config = named(pp_size=1, dp_size=1, tp_size=2, ep_size=1, backend_name="sglang", backend_version="0.5.14", data_type=named(value="FP8"), kv_cache_data_type=None)
-        make = serving.sglang_predictor(Base)
-        p = make(named(hf_config=LLAMA), named(name="h100_sxm"), config, MODEL, **COMMON)
-        batch = named(reqs=[named(extend_length=n, past_kv_length=past) for n, past in ((512, 0), (1, 700), (1, 0))])
-        with serving.Steps(LLAMA, MODEL, "h100", tp=2, stack="sglang-0.5.14", dtype="fp8_block", **COMMON) as steps:
-            self.assertEqual(p.predict_infer_time(batch), steps.seconds([(512, 0), (1, 0)], [700]))
-        # what the checkpoint says of its types counts before the simulator's one type
-        quantised = make(named(hf_config=dict(LLAMA, quantization_config=AWQ)), named(name="h100"), config, MODEL, **COMMON)
-        self.assertEqual(quantised.steps.about["dtype"], "int4_wo")
-        folder = W + "/llama"
-        os.makedirs(folder)
-        with open(folder + "/config.json", "w") as f:
-            json.dump(LLAMA, f)
-        self.assertEqual(make(named(hf_config=None, model_path=folder), named(name="h100"), config, MODEL, **COMMON).predict_infer_time(batch), p.predict_infer_time(batch))
-        for wrong in (dict(pp_size=2), dict(dp_size=2), dict(data_type=named(value="FP2"))):
+        batch = sglang_batch((512, 0), (1, 700), (1, 0))
+        with serving.Steps(LLAMA, MODEL, "h100", tp=2, stack="sglang-0.5.14", dtype="fp8_block", kv_dtype="int8", **COMMON) as steps:
+            types = dict(data_type="FP8", kv_cache_data_type="INT8")
+            for host in (True, False):
+                self.assertEqual(self.sglang(LLAMA, "h100_sxm", host, **types).predict_infer_time(batch), steps.seconds([(512, 0), (1, 0)], [700], host=host))
+            folder = write(W + "/llama/config.json", LLAMA)
+            self.assertEqual(self.sglang(None, folder=folder, **types).predict_infer_time(batch), steps.seconds([(512, 0), (1, 0)], [700]))
+        p = self.sglang(LLAMA)
+        self.assertEqual(p.predict_infer_time(sglang_batch()), 0)
+        with self.assertRaisesRegex(CdmppError, "found 0"):
+            p.predict_infer_time(sglang_batch((0, 5)))
+        for told, dtype in (("FP8", "fp8_block"), ("FP8_TENSOR", "fp8"), ("BF16_TENSOR", "bfloat16"), ("INT4", "int4_wo")):
+            self.assertEqual(self.sglang(LLAMA, data_type=told).steps.about["dtype"], dtype)
+        for wrong in (dict(pp_size=2), dict(cp_size=2), dict(dp_size=2), dict(tp_size=3, dp_size=2), dict(fmha_quant_mode_override="fp8"), dict(comm_quant_mode_override="half"),
+                      dict(data_type="FP2"), dict(kv_cache_data_type="FP64")):
             with self.assertRaises(ValueError):
-                make(named(hf_config=LLAMA), named(name="h100"), named(**dict(vars(config), **wrong)), MODEL, **COMMON)
+                self.sglang(LLAMA, **wrong)
+        with self.assertRaisesRegex(ValueError, "neither hf_config"):
+            self.sglang(None, folder=W + "/none")
+
+    def test_sglang_quantised(self):
+        """What the checkpoint says of its types counts before the simulator's one type, also where the simulator has the text part alone."""
+        quantised = dict(LLAMA, quantization_config=AWQ)
+        self.assertEqual(self.sglang(quantised, data_type="BF16").steps.about["dtype"], "int4_wo")
+        folder = write(W + "/images/config.json", dict(model_type="llava", text_config=LLAMA, quantization_config=AWQ))
+        self.assertEqual(self.sglang(LLAMA, folder=folder, data_type="BF16").steps.about["dtype"], "int4_wo")
+        self.assertEqual(self.sglang(LLAMA, folder=W + "/llama", data_type="BF16").steps.about["dtype"], "bfloat16")
+
+    def test_sglang_experts(self):
+        moe = next(dict(config, torch_dtype="bfloat16") for name, config in published() if config["model_type"] == "qwen3_moe")
+        p = self.sglang(moe, "h200", tp_size=8, ep_size=8, dp_size=2, moe_quant_mode_override="fp8_block")
+        with serving.Steps(moe, MODEL, "h200", tp=4, dp=2, ep=8, stack="sglang-0.5.14", experts_dtype="fp8_block", **COMMON) as steps:
+            self.assertEqual(p.predict_infer_time(sglang_batch((512, 0), (1, 700))), steps.seconds([(512, 0)], [700], others=513))
+            self.assertNotEqual(steps.seconds([(512, 0)], [700], others=513), steps.seconds([(512, 0)], [700]))
+
+    def test_sglang_registered(self):
+        """In the scheduler's process, which runs the main script again."""
+        for name, text in SIMULATOR.items():
+            write("%s/sim/sglang_simulator/%s" % (W, name), text)
+        write(W + "/sim/main.py", MAIN)
+        folder = write(W + "/registered/config.json", LLAMA)
+        env = dict(os.environ, PYTHONPATH=os.pathsep.join([W + "/sim", os.path.abspath("scripts/python")]), SGLANG_SIMULATOR_CONFIG_PATH=W + "/sim/sim.json")
+        for predictor in ("cdmpp", "replay"):
+            write(W + "/sim/sim.json", {"predictor": {"name": predictor}})
+            run = subprocess.run([sys.executable, W + "/sim/main.py", folder], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            if predictor == "cdmpp":
+                with serving.Steps(LLAMA, MODEL, "h100", tp=2, stack="sglang-0.5.16", **COMMON) as steps:
+                    self.assertEqual((run.returncode, float(run.stdout or 0)), (0, steps.seconds([(512, 0)], host=False)), run.stderr)
+            else:
+                self.assertIn("Unknown predictor name: replay", run.stderr)
 
     def test_vidur(self):
         class Base:
             def __init__(self, predictor_config, replica_config, replica_scheduler_config, metrics_config):
                 pass
-        named = types.SimpleNamespace
         layer = ("attention_prefill", "attention_decode", "attention_layer_pre_proj", "attention_layer_post_proj", "attention_rope", "attention_kv_cache_save", "mlp_layer_up_proj",
                  "mlp_layer_act", "mlp_layer_down_proj", "attn_norm_layer_act", "mlp_norm_layer_act", "add_layer_act")
         once = ("schedule_time", "sampler_e2e_time", "prepare_inputs_e2e_time", "process_model_outputs_time", "ray_comm_time")
