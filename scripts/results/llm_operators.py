@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Parts of the tables of operators of language models, and errors by kind (scripts/results/llm_operators.sh).
 
-    llm_operators.py split TABLES OUT     TABLES/GPU/NAME.tsv.xz -> OUT/{train,rows,site,new,few20,few50,other,version}/GPU/NAME.tsv
+    llm_operators.py split TABLES OUT DRAW  TABLES/GPU/NAME.tsv.xz -> OUT/{train,rows,site,new,few20,few50,other,version}/GPU/NAME.tsv
     llm_operators.py fp8 TABLE OUT        PipeWeave's products -> OUT/{fp8train,fp8rows}/gemm.tsv
     llm_operators.py sum NAME LINES...    answers of cdmpp-predict --eval -> rows of a Markdown table: NAME, kind, n, errors
     llm_operators.py decades NAME LINES...   the same by decades of the measured time
 
-A row is put into a part by a hash of what it asks, so that parts do not depend on the order of the tables:
+A row is put into a part by a hash of what it asks, so that parts do not depend on the order of the tables. DRAW: which bits of the hash say which rows and sites (1: those of
+the first four looks; 2: others, drawn when these were used up):
     rows    a tenth of all rows
     site    of the others, all rows of a tenth of the sites (n and k; heads and their size; the experts' sizes)
     train   the others
@@ -77,8 +78,9 @@ def hashes(row, table, gpu):
 
 PARTS = ("train", "rows", "site", "new", "other", "version")
 
-def parts_of(h, s, few, row, gpu):
-    part = "rows" if h % 10 == 0 else "site" if s % 10 == 0 else "train"
+def parts_of(h, s, few, row, gpu, draw):
+    shift = 40 * (draw - 1)
+    part = "rows" if (h >> shift) % 10 == 0 else "site" if (s >> shift) % 10 == 0 else "train"
     vllm = gpu == "a100_sxm" and row["stack"].startswith("vllm")
     out = [part]
     if (h >> 8) % 2 == 0 and (few or (h >> 16) % 8 == 0):
@@ -89,7 +91,7 @@ def parts_of(h, s, few, row, gpu):
         out.append("version")
     return out
 
-def split_table(source, out, gpu, table):
+def split_table(source, out, gpu, table, draw):
     part = {}
     for p in PARTS + ("few20", "few50"):
         os.makedirs(f"{out}/{p}/{gpu}", exist_ok=True)
@@ -103,7 +105,7 @@ def split_table(source, out, gpu, table):
         for line in f:
             row = dict(zip(columns, line.rstrip("\n").split("\t")))
             h, s = hashes(row, table, GPUS[gpu])
-            to = parts_of(h, s, table in ("custom_allreduce", "nccl"), row, gpu)
+            to = parts_of(h, s, table in ("custom_allreduce", "nccl"), row, gpu, draw)
             for p in to:
                 part[p].write(line)
             if to[0] == "train" and "new" not in to:
@@ -117,10 +119,10 @@ def split_table(source, out, gpu, table):
     for p in part.values():
         p.close()
 
-def split(tables, out):
+def split(tables, out, draw):
     for gpu in GPUS:
         for table in TABLES:
-            split_table(f"{tables}/{gpu}/{table}.tsv.xz", out, gpu, table)
+            split_table(f"{tables}/{gpu}/{table}.tsv.xz", out, gpu, table, int(draw))
 
 def fp8(table, out):
     part = {}

@@ -15,7 +15,7 @@ py="python3 -B scripts/results/llm_operators.py"
 tables="gemm context_attention generation_attention moe custom_allreduce nccl"
 gpus="a100_sxm h100_sxm l40s rtx_pro_6000_server"
 if [ ! -s "$W/split" ]; then
-    $py split "$D/aic" "$W"
+    $py split "$D/aic" "$W" "$([ "${PART:-rows}" = gpus ] && echo 1 || echo 2)"
     $py fp8 "$D/pipeweave/gemm_fp8_train.tsv.xz" "$W"
     echo done >"$W/split"
 fi
