@@ -257,7 +257,7 @@ cdmpp_status cd_serving_batch_rows(cd_serving_engine *e, const cd_serving_batch 
 
 /* ---- requests that a file names: serving_requests.c ---- */
 typedef struct cd_serving_request {
-    double at_s;                /* when it comes */
+    double at_s;                /* when it comes, from the first one on */
     uint32_t isl, osl;
     long line;                  /* of the file */
 } cd_serving_request;
