@@ -89,6 +89,15 @@ TEST(another_vendor) {
     cd_device unknown = *amd;
     unknown.warp = CD_DEVICE_UNKNOWN;
     assert_int_equal(ask(f, again, false, &r, &unknown).news, CD_LLM_OP_NEW_DEVICE);
+    /* rows of a device that were all refused teach nothing of its vendor */
+    cd_llm_op_model_device more[4];
+    cd_llm_op_model with = *f->l.model;
+    memcpy(more, with.device, 3 * sizeof *more);
+    more[3] = (cd_llm_op_model_device){.name = "mi250", .warp = 64};
+    with.device = more, with.n_device = 4;
+    assert_int_equal(ask(f, &with, false, &r, amd).news, CD_LLM_OP_NEW_DEVICE | CD_LLM_OP_NEW_VENDOR);
+    more[3].family[CD_LLM_OP_PRODUCT] = true;
+    assert_int_equal(ask(f, &with, false, &r, amd).news, CD_LLM_OP_NEW_DEVICE);
     cd_llm_op_news_text(63, text);
     assert_string_equal(text, "device+stack+kernel+dtype+size+vendor");
     cd_llm_op_model_free(again);
