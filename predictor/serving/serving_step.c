@@ -259,7 +259,8 @@ static cdmpp_status add_rows(cd_serving_engine *e, const cd_serving_ops *o, doub
         out->v[out->n++] = (cd_serving_row){v->name, v->r, sign * v->count, sign * v->count * t.s, t.sigma, t.how, t.news, t.known, false, is_link(v)};
         s[v->beside] += v->count * t.s;
     }
-    for (size_t i = 0; i < o->n; i++) out->v[first + i].hidden = o->v[i].beside && s[o->v[i].beside] < s[3 - o->v[i].beside];
+    const int longer = s[1] < s[2] ? 2 : 1; /* of two that take as long the first counts, as in total */
+    for (size_t i = 0; i < o->n; i++) out->v[first + i].hidden = o->v[i].beside && o->v[i].beside != longer;
     return CDMPP_OK;
 }
 
@@ -296,14 +297,14 @@ static void sum_up(cd_serving_engine *e, const cd_serving_step *s, bool decode, 
 }
 
 cdmpp_status cd_serving_batch_rows(cd_serving_engine *e, const cd_serving_batch *b, double shared, cd_serving_rows *out, cdmpp_err *err) {
-    cd_serving_step like = {.decodes = b->decodes}; /* what the host's part depends on: tokens and sequences */
+    cd_serving_step like = {.decodes = b->decodes}; /* what the host's part depends on: tokens and sequences. A mean of lengths times their number may be more than their sum */
     cd_serving_ops o;
     double tokens = b->decodes;
     *out = (cd_serving_rows){.v = out->v, .cap = out->cap};
     for (size_t i = 0; i < b->n; i++) tokens += b->prompt[i].count * b->prompt[i].n, like.prompts += b->prompt[i].count;
     if (!(tokens > 0)) return CDMPP_OK;
     const bool decode = !(tokens > b->decodes);
-    if (like.prompts > 0) like.isl = (tokens - b->decodes) / like.prompts;
+    if (like.prompts > 0) like.prompts--, like.part = tokens - b->decodes;
     cd_serving_ops_rest(e->m, &e->l, tokens, fmax(1, b->rows), tokens + b->others, decode, &o);
     CD_TRY(add_rows(e, &o, 1, out, err));
     for (size_t i = 0; i < b->n; i++) CD_TRY(add_prompts(e, &b->prompt[i], out, err));

@@ -3,8 +3,8 @@
 
 #include "made_serving_session.h"
 
-/* What a model with 8 experts on two GPUs asks besides. */
-static const char *folder_with_experts(void) {
+/* What a model with 8 experts on two GPUs asks besides. moe_s: of experts, whatever their tokens are; 0: 10 us a token. */
+static const char *folder_with_experts_of(double moe_s) {
     static char folder[256];
     cd_buf b = {0};
     (void)mkdir(tmp_path(&dir, "moe"), 0700);
@@ -14,7 +14,7 @@ static const char *folder_with_experts(void) {
     cd_buf_puts(&b, "op,device,stack,m,n,k,num_tokens,hidden_size,inter_size,topk,num_experts,moe_ep_size,distribution,num_gpus,message_bytes,latency_s\n");
     for (int t = 1; t <= 2 * MADE_TOKENS; t++) {
         if (t <= MADE_TOKENS) cd_buf_putf(&b, "gemm,h100,vllm-1,%d,8,64,,,,,,,,,,1e-6\ngemm,h100,vllm-1,%d,64,4,,,,,,,,,,%.17g\n", t, t, 4e-5 * t);
-        for (int ep = 2; ep <= 4; ep *= 2) cd_buf_putf(&b, "moe,h100,vllm-1,,,,%d,64,32,2,8,%d,power_law_1.2,,,%.17g\n", t, ep, 1e-5 * t);
+        for (int ep = 2; ep <= 4; ep *= 2) cd_buf_putf(&b, "moe,h100,vllm-1,,,,%d,64,32,2,8,%d,power_law_1.2,,,%.17g\n", t, ep, moe_s > 0 ? moe_s : 1e-5 * t);
         cd_buf_putf(&b, "all_gather,h100,vllm-1,,,,,,,,,,,2,%d,1e-6\nreduce_scatter,h100,vllm-1,,,,,,,,,,,2,%d,1e-6\n", 128 * t, 128 * t);
     }
     (void)tmp_put(&dir, "moe/moe.csv", b.p, b.n);
@@ -22,6 +22,8 @@ static const char *folder_with_experts(void) {
     snprintf(folder, sizeof folder, "%s", tmp_path(&dir, "moe"));
     return folder;
 }
+
+static const char *folder_with_experts(void) { return folder_with_experts_of(0); }
 
 /* Copies of a model with experts make their steps together. Three prompts in two copies: one has two of them, the other one waits, and experts see all. Then a copy decodes
  * two sequences, the other one. A prompt of 40 tokens has no room beside another one in a copy that takes 64 a step. */
@@ -205,6 +207,34 @@ TEST(copies_of_two_nodes) {
     close_session(&f);
 }
 
+/* Of a shared expert and of experts that take as long, to the last bit, one counts: in the sum and in the table. */
+TEST(beside_as_long) {
+    fixture f;
+    static cd_serving_rows rows;
+    cd_serving_config c = small();
+    const cd_serving_step decode = {.decodes = 2, .context = 16, .others = 2};
+    double shared = 0, sum;
+    c.worker.dp = c.worker.ep = 2;
+    for (int turn = 0; turn < 2; turn++) {
+        cd_serving_layout l;
+        cd_serving_engine *e;
+        open_session_of(&f, folder_with_experts_of(shared / 2));
+        f.made.m.experts = 8, f.made.m.sparse_layers = 2, f.made.m.dense_layers = 0, f.made.m.topk = 2, f.made.m.expert_ffn = 32, f.made.m.skew = 1.2;
+        f.made.m.shared_ffn = 4, f.made.m.products = 3;
+        assert_ok(cd_serving_engine_of(&f.s, &c, &e, &l, &err));
+        assert_ok(cd_serving_step_rows(e, &decode, 0, &rows, &err));
+        shared = 0, sum = rows.host_s;
+        for (size_t i = 0; i < rows.n; i++) {
+            if (!strncmp(rows.v[i].name, "shared_", 7)) shared += rows.v[i].total_s;
+            if (!rows.v[i].hidden) sum += rows.v[i].total_s;
+        }
+        assert_close(step_of(e, decode), rows.total_s, 1e-12, 0);
+        assert_close(sum, rows.total_s, 1e-12, 0);
+        close_session(&f);
+    }
+    cd_serving_rows_free(&rows);
+}
+
 static double tokens_of_experts(const cd_serving_rows *r) {
     for (size_t i = 0; i < r->n; i++)
         if (r->v[i].r.kind == CD_LLM_OP_MOE) return cd_llm_op_get(&r->v[i].r, CD_LLM_OP_P_TOKENS);
@@ -236,4 +266,4 @@ TEST(idle_copies) {
     close_session(&f);
 }
 
-TESTS(up, down, copies_together, copies_in_parts, copies_without_a_prompt, shared_expert_of_copies, copies_of_two_nodes, idle_copies)
+TESTS(up, down, copies_together, copies_in_parts, copies_without_a_prompt, shared_expert_of_copies, beside_as_long, copies_of_two_nodes, idle_copies)
