@@ -207,6 +207,61 @@ TEST(copies_of_two_nodes) {
     close_session(&f);
 }
 
+static void open_lifted(fixture *f, bool experts) {
+    open_session_of(f, experts ? folder_with_experts() : path);
+    f->stacks.v[0].lift = 2;
+    if (!experts) return;
+    f->made.m.experts = 8, f->made.m.sparse_layers = 2, f->made.m.dense_layers = 0, f->made.m.topk = 2, f->made.m.expert_ffn = 32, f->made.m.skew = 1.2;
+    f->made.m.shared_ffn = 4, f->made.m.products = 3;
+}
+
+/* One session after another answers what each answers alone, and as its table has it. */
+static void as_alone(const cd_serving_config *c, size_t n, bool experts) {
+    static cd_serving_rows rows;
+    const cd_serving_step step[] = {{.decodes = 2, .context = 16, .others = experts ? 3 : 0}, {.prompts = 1, .isl = 16, .others = experts ? 7 : 0}, {.prompts = 1, .isl = 8, .decodes = 2, .context = 16}};
+    fixture all, one;
+    open_lifted(&all, experts);
+    for (size_t i = 0; i < 2 * n; i++) {
+        cd_serving_engine *e, *alone;
+        cd_serving_layout l;
+        open_lifted(&one, experts);
+        assert_ok(cd_serving_engine_of(&all.s, &c[i % n], &e, &l, &err));
+        assert_ok(cd_serving_engine_of(&one.s, &c[i % n], &alone, &l, &err));
+        for (size_t k = 0; k < sizeof step / sizeof *step; k++) {
+            assert_close(step_of(e, step[k]), step_of(alone, step[k]), 0, 0);
+            assert_ok(cd_serving_step_rows(e, &step[k], 0, &rows, &err));
+            assert_close(step_of(e, step[k]), rows.total_s, 1e-12, 0);
+        }
+        close_session(&one);
+    }
+    cd_serving_rows_free(&rows);
+    close_session(&all);
+}
+
+/* Engines share what they have in common, and nothing else: other numbers of copies and stages, of GPUs in a node, other rates between nodes, other caches. */
+TEST(shared_sums) {
+    cd_serving_config c[4];
+    for (size_t i = 0; i < 4; i++) c[i] = small(), c[i].node = 2, c[i].node_gb_s = 100;
+    for (size_t i = 0; i < 4; i++) c[i].worker.dp = c[i].worker.ep = i ? 2 : 4;
+    c[2].worker.pp = 2, c[3].node_gb_s = 50;
+    as_alone(c, 4, true);
+    for (size_t i = 0; i < 4; i++) c[i] = small(), c[i].worker.tp = 2;
+    c[1].node = c[2].node = c[3].node = 1, c[1].node_gb_s = c[3].node_gb_s = 100, c[2].node_gb_s = 50, c[3].worker.pp = 2;
+    as_alone(c, 4, false);
+    fixture f;
+    cd_serving_engine *e, *other;
+    cd_serving_layout l;
+    double t;
+    const cd_serving_step decode = {.decodes = 2, .context = 16};
+    open_session(&f);
+    assert_ok(cd_serving_engine_of(&f.s, &c[0], &e, &l, &err));
+    assert_true(step_of(e, decode) > 0);
+    c[0].kv = CD_LLM_OP_T_FP8;
+    assert_ok(cd_serving_engine_of(&f.s, &c[0], &other, &l, &err));
+    assert_status(cd_serving_step_s(other, &decode, &t, &err), CDMPP_EMODEL); /* no table has it */
+    close_session(&f);
+}
+
 /* Of a shared expert and of experts that take as long, to the last bit, one counts: in the sum and in the table. */
 TEST(beside_as_long) {
     fixture f;
@@ -266,4 +321,4 @@ TEST(idle_copies) {
     close_session(&f);
 }
 
-TESTS(up, down, copies_together, copies_in_parts, copies_without_a_prompt, shared_expert_of_copies, beside_as_long, copies_of_two_nodes, idle_copies)
+TESTS(up, down, copies_together, copies_in_parts, copies_without_a_prompt, shared_expert_of_copies, shared_sums, beside_as_long, copies_of_two_nodes, idle_copies)

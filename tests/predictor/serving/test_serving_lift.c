@@ -32,6 +32,31 @@ TEST(all_but_links) {
     made_serving_close(&s);
 }
 
+/* Nor what stages hand each other, in a node or between two. */
+TEST(stages) {
+    made_serving s;
+    cd_serving_engine *e;
+    static cd_serving_rows r;
+    const cd_serving_step prompt = {.prompts = 2, .isl = 16};
+    made_serving_open(&s, path, 1);
+    s.l.pp = 2;
+    for (int nodes = 0; nodes < 2; nodes++) {
+        double links = 0;
+        s.l.node = nodes, s.l.node_bytes_s = nodes * 1e9, s.k.lift = 1;
+        const double alone = step_s(&s, &prompt);
+        s.k.lift = 2;
+        assert_ok(cd_serving_engine_new(&s.m, &s.l, &s.k, s.c, NULL, &e, &err));
+        assert_ok(cd_serving_step_rows(e, &prompt, 0.3, &r, &err));
+        for (size_t i = 0; i < r.n; i++) links += strncmp(r.v[i].name, "hand_over", 9) ? 0 : r.v[i].total_s;
+        assert_true(links > (nodes ? 4e-6 : 1e-9)); /* 32 tokens of 128 bytes */
+        assert_close(r.total_s, 2 * (alone - links) + links, 1e-9, 0);
+        assert_close(step_s(&s, &prompt), r.total_s, 1e-12, 0);
+        cd_serving_engine_free(e);
+    }
+    cd_serving_rows_free(&r);
+    made_serving_close(&s);
+}
+
 /* As large as where it was fitted on a GPU of that power, smaller on one that has more of it, none where power limits nothing. */
 TEST(by_power) {
     made_serving s;
@@ -120,4 +145,4 @@ TEST(of_the_file) {
     made_serving_close(&s);
 }
 
-TESTS(up, down, all_but_links, by_power, other_powers, tokens_of_a_graph, of_the_file)
+TESTS(up, down, all_but_links, stages, by_power, other_powers, tokens_of_a_graph, of_the_file)
