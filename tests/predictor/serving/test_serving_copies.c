@@ -207,18 +207,19 @@ TEST(copies_of_two_nodes) {
     close_session(&f);
 }
 
-static void open_lifted(fixture *f, bool experts) {
-    open_session_of(f, experts ? folder_with_experts() : path);
+/* experts: tp of a model with experts; 0: one without. */
+static void open_lifted(fixture *f, double experts) {
+    open_session_of(f, experts > 0 ? folder_with_experts() : path);
     f->stacks.v[0].lift = 2;
-    if (!experts) return;
+    if (!(experts > 0)) return;
     f->made.m.experts = 8, f->made.m.sparse_layers = 2, f->made.m.dense_layers = 0, f->made.m.topk = 2, f->made.m.expert_ffn = 32, f->made.m.skew = 1.2;
-    f->made.m.shared_ffn = 4, f->made.m.products = 3;
+    f->made.m.shared_ffn = 4 * experts, f->made.m.products = 3;
 }
 
 /* One session after another answers what each answers alone, and as its table has it. */
-static void as_alone(const cd_serving_config *c, size_t n, bool experts) {
+static void as_alone(const cd_serving_config *c, size_t n, double experts) {
     static cd_serving_rows rows;
-    const cd_serving_step step[] = {{.decodes = 2, .context = 16, .others = experts ? 3 : 0}, {.prompts = 1, .isl = 16, .others = experts ? 7 : 0}, {.prompts = 1, .isl = 8, .decodes = 2, .context = 16}};
+    const cd_serving_step step[] = {{.decodes = 2, .context = 16, .others = experts > 0 ? 3 : 0}, {.prompts = 1, .isl = 16, .others = experts > 0 ? 7 : 0}, {.prompts = 1, .isl = 8, .decodes = 2, .context = 16}};
     fixture all, one;
     open_lifted(&all, experts);
     for (size_t i = 0; i < 2 * n; i++) {
@@ -240,14 +241,16 @@ static void as_alone(const cd_serving_config *c, size_t n, bool experts) {
 
 /* Engines share what they have in common, and nothing else: other numbers of copies and stages, of GPUs in a node, other rates between nodes, other caches. */
 TEST(shared_sums) {
-    cd_serving_config c[4];
+    cd_serving_config c[6];
     for (size_t i = 0; i < 4; i++) c[i] = small(), c[i].node = 2, c[i].node_gb_s = 100;
     for (size_t i = 0; i < 4; i++) c[i].worker.dp = c[i].worker.ep = i ? 2 : 4;
     c[2].worker.pp = 2, c[3].node_gb_s = 50;
-    as_alone(c, 4, true);
-    for (size_t i = 0; i < 4; i++) c[i] = small(), c[i].worker.tp = 2;
-    c[1].node = c[2].node = c[3].node = 1, c[1].node_gb_s = c[3].node_gb_s = 100, c[2].node_gb_s = 50, c[3].worker.pp = 2;
-    as_alone(c, 4, false);
+    as_alone(c, 4, 1);
+    for (size_t i = 0; i < 4; i++) c[i].worker.tp = 2, c[i].worker.dp = i % 2 ? 1 : 2, c[i].worker.ep = 2 * c[i].worker.dp; /* with copies there is no sum behind the shared expert */
+    as_alone(c, 4, 2);
+    for (size_t i = 0; i < 6; i++) c[i] = small(), c[i].worker.tp = 2, c[i].node = 1, c[i].node_gb_s = 100;
+    c[0].node = 0, c[1].node = c[4].node = c[5].node = 2, c[3].node_gb_s = 50, c[4].worker.tp = c[5].worker.tp = 1, c[4].worker.pp = c[5].worker.pp = 2, c[5].worker.dp = 2;
+    as_alone(c, 6, 0);
     fixture f;
     cd_serving_engine *e, *other;
     cd_serving_layout l;
