@@ -128,6 +128,26 @@ TEST(copies_in_parts) {
     close_session(&f);
 }
 
+/* The roomiest copy ends a prompt of which a part was computed; a long one begins in the other copy, in the 8 tokens that are left there: 20, 16, 8 and 40 tokens are four steps. */
+TEST(part_beside_an_end) {
+    fixture f;
+    cd_serving_config c = small();
+    cd_serving_layout l;
+    cd_serving_engine *e;
+    cd_serving_result r;
+    cd_serving_request v[] = {{0, 20, 1, 1}, {0, 16, 1, 2}, {0, 8, 1, 3}, {0, 40, 1, 4}};
+    const cd_serving_requests given = {.v = v, .n = 4};
+    const cd_serving_load load = {.isl = 21, .osl = 1, .concurrency = 4, .requests = 4, .given = &given};
+    const cd_serving_limits limit = {.tokens = 16, .sequences = 8, .cache_tokens = 1000, .prompts = CD_SERVING_CHUNKED, .copies = 2};
+    open_session_of(&f, folder_with_experts());
+    c.worker.dp = c.worker.ep = 2;
+    f.made.m.experts = 8, f.made.m.sparse_layers = 2, f.made.m.dense_layers = 0, f.made.m.topk = 2, f.made.m.expert_ffn = 32, f.made.m.skew = 1.2;
+    assert_ok(cd_serving_engine_of(&f.s, &c, &e, &l, &err));
+    assert_ok(cd_serving_simulate(e, &load, &limit, 0, &r, &err));
+    assert_int_equal(r.steps, 4);
+    close_session(&f);
+}
+
 /* Of four copies some have no prompt: those that have one wait for the one with two. */
 TEST(copies_without_a_prompt) {
     fixture f;
@@ -324,4 +344,4 @@ TEST(idle_copies) {
     close_session(&f);
 }
 
-TESTS(up, down, copies_together, copies_in_parts, copies_without_a_prompt, shared_expert_of_copies, shared_sums, beside_as_long, copies_of_two_nodes, idle_copies)
+TESTS(up, down, copies_together, copies_in_parts, part_beside_an_end, copies_without_a_prompt, shared_expert_of_copies, shared_sums, beside_as_long, copies_of_two_nodes, idle_copies)
