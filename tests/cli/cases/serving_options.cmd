@@ -38,6 +38,10 @@ ask --gpu v100 --dtype bfloat16
 echo "no bfloat16: $?"
 # no GPU of the vendor was trained on: it is told, and for each operator
 ask --gpu mi300x --json | show 'new'
+# a GPU with measured rows is known by them
+sed 's/,h100,/,a10,/' "$S/operators.csv" >a10.csv
+cdmpp-replay --llm "$S/config.json" --cost-model ops.cdmpp --devices "$ROOT/configs/devices.yaml" --measured a10.csv --gpu a10 >out.txt
+echo "measured: $?"
 ask --gpu zen4
 echo "a CPU: $?"
 for bad in '--kv-dtype int4_wo' '--kv-dtype fp8_block' '--decode-tp 2' '--decode-max-sequences 4'; do
