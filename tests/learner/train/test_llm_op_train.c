@@ -1,5 +1,6 @@
 /* llm_op_train: learns made-up factors; answers what was measured, what lies between, and what is elsewhere; its file gives the same answers. */
 #include "learner/train/train.h"
+#include "base/io/io.h"
 #include "check.h"
 #include "fault.h"
 #include "made_llm_ops.h"
@@ -395,6 +396,27 @@ TEST(refused) {
     cd_config_free(&c);
 }
 
+/* Headers that the fuzzer begins with are read up to the trees, which they have not: a header of another version would be refused at its first words. */
+TEST(seeds_of_the_fuzzer) {
+    static const char *const seed[] = {"tests/fuzz/seeds/llm_opmodel/header.json", "tests/fuzz/seeds/llm_opmodel/calls.json"};
+    for (size_t i = 0; i < 2; i++) {
+        cd_buf file = {0}, header = {0};
+        const cd_buf none = {0};
+        cd_llm_op_model *m;
+        cdmpp_err err = {0};
+        char *text;
+        size_t n;
+        assert_ok(cd_file_read(seed[i], 0, &text, &n, &err));
+        cd_buf_put(&header, text, n);
+        assert_ok(cd_container_put(CD_CONTAINER_MODEL, &file, &header, &none, &err));
+        assert_true(cd_llm_op_model_from_bytes(file.p, file.n, &m, &err) != CDMPP_OK);
+        if (strncmp(err.key, "model.parts", 11) != 0) fail_msg("%s: %s: %s", seed[i], err.key, err.msg);
+        cd_buf_free(&file);
+        cd_buf_free(&header);
+        cd_mem_free(text);
+    }
+}
+
 /* One device's times scatter as the others' do not. Trees of the spread know it by its description; of a fourth device nobody knows to which of them it is like. */
 TEST(spread_of_devices) {
     fixture *f = *state;
@@ -429,4 +451,4 @@ TEST(spread_of_like_devices) {
     cd_llm_op_table_free(&t);
 }
 
-TESTS(up, down, spread_of_devices, spread_of_like_devices, another_vendor, measured_of_another_vendor, three_kinds_of_answers, what_is_new, few_rows_of_a_new_device, many_at_once, many_of_all_kinds, levels, file, little_to_train_on, large_ones_of_a_new_device, refused)
+TESTS(up, down, spread_of_devices, spread_of_like_devices, another_vendor, measured_of_another_vendor, three_kinds_of_answers, what_is_new, few_rows_of_a_new_device, many_at_once, many_of_all_kinds, levels, file, seeds_of_the_fuzzer, little_to_train_on, large_ones_of_a_new_device, refused)
