@@ -231,6 +231,7 @@ typedef struct cd_serving_row {
     cd_llm_op_how how;
     unsigned news;              /* CD_LLM_OP_NEW_* */
     bool known, hidden, link;   /* hidden: it runs beside a longer one; link: between GPUs, which no lift lengthens */
+    size_t group;               /* above 0: rows of one difference follow each other */
 } cd_serving_row;
 typedef struct cd_serving_rows {
     cd_serving_row *v;
