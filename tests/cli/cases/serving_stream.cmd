@@ -19,8 +19,6 @@ sed 's/"\(total_s\|host_s\|sigma\|share\)":-*[0-9][0-9.e+-]*/"\1":T/g; s/{"name"
 # the table of a configuration has the same numbers
 ask --tp 2 --isl 256 --osl 16 --json | sed 's/.*"decode_step":{//; s/}\],*}.*//' | tr '{' '\n' >table.txt
 sed -n '3s/^{"id":3,//p' out.jsonl | sed 's/}\]}$//' | tr '{' '\n' | cmp - table.txt && echo same
-# attention behind many tokens is a difference of two long ones, which are wrong by the same factor
-echo '{"prefill":[[64,20000]]}' | ask --stream | grep -o '"sigma":[0-9.]*' | awk -F: '{ print ($2 > 0 && $2 < 1 ? "sigma below 1" : "sigma " $2) }'
 # who waits for each answer gets it
 mkfifo to from; ask --stream <to >from & exec 3>to 4<from; echo '{"decode":[1]}' >&3; read -r line <&4; echo "$line" | cut -c 1-20; exec 3>&-; wait $!; echo "status $?"
 for bad in '--tp 3' '--tp 1,2' '--sweep' '--runs x.csv' '--load x.csv' '--concurrency 2' '--rate 1' '--decode-workers 1' '--prompts whole'; do
