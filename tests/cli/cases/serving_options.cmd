@@ -42,6 +42,10 @@ ask --gpu mi300x --json | show 'new'
 sed 's/,h100,/,a10,/' "$S/operators.csv" >a10.csv
 cdmpp-replay --llm "$S/config.json" --cost-model ops.cdmpp --devices "$ROOT/configs/devices.yaml" --measured a10.csv --gpu a10 >out.txt
 echo "measured: $?"
+# rows take turns: each GPU is told of once
+printf 'gpu,osl\na10,5\nv100,5\na10,6\nv100,6\n' >turns.csv
+ask --runs turns.csv --isl 16 >out.txt
+echo "turns: $?"
 ask --gpu zen4
 echo "a CPU: $?"
 for bad in '--kv-dtype int4_wo' '--kv-dtype fp8_block' '--decode-tp 2' '--decode-max-sequences 4'; do
