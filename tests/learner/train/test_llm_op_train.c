@@ -421,7 +421,7 @@ TEST(seeds_of_the_fuzzer) {
 TEST(spread_of_devices) {
     fixture *f = *state;
     cd_llm_op_table t = {0};
-    cd_llm_op_train_result l;
+    cd_llm_op_train_result l = {0};
     cdmpp_err err = {0};
     made_llm_table(&t, f->d, 3, 5, 16);
     for (size_t i = 0; i < t.n; i++) t.r[i].latency_s *= exp((t.device[i] ? 0.02 : 0.8) * (cd_rng_unit(5, i) - 0.5));
@@ -439,7 +439,7 @@ TEST(spread_of_devices) {
 TEST(spread_of_like_devices) {
     fixture *f = *state;
     cd_llm_op_table t = {0};
-    cd_llm_op_train_result l;
+    cd_llm_op_train_result l = {0};
     cdmpp_err err = {0};
     made_llm_table(&t, f->d, 3, 5, 16);
     for (size_t i = 0; i < t.n; i++) t.r[i].latency_s *= exp(0.8 * (cd_rng_unit(5, i) - 0.5));
