@@ -49,6 +49,9 @@ bool cd_llm_op_model_vendor(const cd_llm_op_model *m, const cd_device *d) {
     bool known = false;
     for (size_t i = 0; i < m->n_device; i++) {
         const double warp = m->device[i].warp;
+        bool any = false; /* a device whose rows were all refused taught nothing */
+        for (int f = 0; f < CD_LLM_OP_N_FAMILY; f++) any |= m->device[i].family[f];
+        if (!any) continue;
         if (fabs(warp - d->warp) < 0.5) return true;
         known |= warp > 0;
     }

@@ -231,6 +231,7 @@ typedef struct cd_serving_row {
     cd_llm_op_how how;
     unsigned news;              /* CD_LLM_OP_NEW_* */
     bool known, hidden, link;   /* hidden: it runs beside a longer one; link: between GPUs, which no lift lengthens */
+    size_t group;               /* above 0: rows of one difference follow each other */
 } cd_serving_row;
 typedef struct cd_serving_rows {
     cd_serving_row *v;
@@ -257,7 +258,7 @@ cdmpp_status cd_serving_batch_rows(cd_serving_engine *e, const cd_serving_batch 
 
 /* ---- requests that a file names: serving_requests.c ---- */
 typedef struct cd_serving_request {
-    double at_s;                /* when it comes */
+    double at_s;                /* when it comes, from the first one on */
     uint32_t isl, osl;
     long line;                  /* of the file */
 } cd_serving_request;

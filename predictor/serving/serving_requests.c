@@ -50,7 +50,9 @@ static cdmpp_status rows(const cd_csv_table *t, cd_op_bad_line *bad, void *ctx, 
     if (!out->n) return CD_FAIL(err, ENODATA, "none of %zu rows can be used", t->n_row);
     out->arrive = at[AT_S] != SIZE_MAX;
     qsort(out->v, out->n, sizeof *out->v, by_time);
+    const double from = out->v[0].at_s; /* a part of a trace: nothing ran before it */
     for (size_t i = 0; i < out->n; i++) {
+        out->v[i].at_s -= from;
         const double isl = out->v[i].isl, osl = out->v[i].osl;
         out->isl += isl / (double)out->n, out->osl += osl / (double)out->n;
         out->longest = fmax(out->longest, isl + osl);

@@ -256,10 +256,11 @@ static cdmpp_status add_rows(cd_serving_engine *e, const cd_serving_ops *o, doub
         cd_serving_time t;
         CD_TRY(cd_err_key(err, cd_serving_cost_of(e->c, v, &t, err), v->name));
         if (CD_GROW(out->v, out->n, out->cap)) return CD_FAIL(err, ENOMEM, "%zu operators", out->n);
-        out->v[out->n++] = (cd_serving_row){v->name, v->r, sign * v->count, sign * v->count * t.s, t.sigma, t.how, t.news, t.known, false, is_link(v)};
+        out->v[out->n++] = (cd_serving_row){v->name, v->r, sign * v->count, sign * v->count * t.s, t.sigma, t.how, t.news, t.known, false, is_link(v), 0};
         s[v->beside] += v->count * t.s;
     }
-    for (size_t i = 0; i < o->n; i++) out->v[first + i].hidden = o->v[i].beside && s[o->v[i].beside] < s[3 - o->v[i].beside];
+    const int longer = s[1] < s[2] ? 2 : 1; /* of two that take as long the first counts, as in total */
+    for (size_t i = 0; i < o->n; i++) out->v[first + i].hidden = o->v[i].beside && o->v[i].beside != longer;
     return CDMPP_OK;
 }
 
@@ -271,39 +272,53 @@ static cdmpp_status add_prompts(cd_serving_engine *e, const cd_serving_prompt *p
     CD_TRY(asked(e, PROMPTS, p->count, p->n, 1, &alone, err));
     CD_TRY(prompts_s(e, p->count, p->n, p->past, 1, &s, err));
     const bool behind = s > alone;
+    const size_t first = out->n;
     cd_serving_ops_prompt(e->m, &e->l, p->count, behind ? p->n + p->past : p->n, &o);
     CD_TRY(add_rows(e, &o, 1, out, err));
     if (!behind) return CDMPP_OK;
     cd_serving_ops_prompt(e->m, &e->l, p->count, p->past, &o);
-    return add_rows(e, &o, -1, out, err);
+    CD_TRY(add_rows(e, &o, -1, out, err));
+    for (size_t i = first; i < out->n; i++) out->v[i].group = first + 1;
+    return CDMPP_OK;
+}
+
+/* The variance of all rows, of which `shared` is common. What is taken off is wrong as what it is taken from is, by one kernel's factor: of a group the difference counts. */
+static double variance_of(const cd_serving_rows *r, double shared) {
+    double all = 0, square = 0;
+    for (size_t i = 0, end; i < r->n; i = end) {
+        double s = 0, sigma = 0;
+        for (end = i; end == i || (end < r->n && r->v[i].group && r->v[end].group == r->v[i].group); end++)
+            if (!r->v[end].hidden) s += r->v[end].total_s, sigma = fmax(sigma, r->v[end].sigma);
+        all += s * sigma;
+        square += s * sigma * s * sigma;
+    }
+    return shared * all * all + (1 - shared) * square;
 }
 
 static void sum_up(cd_serving_engine *e, const cd_serving_step *s, bool decode, double shared, cd_serving_rows *out) {
-    double all = 0, square = 0, lifted = 0;
+    double lifted = 0;
     for (size_t i = 0; i < out->n; i++) {
         const cd_serving_row *r = &out->v[i];
         if (r->hidden) continue;
         out->total_s += r->total_s;
         lifted += (decode || r->link ? 1 : e->lift) * r->total_s;
         out->how_s[r->how] += r->total_s;
-        all += r->total_s * r->sigma;
-        square += r->total_s * r->sigma * r->total_s * r->sigma;
     }
     const double gpu_s = out->total_s;
     out->total_s = with_host(e, s, decode, lifted);
     out->host_s = out->total_s - gpu_s;
-    out->sigma = sqrt(shared * all * all + (1 - shared) * square) / out->total_s;
+    out->sigma = sqrt(variance_of(out, shared)) / out->total_s;
 }
 
 cdmpp_status cd_serving_batch_rows(cd_serving_engine *e, const cd_serving_batch *b, double shared, cd_serving_rows *out, cdmpp_err *err) {
-    cd_serving_step like = {.decodes = b->decodes}; /* what the host's part depends on: tokens and sequences */
+    cd_serving_step like = {.decodes = b->decodes}; /* what the host's part depends on: tokens and sequences. A mean of lengths times their number may be more than their sum */
     cd_serving_ops o;
     double tokens = b->decodes;
     *out = (cd_serving_rows){.v = out->v, .cap = out->cap};
     for (size_t i = 0; i < b->n; i++) tokens += b->prompt[i].count * b->prompt[i].n, like.prompts += b->prompt[i].count;
     if (!(tokens > 0)) return CDMPP_OK;
     const bool decode = !(tokens > b->decodes);
-    if (like.prompts > 0) like.isl = (tokens - b->decodes) / like.prompts;
+    if (like.prompts > 0) like.prompts--, like.part = tokens - b->decodes;
     cd_serving_ops_rest(e->m, &e->l, tokens, fmax(1, b->rows), tokens + b->others, decode, &o);
     CD_TRY(add_rows(e, &o, 1, out, err));
     for (size_t i = 0; i < b->n; i++) CD_TRY(add_prompts(e, &b->prompt[i], out, err));

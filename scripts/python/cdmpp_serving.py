@@ -121,7 +121,7 @@ class Steps:
             return self._known[key]
 
     def seconds(self, prefill=(), decode=(), others=0, host=True):
-        """prefill: (new, past) tokens of each sequence; decode: past tokens of each. 0 of an empty step. host False: without the host's part."""
+        """prefill: (new, past) tokens of each sequence; decode: past tokens of each. 0 of an empty step. host False: without host_s, the part of the host and of a lasting load (lift)."""
         answer = self.step(prefill, decode, others)
         return answer["total_s"] - (0 if host else answer["host_s"])
 

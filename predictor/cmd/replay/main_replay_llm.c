@@ -125,11 +125,21 @@ static void say_model(const cd_replay_llm *o, const work *w, cd_log *log) {
         cd_log_put(log, CD_LOG_WARNING, "%s: max_position_embeddings is %g; %zu of %zu configurations have longer sequences, of up to %g tokens", o->model, w->m.longest, beyond, w->n, most);
 }
 
-/* Configurations of one GPU follow each other and have one text. An unknown one is told later. */
+static bool alike(const cd_serving_config *a, const cd_serving_config *b, bool types) { return !strcmp(a->gpu, b->gpu) && (!types || a->linear == b->linear); }
+
+/* Each GPU is told of once, with each type where `types`. Those of a list follow each other; in rows of --runs, which may take turns, the first ones name most GPUs. */
+static bool said(const work *w, size_t i, bool types) {
+    if (i && alike(&w->c[i], &w->c[i - 1], types)) return true;
+    for (size_t k = 0; k < i; k++)
+        if (alike(&w->c[i], &w->c[k], types)) return true;
+    return false;
+}
+
+/* An unknown GPU is told later. */
 static void say_half(const work *w, cd_log *log) {
     for (size_t i = 0; i < w->n; i++) {
         const cd_device *d;
-        if (i && !strcmp(w->c[i].gpu, w->c[i - 1].gpu) && w->c[i].linear == w->c[i - 1].linear) continue;
+        if (said(w, i, true)) continue;
         if (!cd_device_table_find(w->devices, w->c[i].gpu, &d, NULL) && cd_serving_half(&w->m, &w->c[i], d))
             cd_log_put(log, CD_LOG_WARNING, "%s has no units for bfloat16: float16 is taken in its place", d->name);
     }
@@ -140,8 +150,8 @@ static void say_new(const cd_replay_llm *o, const work *w, cd_log *log) {
     for (size_t i = 0; i < w->n; i++) {
         const cd_device *d;
         bool seen = false;
-        if (i && !strcmp(w->c[i].gpu, w->c[i - 1].gpu)) continue;
-        if (cd_device_table_find(w->devices, w->c[i].gpu, &d, NULL)) continue;
+        if (said(w, i, false)) continue;
+        if (cd_device_table_find(w->devices, w->c[i].gpu, &d, NULL) || d->kind == CD_DEVICE_CPU) continue; /* refused later */
         for (int f = 0; f < CD_LLM_OP_N_FAMILY; f++) seen |= cd_llm_op_model_seen(w->ops, (cd_llm_op_family)f, d);
         if (seen || cd_serving_tables_have(w->tables, d)) continue;
         cd_log_put(log, CD_LOG_WARNING, "%s: %s was not trained on%s: its times come from its description", o->cost_model, d->name,

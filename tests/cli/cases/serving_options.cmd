@@ -38,6 +38,16 @@ ask --gpu v100 --dtype bfloat16
 echo "no bfloat16: $?"
 # no GPU of the vendor was trained on: it is told, and for each operator
 ask --gpu mi300x --json | show 'new'
+# a GPU with measured rows is known by them
+sed 's/,h100,/,a10,/' "$S/operators.csv" >a10.csv
+cdmpp-replay --llm "$S/config.json" --cost-model ops.cdmpp --devices "$ROOT/configs/devices.yaml" --measured a10.csv --gpu a10 >out.txt
+echo "measured: $?"
+# rows take turns: each GPU is told of once
+printf 'gpu,osl\na10,5\nv100,5\na10,6\nv100,6\n' >turns.csv
+ask --runs turns.csv --isl 16 >out.txt
+echo "turns: $?"
+ask --gpu zen4
+echo "a CPU: $?"
 for bad in '--kv-dtype int4_wo' '--kv-dtype fp8_block' '--decode-tp 2' '--decode-max-sequences 4'; do
     # shellcheck disable=SC2086 # options
     ask --gpu h100 $bad
@@ -85,6 +95,10 @@ grep -o '"isl":[0-9.]*\|"duration_s":[0-9]' out.json
 ask --gpu h100 --load load.csv --concurrency 2 2>/dev/null | grep 'requests:\|in the mean' | sed 's/after .*/after T/'
 printf 'isl,osl,at_s\n100,4,0\n30,8,2.5\n' >load.csv
 ask --gpu h100 --load load.csv | grep 'requests:\|as given' | sed 's/after 2[.].* s/after 2 s and more/; s/TTFT.*//; s/given |.*/given/'
+# a part of a trace begins with its first request
+ask --gpu h100 --load load.csv >begin.txt
+printf 'isl,osl,at_s\n30,8,86402.5\n100,4,86400\n' >later.csv
+ask --gpu h100 --load later.csv | cmp - begin.txt && echo same
 for bad in '--concurrency 2' '--rate 1' '--isl 3' '--requests 3' '--runs load.csv'; do
     # shellcheck disable=SC2086 # options
     ask --gpu h100 --load load.csv $bad

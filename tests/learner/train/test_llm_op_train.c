@@ -1,5 +1,6 @@
 /* llm_op_train: learns made-up factors; answers what was measured, what lies between, and what is elsewhere; its file gives the same answers. */
 #include "learner/train/train.h"
+#include "base/io/io.h"
 #include "check.h"
 #include "fault.h"
 #include "made_llm_ops.h"
@@ -89,9 +90,39 @@ TEST(another_vendor) {
     cd_device unknown = *amd;
     unknown.warp = CD_DEVICE_UNKNOWN;
     assert_int_equal(ask(f, again, false, &r, &unknown).news, CD_LLM_OP_NEW_DEVICE);
+    /* rows of a device that were all refused teach nothing of its vendor */
+    cd_llm_op_model_device more[4];
+    cd_llm_op_model with = *f->l.model;
+    memcpy(more, with.device, 3 * sizeof *more);
+    more[3] = (cd_llm_op_model_device){.name = "mi250", .warp = 64};
+    with.device = more, with.n_device = 4;
+    assert_int_equal(ask(f, &with, false, &r, amd).news, CD_LLM_OP_NEW_DEVICE | CD_LLM_OP_NEW_VENDOR);
+    more[3].family[CD_LLM_OP_PRODUCT] = true;
+    assert_int_equal(ask(f, &with, false, &r, amd).news, CD_LLM_OP_NEW_DEVICE);
+    for (size_t i = 0; i < 4; i++) more[i].warp = CD_DEVICE_UNKNOWN; /* nobody knows */
+    assert_int_equal(ask(f, &with, false, &r, amd).news, CD_LLM_OP_NEW_DEVICE);
     cd_llm_op_news_text(63, text);
     assert_string_equal(text, "device+stack+kernel+dtype+size+vendor");
     cd_llm_op_model_free(again);
+}
+
+/* Between measured rows of a GPU neither it nor its vendor is new. */
+TEST(measured_of_another_vendor) {
+    fixture *f = *state;
+    cd_llm_op_table t = {0};
+    cd_llm_op_asker *a;
+    cd_llm_op_answer v;
+    const cd_device *amd;
+    cdmpp_err err = {0};
+    const cd_llm_op_record r = made_llm_gemm(16, 512, 2048, 1);
+    assert_ok(cd_device_table_find(f->devices, "mi300x", &amd, &err));
+    made_llm_table(&t, &amd, 1, 5, 16);
+    assert_ok(cd_llm_op_table_index(&t, &err));
+    assert_ok(cd_llm_op_asker_new(f->l.model, &t, &t.names, &a, &err));
+    assert_ok(cd_llm_op_ask(a, &r, amd, 0.9, &v, &err));
+    assert_true(v.how == CD_LLM_OP_INTERPOLATED && v.news == 0);
+    cd_llm_op_asker_free(a);
+    cd_llm_op_table_free(&t);
 }
 
 TEST(what_is_new) {
@@ -365,11 +396,32 @@ TEST(refused) {
     cd_config_free(&c);
 }
 
+/* Headers that the fuzzer begins with are read up to the trees, which they have not: a header of another version would be refused at its first words. */
+TEST(seeds_of_the_fuzzer) {
+    static const char *const seed[] = {"tests/fuzz/seeds/llm_opmodel/header.json", "tests/fuzz/seeds/llm_opmodel/calls.json"};
+    for (size_t i = 0; i < 2; i++) {
+        cd_buf file = {0}, header = {0};
+        const cd_buf none = {0};
+        cd_llm_op_model *m;
+        cdmpp_err err = {0};
+        char *text;
+        size_t n;
+        assert_ok(cd_file_read(seed[i], 0, &text, &n, &err));
+        cd_buf_put(&header, text, n);
+        assert_ok(cd_container_put(CD_CONTAINER_MODEL, &file, &header, &none, &err));
+        assert_true(cd_llm_op_model_from_bytes(file.p, file.n, &m, &err) != CDMPP_OK);
+        if (strncmp(err.key, "model.parts", 11) != 0) fail_msg("%s: %s: %s", seed[i], err.key, err.msg);
+        cd_buf_free(&file);
+        cd_buf_free(&header);
+        cd_mem_free(text);
+    }
+}
+
 /* One device's times scatter as the others' do not. Trees of the spread know it by its description; of a fourth device nobody knows to which of them it is like. */
 TEST(spread_of_devices) {
     fixture *f = *state;
     cd_llm_op_table t = {0};
-    cd_llm_op_train_result l;
+    cd_llm_op_train_result l = {0};
     cdmpp_err err = {0};
     made_llm_table(&t, f->d, 3, 5, 16);
     for (size_t i = 0; i < t.n; i++) t.r[i].latency_s *= exp((t.device[i] ? 0.02 : 0.8) * (cd_rng_unit(5, i) - 0.5));
@@ -383,4 +435,20 @@ TEST(spread_of_devices) {
     cd_llm_op_table_free(&t);
 }
 
-TESTS(up, down, spread_of_devices, another_vendor, three_kinds_of_answers, what_is_new, few_rows_of_a_new_device, many_at_once, many_of_all_kinds, levels, file, little_to_train_on, large_ones_of_a_new_device, refused)
+/* Where all devices scatter alike the interval of a fourth one is wider by the root of 1 + 1 / 3, and that of those that were seen is not. */
+TEST(spread_of_like_devices) {
+    fixture *f = *state;
+    cd_llm_op_table t = {0};
+    cd_llm_op_train_result l = {0};
+    cdmpp_err err = {0};
+    made_llm_table(&t, f->d, 3, 5, 16);
+    for (size_t i = 0; i < t.n; i++) t.r[i].latency_s *= exp(0.8 * (cd_rng_unit(5, i) - 0.5));
+    assert_ok(cd_llm_op_table_index(&t, &err));
+    assert_ok(cd_llm_op_train(&f->c, &t, SETS, NULL, NULL, NULL, &l, &err));
+    const cd_llm_op_part *p = l.model->part[CD_LLM_OP_PRODUCT];
+    for (size_t k = 2; k < CD_LLM_OP_LEVELS; k += 2) assert_true(p[CD_LLM_OP_SET_UNSEEN].times[k] > 1.15 * p[CD_LLM_OP_SET_SEEN].times[k]); /* 1.07 without */
+    cd_llm_op_train_result_free(&l);
+    cd_llm_op_table_free(&t);
+}
+
+TESTS(up, down, spread_of_devices, spread_of_like_devices, another_vendor, measured_of_another_vendor, three_kinds_of_answers, what_is_new, few_rows_of_a_new_device, many_at_once, many_of_all_kinds, levels, file, seeds_of_the_fuzzer, little_to_train_on, large_ones_of_a_new_device, refused)

@@ -77,14 +77,16 @@ TEST(as_a_configuration) {
     close_session(&f);
 }
 
-/* The made table with prompts whose times rise with the square of their length. */
-static const char *quadratic(void) {
+/* The made table with prompts whose times rise with the square of their length. again: above 0: each was measured again, and took so many times as long. */
+static const char *quadratic(double again) {
     cd_buf b = {0}, to = {0};
     made_rows(&b);
     for (char *line = strtok(b.p, "\n"); line; line = strtok(NULL, "\n"))
         if (strncmp(line, "attention_prefill", 17) != 0) cd_buf_putf(&to, "%s\n", line);
     for (int batch = 1; batch <= MADE_BATCH; batch++)
-        for (int isl = 1; isl <= MADE_TOKENS; isl++) cd_buf_putf(&to, "attention_prefill,h100,vllm-1,,,,%d,0,%d,4,2,16,,,%.17g\n", isl, batch, 1e-7 * isl * isl * batch);
+        for (int isl = 1; isl <= MADE_TOKENS; isl++)
+            for (double s = 1e-7 * isl * isl * batch, k = 0; k <= (again > 0 ? 1 : 0); k++, s *= again)
+                cd_buf_putf(&to, "attention_prefill,h100,vllm-1,,,,%d,0,%d,4,2,16,,,%.17g\n", isl, batch, s);
     const char *at = tmp_put(&dir, "q.csv", to.p, to.n);
     cd_buf_free(&b);
     cd_buf_free(&to);
@@ -98,7 +100,7 @@ TEST(prompts) {
     const cd_serving_batch batch = {apart, 2, 3, 40, 0, 5};
     const cd_serving_step step = {.prompts = 2, .isl = 16, .part = 8, .part_past = 16, .decodes = 3, .context = 40};
     double s;
-    open_engine_of(quadratic());
+    open_engine_of(quadratic(0));
     assert_ok(cd_serving_batch_rows(e, &batch, 0.3, &a, &err));
     assert_ok(cd_serving_step_rows(e, &step, 0.3, &b, &err));
     assert_int_equal(a.n, b.n);
@@ -120,6 +122,24 @@ TEST(prompts) {
     close_session(&f);
 }
 
+/* Attention of 8 tokens behind 80 is a difference of two long ones, which are wrong by the same factor: it is wrong as they are, not by as many seconds. */
+TEST(sigma_of_a_difference) {
+    static cd_serving_rows r;
+    const cd_serving_prompt behind = {1, 8, 80};
+    const cd_serving_batch batch = {&behind, 1, 0, 0, 0, 1};
+    double all = 0, sigma = 0;
+    open_engine_of(quadratic(1.2));
+    assert_ok(cd_serving_batch_rows(e, &batch, 0.3, &r, &err));
+    for (size_t i = 0; i < r.n; i++)
+        if (!strcmp(r.v[i].name, "attention_prompt")) all += r.v[i].total_s, sigma = fmax(sigma, r.v[i].sigma);
+        else assert_close(r.v[i].sigma, 0, 0, 0);
+    assert_close(all, 2 * 1.1e-7 * (88 * 88 - 80 * 80), 1e-9, 0); /* two layers */
+    assert_true(sigma > 0.01);
+    assert_close(r.sigma * r.total_s, sigma * all, 1e-9, 0);
+    cd_serving_rows_free(&r);
+    close_session(&f);
+}
+
 TEST(no_memory) {
     static char out[1 << 17];
     size_t asked, bad;
@@ -128,4 +148,4 @@ TEST(no_memory) {
     close_session(&f);
 }
 
-TESTS(up, down, one_line_each, as_a_configuration, prompts, no_memory)
+TESTS(up, down, one_line_each, as_a_configuration, prompts, sigma_of_a_difference, no_memory)

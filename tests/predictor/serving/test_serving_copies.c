@@ -3,8 +3,8 @@
 
 #include "made_serving_session.h"
 
-/* What a model with 8 experts on two GPUs asks besides. */
-static const char *folder_with_experts(void) {
+/* What a model with 8 experts on two GPUs asks besides. moe_s: of experts, whatever their tokens are; 0: 10 us a token. */
+static const char *folder_with_experts_of(double moe_s) {
     static char folder[256];
     cd_buf b = {0};
     (void)mkdir(tmp_path(&dir, "moe"), 0700);
@@ -14,7 +14,7 @@ static const char *folder_with_experts(void) {
     cd_buf_puts(&b, "op,device,stack,m,n,k,num_tokens,hidden_size,inter_size,topk,num_experts,moe_ep_size,distribution,num_gpus,message_bytes,latency_s\n");
     for (int t = 1; t <= 2 * MADE_TOKENS; t++) {
         if (t <= MADE_TOKENS) cd_buf_putf(&b, "gemm,h100,vllm-1,%d,8,64,,,,,,,,,,1e-6\ngemm,h100,vllm-1,%d,64,4,,,,,,,,,,%.17g\n", t, t, 4e-5 * t);
-        for (int ep = 2; ep <= 4; ep *= 2) cd_buf_putf(&b, "moe,h100,vllm-1,,,,%d,64,32,2,8,%d,power_law_1.2,,,%.17g\n", t, ep, 1e-5 * t);
+        for (int ep = 2; ep <= 4; ep *= 2) cd_buf_putf(&b, "moe,h100,vllm-1,,,,%d,64,32,2,8,%d,power_law_1.2,,,%.17g\n", t, ep, moe_s > 0 ? moe_s : 1e-5 * t);
         cd_buf_putf(&b, "all_gather,h100,vllm-1,,,,,,,,,,,2,%d,1e-6\nreduce_scatter,h100,vllm-1,,,,,,,,,,,2,%d,1e-6\n", 128 * t, 128 * t);
     }
     (void)tmp_put(&dir, "moe/moe.csv", b.p, b.n);
@@ -22,6 +22,8 @@ static const char *folder_with_experts(void) {
     snprintf(folder, sizeof folder, "%s", tmp_path(&dir, "moe"));
     return folder;
 }
+
+static const char *folder_with_experts(void) { return folder_with_experts_of(0); }
 
 /* Copies of a model with experts make their steps together. Three prompts in two copies: one has two of them, the other one waits, and experts see all. Then a copy decodes
  * two sequences, the other one. A prompt of 40 tokens has no room beside another one in a copy that takes 64 a step. */
@@ -126,6 +128,26 @@ TEST(copies_in_parts) {
     close_session(&f);
 }
 
+/* The roomiest copy ends a prompt of which a part was computed; a long one begins in the other copy, in the 8 tokens that are left there: 20, 16, 8 and 40 tokens are four steps. */
+TEST(part_beside_an_end) {
+    fixture f;
+    cd_serving_config c = small();
+    cd_serving_layout l;
+    cd_serving_engine *e;
+    cd_serving_result r;
+    cd_serving_request v[] = {{0, 20, 1, 1}, {0, 16, 1, 2}, {0, 8, 1, 3}, {0, 40, 1, 4}};
+    const cd_serving_requests given = {.v = v, .n = 4};
+    const cd_serving_load load = {.isl = 21, .osl = 1, .concurrency = 4, .requests = 4, .given = &given};
+    const cd_serving_limits limit = {.tokens = 16, .sequences = 8, .cache_tokens = 1000, .prompts = CD_SERVING_CHUNKED, .copies = 2};
+    open_session_of(&f, folder_with_experts());
+    c.worker.dp = c.worker.ep = 2;
+    f.made.m.experts = 8, f.made.m.sparse_layers = 2, f.made.m.dense_layers = 0, f.made.m.topk = 2, f.made.m.expert_ffn = 32, f.made.m.skew = 1.2;
+    assert_ok(cd_serving_engine_of(&f.s, &c, &e, &l, &err));
+    assert_ok(cd_serving_simulate(e, &load, &limit, 0, &r, &err));
+    assert_int_equal(r.steps, 4);
+    close_session(&f);
+}
+
 /* Of four copies some have no prompt: those that have one wait for the one with two. */
 TEST(copies_without_a_prompt) {
     fixture f;
@@ -205,6 +227,92 @@ TEST(copies_of_two_nodes) {
     close_session(&f);
 }
 
+/* experts: tp of a model with experts; 0: one without. */
+static void open_lifted(fixture *f, double experts) {
+    open_session_of(f, experts > 0 ? folder_with_experts() : path);
+    f->stacks.v[0].lift = 2;
+    if (!(experts > 0)) return;
+    f->made.m.experts = 8, f->made.m.sparse_layers = 2, f->made.m.dense_layers = 0, f->made.m.topk = 2, f->made.m.expert_ffn = 32, f->made.m.skew = 1.2;
+    f->made.m.shared_ffn = 4 * experts, f->made.m.products = 3;
+}
+
+/* One session after another answers what each answers alone, and as its table has it. */
+static void as_alone(const cd_serving_config *c, size_t n, double experts) {
+    static cd_serving_rows rows;
+    const cd_serving_step step[] = {{.decodes = 2, .context = 16, .others = experts > 0 ? 3 : 0}, {.prompts = 1, .isl = 16, .others = experts > 0 ? 7 : 0}, {.prompts = 1, .isl = 8, .decodes = 2, .context = 16}};
+    fixture all, one;
+    open_lifted(&all, experts);
+    for (size_t i = 0; i < 2 * n; i++) {
+        cd_serving_engine *e, *alone;
+        cd_serving_layout l;
+        open_lifted(&one, experts);
+        assert_ok(cd_serving_engine_of(&all.s, &c[i % n], &e, &l, &err));
+        assert_ok(cd_serving_engine_of(&one.s, &c[i % n], &alone, &l, &err));
+        for (size_t k = 0; k < sizeof step / sizeof *step; k++) {
+            assert_close(step_of(e, step[k]), step_of(alone, step[k]), 0, 0);
+            assert_ok(cd_serving_step_rows(e, &step[k], 0, &rows, &err));
+            assert_close(step_of(e, step[k]), rows.total_s, 1e-12, 0);
+        }
+        close_session(&one);
+    }
+    cd_serving_rows_free(&rows);
+    close_session(&all);
+}
+
+/* Engines share what they have in common, and nothing else: other numbers of copies and stages, of GPUs in a node, other rates between nodes, other caches. */
+TEST(shared_sums) {
+    cd_serving_config c[6];
+    for (size_t i = 0; i < 4; i++) c[i] = small(), c[i].node = 2, c[i].node_gb_s = 100;
+    for (size_t i = 0; i < 4; i++) c[i].worker.dp = c[i].worker.ep = i ? 2 : 4;
+    c[2].worker.pp = 2, c[3].node_gb_s = 50;
+    as_alone(c, 4, 1);
+    for (size_t i = 0; i < 4; i++) c[i].worker.tp = 2, c[i].worker.dp = i % 2 ? 1 : 2, c[i].worker.ep = 2 * c[i].worker.dp; /* with copies there is no sum behind the shared expert */
+    as_alone(c, 4, 2);
+    for (size_t i = 0; i < 6; i++) c[i] = small(), c[i].worker.tp = 2, c[i].node = 1, c[i].node_gb_s = 100;
+    c[0].node = 0, c[1].node = c[4].node = c[5].node = 2, c[3].node_gb_s = 50, c[4].worker.tp = c[5].worker.tp = 1, c[4].worker.pp = c[5].worker.pp = 2, c[5].worker.dp = 2;
+    as_alone(c, 6, 0);
+    fixture f;
+    cd_serving_engine *e, *other;
+    cd_serving_layout l;
+    double t;
+    const cd_serving_step decode = {.decodes = 2, .context = 16};
+    open_session(&f);
+    assert_ok(cd_serving_engine_of(&f.s, &c[0], &e, &l, &err));
+    assert_true(step_of(e, decode) > 0);
+    c[0].kv = CD_LLM_OP_T_FP8;
+    assert_ok(cd_serving_engine_of(&f.s, &c[0], &other, &l, &err));
+    assert_status(cd_serving_step_s(other, &decode, &t, &err), CDMPP_EMODEL); /* no table has it */
+    close_session(&f);
+}
+
+/* Of a shared expert and of experts that take as long, to the last bit, one counts: in the sum and in the table. */
+TEST(beside_as_long) {
+    fixture f;
+    static cd_serving_rows rows;
+    cd_serving_config c = small();
+    const cd_serving_step decode = {.decodes = 2, .context = 16, .others = 2};
+    double shared = 0, sum;
+    c.worker.dp = c.worker.ep = 2;
+    for (int turn = 0; turn < 2; turn++) {
+        cd_serving_layout l;
+        cd_serving_engine *e;
+        open_session_of(&f, folder_with_experts_of(shared / 2));
+        f.made.m.experts = 8, f.made.m.sparse_layers = 2, f.made.m.dense_layers = 0, f.made.m.topk = 2, f.made.m.expert_ffn = 32, f.made.m.skew = 1.2;
+        f.made.m.shared_ffn = 4, f.made.m.products = 3;
+        assert_ok(cd_serving_engine_of(&f.s, &c, &e, &l, &err));
+        assert_ok(cd_serving_step_rows(e, &decode, 0, &rows, &err));
+        shared = 0, sum = rows.host_s;
+        for (size_t i = 0; i < rows.n; i++) {
+            if (!strncmp(rows.v[i].name, "shared_", 7)) shared += rows.v[i].total_s;
+            if (!rows.v[i].hidden) sum += rows.v[i].total_s;
+        }
+        assert_close(step_of(e, decode), rows.total_s, 1e-12, 0);
+        assert_close(sum, rows.total_s, 1e-12, 0);
+        close_session(&f);
+    }
+    cd_serving_rows_free(&rows);
+}
+
 static double tokens_of_experts(const cd_serving_rows *r) {
     for (size_t i = 0; i < r->n; i++)
         if (r->v[i].r.kind == CD_LLM_OP_MOE) return cd_llm_op_get(&r->v[i].r, CD_LLM_OP_P_TOKENS);
@@ -236,4 +344,4 @@ TEST(idle_copies) {
     close_session(&f);
 }
 
-TESTS(up, down, copies_together, copies_in_parts, copies_without_a_prompt, shared_expert_of_copies, copies_of_two_nodes, idle_copies)
+TESTS(up, down, copies_together, copies_in_parts, part_beside_an_end, copies_without_a_prompt, shared_expert_of_copies, shared_sums, beside_as_long, copies_of_two_nodes, idle_copies)
