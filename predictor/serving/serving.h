@@ -243,8 +243,8 @@ typedef struct cd_serving_rows {
 cdmpp_status cd_serving_step_rows(cd_serving_engine *e, const cd_serving_step *s, double shared, cd_serving_rows *out, cdmpp_err *err);
 void cd_serving_rows_free(cd_serving_rows *r);
 
-/* A step of any prompts, as another program's scheduler puts it together. A prompt behind computed tokens is two lists of rows: attention of all, and less (count below 0)
- * that of the computed ones. Errors: those of cd_serving_step_s. */
+/* A step of any prompts, as another program's scheduler puts it together. A prompt behind computed tokens is three lists of rows: attention of all, less (count below 0)
+ * that of the computed ones, and of one token; or the longer one of the new tokens alone and of one token that is decoded behind the computed ones. Errors: those of cd_serving_step_s. */
 typedef struct cd_serving_prompt {
     double count, n, past;      /* so many prompts of n new tokens each behind `past` computed ones */
 } cd_serving_prompt;

@@ -190,18 +190,28 @@ static cdmpp_status rest_s(cd_serving_engine *e, bool decode, double tokens, dou
     return CDMPP_OK;
 }
 
-/* A long attention behind `past` tokens is the triangle of all less that of the past. */
-static cdmpp_status prompts_s(cd_serving_engine *e, double batch, double n, double past, double lift, double *out, cdmpp_err *err) {
-    double all, less, alone;
-    *out = 0;
+/* New tokens behind `past` computed ones take the longest of three: as without these; the triangle of all less that of the past, and what a call takes at least, which both
+ * have; one token's reading of the cache. */
+typedef enum { ALONE, BEHIND, CACHE } attention;
+
+static cdmpp_status attention_s(cd_serving_engine *e, double batch, double n, double past, double lift, double *out, attention *a, cdmpp_err *err) {
+    double all, less, least, cache;
+    *out = 0, *a = ALONE;
     if (!(batch > 0) || !(n > 0)) return CDMPP_OK;
-    CD_TRY(asked(e, PROMPTS, batch, n, lift, &alone, err));
-    *out = alone;
+    CD_TRY(asked(e, PROMPTS, batch, n, lift, out, err));
     if (!(past > 0)) return CDMPP_OK;
     CD_TRY(asked(e, PROMPTS, batch, n + past, lift, &all, err));
     CD_TRY(asked(e, PROMPTS, batch, past, lift, &less, err));
-    *out = fmax(all - less, alone);
+    CD_TRY(asked(e, PROMPTS, batch, 1, lift, &least, err));
+    CD_TRY(asked(e, DECODES, batch, past, lift, &cache, err));
+    if (all - less + least > *out) *out = all - less + least, *a = BEHIND;
+    if (cache > *out) *out = cache, *a = CACHE;
     return CDMPP_OK;
+}
+
+static cdmpp_status prompts_s(cd_serving_engine *e, double batch, double n, double past, double lift, double *out, cdmpp_err *err) {
+    attention a;
+    return attention_s(e, batch, n, past, lift, out, &a, err);
 }
 
 static double length_at(double k) { return floor(exp2(k / LENGTHS)); }
@@ -264,20 +274,22 @@ static cdmpp_status add_rows(cd_serving_engine *e, const cd_serving_ops *o, doub
     return CDMPP_OK;
 }
 
-/* As prompts_s. */
+/* As attention_s. */
 static cdmpp_status add_prompts(cd_serving_engine *e, const cd_serving_prompt *p, cd_serving_rows *out, cdmpp_err *err) {
     cd_serving_ops o;
-    double alone, s;
+    attention a;
+    double s;
     if (!(p->count > 0) || !(p->n > 0)) return CDMPP_OK;
-    CD_TRY(asked(e, PROMPTS, p->count, p->n, 1, &alone, err));
-    CD_TRY(prompts_s(e, p->count, p->n, p->past, 1, &s, err));
-    const bool behind = s > alone;
+    CD_TRY(attention_s(e, p->count, p->n, p->past, 1, &s, &a, err));
     const size_t first = out->n;
-    cd_serving_ops_prompt(e->m, &e->l, p->count, behind ? p->n + p->past : p->n, &o);
+    if (a == CACHE) cd_serving_ops_decode(e->m, &e->l, p->count, p->past, &o);
+    else cd_serving_ops_prompt(e->m, &e->l, p->count, a == BEHIND ? p->n + p->past : p->n, &o);
     CD_TRY(add_rows(e, &o, 1, out, err));
-    if (!behind) return CDMPP_OK;
+    if (a != BEHIND) return CDMPP_OK;
     cd_serving_ops_prompt(e->m, &e->l, p->count, p->past, &o);
     CD_TRY(add_rows(e, &o, -1, out, err));
+    cd_serving_ops_prompt(e->m, &e->l, p->count, 1, &o);
+    CD_TRY(add_rows(e, &o, 1, out, err));
     for (size_t i = first; i < out->n; i++) out->v[i].group = first + 1;
     return CDMPP_OK;
 }

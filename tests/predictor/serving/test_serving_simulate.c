@@ -139,7 +139,15 @@ TEST(steps) {
     assert_close(t, rest_s(&s, 19, 4) + prompts_s(1, 16) + decode_s(3, 64), 1e-9, 0);
     const cd_serving_step part = {.part = 16, .part_past = 32}; /* the triangle of 48 less that of 32 */
     assert_ok(cd_serving_step_s(e, &part, &t, &err));
-    assert_close(t, rest_s(&s, 16, 1) + prompts_s(1, 48) - prompts_s(1, 32), 1e-9, 0);
+    assert_close(t, rest_s(&s, 16, 1) + prompts_s(1, 48) - prompts_s(1, 32) + prompts_s(1, 1), 1e-9, 0); /* and what a call takes at least */
+    const cd_serving_step piece = {.part = 1, .part_past = 90}; /* a short one reads the whole cache, as a token that is decoded does */
+    assert_ok(cd_serving_step_s(e, &piece, &t, &err));
+    assert_close(t, rest_s(&s, 1, 1) + decode_s(1, 90), 1e-9, 0);
+    static cd_serving_rows of_piece;
+    assert_ok(cd_serving_step_rows(e, &piece, 0.3, &of_piece, &err));
+    assert_close(of_piece.total_s, t, 1e-9, 0);
+    assert_int_equal(of_piece.v[of_piece.n - 1].r.kind, CD_LLM_OP_DECODE);
+    cd_serving_rows_free(&of_piece);
     const cd_serving_step between = {.decodes = 1, .context = 70}; /* lengths are asked at 64 and 69, 69 and 76 ...: times are linear here */
     assert_ok(cd_serving_step_s(e, &between, &t, &err));
     assert_close(t, rest_s(&s, 1, 1) + decode_s(1, 70), 1e-9, 0);
