@@ -56,8 +56,23 @@ static cdmpp_status read_line(cd_csv_table *t, char *text, size_t len, long line
     return t->name ? read_row(t, field, n, line, err) : read_names(t, field, n, err);
 }
 
+typedef struct {
+    void (*bad)(void *ctx, const cdmpp_err *err); /* NULL: a bad row is an error */
+    void *ctx;
+    size_t n;
+} bad_rows;
+
+static cdmpp_status read_or_tell(cd_csv_table *t, char *text, size_t len, long line, bad_rows *b, cdmpp_err *err) {
+    const bool is_row = t->name != NULL;
+    cdmpp_err why = {0};
+    const cdmpp_status st = cd_err_at(&why, read_line(t, text, len, line, &why), t->path, line);
+    if (is_row && b->bad && (st == CDMPP_ESCHEMA || st == CDMPP_EPARSE)) return b->bad(b->ctx, &why), b->n++, CDMPP_OK;
+    if (st && err) *err = why;
+    return st;
+}
+
 /* The first line that is neither empty nor a comment has the names; all later ones are rows. */
-cdmpp_status cd_csv_table_read(cd_csv_table *t, const char *path, cdmpp_err *err) {
+static cdmpp_status read_all(cd_csv_table *t, const char *path, bad_rows *b, cdmpp_err *err) {
     cd_file_lines *l;
     *t = (cd_csv_table){.path = path};
     CD_TRY(cd_file_lines_open(path, 0, &l, err));
@@ -66,11 +81,20 @@ cdmpp_status cd_csv_table_read(cd_csv_table *t, const char *path, cdmpp_err *err
         size_t len;
         st = cd_file_lines_next(l, &text, &len, err);
         if (!st && !text) break;
-        if (!st) st = cd_err_at(err, read_line(t, text, len, cd_file_lines_number(l), err), path, cd_file_lines_number(l));
+        if (!st) st = read_or_tell(t, text, len, cd_file_lines_number(l), b, err);
     }
     cd_file_lines_close(l);
     if (!st && !t->name) st = cd_err_at(err, CD_FAIL(err, ESCHEMA, "expected names of columns, found an empty file"), path, 0);
     if (!st && !t->n_row) st = cd_err_at(err, CD_FAIL(err, ENODATA, "no row behind the names"), path, 0);
+    return st;
+}
+
+cdmpp_status cd_csv_table_read(cd_csv_table *t, const char *path, cdmpp_err *err) { return read_all(t, path, &(bad_rows){0}, err); }
+
+cdmpp_status cd_csv_table_read_good(cd_csv_table *t, const char *path, void (*bad)(void *ctx, const cdmpp_err *err), void *ctx, size_t *n_bad, cdmpp_err *err) {
+    bad_rows b = {bad, ctx, 0};
+    const cdmpp_status st = read_all(t, path, &b, err);
+    *n_bad = b.n;
     return st;
 }
 

@@ -63,6 +63,8 @@ typedef struct cd_csv_table {
 /* Borrows path. Errors, with path and line: EIO, EPARSE, ESCHEMA (no line of names, two columns of one name, another number of fields), ERANGE (more than
  * 1e7 rows), ENODATA (no row), ENOMEM. Free `t` after an error too. */
 cdmpp_status cd_csv_table_read(cd_csv_table *t, const char *path, cdmpp_err *err);
+/* The same, but a row with another number of fields, or of broken text, is told, counted in *n_bad and left out. */
+cdmpp_status cd_csv_table_read_good(cd_csv_table *t, const char *path, void (*bad)(void *ctx, const cdmpp_err *err), void *ctx, size_t *n_bad, cdmpp_err *err);
 void cd_csv_table_free(cd_csv_table *t); /* zeroed is fine */
 /* Index of a column; SIZE_MAX: there is none. */
 size_t cd_csv_table_find(const cd_csv_table *t, const char *column);

@@ -11,7 +11,8 @@ static cdmpp_status divides(double what, double by, const char *field, const cha
 /* A group of GPUs with collectives over all of them. */
 static cdmpp_status nodes(const cd_serving_layout *l, double group, const char *key, cdmpp_err *err) {
     if (!(l->node > 0) || group <= l->node || (!(fmod(group, l->node) > 0) && l->node_bytes_s > 0)) return CDMPP_OK;
-    return cd_err_key(err, CD_FAIL(err, ERANGE, "expected a multiple of the %g GPUs of a node, and the rate between nodes; found %s = %g", l->node, key, group), key);
+    if (fmod(group, l->node) > 0) return cd_err_key(err, CD_FAIL(err, ERANGE, "expected a multiple of the %g GPUs of a node, found %s = %g", l->node, key, group), key);
+    return cd_err_key(err, CD_FAIL(err, ERANGE, "%g GPUs are more than the %g of a node: expected the rate between nodes, --node-gbs", group, l->node), key);
 }
 
 cdmpp_status cd_serving_layout_check(const cd_serving_model *m, cd_serving_layout *l, cdmpp_err *err) {

@@ -46,6 +46,30 @@ void cd_serving_session_counts(const cd_serving_session *s, size_t *asked, size_
     }
 }
 
+/* "vllm" is answered by any version of it. */
+void cd_serving_session_stand_ins(const cd_serving_session *s, cd_serving_stand_in *say, void *ctx) {
+    for (size_t i = 0; i < s->n_known; i++) {
+        const char *asked = s->known[i].stack, *taken = cd_serving_cost_stack(s->known[i].c);
+        const size_t n = strlen(asked);
+        if (taken[0] && strcmp(asked, taken) != 0 && !(!strchr(asked, '-') && !strncmp(asked, taken, n) && taken[n] == '-')) say(ctx, s->known[i].gpu, asked, taken);
+    }
+}
+
+enum { NODE = 8 };
+#define QUEUE 0.1 /* of all requests, in the mean: a queue that does not grow is far shorter where there are many */
+
+double cd_serving_overload(const cd_serving_config *c, const cd_serving_answer *a) {
+    const double answered = a->r.tokens_s / c->osl, all = answered * a->r.total_s;
+    return c->rate > 0 && all > 20 && a->r.waiting > QUEUE * all && answered < c->rate ? answered : 0;
+}
+
+static double wide_of(const cd_serving_worker *w) { return w->tp * w->pp * w->dp; }
+
+double cd_serving_wide(const cd_serving_config *c) {
+    const double most = fmax(wide_of(&c->worker), c->decode.count > 0 ? wide_of(&c->decode) : 0);
+    return c->node > 0 || !(most > NODE) ? 0 : most;
+}
+
 /* The tables of another library may stand for it: "vllm" for sglang. */
 static const char *table_stack(const cd_serving_stack *k, const char *asked) { return k->tables[0] ? k->tables : asked; }
 

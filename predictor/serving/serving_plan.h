@@ -83,6 +83,14 @@ int cd_serving_type(const char *name);
 #define CD_SERVING_KV_TYPES "a type of a cache (float32, bfloat16, float16, fp8, int8, nvfp4)"
 bool cd_serving_kv_type(int type);
 
+/* Told of each GPU and stack without measured rows of this library and version, for which those of `taken` stand. */
+typedef void cd_serving_stand_in(void *ctx, const char *gpu, const char *asked, const char *taken);
+void cd_serving_session_stand_ins(const cd_serving_session *s, cd_serving_stand_in *say, void *ctx);
+/* Requests a second that are answered where they come faster and the queue grows as long as they come; 0: they do not. */
+double cd_serving_overload(const cd_serving_config *c, const cd_serving_answer *a);
+/* GPUs of the larger of its engines that are joined as those of one node, though no node's GPUs are said: machines have eight, as a rule. 0: not more than these. */
+double cd_serving_wide(const cd_serving_config *c);
+
 /* Questions to the operators' models, and those that were new. */
 void cd_serving_session_counts(const cd_serving_session *s, size_t *asked, size_t *fresh);
 #endif

@@ -63,7 +63,7 @@ static cdmpp_status rows(const cd_csv_table *t, cd_op_bad_line *bad, void *ctx, 
 cdmpp_status cd_serving_requests_read(const char *path, cd_op_bad_line *bad, void *ctx, cd_serving_requests *out, cdmpp_err *err) {
     cd_csv_table t = {0};
     *out = (cd_serving_requests){0};
-    cdmpp_status st = cd_csv_table_read(&t, path, err);
+    cdmpp_status st = cd_csv_table_read_good(&t, path, bad, ctx, &out->n_bad, err);
     if (!st) st = cd_err_at(err, rows(&t, bad, ctx, out, err), path, 0);
     cd_csv_table_free(&t);
     return st;

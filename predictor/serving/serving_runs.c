@@ -97,7 +97,7 @@ static cdmpp_status row(cd_csv_table *t, size_t i, const cd_serving_config *usua
 
 cdmpp_status cd_serving_runs_read(const char *path, const cd_serving_config *usual, cd_op_bad_line *bad, void *ctx, cd_serving_runs *out, cdmpp_err *err) {
     *out = (cd_serving_runs){0};
-    CD_TRY(cd_csv_table_read(&out->t, path, err));
+    CD_TRY(cd_csv_table_read_good(&out->t, path, bad, ctx, &out->n_bad, err));
     out->v = CD_NEWN(&out->t.arena, cd_serving_config, out->t.n_row + 1);
     out->line = CD_NEWN(&out->t.arena, long, out->t.n_row + 1);
     if (!out->v || !out->line) return CD_FAIL(err, ENOMEM, "%zu runs", out->t.n_row);

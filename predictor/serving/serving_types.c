@@ -220,6 +220,9 @@ static cdmpp_status quantised(const cd_json *q, cd_serving_model *m, cdmpp_err *
 }
 
 /* ---- all ---- */
+/* Does any field say a type? */
+static bool any_type(const cd_json *o, const cd_json *root) { return there(o, "dtype") || there(o, "torch_dtype") || there(root, "dtype") || there(root, "torch_dtype"); }
+
 /* The type of what is not quantised. Without it Hugging Face takes what the weights are in, which config.json does not say. */
 static cdmpp_status read_base(const cd_json *o, const cd_json *root, cd_serving_model *m, cdmpp_err *err) {
     const cd_json *of[] = {o, o, root, root};
@@ -227,7 +230,7 @@ static cdmpp_status read_base(const cd_json *o, const cd_json *root, cd_serving_
     size_t k = 0;
     m->base = CD_LLM_OP_T_BF16;
     while (k < 4 && !there(of[k], key[k])) k++;
-    if (k == 4) return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "expected this field, or dtype: say the type with --dtype"), "torch_dtype");
+    if (k == 4) return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "expected this field, or dtype: say with --dtype what the parts are in that are not quantised"), "torch_dtype");
     if (is_word(of[k], key[k], "float16")) m->base = CD_LLM_OP_T_F16;
     else if (is_word(of[k], key[k], "float32")) note(m, "%s is float32: it is served in bfloat16, as libraries do", key[k]);
     else if (!is_word(of[k], key[k], "bfloat16")) return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "expected bfloat16, float16 or float32: say the type with --dtype"), key[k]);
@@ -238,11 +241,17 @@ static cdmpp_status read_base(const cd_json *o, const cd_json *root, cd_serving_
 cdmpp_status cd_serving_read_types(const cd_json *o, const cd_json *root, cd_serving_model *m, cdmpp_err *err) {
     const cd_json *in = cd_serving_with(o, root, "quantization_config"), *q = there(in, "quantization_config") ? cd_json_get(in, "quantization_config") : NULL;
     if (q && q->kind != CD_JSON_OBJ) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected an object, found %s", cd_json_kind_name(q->kind)), "quantization_config");
-    const cdmpp_status st = read_base(o, root, m, err);
+    cdmpp_err why = {0};
+    cdmpp_status st = read_base(o, root, m, &why);
+    if (st == CDMPP_EUNSUPPORTED && q && is_word(q, "quant_method", "mxfp4") && !any_type(o, root)) { /* gpt-oss as it is published */
+        note(m, "torch_dtype is not there: bfloat16 is taken, as Hugging Face does for experts in MXFP4");
+        st = CDMPP_OK, m->base_known = true;
+    }
+    if (st && err) *err = why;
     m->linear = m->expert = m->attention = m->shared = m->recurrent = m->base;
     m->kv = -1;
     if (st && st != CDMPP_EUNSUPPORTED) return st;
-    if (st) note(m, "torch_dtype is not there, or of no operator: bfloat16 is taken for what --dtype does not name");
+    if (st) note(m, "torch_dtype is not there, or names a type that no operator has: bfloat16 is taken for everything that --dtype does not name");
     const cdmpp_status other = q ? cd_err_key(err, quantised(q, m, err), "quantization_config") : CDMPP_OK;
     return other ? other : st;
 }

@@ -159,6 +159,28 @@ static void say_new(const cd_replay_llm *o, const work *w, cd_log *log) {
     }
 }
 
+static void say_wide(const work *w, cd_log *log) {
+    double most = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < w->n; i++) n += cd_serving_wide(&w->c[i]) > 0, most = fmax(most, cd_serving_wide(&w->c[i]));
+    if (n) cd_log_put(log, CD_LOG_WARNING, "%zu of %zu configurations have up to %g GPUs on links of one machine; --node-gpus and --node-gbs say what a machine has and what joins them", n, w->n, most);
+}
+
+static void say_stand_in(void *ctx, const char *gpu, const char *asked, const char *taken) {
+    cd_log_put(ctx, CD_LOG_WARNING, "--measured has no rows of %s on %s: those of %s stand for it", asked, gpu, taken);
+}
+
+/* Configurations whose requests come faster than they are answered. */
+static void say_overload(const cd_serving_said *v, size_t n, cd_log *log) {
+    size_t many = 0;
+    const cd_serving_said *first = NULL;
+    for (size_t i = 0; i < n; i++)
+        if (v[i].a && cd_serving_overload(v[i].c, v[i].a) > 0 && !many++) first = &v[i];
+    if (first)
+        cd_log_put(log, CD_LOG_WARNING, "%zu of %zu configurations get requests faster (%g/s) than they answer them (%.3g/s): the longer they come, the longer each waits", many, n, first->c->rate,
+                   cd_serving_overload(first->c, first->a));
+}
+
 static void on_bad(void *ctx, const cdmpp_err *err) { cd_log_err(ctx, CD_LOG_WARNING, err); }
 
 /* Bad lines are told and count for the exit status. */
@@ -182,6 +204,7 @@ static cdmpp_status open_files(const cd_replay_llm *o, cd_command_run *r, work *
     CD_TRY(st);
     CD_TRY(load_devices(o->devices, &r->log, &w->devices, err));
     say_half(w, &r->log);
+    say_wide(w, &r->log);
     CD_TRY(load_ops(o->cost_model, &w->ops, err));
     CD_TRY(open_tables(o, r, w, err));
     say_new(o, w, &r->log);
@@ -239,6 +262,7 @@ static cdmpp_status answer_all(const cd_replay_llm *o, cd_command_run *r, work *
         if (st) r->exit_code = 3;
         else first = false;
     }
+    say_overload(v, w->n, &r->log);
     return print(o, r, v, w->n, err);
 }
 
@@ -352,6 +376,7 @@ static cdmpp_status run(const cd_replay_llm *o, cd_command_run *r, work *w, cdmp
     else CD_TRY(cd_serving_combine(&w->arena, &usual, &l, &w->c, &w->n, err));
     CD_TRY(open_files(o, r, w, err));
     CD_TRY(o->stream ? stream(o, r, w, err) : o->sweep ? sweep(o, r, w, err) : answer_all(o, r, w, err));
+    cd_serving_session_stand_ins(&w->s, say_stand_in, &r->log);
     cd_serving_session_counts(&w->s, &asked, &fresh);
     cd_log_put(&r->log, CD_LOG_DEBUG, "%zu questions about operators, %zu of them new", asked, fresh);
     return CDMPP_OK;

@@ -104,3 +104,22 @@ for bad in '--concurrency 2' '--rate 1' '--isl 3' '--requests 3' '--runs load.cs
     ask --gpu h100 --load load.csv $bad
     echo "exit $?"
 done
+# a line that is cut short is told and left out, of a load as of runs
+printf 'isl,osl\n100,4\n30\n30,8\n' >cut.csv
+ask --gpu h100 --load cut.csv --concurrency 2 --json 2>cut.err | grep -o '"isl":[0-9.]*'
+cat cut.err
+printf 'isl,osl\n16\n16,4\n' >cut.csv
+ask --gpu h100 --runs cut.csv --json 2>cut.err | show isl
+cat cut.err
+# what people forget is told: more GPUs than a machine has, tables of another library, requests that come too fast, a checkpoint in MXFP4 that says no other type
+ask --gpu h100 --pp 2 --dp 8 >out.txt
+echo "wide: $?"
+ask --gpu h100 --node-gpus 1 --tp 2 >out.txt
+echo "no rate: $?"
+ask --gpu h100 --node-gpus 2 --tp 4 --node-gbs 50 --dp 2 >out.txt
+echo "a multiple: $?"
+ask --gpu h100 --stack vllm-9.9 >out.txt
+ask --gpu h100 --rate 100000 --isl 16 --osl 4 --requests 2000 >out.txt
+echo "overload: $?"
+sed 's/"torch_dtype"[^,]*,/"num_local_experts": 4, "num_experts_per_tok": 2, "quantization_config": {"quant_method": "mxfp4"},/; s/"llama"/"gpt_oss"/' "$S/config.json" >oss.json
+MODEL=oss.json ask --gpu h100 --json | show 'dtype_taken\|experts_dtype\|attention_dtype'
