@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "predictor/serving/serving_read.h"
 
@@ -175,9 +176,15 @@ cdmpp_status cd_serving_model_read(const char *path, const char *text, size_t n,
     return cd_err_at(err, st, path, 0);
 }
 
+/* A checkpoint's folder stands for its config.json. */
 cdmpp_status cd_serving_model_load(const char *path, cd_serving_model *out, cdmpp_err *err) {
-    char *text;
+    char *text, in_folder[4096];
+    struct stat s;
     size_t n;
+    if (!stat(path, &s) && S_ISDIR(s.st_mode)) {
+        if (snprintf(in_folder, sizeof in_folder, "%s/config.json", path) >= (int)sizeof in_folder) return CD_FAIL(err, EIO, "the name of the folder is too long");
+        path = in_folder;
+    }
     CD_TRY(cd_file_read(path, MAX_BYTES, &text, &n, err));
     const cdmpp_status st = cd_serving_model_read(path, text, n, out, err);
     cd_mem_free(text);

@@ -47,8 +47,23 @@ static void put_total(const cd_serving_said *v, cd_buf *b) {
     else cd_buf_puts(b, "after "), cd_units_put_seconds(b, v->a->r.total_s), cd_buf_puts(b, "\n");
 }
 
+static void put_engine(const char *of, const cd_serving_worker *w, cd_buf *b) {
+    cd_buf_putf(b, "%g engine%s for %s of %g GPUs (tp %g, pp %g, dp %g, ep %g)", w->count, w->count > 1 ? "s" : "", of, w->tp * w->pp * w->dp, w->tp, w->pp, w->dp, w->ep);
+}
+
+/* Where prompts and decoding have engines of their own, the line of the table has room for those of prompts alone. */
+static void put_engines(const cd_serving_said *v, cd_buf *b) {
+    if (!(v->c->decode.count > 0)) return;
+    cd_buf_puts(b, "\n");
+    put_engine("prompts", &v->c->worker, b);
+    cd_buf_puts(b, ", ");
+    put_engine("decoding", &v->c->decode, b);
+    cd_buf_putf(b, ": %g GPUs; memory and limits are those of decoding\n", v->a->gpus);
+}
+
 static void put_memory(const cd_serving_said *v, cd_buf *b) {
     const cd_serving_memory *m = &v->a->memory;
+    put_engines(v, b);
     cd_buf_putf(b, "\nmemory of a GPU: weights %.2f GB, cache %.4g kB a token and room for %.0f tokens, activations %.2f GB, reserve %.2f GB, of %.2f GB\n", m->weights * 1e-9,
                 m->token * 1e-3, m->tokens, m->activations * 1e-9, m->reserve * 1e-9, m->limit * 1e-9);
     cd_buf_putf(b, "a step: at most %.0f tokens and %.0f sequences; prompts %.*s\n", v->a->limit.tokens, v->a->limit.sequences,
@@ -104,7 +119,9 @@ void cd_serving_text(const cd_serving_said *v, size_t n, cd_buf *b) {
     for (size_t i = n; i-- > 0;)
         if (v[i].a) first = &v[i], level = v[i].a->level;
     put_common(v, n, b);
-    cd_buf_putf(b, "| GPU | tp | pp | dp | ep | in flight | TTFT | %g %% interval | TPOT | %g %% interval | tokens/s | tokens/s/GPU | queue |\n", 100 * level, 100 * level);
+    char range[40] = "interval"; /* of none, where all are refused */
+    if (first) snprintf(range, sizeof range, "%g %% interval", 100 * level);
+    cd_buf_putf(b, "| GPU | tp | pp | dp | ep | in flight | TTFT | %s | TPOT | %s | tokens/s | tokens/s/GPU | queue |\n", range, range);
     cd_buf_puts(b, "| --- | --: | --: | --: | --: | --: | --: | --- | --: | --- | --: | --: | --: |\n");
     for (size_t i = 0; i < n; i++) put_load(&v[i], b);
     if (!first) return;
@@ -159,6 +176,9 @@ static void json_config(cd_json_writer *w, const cd_serving_config *c) {
     } f[] = {{"tp", c->worker.tp}, {"pp", c->worker.pp}, {"dp", c->worker.dp}, {"ep", c->worker.ep}, {"engines", c->worker.count}, {"decode_workers", c->decode.count},
              {"isl", c->isl}, {"osl", c->osl}, {"concurrency", c->concurrency}, {"rate", c->rate}};
     for (size_t i = 0; i < sizeof f / sizeof *f; i++) cd_json_write_member_real(w, f[i].key, f[i].v);
+    if (!(c->decode.count > 0)) return;
+    cd_json_write_member_real(w, "decode_tp", c->decode.tp), cd_json_write_member_real(w, "decode_pp", c->decode.pp);
+    cd_json_write_member_real(w, "decode_dp", c->decode.dp), cd_json_write_member_real(w, "decode_ep", c->decode.ep);
 }
 
 void cd_serving_layout_json(cd_json_writer *w, const cd_serving_layout *l) {

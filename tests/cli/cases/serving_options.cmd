@@ -123,3 +123,11 @@ ask --gpu h100 --rate 100000 --isl 16 --osl 4 --requests 2000 >out.txt
 echo "overload: $?"
 sed 's/"torch_dtype"[^,]*,/"num_local_experts": 4, "num_experts_per_tok": 2, "quantization_config": {"quant_method": "mxfp4"},/; s/"llama"/"gpt_oss"/' "$S/config.json" >oss.json
 MODEL=oss.json ask --gpu h100 --json | show 'dtype_taken\|experts_dtype\|attention_dtype'
+# engines of both kinds are said; the folder of a checkpoint stands for its config.json; without an answer there is no interval
+ask --gpu h100 --decode-workers 2 --concurrency 4 | grep 'engines'
+ask --gpu h100 --decode-workers 2 --concurrency 4 --json | show 'decode_tp\|decode_ep'
+mkdir checkpoint && cp "$S/config.json" checkpoint/
+MODEL=checkpoint ask --gpu h100 --json | show model_type
+MODEL=. ask --gpu h100
+echo "no config.json: $?"
+ask --gpu h100 --tp 3,5 | grep '^| GPU'
