@@ -87,7 +87,7 @@ typedef struct cd_op_named {
     const char *text;  /* NULL: the number; NaN: not given */
     double number;
 } cd_op_named;
-/* After the last table: names of stacks and kernels that no table has get a number for each library ("vllm-?") and one for all others, so that reading a
+/* After the last table: names of stacks and kernels that no table has get a number for each library ("vllm", and "vllm-?") and one for all others, so that reading a
  * question adds no name. Errors: ENOMEM. */
 cdmpp_status cd_llm_op_names_close(cd_dict *names, cdmpp_err *err);
 /* A question. *device: as given, "" where it is not. Any thread. Errors, with the name as key: those of a line; ESCHEMA (an unknown name, a name twice, a

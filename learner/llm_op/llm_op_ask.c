@@ -1,4 +1,4 @@
-/* Answers of a model of operators of language models: measured, interpolated, predicted; one, or many at once.
+/* Answers of a model of operators of language models: measured, interpolated, predicted; one, or many at once, of the stack and kernel that the record names.
  *
  *   begin     features of the record
  *   own       where its device has measured rows: what the trees of set seen expect
@@ -187,7 +187,7 @@ static cdmpp_status measured(const cd_llm_op_asker *a, const cd_llm_op_record *r
 /* The number of the device in the table. */
 static long device_of(const cd_llm_op_asker *a, const cd_device *d) { return a->t ? cd_llm_op_table_device(a->t, d) : CD_LLM_OP_NONE; }
 
-cdmpp_status cd_llm_op_ask(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, double level, cd_llm_op_answer *out, cdmpp_err *err) {
+cdmpp_status cd_llm_op_ask_as_is(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, double level, cd_llm_op_answer *out, cdmpp_err *err) {
     const long device = device_of(a, d), row = device < 0 ? CD_LLM_OP_NONE : cd_llm_op_table_find(a->t, r, (uint32_t)device);
     return row < 0 ? predicted(a, r, d, device, level, out, err) : measured(a, r, d, (size_t)row, level, out, err);
 }
@@ -305,8 +305,8 @@ static cdmpp_status ask_block(const cd_llm_op_asker *a, const cd_llm_op_record *
     return CDMPP_OK;
 }
 
-cdmpp_status cd_llm_op_ask_many(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *const *d, size_t n, double level, cd_llm_op_answer *out, cdmpp_err *whys,
-                                cdmpp_err *err) {
+cdmpp_status cd_llm_op_ask_many_as_is(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *const *d, size_t n, double level, cd_llm_op_answer *out, cdmpp_err *whys,
+                                      cdmpp_err *err) {
     batch b;
     cd_llm_op_known known;
     b.known = n < FEW ? NULL : &known;
