@@ -27,7 +27,7 @@ struct cd_llm_op_stream {
     cd_llm_op_asker *a;
     cd_buf json;
     scored *score;
-    size_t n_score, cap_score, rows, bad;
+    size_t n_score, cap_score, rows, bad, own; /* own: scored rows that the table has */
     cd_llm_op_told told[CD_LLM_OP_TOLD]; /* (n) rows that are asked at once */
     cdmpp_err why[CD_LLM_OP_TOLD];
     long line[CD_LLM_OP_TOLD];
@@ -83,6 +83,8 @@ static cdmpp_status add_score(cd_llm_op_stream *s, const cd_llm_op_record *r, co
     size_t device = 0;
     while (cd_device_table_at(s->devices, device) != d) device++;
     if (CD_GROW(s->score, s->n_score, s->cap_score)) return CD_FAIL(err, ENOMEM, "%zu figures", s->n_score);
+    const long number = v->how == CD_LLM_OP_MEASURED ? cd_llm_op_table_device(s->t, d) : CD_LLM_OP_NONE;
+    if (number >= 0) s->own += cd_llm_op_table_find(s->t, r, (uint32_t)number) >= 0;
     s->score[s->n_score++] = (scored){((uint32_t)f << 16 | (uint32_t)device) << 2 | (uint32_t)v->how, (float)(v->latency_s / r->latency_s - 1),
                                       (float)(v->line_s / r->latency_s - 1), (float)(v->roof_s / r->latency_s - 1),
                                       (int8_t)(isnan(v->low_s) ? -1 : v->low_s <= r->latency_s && r->latency_s <= v->high_s)};
@@ -170,6 +172,8 @@ cdmpp_status cd_llm_op_stream_file(cd_llm_op_stream *s, const char *path, cdmpp_
     cd_op_reader *in;
     bool more = true;
     CD_TRY(cd_llm_op_reader_open(path, &s->t->names, &in, err));
+    cdmpp_err odd;
+    for (size_t i = 0; s->o.warn && cd_op_reader_odd(in, i, &odd); i++) s->o.warn(s->o.ctx, &odd);
     cdmpp_status st = CDMPP_OK;
     while (!st && more) {
         if (s->o.stop && *s->o.stop) break;
@@ -183,6 +187,7 @@ cdmpp_status cd_llm_op_stream_file(cd_llm_op_stream *s, const char *path, cdmpp_
 size_t cd_llm_op_stream_rows(const cd_llm_op_stream *s) { return s->rows; }
 size_t cd_llm_op_stream_bad(const cd_llm_op_stream *s) { return s->bad; }
 size_t cd_llm_op_stream_scored(const cd_llm_op_stream *s) { return s->n_score; }
+size_t cd_llm_op_stream_own(const cd_llm_op_stream *s) { return s->own; }
 
 /* ---- figures ---- */
 typedef struct {
@@ -270,7 +275,7 @@ cdmpp_status cd_llm_op_stream_print_json(const cd_llm_op_stream *s, cd_buf *b, c
     if (s->o.eval) {
         cd_buf_puts(b, "[");
         CD_TRY(all(s, b, put_json, err));
-        cd_buf_puts(b, "]}\n");
+        cd_buf_putf(b, "],\"in_measured\":%zu}\n", s->own);
     } else {
         cd_buf_puts(b, "null}\n");
     }

@@ -24,6 +24,8 @@ typedef struct cd_llm_op_stream_options {
     const char *device;        /* of rows that name none; NULL: then an error */
     bool eval, strict, silent; /* as in cd_library_op_stream_options */
     const volatile sig_atomic_t *stop;
+    cd_op_bad_line *warn;      /* told of columns that are most likely misspelt; NULL: nobody */
+    void *ctx;
 } cd_llm_op_stream_options;
 
 /* An answer as further members of a JSON object, the first with a comma before it; b->oom on ENOMEM. */
@@ -39,7 +41,9 @@ cdmpp_status cd_llm_op_stream_file(cd_llm_op_stream *s, const char *path, cdmpp_
 size_t cd_llm_op_stream_rows(const cd_llm_op_stream *s);
 size_t cd_llm_op_stream_bad(const cd_llm_op_stream *s);
 size_t cd_llm_op_stream_scored(const cd_llm_op_stream *s);
-/* Errors of everything answered and measured: a Markdown table, a JSON object as that of cd_library_op_stream_print_json. Errors: ENOMEM. */
+/* Of the last ones those that are rows of the measured table: how far they are off says nothing of the model. */
+size_t cd_llm_op_stream_own(const cd_llm_op_stream *s);
+/* Errors of everything answered and measured: a Markdown table, a JSON object as that of cd_library_op_stream_print_json and "in_measured", cd_llm_op_stream_own. Errors: ENOMEM. */
 cdmpp_status cd_llm_op_stream_print_text(const cd_llm_op_stream *s, cd_buf *b, cdmpp_err *err);
 cdmpp_status cd_llm_op_stream_print_json(const cd_llm_op_stream *s, cd_buf *b, cdmpp_err *err);
 #endif
