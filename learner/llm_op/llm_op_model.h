@@ -103,6 +103,7 @@ typedef struct cd_llm_op_answer {
     double line_s;                /* what neighbours say on both sides, log-log interpolation; NaN: there are none, or the row was measured */
     double base_s, roof_s;        /* the analytic estimate and the lower bound */
     uint32_t few;                 /* measured rows of the device that corrected the answer, where it was not trained on; else 0 */
+    uint16_t stack, kernel;       /* whose answer it is: the record's, or those that were measured where it left them open */
 } cd_llm_op_answer;
 
 /* A model and what was measured, ready to answer. Immutable: any thread. */

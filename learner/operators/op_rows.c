@@ -135,7 +135,7 @@ typedef struct {
 static void tell_first(const cd_op_loading *l, bad_lines *b) {
     const size_t n = strlen(b->first.msg);
     if (!b->alike) return;
-    if (b->alike > 1) snprintf(b->first.msg + n, sizeof b->first.msg - n, "; so have %zu further lines", b->alike - 1);
+    if (b->alike > 1) snprintf(b->first.msg + n, sizeof b->first.msg - n, "; %zu further line%s alike", b->alike - 1, b->alike > 2 ? "s are" : " is");
     tell(l, &b->first);
     b->alike = 0;
 }

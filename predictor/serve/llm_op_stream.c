@@ -60,12 +60,22 @@ static void put_number(cd_buf *b, const char *name, double v) {
     else cd_buf_putf(b, ",\"%s\":%.9g", name, v);
 }
 
-void cd_llm_op_answer_put(cd_buf *b, const cd_llm_op_record *r, const cd_device *d, const cd_llm_op_answer *v, double level) {
+static void put_name(cd_buf *b, const char *member, const cd_dict *names, uint16_t asked, uint16_t said) {
+    if (asked == said || said >= names->n) return;
+    cd_buf_putf(b, ",\"%s\":", member);
+    cd_buf_put_json_str(b, names->text[said], strlen(names->text[said]));
+}
+
+void cd_llm_op_answer_put(cd_buf *b, const cd_dict *names, const cd_llm_op_told *q, double level) {
+    const cd_llm_op_record *r = &q->r;
+    const cd_llm_op_answer *v = &q->a;
     const cd_str how = cd_enum_names_at(CD_LLM_OP_HOWS, (int)v->how);
     char news[40];
     cd_llm_op_news_text(v->news, news);
     cd_buf_putf(b, ",\"operator\":\"%s\",\"device\":", cd_llm_op_kind_name((cd_llm_op_kind)r->kind));
-    cd_buf_put_json_str(b, d->name, strlen(d->name));
+    cd_buf_put_json_str(b, q->d->name, strlen(q->d->name));
+    put_name(b, "stack", names, r->stack, v->stack);
+    put_name(b, "kernel", names, r->kernel, v->kernel);
     cd_buf_putf(b, ",\"how\":\"%.*s\",\"latency_s\":%.9g", (int)how.n, how.p, v->latency_s);
     put_number(b, "low_s", v->low_s);
     put_number(b, "high_s", v->high_s);
@@ -94,7 +104,7 @@ static cdmpp_status add_score(cd_llm_op_stream *s, const cd_llm_op_record *r, co
 static cdmpp_status answer(cd_llm_op_stream *s, const cd_llm_op_told *v, cdmpp_err *err) {
     const cd_llm_op_record *r = &v->r;
     cd_buf *b = &s->json;
-    cd_llm_op_answer_put(b, r, v->d, &v->a, LEVEL);
+    cd_llm_op_answer_put(b, &s->t->names, v, LEVEL);
     if (!s->o.eval) return CDMPP_OK;
     put_number(b, "line_s", v->a.line_s);
     put_number(b, "measured_s", r->latency_s > 0 ? r->latency_s : (double)NAN);

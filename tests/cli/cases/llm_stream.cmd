@@ -36,7 +36,7 @@ cat >kernels.jsonl <<'J'
 J
 k() { cdmpp-predict "$@" --operators --cost-model llm.cdmpp --devices "$ROOT/configs/devices.yaml" --measured kernels.csv --device h100; }
 k --stream <kernels.jsonl >pipe.txt
-awk -F '[:,]' '{ print $8, ($8 ~ "measured" ? $10 : "") }' pipe.txt
+sed 's/"l[a-z]*":[0-9]*,//; s/"low_s.*//; /measured/!s/:[0-9.e-]*,$/:T/' pipe.txt
 { echo 'op,stack,kernel,m,n,k'; sed 's/"[a-z]*"://g; s/[{}"]//g; /slow/!s/,\([0-9]*\),700/,,\1,700/' kernels.jsonl; } >kernels_q.csv
 k kernels_q.csv | sed 's/.*"operator"/"operator"/' >table.txt
 sed 's/.*"operator"/"operator"/' pipe.txt | cmp - table.txt && echo same

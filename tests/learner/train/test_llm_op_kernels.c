@@ -83,6 +83,8 @@ static void is(cd_llm_op_answer v, cd_llm_op_how how, double latency_s) {
 TEST(nearest_then_fastest) {
     const fixture *f = *state;
     is(ask(f, 8, 1, 0, false), CD_LLM_OP_MEASURED, 2e-5);
+    assert_int_equal(ask(f, 8, 1, 0, false).kernel, B);
+    assert_int_equal(ask(f, 8, 1, 0, true).kernel, 0);
     is(ask(f, 8, 1, A, false), CD_LLM_OP_MEASURED, 3e-5);  /* a kernel that is named stays */
     is(ask(f, 64, 1, 0, false), CD_LLM_OP_MEASURED, 9e-3); /* however slow: the other one was not measured there */
     is(ask(f, 256, 1, 0, false), CD_LLM_OP_MEASURED, 1e-6);
@@ -97,6 +99,7 @@ TEST(nearest_then_fastest) {
 TEST(a_library) {
     const fixture *f = *state;
     is(ask(f, 8, VLLM, 0, false), CD_LLM_OP_MEASURED, 1e-5);
+    assert_true(ask(f, 8, VLLM, 0, false).stack == VLLM2 && ask(f, 8, VLLM, B, false).stack == 1);
     is(ask(f, 8, VLLM, B, false), CD_LLM_OP_MEASURED, 2e-5);
     is(ask(f, 8, VLLM, A, false), CD_LLM_OP_MEASURED, 1e-5);
     assert_int_equal(ask(f, 8, VLLM, A, true).how, CD_LLM_OP_PREDICTED);
@@ -106,7 +109,7 @@ TEST(a_library) {
 
 static void same(const cd_llm_op_answer *a, const cd_llm_op_answer *b) {
     assert_memory_equal(&a->latency_s, &b->latency_s, offsetof(cd_llm_op_answer, few) - offsetof(cd_llm_op_answer, latency_s)); /* to the bit, NaN too */
-    assert_true(a->how == b->how && a->news == b->news && a->few == b->few);
+    assert_true(a->how == b->how && a->news == b->news && a->few == b->few && a->stack == b->stack && a->kernel == b->kernel);
 }
 
 /* Many at once, over several blocks, named and not, with errors between them: as one by one. */
