@@ -71,6 +71,8 @@ bool cd_llm_op_same(const cd_llm_op_record *a, const cd_llm_op_record *b);
 typedef struct cd_op_reader cd_op_reader;
 /* Number of the line that was read last, from 1. */
 long cd_op_reader_line(const cd_op_reader *r);
+/* The i-th column that is not read although its name is near one that is, as an error with path and line; false: there are no more. None of HDF5. */
+bool cd_op_reader_odd(const cd_op_reader *r, size_t i, cdmpp_err *why);
 void cd_op_reader_close(CD_TAKE cd_op_reader *r); /* NULL is fine */
 
 /* Names of stacks and kernels go to `names` (number 0 is the empty name), which outlives the reader. Errors: EIO EPARSE (not readable), ESCHEMA (no operator is
@@ -87,7 +89,7 @@ typedef struct cd_op_named {
     const char *text;  /* NULL: the number; NaN: not given */
     double number;
 } cd_op_named;
-/* After the last table: names of stacks and kernels that no table has get a number for each library ("vllm-?") and one for all others, so that reading a
+/* After the last table: names of stacks and kernels that no table has get a number for each library ("vllm", and "vllm-?") and one for all others, so that reading a
  * question adds no name. Errors: ENOMEM. */
 cdmpp_status cd_llm_op_names_close(cd_dict *names, cdmpp_err *err);
 /* A question. *device: as given, "" where it is not. Any thread. Errors, with the name as key: those of a line; ESCHEMA (an unknown name, a name twice, a

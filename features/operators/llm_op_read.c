@@ -222,6 +222,7 @@ cdmpp_status cd_llm_op_names_close(cd_dict *names, cdmpp_err *err) {
         char other[CD_OP_MAX_NAME + 2];
         const int m = snprintf(other, sizeof other, "%.*s-?", (int)strcspn(names->text[i], "-"), names->text[i]);
         if (names->text[i][0] && m < (int)sizeof other) CD_TRY(cd_dict_add(names, (cd_str){other, (size_t)m}, &k, err));
+        if (names->text[i][0] && m < (int)sizeof other) CD_TRY(cd_dict_add(names, (cd_str){other, (size_t)m - 2}, &k, err));
     }
     return cd_dict_add(names, (cd_str){"?", 1}, &k, err);
 }

@@ -1,9 +1,12 @@
 /* Reads tables of operators line by line (TSV, CSV) into rows of named values. */
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
 #include "features/operators/operators_internal.h"
+
+enum { LEAST_ODD = 4 }; /* letters of a name that can be misspelt: of shorter ones all are near each other */
 
 static char *trim(char *s) {
     while (isspace((unsigned char)*s)) s++;
@@ -36,6 +39,23 @@ static cdmpp_status split(const cd_op_lines *l, char *line, size_t len, char *ou
     return CDMPP_OK;
 }
 
+/* A column of another name is nobody's; one whose name is very near a name that the table does not have is most likely misspelt. Tables of other programs have many names
+ * that are alike (num_sites, num_heads): no more than three letters may differ. */
+static void find_odd(cd_op_lines *l, const cd_op_columns *c, char *const *name) {
+    const char *all[CD_OP_MAX_FIELD];
+    size_t n = 0;
+    for (size_t i = 0; i < c->n && n < CD_OP_MAX_FIELD; i++)
+        if (!l->has[c->name[i].is]) all[n++] = c->name[i].name;
+    for (size_t i = 0; i < l->n_field && l->n_odd < CD_OP_MAX_ODD; i++) {
+        const size_t letters = strlen(name[i]);
+        const char *near = l->of[i] < c->n_column || letters < LEAST_ODD ? NULL : cd_did_you_mean_nearest(name[i], all, n);
+        if (!near || tolower((unsigned char)*near) != tolower((unsigned char)*name[i])) continue; /* notes, bytes: the first letter is seldom mistaken */
+        if (cd_did_you_mean_distance(name[i], near) > 1u + (letters > LEAST_ODD) + (letters > 2 * LEAST_ODD)) continue;
+        snprintf(l->odd[l->n_odd].name, sizeof l->odd->name, "%s", name[i]);
+        l->odd[l->n_odd++].near = near;
+    }
+}
+
 static cdmpp_status read_header(cd_op_lines *l, const cd_op_columns *c, char *line, size_t len, cdmpp_err *err) {
     char *f[CD_OP_MAX_FIELD];
     const size_t mark = strncmp(line, "\xef\xbb\xbf", 3) ? 0 : 3; /* of the byte order */
@@ -48,6 +68,7 @@ static cdmpp_status read_header(cd_op_lines *l, const cd_op_columns *c, char *li
         for (size_t k = 0; k < i; k++)
             if (is >= 0 && !strcasecmp(f[k], f[i])) return CD_FAIL(err, ESCHEMA, "column %s is there twice", f[i]);
     }
+    find_odd(l, c, f);
     return CDMPP_OK;
 }
 
@@ -119,6 +140,13 @@ cdmpp_status cd_op_reader_new(const char *path, const cd_op_columns *c, cd_dict 
 }
 
 long cd_op_reader_line(const cd_op_reader *r) { return number(&r->in); }
+
+bool cd_op_reader_odd(const cd_op_reader *r, size_t i, cdmpp_err *why) {
+    if (i >= r->in.n_odd) return false;
+    *why = (cdmpp_err){0};
+    (void)cd_err_at(why, CD_FAIL(why, ESCHEMA, "column '%s' is not read: did you mean '%s'?", r->in.odd[i].name, r->in.odd[i].near), r->in.path, 1);
+    return true;
+}
 
 void cd_op_reader_close(cd_op_reader *r) {
     if (!r) return;

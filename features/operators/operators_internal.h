@@ -60,6 +60,7 @@ void cd_op_h5_close(CD_TAKE cd_op_h5 *h); /* NULL is fine */
  *
  * Names of columns in the first line in any order and case, others are ignored; quotes, blanks around fields and a mark of the byte order are taken away;
  * empty lines are skipped. One thread. */
+enum { CD_OP_MAX_ODD = 4 };
 typedef struct cd_op_lines {
     cd_file_lines *lines;
     cd_op_h5 *h5;            /* instead of lines */
@@ -68,6 +69,11 @@ typedef struct cd_op_lines {
     int of[CD_OP_MAX_FIELD]; /* of the fields of a line; n_column: not needed */
     size_t n_field;
     bool has[CD_OP_MAX_COLUMN];
+    struct {
+        char name[48];
+        const char *near;
+    } odd[CD_OP_MAX_ODD];    /* (n_odd) names that are not read, and are near one that could have been meant */
+    size_t n_odd;
     cd_op_row row; /* of this line */
 } cd_op_lines;
 

@@ -1,4 +1,4 @@
-/* Answers of a model of operators of language models: measured, interpolated, predicted; one, or many at once.
+/* Answers of a model of operators of language models: measured, interpolated, predicted; one, or many at once, of the stack and kernel that the record names.
  *
  *   begin     features of the record
  *   own       where its device has measured rows: what the trees of set seen expect
@@ -97,8 +97,8 @@ static double expect_row(const void *ctx, size_t row) {
     return (double)y;
 }
 
-static cd_llm_op_answer empty(const cd_llm_op_estimate *e) {
-    return (cd_llm_op_answer){.how = CD_LLM_OP_PREDICTED, .base_s = e->base_s, .roof_s = e->roof_s, .line_s = NAN, .low_s = NAN, .high_s = NAN};
+static cd_llm_op_answer empty(const cd_llm_op_record *r, const cd_llm_op_estimate *e) {
+    return (cd_llm_op_answer){.stack = r->stack, .kernel = r->kernel, .how = CD_LLM_OP_PREDICTED, .base_s = e->base_s, .roof_s = e->roof_s, .line_s = NAN, .low_s = NAN, .high_s = NAN};
 }
 
 static cdmpp_status no_trees(const cd_llm_op_record *r, cdmpp_err *err) {
@@ -148,7 +148,7 @@ static bool is_own(const asking *q) { return q->s == CD_LLM_OP_SET_SEEN && !isna
 
 static void tell(const cd_llm_op_asker *a, const asking *q, double level, cd_llm_op_answer *out) {
     const double base = q->s == CD_LLM_OP_SET_NEAR ? q->said : log(q->e.base_s);
-    *out = empty(&q->e);
+    *out = empty(q->r, &q->e);
     out->news = news_of(a, q->r, q->d, &q->c, q->seen);
     if (q->s == CD_LLM_OP_SET_NEAR && q->near == CD_LLM_OP_TWO_SIDES) out->how = CD_LLM_OP_INTERPOLATED;
     if (q->near == CD_LLM_OP_TWO_SIDES) out->line_s = exp(q->said);
@@ -176,7 +176,7 @@ static cdmpp_status measured(const cd_llm_op_asker *a, const cd_llm_op_record *r
     const cd_llm_op_codes c = cd_llm_op_asker_codes(a, r);
     CD_TRY(cd_llm_op_estimate_of(r, d, &e, err));
     cd_llm_op_estimate_raise(&e, c.alone, c.host_s);
-    *out = empty(&e);
+    *out = empty(r, &e);
     out->how = CD_LLM_OP_MEASURED;
     out->latency_s = a->t->r[row].latency_s;
     out->low_s = out->latency_s * exp(-half);
@@ -187,7 +187,7 @@ static cdmpp_status measured(const cd_llm_op_asker *a, const cd_llm_op_record *r
 /* The number of the device in the table. */
 static long device_of(const cd_llm_op_asker *a, const cd_device *d) { return a->t ? cd_llm_op_table_device(a->t, d) : CD_LLM_OP_NONE; }
 
-cdmpp_status cd_llm_op_ask(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, double level, cd_llm_op_answer *out, cdmpp_err *err) {
+cdmpp_status cd_llm_op_ask_as_is(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, double level, cd_llm_op_answer *out, cdmpp_err *err) {
     const long device = device_of(a, d), row = device < 0 ? CD_LLM_OP_NONE : cd_llm_op_table_find(a->t, r, (uint32_t)device);
     return row < 0 ? predicted(a, r, d, device, level, out, err) : measured(a, r, d, (size_t)row, level, out, err);
 }
@@ -305,8 +305,8 @@ static cdmpp_status ask_block(const cd_llm_op_asker *a, const cd_llm_op_record *
     return CDMPP_OK;
 }
 
-cdmpp_status cd_llm_op_ask_many(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *const *d, size_t n, double level, cd_llm_op_answer *out, cdmpp_err *whys,
-                                cdmpp_err *err) {
+cdmpp_status cd_llm_op_ask_many_as_is(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *const *d, size_t n, double level, cd_llm_op_answer *out, cdmpp_err *whys,
+                                      cdmpp_err *err) {
     batch b;
     cd_llm_op_known known;
     b.known = n < FEW ? NULL : &known;

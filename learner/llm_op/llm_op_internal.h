@@ -4,6 +4,12 @@
 #include "learner/llm_op/llm_op_few.h"
 #include "learner/llm_op/llm_op_model.h"
 
+/* A measured kernel of a library. */
+typedef struct cd_llm_op_kernel {
+    uint64_t group;          /* kind, types, device */
+    uint16_t stack, kernel;
+} cd_llm_op_kernel;
+
 struct cd_llm_op_asker {
     const cd_llm_op_model *m;
     const cd_llm_op_table *t;
@@ -12,10 +18,18 @@ struct cd_llm_op_asker {
     cd_llm_op_codes *stack;  /* (n names) maker and stack are used */
     float *kernel;           /* (n names) */
     float *expect;           /* (t->n) ln of what set seen expects, computed when first asked; 0: not yet */
+    cd_llm_op_kernel *of;    /* (n_of) by group, stack, kernel: each once */
+    size_t n_of;
     cd_llm_op_few **few;     /* (t->n_known, CD_LLM_OP_N_FAMILY) of devices that were not trained on; NULL: none */
 };
 /* Codes of a record's names. */
 cd_llm_op_codes cd_llm_op_asker_codes(const cd_llm_op_asker *a, const cd_llm_op_record *r);
+
+/* Lists the kernels of the table. Errors: ENOMEM. */
+cdmpp_status cd_llm_op_kernels_new(cd_llm_op_asker *a, cdmpp_err *err);
+/* cd_llm_op_ask_many for the stacks and kernels that the records name. */
+cdmpp_status cd_llm_op_ask_many_as_is(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *const *d, size_t n, double level, cd_llm_op_answer *out, cdmpp_err *whys,
+                                      cdmpp_err *err);
 
 /* Sorts what repeated rows differ. Errors: ENOMEM. */
 cdmpp_status cd_llm_op_repeats_index(cd_llm_op_table *t, cdmpp_err *err);

@@ -71,6 +71,7 @@ void cd_llm_op_asker_free(cd_llm_op_asker *a) {
     cd_mem_free(a->kernel);
     for (size_t i = 0; a->few && i < a->t->n_known * CD_LLM_OP_N_FAMILY; i++) cd_llm_op_few_free(a->few[i]);
     cd_mem_free(a->few);
+    cd_mem_free(a->of);
     cd_mem_free(a->expect);
     cd_mem_free(a);
 }
@@ -119,9 +120,10 @@ static cdmpp_status few_of(cd_llm_op_asker *a, size_t device, cd_llm_op_family f
 cdmpp_status cd_llm_op_asker_new(const cd_llm_op_model *m, const cd_llm_op_table *t, const cd_dict *names, cd_llm_op_asker **out, cdmpp_err *err) {
     cd_llm_op_asker *a = cd_mem_zalloc(1, sizeof *a);
     if (!a) return CD_FAIL(err, ENOMEM, "asker");
-    *a = (cd_llm_op_asker){m, t, names, names->n, cd_mem_zalloc(names->n + 1, sizeof *a->stack), cd_mem_zalloc(names->n + 1, sizeof *a->kernel),
-                           t ? cd_mem_zalloc(t->n + 1, sizeof *a->expect) : NULL,
-                           t ? cd_mem_zalloc(t->n_known * CD_LLM_OP_N_FAMILY + 1, sizeof *a->few) : NULL};
+    *a = (cd_llm_op_asker){.m = m, .t = t, .names = names, .n_name = names->n,
+                           .stack = cd_mem_zalloc(names->n + 1, sizeof *a->stack), .kernel = cd_mem_zalloc(names->n + 1, sizeof *a->kernel),
+                           .expect = t ? cd_mem_zalloc(t->n + 1, sizeof *a->expect) : NULL,
+                           .few = t ? cd_mem_zalloc(t->n_known * CD_LLM_OP_N_FAMILY + 1, sizeof *a->few) : NULL};
     if (!a->stack || !a->kernel || (t && (!a->expect || !a->few))) {
         cd_llm_op_asker_free(a);
         return CD_FAIL(err, ENOMEM, "%zu names", names->n);
@@ -130,14 +132,11 @@ cdmpp_status cd_llm_op_asker_new(const cd_llm_op_model *m, const cd_llm_op_table
         a->stack[i] = cd_llm_op_model_codes(m, names->text[i], names->text[i]);
         a->kernel[i] = a->stack[i].kernel;
     }
-    for (size_t i = 0; t && i < t->n_known * CD_LLM_OP_N_FAMILY; i++) {
-        const cdmpp_status st = few_of(a, i / CD_LLM_OP_N_FAMILY, (cd_llm_op_family)(i % CD_LLM_OP_N_FAMILY), err);
-        if (!st) continue;
-        cd_llm_op_asker_free(a);
-        return st;
-    }
-    *out = a;
-    return CDMPP_OK;
+    cdmpp_status st = cd_llm_op_kernels_new(a, err);
+    for (size_t i = 0; !st && t && i < t->n_known * CD_LLM_OP_N_FAMILY; i++) st = few_of(a, i / CD_LLM_OP_N_FAMILY, (cd_llm_op_family)(i % CD_LLM_OP_N_FAMILY), err);
+    if (st) cd_llm_op_asker_free(a);
+    else *out = a;
+    return st;
 }
 
 void cd_llm_op_news_text(unsigned news, char out[40]) {

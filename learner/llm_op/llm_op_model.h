@@ -1,5 +1,7 @@
 /* llm_op_model -- times of operators of language models: a trained model, its file, and answers.
  *
+ *   a question without a kernel: each that was measured of its library is asked, and the nearest answer counts, of those alike the fastest (llm_op_kernels.c)
+ *
  *   record, device -> the row is in the measured table          -> measured
  *                  -> two measured rows are its neighbours      -> interpolated: trees of set near
  *                  -> one is, beyond the end of its curves      -> predicted: trees of set near
@@ -101,6 +103,7 @@ typedef struct cd_llm_op_answer {
     double line_s;                /* what neighbours say on both sides, log-log interpolation; NaN: there are none, or the row was measured */
     double base_s, roof_s;        /* the analytic estimate and the lower bound */
     uint32_t few;                 /* measured rows of the device that corrected the answer, where it was not trained on; else 0 */
+    uint16_t stack, kernel;       /* whose answer it is: the record's, or those that were measured where it left them open */
 } cd_llm_op_answer;
 
 /* A model and what was measured, ready to answer. Immutable: any thread. */
@@ -112,6 +115,8 @@ void cd_llm_op_asker_free(CD_TAKE cd_llm_op_asker *a); /* NULL is fine */
 /* level: 0..1, both open. The record's numbers of names must be those of `measured->names` where there is a table. Errors: those of
  * cd_llm_op_estimate_of; EMODEL: the model was trained on no operator of its family. */
 cdmpp_status cd_llm_op_ask(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, double level, cd_llm_op_answer *out, cdmpp_err *err);
+/* The answer for the stack and kernel that the record names: no kernel is one of its own here. Of who chooses kernels himself. */
+cdmpp_status cd_llm_op_ask_as_is(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, double level, cd_llm_op_answer *out, cdmpp_err *err);
 /* The same answers for n records, each on its device: trees score many rows at once. whys (n): why a record has no answer, code 0: it has one; NULL: the first without one
  * ends it. */
 cdmpp_status cd_llm_op_ask_many(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *const *d, size_t n, double level, cd_llm_op_answer *out, cdmpp_err *whys,

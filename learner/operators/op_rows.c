@@ -1,6 +1,7 @@
 /* Tables of measured operators in memory: files and folders read, joined with the devices, rows found by hash. */
 #include "learner/operators/op_rows.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -118,13 +119,58 @@ cdmpp_status cd_op_rows_wanted(const cd_device_table *devices, const cd_texts *o
     return CDMPP_OK;
 }
 
-static void tell(const cd_op_loading *l, const cdmpp_err *why, bool no_time) {
-    l->kind->put_bad(l->to, no_time);
-    if (l->bad && !no_time) l->bad(l->ctx, why);
+static void tell(const cd_op_loading *l, const cdmpp_err *why) {
+    if (l->bad) l->bad(l->ctx, why);
+}
+
+enum { SHOWN = 8 };
+
+/* The bad lines of a file: SHOWN are told one by one. Where a device or an operator is not known the next lines mostly have the same: they are counted at the first of them. */
+typedef struct {
+    cdmpp_err first;
+    size_t alike;       /* lines like the first one, which is not told yet; 0: it is */
+    size_t told, more;  /* more: further lines, not told */
+} bad_lines;
+
+static void tell_first(const cd_op_loading *l, bad_lines *b) {
+    const size_t n = strlen(b->first.msg);
+    if (!b->alike) return;
+    if (b->alike > 1) snprintf(b->first.msg + n, sizeof b->first.msg - n, "; %zu further line%s alike", b->alike - 1, b->alike > 2 ? "s are" : " is");
+    tell(l, &b->first);
+    b->alike = 0;
+}
+
+static void tell_line(const cd_op_loading *l, bad_lines *b, const cdmpp_err *why) {
+    const bool shared = !strcmp(why->key, l->kind->device_column) || !strcmp(why->key, "op");
+    if (b->alike && !strcmp(why->key, b->first.key) && !strcmp(why->msg, b->first.msg)) {
+        b->alike++;
+        return;
+    }
+    tell_first(l, b);
+    if (b->told == SHOWN) {
+        b->more++;
+        return;
+    }
+    b->told++;
+    if (shared) b->first = *why, b->alike = 1;
+    else tell(l, why);
+}
+
+static void tell_rest(const cd_op_loading *l, bad_lines *b, const char *path) {
+    cdmpp_err why = {0};
+    tell_first(l, b);
+    if (!b->more) return;
+    (void)cd_err_at(&why, CD_FAIL(&why, ESCHEMA, "%zu further lines are left out", b->more), path, 0);
+    tell(l, &why);
+}
+
+static cdmpp_status device_of(const cd_op_loading *l, const char *name, const cd_device **out, cdmpp_err *err) {
+    if (!name[0]) return CD_FAIL(err, ESCHEMA, "expected a device: in a column, or as the name of the folder");
+    return cd_device_table_find(l->devices, name, out, err);
 }
 
 /* *ours: the error is not of the file. */
-static cdmpp_status rows(const cd_op_loading *l, cd_op_reader *in, const char *path, bool *ours, cdmpp_err *err) {
+static cdmpp_status rows(const cd_op_loading *l, cd_op_reader *in, const char *path, bool *ours, bad_lines *bad, cdmpp_err *err) {
     const cd_op_kind_of_table *k = l->kind;
     bool more = true;
     cdmpp_status st = CDMPP_OK;
@@ -135,10 +181,11 @@ static cdmpp_status rows(const cd_op_loading *l, cd_op_reader *in, const char *p
         const cd_device *v;
         bool no_time = false;
         st = k->next(in, &r, &name, &more, &no_time, &why);
-        if (!st && more) st = cd_err_at(&why, cd_err_key(&why, cd_device_table_find(l->devices, name, &v, &why), k->device_column), path, cd_op_reader_line(in));
+        if (!st && more) st = cd_err_at(&why, cd_err_key(&why, device_of(l, name, &v, &why), k->device_column), path, cd_op_reader_line(in));
         l->rows->n_line += more;
         if (cd_op_line_is_bad(st) && more) {
-            tell(l, &why, no_time);
+            k->put_bad(l->to, no_time);
+            if (!no_time) tell_line(l, bad, &why);
             st = CDMPP_OK;
         } else if (st) {
             if (err) *err = why;
@@ -152,17 +199,21 @@ static cdmpp_status rows(const cd_op_loading *l, cd_op_reader *in, const char *p
 /* Other files, tables of other operators and damaged ones stand in the same folder: none of them ends the others. */
 static cdmpp_status file(const cd_op_loading *l, const char *path, bool alone, cdmpp_err *err) {
     cd_op_reader *in = NULL;
-    cdmpp_err why = {0};
+    cdmpp_err why = {0}, odd;
     bool ours = false;
+    bad_lines bad = {.told = 0};
     cdmpp_status st = l->kind->open(path, l->to, &in, &why);
     if (!st) {
-        st = rows(l, in, path, &ours, &why);
+        for (size_t i = 0; cd_op_reader_odd(in, i, &odd); i++) tell(l, &odd);
+        st = rows(l, in, path, &ours, &bad, &why);
+        tell_rest(l, &bad, path);
         cd_op_reader_close(in);
     }
     if (!alone && !ours && (cd_op_line_is_bad(st) || st == CDMPP_EIO)) {
         (void)cd_err_at(&why, st, path, 0);
         l->rows->n_line++;
-        tell(l, &why, false);
+        l->kind->put_bad(l->to, false);
+        tell(l, &why);
         return CDMPP_OK;
     }
     if (st && err) *err = why;

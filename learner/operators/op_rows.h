@@ -33,7 +33,8 @@ typedef struct cd_op_rows {
         struct { CD_OP_ROWS_MEMBERS(record) };  \
     }
 
-/* Told of every bad line; err has file and line. */
+/* Told of bad lines; err has file and line. Of a file 8 are told, and then how many further ones there are (line 0); lines of the same unknown device or operator, one after
+ * the other, count as one. Told, too, of columns that are not read and whose names are near one that is: no line is left out for it. */
 typedef void cd_op_bad_line(void *ctx, const cdmpp_err *err);
 
 /* A row of either kind of table, and what the kinds differ in. */

@@ -58,7 +58,7 @@ static cdmpp_status ask(state *s, const cd_json **at, size_t n, cdmpp_err *err) 
 /* The answer, or the error, as further members. */
 static void put_one(state *s, size_t i) {
     if (s->why[i].code) cd_error_line_put(s->out, &s->why[i]);
-    else cd_llm_op_answer_put(s->out, &s->told[i].r, s->told[i].d, &s->told[i].a, LEVEL);
+    else cd_llm_op_answer_put(s->out, &s->of->t.names, &s->told[i], LEVEL);
     *(s->why[i].code ? &s->stats->bad : &s->stats->answered) += 1;
 }
 

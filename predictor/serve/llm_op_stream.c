@@ -27,7 +27,7 @@ struct cd_llm_op_stream {
     cd_llm_op_asker *a;
     cd_buf json;
     scored *score;
-    size_t n_score, cap_score, rows, bad;
+    size_t n_score, cap_score, rows, bad, own; /* own: scored rows that the table has */
     cd_llm_op_told told[CD_LLM_OP_TOLD]; /* (n) rows that are asked at once */
     cdmpp_err why[CD_LLM_OP_TOLD];
     long line[CD_LLM_OP_TOLD];
@@ -60,12 +60,22 @@ static void put_number(cd_buf *b, const char *name, double v) {
     else cd_buf_putf(b, ",\"%s\":%.9g", name, v);
 }
 
-void cd_llm_op_answer_put(cd_buf *b, const cd_llm_op_record *r, const cd_device *d, const cd_llm_op_answer *v, double level) {
+static void put_name(cd_buf *b, const char *member, const cd_dict *names, uint16_t asked, uint16_t said) {
+    if (asked == said || said >= names->n) return;
+    cd_buf_putf(b, ",\"%s\":", member);
+    cd_buf_put_json_str(b, names->text[said], strlen(names->text[said]));
+}
+
+void cd_llm_op_answer_put(cd_buf *b, const cd_dict *names, const cd_llm_op_told *q, double level) {
+    const cd_llm_op_record *r = &q->r;
+    const cd_llm_op_answer *v = &q->a;
     const cd_str how = cd_enum_names_at(CD_LLM_OP_HOWS, (int)v->how);
     char news[40];
     cd_llm_op_news_text(v->news, news);
     cd_buf_putf(b, ",\"operator\":\"%s\",\"device\":", cd_llm_op_kind_name((cd_llm_op_kind)r->kind));
-    cd_buf_put_json_str(b, d->name, strlen(d->name));
+    cd_buf_put_json_str(b, q->d->name, strlen(q->d->name));
+    put_name(b, "stack", names, r->stack, v->stack);
+    put_name(b, "kernel", names, r->kernel, v->kernel);
     cd_buf_putf(b, ",\"how\":\"%.*s\",\"latency_s\":%.9g", (int)how.n, how.p, v->latency_s);
     put_number(b, "low_s", v->low_s);
     put_number(b, "high_s", v->high_s);
@@ -83,6 +93,8 @@ static cdmpp_status add_score(cd_llm_op_stream *s, const cd_llm_op_record *r, co
     size_t device = 0;
     while (cd_device_table_at(s->devices, device) != d) device++;
     if (CD_GROW(s->score, s->n_score, s->cap_score)) return CD_FAIL(err, ENOMEM, "%zu figures", s->n_score);
+    const long number = v->how == CD_LLM_OP_MEASURED ? cd_llm_op_table_device(s->t, d) : CD_LLM_OP_NONE;
+    if (number >= 0) s->own += cd_llm_op_table_find(s->t, r, (uint32_t)number) >= 0;
     s->score[s->n_score++] = (scored){((uint32_t)f << 16 | (uint32_t)device) << 2 | (uint32_t)v->how, (float)(v->latency_s / r->latency_s - 1),
                                       (float)(v->line_s / r->latency_s - 1), (float)(v->roof_s / r->latency_s - 1),
                                       (int8_t)(isnan(v->low_s) ? -1 : v->low_s <= r->latency_s && r->latency_s <= v->high_s)};
@@ -92,7 +104,7 @@ static cdmpp_status add_score(cd_llm_op_stream *s, const cd_llm_op_record *r, co
 static cdmpp_status answer(cd_llm_op_stream *s, const cd_llm_op_told *v, cdmpp_err *err) {
     const cd_llm_op_record *r = &v->r;
     cd_buf *b = &s->json;
-    cd_llm_op_answer_put(b, r, v->d, &v->a, LEVEL);
+    cd_llm_op_answer_put(b, &s->t->names, v, LEVEL);
     if (!s->o.eval) return CDMPP_OK;
     put_number(b, "line_s", v->a.line_s);
     put_number(b, "measured_s", r->latency_s > 0 ? r->latency_s : (double)NAN);
@@ -170,6 +182,8 @@ cdmpp_status cd_llm_op_stream_file(cd_llm_op_stream *s, const char *path, cdmpp_
     cd_op_reader *in;
     bool more = true;
     CD_TRY(cd_llm_op_reader_open(path, &s->t->names, &in, err));
+    cdmpp_err odd;
+    for (size_t i = 0; s->o.warn && cd_op_reader_odd(in, i, &odd); i++) s->o.warn(s->o.ctx, &odd);
     cdmpp_status st = CDMPP_OK;
     while (!st && more) {
         if (s->o.stop && *s->o.stop) break;
@@ -183,6 +197,7 @@ cdmpp_status cd_llm_op_stream_file(cd_llm_op_stream *s, const char *path, cdmpp_
 size_t cd_llm_op_stream_rows(const cd_llm_op_stream *s) { return s->rows; }
 size_t cd_llm_op_stream_bad(const cd_llm_op_stream *s) { return s->bad; }
 size_t cd_llm_op_stream_scored(const cd_llm_op_stream *s) { return s->n_score; }
+size_t cd_llm_op_stream_own(const cd_llm_op_stream *s) { return s->own; }
 
 /* ---- figures ---- */
 typedef struct {
@@ -270,7 +285,7 @@ cdmpp_status cd_llm_op_stream_print_json(const cd_llm_op_stream *s, cd_buf *b, c
     if (s->o.eval) {
         cd_buf_puts(b, "[");
         CD_TRY(all(s, b, put_json, err));
-        cd_buf_puts(b, "]}\n");
+        cd_buf_putf(b, "],\"in_measured\":%zu}\n", s->own);
     } else {
         cd_buf_puts(b, "null}\n");
     }

@@ -87,7 +87,7 @@ double cd_serving_cost_power(const cd_serving_cost *c) { return cd_llm_op_machin
 /* ---- one question ---- */
 static cdmpp_status point(const cd_serving_cost *c, const cd_llm_op_record *r, cd_serving_time *out, cdmpp_err *err) {
     cd_llm_op_answer a;
-    CD_TRY(cd_llm_op_ask(c->a, r, c->d, LEVEL, &a, err));
+    CD_TRY(cd_llm_op_ask_as_is(c->a, r, c->d, LEVEL, &a, err));
     const bool range = a.low_s > 0;
     *out = (cd_serving_time){a.latency_s, range ? log(a.high_s / a.low_s) / (2 * NORMAL) : 0, a.how, range || a.how == CD_LLM_OP_MEASURED, a.news & c->told};
     return CDMPP_OK;

@@ -251,6 +251,7 @@ static cdmpp_status write_export(const options *o, const cd_model *m, cdmpp_err 
 
 static cdmpp_status records(options *o, size_t *bad, cdmpp_err *err) {
     cd_model *m = NULL;
+    if (o->info && cd_predict_operators_info(o->model)) return CDMPP_OK;
     CD_TRY(cd_model_load(o->model, &m, err));
     cdmpp_status st = CDMPP_OK;
     if (o->info) puts(cd_model_header(m));

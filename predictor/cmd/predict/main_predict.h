@@ -37,4 +37,6 @@ typedef struct cd_predict_llm {
 } cd_predict_llm;
 /* *is: the file is a model of operators of language models, and has been used; *bad: rows that could not be read or answered. */
 cdmpp_status cd_predict_llm_operators(const cd_predict_llm *o, bool *is, size_t *bad, cdmpp_err *err);
+/* --info without --operators: prints the header of a model of operators, of either kind. False: it is another file, or damaged. */
+bool cd_predict_operators_info(const char *path);
 #endif

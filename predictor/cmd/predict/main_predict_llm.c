@@ -25,6 +25,8 @@ static cdmpp_status print_llm(const cd_predict_llm *o, const cd_llm_op_stream *s
     cd_buf b = {0};
     cdmpp_status st = figures ? cd_llm_op_stream_print_text(s, &b, err) : CDMPP_OK;
     if (!st && figures) cd_log_lines(o->log, CD_LOG_INFO, b.p);
+    if (!st && figures && cd_llm_op_stream_own(s))
+        cd_log_put(o->log, CD_LOG_WARNING, "%zu of %zu rows are in --measured: they are answered with the time there, so their error says nothing", cd_llm_op_stream_own(s), cd_llm_op_stream_scored(s));
     cd_buf_clear(&b);
     if (!st && o->json) st = cd_llm_op_stream_print_json(s, &b, err);
     if (!st && o->json) st = cd_command_print(&b, err);
@@ -34,7 +36,7 @@ static cdmpp_status print_llm(const cd_predict_llm *o, const cd_llm_op_stream *s
 }
 
 static cdmpp_status score_llm(const cd_predict_llm *o, const cd_llm_op_model *m, size_t *bad, cdmpp_err *err) {
-    const cd_llm_op_stream_options so = {.device = o->device, .eval = o->eval, .strict = o->strict, .silent = o->json, .stop = o->stop};
+    const cd_llm_op_stream_options so = {.device = o->device, .eval = o->eval, .strict = o->strict, .silent = o->json, .stop = o->stop, .warn = on_bad, .ctx = o->log};
     cd_device_table *devices = NULL;
     cd_llm_op_table t = {0};
     cd_llm_op_stream *s = NULL;
@@ -92,3 +94,17 @@ cdmpp_status cd_predict_llm_operators(const cd_predict_llm *o, bool *is, size_t 
     return st;
 }
 
+bool cd_predict_operators_info(const char *path) {
+    cd_llm_op_model *m = NULL;
+    cd_library_op_model *library = NULL;
+    char *data = NULL;
+    size_t n = 0;
+    if (cd_file_read(path, 0, &data, &n, NULL)) return false;
+    const bool llm = !cd_llm_op_model_from_bytes(data, n, &m, NULL), other = !llm && !cd_library_op_model_load(path, &library, NULL);
+    cd_mem_free(data);
+    if (llm) puts(m->header);
+    if (other) puts(cd_library_op_model_header(library));
+    cd_llm_op_model_free(m);
+    cd_library_op_model_free(library);
+    return llm || other;
+}

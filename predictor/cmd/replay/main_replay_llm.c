@@ -90,9 +90,9 @@ static cdmpp_status load_ops(const char *path, cd_llm_op_model **out, cdmpp_err 
     char *data;
     size_t n;
     CD_TRY(cd_file_read(path, 0, &data, &n, err));
-    cdmpp_status st = cd_llm_op_model_is(data, n) ? CDMPP_OK : CDMPP_EMODEL;
-    if (st) (void)CD_FAIL(err, EMODEL, "expected a model of operators of language models (data.kind: llm_operators)");
-    else st = cd_llm_op_model_from_bytes(data, n, out, err);
+    const bool is = cd_llm_op_model_is(data, n); /* false of a damaged one, too */
+    const cdmpp_status st = cd_llm_op_model_from_bytes(data, n, out, err);
+    if (st == CDMPP_EMODEL && !is) (void)CD_FAIL(err, EMODEL, "expected a model of operators of language models (data.kind: llm_operators)");
     cd_mem_free(data);
     return cd_err_at(err, st, path, 0);
 }

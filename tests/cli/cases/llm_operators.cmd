@@ -45,3 +45,27 @@ cdmpp-predict --operators --cost-model llm.cdmpp --devices "$ROOT/configs/device
 cdmpp-predict --operators --cost-model llm.cdmpp --info | grep -c '"kind":"llm-operators"'
 cdmpp-predict --operators --cost-model llm.cdmpp --from h100 --to l40s ask.csv
 cdmpp-predict --operators --cost-model llm.cdmpp --strict --devices "$ROOT/configs/devices.yaml" ask.csv >/dev/null
+# rows that are asked and given are told
+ask --eval held.csv 2>&1 >/dev/null | grep -v '^cdmpp-predict: .*|'
+ask --eval --json held.csv 2>/dev/null | grep -o '"in_measured":[0-9]*'
+# a misspelt column, of questions and of measured rows
+printf 'op\tdevice\tdtpye\tm\tn\tk\ngemm\th100\tfp8\t8\t512\t512\n' >odd.tsv
+ask odd.tsv | grep -o '"new":[^,]*'
+cdmpp-predict --operators --cost-model llm.cdmpp --devices "$ROOT/configs/devices.yaml" --device h100 --measured odd.tsv ask.csv >/dev/null
+# of many bad lines some are told, and how many others there are
+{ head -n 1 all.csv; for i in 1 2 3 4 5 6 7 8 9 10 11; do echo "gemm,h100,vllm-1,$i,512,half,,,1e-5"; done; sed -n 's/h100/h9000/p' all.csv; } >bad.csv
+echo '{"op":"gemm","device":"h100","m":8,"n":512,"k":512}' | cdmpp-predict --stream --operators --cost-model llm.cdmpp --devices "$ROOT/configs/devices.yaml" --measured bad.csv | grep -c predicted
+S=$ROOT/examples/serving
+llm() { cdmpp-replay --llm "$S/config.json" --devices "$ROOT/configs/devices.yaml" --gpu h100 --isl 64 --osl 4 "$@"; }
+llm --cost-model llm.cdmpp --measured bad.csv >/dev/null
+echo "exit $?"
+# a model that is cut short is damaged, whoever reads it; another file is no model, another model of another kind
+head -c 9000 llm.cdmpp >cut.cdmpp
+for m in cut.cdmpp all.csv "$ROOT/tests/golden/model_v1.cdmpp"; do
+    llm --cost-model "$m" 2>&1 | sed "s,$ROOT/,,; s/expected [0-9]* + [0-9]* + [0-9]*/expected A + B + C/"
+    cdmpp-predict --operators --cost-model "$m" ask.csv 2>&1 | sed "s,$ROOT/,,; s/expected [0-9]* + [0-9]* + [0-9]*/expected A + B + C/"
+done
+# the header, without --operators too
+cdmpp-predict --operators --cost-model llm.cdmpp --info >a.txt; cdmpp-predict --cost-model llm.cdmpp --info | cmp - a.txt && echo same; cdmpp-predict --cost-model llm.cdmpp --info --json | cmp - a.txt && echo same
+grep -o '"devices":\[{[^}]*}' a.txt; grep -o '"stacks":[^]]*]' a.txt
+cdmpp-predict --cost-model cut.cdmpp --info 2>&1 | grep -o 'cut short.*'

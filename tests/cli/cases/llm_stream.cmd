@@ -23,3 +23,20 @@ head -n 1 out.jsonl | sed 's/.*"operator"/"operator"/' | cmp - table.txt && echo
 mkfifo to from; s <to >from & exec 3>to 4<from; echo '{"op":"gemm","m":1,"n":64,"k":64}' >&3; read -r line <&4; echo "$line" | cut -c 1-40; exec 3>&-; wait $!; echo "status $?"
 s --eval </dev/null; s --format csv </dev/null; s --batch 3 </dev/null; s --strict </dev/null
 cdmpp-predict --stream --operators --cost-model "$ROOT/tests/golden/model_v1.cdmpp" </dev/null; echo "status $?"
+# without a kernel the measured ones answer: the nearest, of those alike the fastest; a library without a version is each version of it
+printf 'op,device,stack,kernel,m,n,k,latency_s\ngemm,h100,vllm-1,slow,40,700,300,3e-5\ngemm,h100,vllm-1,fast,40,700,300,2e-5\ngemm,h100,vllm-1,slow,80,700,300,9e-5\ngemm,h100,vllm-2,fast,40,700,300,1e-5\n' >kernels.csv
+cat >kernels.jsonl <<'J'
+{"op":"gemm","stack":"vllm-1","m":40,"n":700,"k":300}
+{"op":"gemm","stack":"vllm-1","kernel":"slow","m":40,"n":700,"k":300}
+{"op":"gemm","stack":"vllm-1","m":80,"n":700,"k":300}
+{"op":"gemm","stack":"vllm","m":40,"n":700,"k":300}
+{"op":"gemm","stack":"vllm","m":56,"n":700,"k":300}
+{"op":"gemm","stack":"vllm-9","m":40,"n":700,"k":300}
+{"op":"gemm","stack":"vllm-1","m":7000,"n":700,"k":300}
+J
+k() { cdmpp-predict "$@" --operators --cost-model llm.cdmpp --devices "$ROOT/configs/devices.yaml" --measured kernels.csv --device h100; }
+k --stream <kernels.jsonl >pipe.txt
+sed 's/"l[a-z]*":[0-9]*,//; s/"low_s.*//; /measured/!s/:[0-9.e-]*,$/:T/' pipe.txt
+{ echo 'op,stack,kernel,m,n,k'; sed 's/"[a-z]*"://g; s/[{}"]//g; /slow/!s/,\([0-9]*\),700/,,\1,700/' kernels.jsonl; } >kernels_q.csv
+k kernels_q.csv | sed 's/.*"operator"/"operator"/' >table.txt
+sed 's/.*"operator"/"operator"/' pipe.txt | cmp - table.txt && echo same

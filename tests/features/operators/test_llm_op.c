@@ -251,7 +251,7 @@ TEST(named_values) {
     assert_true(r.stack == vllm && r.kernel == 0);
     assert_string_equal(device, "h100");
     /* names that no table has share the number of their library, or that of all others; none is added */
-    const struct { const char *stack, *is; } other[] = {{"vllm-9", "vllm-?"}, {"vllm", "vllm-?"}, {"sglang-1", "?"}};
+    const struct { const char *stack, *is; } other[] = {{"vllm-9", "vllm-?"}, {"vllm", "vllm"}, {"sglang-1", "?"}};
     for (size_t i = 0; i < 3; i++) {
         const cd_op_named v[] = {{"op", "norm", 0}, {"m", NULL, 1}, {"n", NULL, 1}, {"stack", other[i].stack, 0}};
         assert_ok(cd_llm_op_from_named(v, 4, &names, &r, &device, &err));
@@ -323,4 +323,32 @@ TEST(a_column_twice) {
     tmp_remove(&dir);
 }
 
-TESTS(NULL, NULL, a_column_twice, our_columns, columns_of_others, experts, bad_lines, hdf5, named_values, manual, refused)
+/* Names that nobody reads are fine, unless they are very near one that is missing. */
+TEST(odd_columns) {
+    static const struct {
+        const char *head, *name, *near;
+    } v[] = {{"op,dtpye,m,n,k", "dtpye", "dtype"}, {"op,m,n,k,latncy_s", "latncy_s", "latency_s"}, {"op,m,n,k,num_sites,moe_kernel,notes,x", NULL, NULL},
+             {"op,dtype,dtypes,m,n,k", NULL, NULL}, {"op,isl,batchsize,num_heads", "batchsize", "batch_size"}};
+    tmp_dir dir = tmp_make();
+    for (size_t k = 0; k < sizeof v / sizeof *v; k++) {
+        cd_dict names = {0};
+        cd_op_reader *r = NULL;
+        cdmpp_err err = {0};
+        char want[100];
+        assert_ok(cd_llm_op_reader_open(tmp_put(&dir, "t.csv", v[k].head, strlen(v[k].head)), &names, &r, &err));
+        assert_true(cd_op_reader_odd(r, 0, &err) == (v[k].name != NULL));
+        assert_false(cd_op_reader_odd(r, 1, &err));
+        if (v[k].name) {
+            (void)snprintf(want, sizeof want, "column '%s' is not read: did you mean '%s'?", v[k].name, v[k].near);
+            assert_true(cd_op_reader_odd(r, 0, &err));
+            assert_string_equal(err.msg, want);
+            assert_int_equal(err.line, 1);
+            assert_non_null(strstr(err.path, "t.csv"));
+        }
+        cd_op_reader_close(r);
+        cd_dict_free(&names);
+    }
+    tmp_remove(&dir);
+}
+
+TESTS(NULL, NULL, odd_columns, a_column_twice, our_columns, columns_of_others, experts, bad_lines, hdf5, named_values, manual, refused)

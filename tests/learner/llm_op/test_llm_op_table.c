@@ -259,4 +259,54 @@ TEST(refused) {
     }
 }
 
-TESTS(up, down, every_line_is_counted, folders, spread_of_repeats, neighbours, neighbours_of_drawn_rows, neighbours_of_long_sizes, refused)
+/* What is told of bad lines. */
+typedef struct {
+    size_t n;
+    cdmpp_err v[20];
+} told;
+
+static void keep(void *ctx, const cdmpp_err *err) {
+    told *t = ctx;
+    assert_true(t->n < 20);
+    t->v[t->n++] = *err;
+}
+
+static told read_text(fixture *f, const char *csv, size_t drop) {
+    cd_llm_op_table t = {0};
+    cdmpp_err err = {0};
+    told v = {0};
+    assert_ok(cd_llm_op_table_add(&t, tmp_put(&f->dir, "gemm.csv", csv, strlen(csv)), f->devices, NULL, keep, &v, &err));
+    assert_int_equal(t.drop[CD_LLM_OP_DROP_BAD], drop);
+    cd_llm_op_table_free(&t);
+    return v;
+}
+
+/* At most eight lines of a file are told one by one, and then how many others there are; a device that nobody knows once. */
+TEST(few_are_told) {
+    fixture *f = *state;
+    cd_buf b = {0};
+    for (int n = 1; n <= 30; n += n < 7 || n > 10 ? 6 : 1) {
+        cd_buf_clear(&b);
+        cd_buf_puts(&b, "device,m,n,k,latency_s\n");
+        for (int i = 0; i < n; i++) cd_buf_putf(&b, "h100,%d,2,x,1e-6\n", i + 1);
+        const told bad = read_text(f, b.p, (size_t)n);
+        assert_int_equal(bad.n, n > 8 ? 9 : n);
+        for (size_t i = 0; i < bad.n && i < 8; i++) assert_int_equal(bad.v[i].line, i + 2);
+        if (n == 25) assert_string_equal(bad.v[8].msg, "17 further lines are left out");
+        cd_buf_clear(&b);
+        cd_buf_puts(&b, "device,m,n,k,latency_s\nh100,1,2,x,1e-6\n");
+        for (int i = 0; i < n; i++) cd_buf_puts(&b, "h9000,1,2,3,1e-6\n");
+        cd_buf_puts(&b, "h100,1,2,3,1e-6\nh100,1,2,x,1e-6\n");
+        const told other = read_text(f, b.p, (size_t)n + 2);
+        assert_int_equal(other.n, 3);
+        assert_int_equal(other.v[1].line, 3);
+        assert_true((strstr(other.v[1].msg, " alike") != NULL) == (n > 1));
+        if (n == 25) assert_non_null(strstr(other.v[1].msg, "; 24 further lines are alike"));
+        assert_int_equal(other.v[2].line, n + 4);
+    }
+    cd_buf_free(&b);
+    const told none = read_text(f, "m,n,k,latency_s\n1,2,3,1e-6\n", 1); /* the folder may be called by a device, this one is not */
+    assert_int_equal(none.n, 1);
+}
+
+TESTS(up, down, few_are_told, every_line_is_counted, folders, spread_of_repeats, neighbours, neighbours_of_drawn_rows, neighbours_of_long_sizes, refused)

@@ -42,6 +42,25 @@ static int up(void **state) {
     return 0;
 }
 
+static void keep(void *ctx, const cdmpp_err *err) { *(cdmpp_err *)ctx = *err; }
+
+/* A misspelt column is another question; who asked is told. */
+TEST(misspelt) {
+    fixture *f = *state;
+    static const char odd[] = "op,device,dtpye,m,n,k\ngemm,h100,fp8,8,256,512\n";
+    cdmpp_err err = {0}, told = {0};
+    cd_llm_op_stream *s;
+    const cd_llm_op_stream_options o = {.warn = keep, .ctx = &told};
+    assert_ok(cd_llm_op_stream_new(f->l.model, &f->t, f->devices, &o, f->out, &s, &err));
+    assert_ok(cd_llm_op_stream_file(s, f->path, &err));
+    assert_int_equal(told.code, CDMPP_OK);
+    assert_ok(cd_llm_op_stream_file(s, tmp_put(&f->dir, "odd.csv", odd, sizeof odd - 1), &err));
+    assert_string_equal(told.msg, "column 'dtpye' is not read: did you mean 'dtype'?");
+    assert_int_equal(told.line, 1);
+    assert_int_equal(cd_llm_op_stream_bad(s), 1); /* the unknown device of the first file */
+    cd_llm_op_stream_free(s);
+}
+
 static int down(void **state) {
     fixture *f = *state;
     cd_llm_op_train_result_free(&f->l);
@@ -64,12 +83,14 @@ TEST(counts_and_figures) {
     assert_int_equal(cd_llm_op_stream_rows(s), 4);
     assert_int_equal(cd_llm_op_stream_bad(s), 1);
     assert_int_equal(cd_llm_op_stream_scored(s), 2);
+    assert_int_equal(cd_llm_op_stream_own(s), 1); /* what lies between is no row of the table */
     assert_ok(cd_llm_op_stream_print_text(s, &b, &err));
     assert_non_null(strstr(b.p, "| product | h100 | measured | 1 | 100.0 | 100.0 | 100.0 | - | - |"));
     assert_non_null(strstr(b.p, "| product | h100 | interpolated | 1 | 100.0 | 100.0 | 100.0 | 0.0 | 100.0 |"));
     cd_buf_clear(&b);
     assert_ok(cd_llm_op_stream_print_json(s, &b, &err));
     assert_non_null(strstr(b.p, "\"lines\":4,\"bad\":1,\"evaluation\":[{\"family\":\"product\",\"device\":\"h100\",\"how\":\"measured\",\"n\":1,"));
+    assert_non_null(strstr(b.p, "}],\"in_measured\":1}"));
     cd_buf_free(&b);
     cd_llm_op_stream_free(s);
     const cd_llm_op_stream_options strict = {.strict = true}, nobody = {.device = "h9000"};
@@ -94,4 +115,4 @@ TEST(refused) {
     }
 }
 
-TESTS(up, down, counts_and_figures, refused)
+TESTS(up, down, misspelt, counts_and_figures, refused)
