@@ -98,7 +98,7 @@ class TestSteps(unittest.TestCase):
         with serving.Steps(LLAMA, MODEL, "h100", **COMMON) as steps:
             parts = steps.step([(512, 0), (256, 512), (512, 0)], [100, 301])
             runs = {(op.get("isl"), op.get("batch_size")): op["runs"] for op in parts["operators"] if op["name"] == "attention_prompt"}
-            self.assertEqual(runs, {(512, 2): 32, (768, 1): 32, (512, 1): -32})  # behind 512 tokens: the attention of all less that of these
+            self.assertEqual(runs, {(512, 2): 32, (768, 1): 32, (512, 1): -32, (1, 1): 32})  # behind 512 tokens: the attention of all less that of these, and what a call takes at least
             decode, = (op for op in parts["operators"] if op["name"] == "attention_decode")
             self.assertEqual((decode["past"], decode["batch_size"]), (200, 2))
             self.assertEqual({op["m"] for op in parts["operators"] if op["name"] == "qkv"}, {512 + 512 + 256 + 2})
