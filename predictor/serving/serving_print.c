@@ -95,6 +95,7 @@ static void put_rows(const char *title, const cd_serving_rows *r, cd_buf *b) {
     cd_buf_puts(b, "| host, lift | | | 1 | ");
     cd_units_put_seconds(b, r->host_s);
     cd_buf_putf(b, " | %.1f | | |\n", 100 * r->host_s / r->total_s);
+    if (r->waits) cd_buf_puts(b, "\nthe GPU waits for the host, which hands out the kernels of a step no faster (layer_s in docs/reference/serving.md)\n");
 }
 
 /* Stack and lengths only where they are those of all. */
@@ -156,6 +157,7 @@ static void json_row(cd_json_writer *w, const cd_serving_row *v, double step_s) 
 
 void cd_serving_rows_json(cd_json_writer *w, const cd_serving_rows *r) {
     cd_json_write_member_real(w, "total_s", r->total_s), cd_json_write_member_real(w, "host_s", r->host_s), cd_json_write_member_real(w, "sigma", r->sigma);
+    cd_json_write_member_bool(w, "host_bound", r->waits);
     cd_json_write_key(w, "operators"), cd_json_write_open(w, '[');
     for (size_t i = 0; i < r->n; i++) json_row(w, &r->v[i], r->total_s);
     cd_json_write_close(w, ']');

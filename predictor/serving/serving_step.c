@@ -228,12 +228,13 @@ static cdmpp_status decode_s(cd_serving_engine *e, double batch, double context,
 
 static double tokens_of(const cd_serving_step *s) { return s->prompts * s->isl + s->part + s->decodes; }
 
-/* gpu_s: with the lift. A step that decodes is one graph. One with prompts is handed out kernel by kernel while the GPU computes, unless it is so small that a library has graphs of it. */
-static double with_host(const cd_serving_engine *e, const cd_serving_step *s, bool decode, double gpu_s) {
+/* gpu_s: with the lift. *waits: the GPU waits for the host. A step that decodes is one graph. One with prompts is handed out kernel by kernel while the GPU computes, unless it is so small that a library has graphs of it. */
+static double with_host(const cd_serving_engine *e, const cd_serving_step *s, bool decode, double gpu_s, bool *waits) {
     const cd_serving_stack *k = e->stack;
     const double parts = e->m->attention_layers + e->m->state.layers + e->m->dense_layers + e->m->sparse_layers; /* a layer has two */
     const double handed_out = tokens_of(s) > e->l.graph ? k->layer_s * parts / 2 : 0;
     const double host = k->step_s + k->sequence_s * (s->decodes + s->prompts + (s->part > 0)), gpu = decode ? gpu_s : fmax(gpu_s, handed_out);
+    *waits = gpu > gpu_s || (k->overlap && host > gpu);
     return k->overlap ? fmax(host, gpu) : host + gpu;
 }
 
@@ -242,12 +243,13 @@ cdmpp_status cd_serving_step_s(cd_serving_engine *e, const cd_serving_step *s, d
     const bool decode = !(tokens > s->decodes);
     const double lift = decode ? 1 : e->lift;
     double rest, prompts, part, last = 0;
+    bool waits;
     if (!(tokens > 0)) return *out = 0, CDMPP_OK;
     CD_TRY(rest_s(e, decode, tokens, rows, tokens + s->others, lift, &rest, err));
     CD_TRY(prompts_s(e, s->prompts, s->isl, s->past, lift, &prompts, err));
     CD_TRY(prompts_s(e, 1, s->part, s->part_past, lift, &part, err));
     if (s->decodes > 0) CD_TRY(decode_s(e, s->decodes, s->context, lift, &last, err));
-    *out = with_host(e, s, decode, rest + prompts + part + last);
+    *out = with_host(e, s, decode, rest + prompts + part + last, &waits);
     return CDMPP_OK;
 }
 
@@ -317,7 +319,7 @@ static void sum_up(cd_serving_engine *e, const cd_serving_step *s, bool decode, 
         out->how_s[r->how] += r->total_s;
     }
     const double gpu_s = out->total_s;
-    out->total_s = with_host(e, s, decode, lifted);
+    out->total_s = with_host(e, s, decode, lifted, &out->waits);
     out->host_s = out->total_s - gpu_s;
     out->sigma = sqrt(variance_of(out, shared)) / out->total_s;
 }

@@ -36,7 +36,7 @@ static double total(const char *line) { return strtod(strstr(line, "\"total_s\":
 TEST(one_line_each) {
     static char out[1 << 17];
     size_t asked, bad;
-    const char *want[] = {"{\"id\":1,\"total_s\":", "{\"line\":2,\"total_s\":", "{\"line\":3,\"total_s\":0,\"host_s\":0,\"sigma\":0,\"operators\":[]}",
+    const char *want[] = {"{\"id\":1,\"total_s\":", "{\"line\":2,\"total_s\":", "{\"line\":3,\"total_s\":0,\"host_s\":0,\"sigma\":0,\"host_bound\":false,\"operators\":[]}",
                           "{\"line\":4,\"error\":{\"code\":\"ESCHEMA\",\"message\":\"unknown member 'decod', expected prefill, decode or others\"}}",
                           "{\"line\":5,\"error\":{\"code\":\"ESCHEMA\",\"key\":\"prefill[1]\",\"message\":\"expected [new tokens, tokens computed before]\"}}",
                           "{\"line\":6,\"error\":{\"code\":\"ERANGE\",\"key\":\"decode[0]\",", "{\"line\":7,\"error\":{\"code\":\"ESCHEMA\",\"key\":\"decode\",\"message\":\"expected a list, found integer\"}}",

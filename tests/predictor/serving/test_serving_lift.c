@@ -27,6 +27,11 @@ TEST(all_but_links) {
     assert_ok(cd_serving_step_rows(e, &prompt, 0.3, &r, &err));
     assert_close(r.total_s, 2 * (alone - links) + links, 1e-9, 0);
     assert_close(r.host_s, alone - links, 1e-9, 0);
+    assert_false(r.waits);
+    s.k.layer_s = 1; /* in which the host hands out a layer: the GPU waits, and no step is shorter for a faster one */
+    assert_ok(cd_serving_step_rows(e, &prompt, 0.3, &r, &err));
+    assert_true(r.waits);
+    assert_close(r.total_s, 2, 1e-9, 0); /* two layers */
     cd_serving_rows_free(&r);
     cd_serving_engine_free(e);
     made_serving_close(&s);
