@@ -21,7 +21,7 @@ ask --tp 2 --isl 256 --osl 16 --json | sed 's/.*"decode_step":{//; s/}\],*}.*//'
 sed -n '3s/^{"id":3,//p' out.jsonl | sed 's/}\]}$//' | tr '{' '\n' | cmp - table.txt && echo same
 # who waits for each answer gets it
 mkfifo to from; ask --stream <to >from & exec 3>to 4<from; echo '{"decode":[1]}' >&3; read -r line <&4; echo "$line" | cut -c 1-20; exec 3>&-; wait $!; echo "status $?"
-for bad in '--tp 3' '--tp 1,2' '--sweep' '--runs x.csv' '--load x.csv' '--concurrency 2' '--rate 1' '--decode-workers 1' '--prompts whole'; do
+for bad in '--tp 3' '--tp 1,2' '--sweep' '--runs x.csv' '--load x.csv' '--concurrency 2' '--rate 1' '--decode-workers 1' '--engines 2' '--prompts whole'; do
     # shellcheck disable=SC2086 # options
     ask --stream $bad </dev/null
     echo "status $?"
