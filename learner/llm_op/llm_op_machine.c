@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#define OVER_MEMORY 2.0     /* an L2 cache reads at least so many times faster than memory (micro-benchmarks of NVIDIA's: 1.6 on A100, 2.2 to 2.6 on Hopper, 3.5 and more with GDDR6) */
+#define OVER_MEMORY 2.0     /* an L2 cache reads about so many times faster than memory, or faster (micro-benchmarks: 1.6 times on A100, 2.2 to 2.6 on Hopper, 3.5 and more with GDDR6); counts where the first rule gives less */
 #define CORE_CLOCK 1024.0   /* operations in bf16 of a small multiprocessor's matrix units in a clock: laws of power count in these */
 
 static cdmpp_status need(double x, const char *key, const char *device, cdmpp_err *err) {
