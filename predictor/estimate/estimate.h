@@ -24,7 +24,7 @@
 typedef struct cd_model_set_entry {
     const char *path;
     bool operators;             /* a model of library operators, or of those of language models */
-    bool language;              /* of language models: it answers tasks in 16-bit types; its devices are not counted */
+    bool language;              /* of language models: it answers tasks in types of 16 and 8 bits; its devices are not counted */
     const char **device;        /* (n_device) that it was trained on */
     size_t n_device;
     const char *here, *backend; /* what the model is corrected for: its name, and the back end of a GPU. NULL: nothing, no GPU */
@@ -51,8 +51,8 @@ typedef struct cd_model_set {
     cd_network_cost *measured;       /* those of machines that models are corrected for; in `costs` too, where the file has no entry of the machine */
     bool guessed;               /* cd_model_set_host, cd_model_set_gpu_host, cd_model_set_is_host found no device that is this machine: the answer is the nearest one */
     float here[CD_N_DEVICE_COL]; /* since then: this machine's own description */
-    cd_dict no_names;           /* of questions to `half` */
-    cd_llm_op_asker *half;      /* of the first model of operators of language models, made when it is first asked for */
+    cd_dict no_names;           /* of questions to `narrow` */
+    cd_llm_op_asker *narrow;      /* of the first model of operators of language models, made when it is first asked for */
     char host[128];             /* and what its processor says: "AMD EPYC, zen4" */
 } cd_model_set;
 
@@ -77,8 +77,8 @@ cdmpp_status cd_model_set_need_programs(const cd_model_set *m, cdmpp_err *err);
 /* The first model of tasks (of operators) that knows the device, loaded; *out NULL: none. nearest: else the first of its kind. */
 cdmpp_status cd_model_set_tasks(cd_model_set *m, const char *device, bool nearest, CD_KEEP const cd_model **out, cdmpp_err *err);
 cdmpp_status cd_model_set_ops(cd_model_set *m, const char *device, CD_KEEP const cd_library_op_model **out, cdmpp_err *err);
-/* Of the first model of operators of language models: who answers tasks in 16-bit types. *out NULL: there is none. */
-cdmpp_status cd_model_set_half(cd_model_set *m, CD_KEEP const cd_llm_op_asker **out, cdmpp_err *err);
+/* Of the first model of operators of language models: who answers tasks in types of 16 and 8 bits. *out NULL: there is none. */
+cdmpp_status cd_model_set_narrow(cd_model_set *m, CD_KEEP const cd_llm_op_asker **out, cdmpp_err *err);
 /* For a device that none knows: the model of tasks with the most similar device of the same kind, by description, else of any kind; *stands:
  * that device, as the model calls it; *other_kind: it is of another kind, and both descriptions have both peaks. *out NULL: nobody describes the device, or any
  * of a model. Errors: EMODEL (key): only another kind is there, and the device's description lacks a peak; of loading. */

@@ -20,13 +20,13 @@ typedef struct cd_node_cost_wait {
  * of cd_library_op_model_predict. */
 cdmpp_status cd_node_cost_library(const cd_library_op_model *m, const cd_library_op_record *r, const cd_device *d, cd_node_cost_wait *w,
                                   cd_node_cost_entry *n, cdmpp_err *err);
-/* ---- node_cost_half.c ---- */
-/* A matrix product, or what is done element by element, in float16 or bfloat16; false: something else. */
-bool cd_node_cost_half_of(const cd_te_dag *d, cd_llm_op_record *out);
+/* ---- node_cost_narrow.c ---- */
+/* A matrix product in 16 or 8 bits, or what is done element by element in 16; false: something else. */
+bool cd_node_cost_narrow_of(const cd_te_dag *d, cd_llm_op_record *out);
 /* Its time on a GPU; false: it is no such task, or the model cannot answer. */
-bool cd_node_cost_half(const cd_llm_op_asker *a, const cd_task *t, const cd_device *d, cd_node_cost_entry *n);
+bool cd_node_cost_narrow(const cd_llm_op_asker *a, const cd_task *t, const cd_device *d, cd_node_cost_entry *n);
 /* Nodes of one such task are off alike: they share `like`, numbers from here on. */
-void cd_node_cost_half_alike(cd_node_cost *c, const cd_network_graph *g, uint32_t like);
+void cd_node_cost_narrow_alike(cd_node_cost *c, const cd_network_graph *g, uint32_t like);
 /* Times of tasks alone become times in a network. */
 void cd_node_cost_in_place(cd_node_cost *c, const cd_network_graph *g, const cd_node_cost_scaling_law *l);
 /* The same by what each moves, at a rate that was measured. */

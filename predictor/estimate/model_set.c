@@ -205,7 +205,7 @@ void cd_model_set_free(cd_model_set *m) {
         cd_library_op_model_free(m->v[k].ops);
         cd_llm_op_model_free(m->v[k].llm);
     }
-    cd_llm_op_asker_free(m->half);
+    cd_llm_op_asker_free(m->narrow);
     cd_dict_free(&m->no_names);
     cd_mem_free(m->v);
     cd_device_table_free(m->devices);
@@ -220,7 +220,7 @@ cdmpp_status cd_model_set_need_programs(const cd_model_set *m, cdmpp_err *err) {
     bool any = !m->n;
     for (size_t k = 0; k < m->n; k++) any |= !m->v[k].operators;
     if (any) return CDMPP_OK;
-    if (only_language(m)) return cd_err_at(err, CD_FAIL(err, EMODEL, "a model of operators of language models answers products in 16-bit types alone; name a model of programs, too"), m->v[0].path, 0);
+    if (only_language(m)) return cd_err_at(err, CD_FAIL(err, EMODEL, "a model of operators of language models answers products in 16 and 8 bits alone; name a model of programs, too"), m->v[0].path, 0);
     return cd_err_at(err, CD_FAIL(err, EMODEL, "a model of library operators: it serves cdmpp-predict --operators and cdmpp-replay --graph; a network of tensor "
                                                "programs needs a model that cdmpp-train makes from measure records"), m->v[0].path, 0);
 }

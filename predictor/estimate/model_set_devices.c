@@ -95,24 +95,29 @@ const char *cd_model_set_type(cd_te_least_type t) {
     return name[t];
 }
 
-static void say(double peak, double base, const char *type, const char *or_else, const char *network, const char *device, double share, cd_log *log) {
+static void say(double peak, double base, const char *type, const char *by, const char *network, const char *device, double share, cd_log *log) {
     char than[160];
     if (!(peak > 0) || !(base > 0)) (void)snprintf(than, sizeof than, "How fast %s computes %s, its description does not say", device, type);
     else if (peak > base * 1.01) (void)snprintf(than, sizeof than, "This device computes %s up to %.2g times as fast, so the time may be too long", type, peak / base);
     else if (peak < base / 1.01) (void)snprintf(than, sizeof than, "This device computes %s at best 1/%.3g as fast, so the time may be too short", type, base / peak);
     else (void)snprintf(than, sizeof than, "This device has no faster units for %s", type);
     cd_log_put(log, CD_LOG_WARNING, "%s on %s: %.0f %% of the time is of %s, which the model was not trained on: it answers as for float32. %s; only a model that was trained on %s "
-               "knows better%s", network, device, 100 * share, type, than, type, or_else);
+               "knows better%s", network, device, 100 * share, type, than, type, by);
+}
+
+/* Who else answers products in a narrow type. */
+static const char *or_else(const cd_device *d) {
+    return d && d->kind == CD_DEVICE_GPU ? ", and of matrix products a model of operators of language models" : "";
 }
 
 void cd_model_set_say_type(const cd_device *d, cd_te_least_type t, const char *network, const char *device, double share, cd_log *log) {
-    const bool half = d && d->kind == CD_DEVICE_GPU && (t == CD_TE_LEAST_F16 || t == CD_TE_LEAST_BF16);
-    say(d ? cd_device_peak(d, t) : -1, d ? cd_device_peak(d, CD_TE_LEAST_F32) : -1, cd_model_set_type(t), half ? ", and of matrix products a model of operators of language models" : "", network, device, share, log);
+    const bool half = t == CD_TE_LEAST_F16 || t == CD_TE_LEAST_BF16;
+    say(d ? cd_device_peak(d, t) : -1, d ? cd_device_peak(d, CD_TE_LEAST_F32) : -1, cd_model_set_type(t), half ? or_else(d) : "", network, device, share, log);
 }
 
 void cd_model_set_say_int8(const cd_device *d, const char *network, const char *device, double share, cd_log *log) {
     const double base = d ? cd_device_peak(d, CD_TE_LEAST_F32) : -1;
-    say(d && d->int8_tops >= 0 && base > 0 ? fmax(d->int8_tops * 1e12, base) : -1, base, "int8", "", network, device, share, log);
+    say(d && d->int8_tops >= 0 && base > 0 ? fmax(d->int8_tops * 1e12, base) : -1, base, "int8", or_else(d), network, device, share, log);
 }
 
 const char *cd_model_set_cores(const cd_device *d, char out[CD_MODEL_SET_CORES]) {

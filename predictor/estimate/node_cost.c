@@ -83,10 +83,10 @@ static const char *text(cd_arena *a, const char *p, cdmpp_err *err) {
 static const cd_schedule_db_entry *schedule_of(const asking *k, const char *key) { return k->a->schedules && key ? cd_schedule_db_find(k->a->schedules, key) : NULL; }
 
 /* Equal tasks have one time; the number of the first of them tells them apart from all others. */
-static bool is_half(asking *k, uint32_t i) {
+static bool is_narrow(asking *k, uint32_t i) {
     const cd_network_node *n = &k->g->node[i];
-    if (!k->a->half || !k->device || n->kind != CD_NODE_TASK || k->a->from_records) return false;
-    return cd_node_cost_half(k->a->half, cd_task_registry_find(k->a->tasks, (cd_str){n->key, strlen(n->key)}), k->device, &k->c->node[i]);
+    if (!k->a->narrow || !k->device || n->kind != CD_NODE_TASK || k->a->from_records) return false;
+    return cd_node_cost_narrow(k->a->narrow, cd_task_registry_find(k->a->tasks, (cd_str){n->key, strlen(n->key)}), k->device, &k->c->node[i]);
 }
 
 /* Does the node need a model? Else its time is there, or the reason why there is none. */
@@ -99,7 +99,7 @@ static bool is_question(asking *k, uint32_t i) {
     else if (k->a->from_given && has_time(k, i)) cd_node_cost_known(c, n->given_s, CD_COST_GIVEN);
     else if (n->kind == CD_NODE_GIVEN) give_up(k, i, NULL);
     else if (n->kind == CD_NODE_UNKNOWN) give_up(k, i, n->why ? n->why : "unknown operator");
-    else if (is_half(k, i)) return false;
+    else if (is_narrow(k, i)) return false;
     else if (n->kind == CD_NODE_LIBRARY && !k->a->opmodel) give_up(k, i, "no model of library operators (cdmpp-train, data.kind: operators)");
     else if (n->kind == CD_NODE_LIBRARY && !k->device) give_up(k, i, "no description of the device");
     else if (n->kind == CD_NODE_LIBRARY) return true;
@@ -375,7 +375,7 @@ static cdmpp_status fill(asking *k, cdmpp_err *err) {
     CD_TRY(check_device(k, err));
     CD_TRY(score_tasks(k, &at, &like, err));
     CD_TRY(score_library(k, at, like, err));
-    if (k->a->half) cd_node_cost_half_alike(k->c, k->g, like + k->n_q);
+    if (k->a->narrow) cd_node_cost_narrow_alike(k->c, k->g, like + k->n_q);
     add_places(k);
     cd_node_cost_tally(k->c, k->g);
     return CDMPP_OK;

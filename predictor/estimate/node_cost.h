@@ -2,7 +2,7 @@
  *
  *   TASK     its schedule   ── scorer ──> seconds, interval      LIBRARY  opmodel ──> seconds, interval
  *   GIVEN    the file's                                           UNKNOWN  missing: named; no total unless allowed
- *   A TASK in float16 or bfloat16 that is a matrix product or elementwise may be answered as an operator of a library, too (node_cost_half.c).
+ *   A TASK that is a matrix product in 16 or 8 bits, or elementwise in 16, may be answered as an operator of a library, too (node_cost_narrow.c).
  *   A node that no model can score takes the time that its file gives, is counted as given and says why. A time that the file says
  *   to be of another device is none here.
  *
@@ -57,7 +57,7 @@ typedef struct cd_node_cost {
 typedef struct cd_node_cost_options {
     const cd_model *model;      /* NULL: no tasks can be scored */
     const cd_library_op_model *opmodel;  /* NULL: no library operators */
-    const cd_llm_op_asker *half;         /* answers products and elementwise tasks in 16-bit types, on GPUs, in place of `model`; NULL: nobody does */
+    const cd_llm_op_asker *narrow;         /* answers products in 16 and 8 bits and elementwise tasks in 16, on GPUs, in place of `model`; NULL: nobody does */
     const cd_task_registry *tasks;
     const cd_schedule_db *schedules; /* schedules of the tasks; NULL: none */
     const char *device;         /* name in devices.yaml and in the model */

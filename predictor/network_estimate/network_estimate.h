@@ -93,7 +93,7 @@ typedef struct cd_network_estimate_device {
     bool scaled;                /* it is of another kind: the programs are its, their times go by the peaks of both */
     bool said_stands, said_costs; /* in a message */
     const cd_library_op_model *opmodel;
-    const cd_llm_op_asker *half;
+    const cd_llm_op_asker *narrow;
     cd_schedule_db *schedules;  /* those that are given, then candidates; NULL: not read yet */
     struct cd_network_estimate_device *next; /* of those that only graphs name */
 } cd_network_estimate_device;

@@ -72,7 +72,7 @@ static cdmpp_status queues(cd_network_estimate *e, cd_network_estimate_case *c, 
 
 /* ---- costs ---- */
 cd_node_cost_options cd_network_estimate_cost_options(const cd_network_estimate *e, const cd_network_estimate_device *d) {
-    return (cd_node_cost_options){.model = d->model, .opmodel = d->opmodel, .half = d->half, .device = d->name, .devices = e->models.devices, .stands = d->stands, .numbers = d->numbers,
+    return (cd_node_cost_options){.model = d->model, .opmodel = d->opmodel, .narrow = d->narrow, .device = d->name, .devices = e->models.devices, .stands = d->stands, .numbers = d->numbers,
                                   .costs = d->guessed ? NULL : e->models.costs, .alone = e->o->alone || d->scaled, .refill_bytes_per_s = d->gpu ? 0 : e->o->refill_bytes_per_s};
 }
 

@@ -91,7 +91,7 @@ static cdmpp_status fill(cd_network_estimate *e, cd_network_estimate_device *d, 
         cd_log_put(e->o->log, CD_LOG_WARNING, "%s knows %s too: a model before it answers", cd_model_set_also(&e->models, d->name), d->name);
     if (!e->o->replay_given && !e->o->from_records) cd_model_set_warn(&e->models, d->model, d->name, d->stands, e->o->log);
     CD_TRY(cd_model_set_ops(&e->models, d->name, &d->opmodel, err));
-    CD_TRY(cd_model_set_half(&e->models, &d->half, err));
+    CD_TRY(cd_model_set_narrow(&e->models, &d->narrow, err));
     d->target = d->runs = given_target(e->o, d->name);
     if (d->target) CD_TRY(check_kind(d, d->target, err));
     const int gpu = d->target ? cd_target_is_gpu((cd_str){d->target, strlen(d->target)}) : gpu_of(d);

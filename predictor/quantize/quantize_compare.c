@@ -243,6 +243,11 @@ static cdmpp_status read_network(comparison *c, cdmpp_err *err) {
     s.contents = true;
     CD_TRY(cd_network_source_read(&s, &c->r->graph, &miss, &n, err));
     if (n) return CD_FAIL(err, EUNSUPPORTED, "%s %.60s: %s", miss[0].op, miss[0].node, miss[0].reason);
+    for (uint32_t i = 0; i < c->r->graph->n_node; i++) {
+        const cd_graph_node *v = &c->r->graph->node[i];
+        if (!strcmp(v->op, "MatMulInteger") || !strcmp(v->op, "ConvInteger"))
+            return CD_FAIL(err, EUNSUPPORTED, "%s %.60s works on whole numbers in every form of the network: there is no float one to compare with", v->op, v->name);
+    }
     return CDMPP_OK;
 }
 

@@ -331,9 +331,19 @@ def no_gradient():
     return model(n, [x("x", [3, 4])], [x("y", [3, 2])], [weight("w", 4, 4), weight("v", 6, 2), const("p", [0, 1, 0, 1])])
 
 
+def quantised():
+    """8 bits: a product between quantisations; one of whole numbers, whose zero point is known only as it runs; a convolution of whole numbers."""
+    n = [N("QuantizeLinear", "x s z", "a"), N("DequantizeLinear", "a s z", "b"), N("DequantizeLinear", "w ws wz", "v", axis=1), N("MatMul", "b v", "c"),
+         N("DynamicQuantizeLinear", "c", "q qs qz"), N("MatMulInteger", "q u qz", "i"), N("Cast", "i", "f", to=1), N("Mul", "f qs", "g"),
+         N("Reshape", "q to", "im"), N("ConvInteger", "im k qz", "y", pads=[1, 1, 1, 1])]
+    i = [const("s", 0.05, np.float32), const("z", 128, np.uint8), numpy_helper.from_array(np.ones((64, 64), np.int8), "w"), const("ws", [0.01] * 64, np.float32), const("wz", [0] * 64, np.int8),
+         numpy_helper.from_array(np.ones((64, 32), np.int8), "u"), const("to", [1, 16, 8, 16]), numpy_helper.from_array(np.ones((8, 16, 3, 3), np.int8), "k")]
+    return model(n, [x("x", [32, 64])], [x("g", [32, 32]), x("y", [1, 8, 8, 16], T.INT32)], i)
+
+
 CASES = [whole, stripped, float_input, no_heads, fill, hollows, baked, baked_deep, constants, if_known, if_data, loop_known, loop_data, loop_limit, sizes, function, defaults, endless, unsorted, cycle, twice,
          nowhere, misfit, opaque, dynamic, external_weight, external_shape, external_outside, unnamed, negative, overflow, overflow_inside, short_content,
-         old, named_batch, recurrent, older_forms, sequence, no_gradient, unknown_behind, known_behind]
+         old, named_batch, recurrent, older_forms, sequence, no_gradient, unknown_behind, known_behind, quantised]
 
 if __name__ == "__main__":
     to = sys.argv[1] if len(sys.argv) > 1 else HERE

@@ -128,7 +128,7 @@ uint32_t cd_fuse_import_shift(cd_fuse_importer *m, uint32_t x, uint32_t c) {
 /* ---- the walk ---- */
 
 static const cd_fuse_import_rule *rule_of(const char *op) {
-    const cd_fuse_import_rule *const table[] = {cd_fuse_import_rules_elementwise, cd_fuse_import_rules_nn, cd_fuse_import_rules_move, cd_fuse_import_rules_rnn, cd_fuse_import_rules_quantize};
+    const cd_fuse_import_rule *const table[] = {cd_fuse_import_rules_elementwise, cd_fuse_import_rules_nn, cd_fuse_import_rules_move, cd_fuse_import_rules_rnn, cd_fuse_import_rules_quantize, cd_fuse_import_rules_integer};
     for (size_t t = 0; t < sizeof table / sizeof *table; t++)
         for (const cd_fuse_import_rule *r = table[t]; r->op; r++)
             if (!strcmp(r->op, op)) return r;
@@ -162,8 +162,6 @@ static void external(cd_fuse_importer *m, uint32_t node) {
 /* Why an operator without a rule has no program. */
 static const char *why_not(const cd_graph_node *n) {
     if (!strcmp(n->domain, "cdmpp.gradient")) return "this operator has no gradient";
-    if (strstr(n->op, "QuantizeLinear") || !strncmp(n->op, "QLinear", 7) || strstr(n->op, "Integer"))
-        return "no compute definition for this operator: of those of quantised networks QuantizeLinear, DequantizeLinear, QLinearConv and QLinearMatMul have one";
     return "no compute definition for this operator";
 }
 

@@ -64,5 +64,5 @@ uint32_t cd_fuse_import_conv(cd_fuse_importer *m, cd_fuse_op op, uint32_t x, uin
 uint32_t cd_fuse_import_matmul(cd_fuse_importer *m, uint32_t a, uint32_t b);
 
 extern const cd_fuse_import_rule cd_fuse_import_rules_elementwise[], cd_fuse_import_rules_nn[], cd_fuse_import_rules_move[], cd_fuse_import_rules_rnn[],
-    cd_fuse_import_rules_quantize[]; /* end with op NULL */
+    cd_fuse_import_rules_quantize[], cd_fuse_import_rules_integer[]; /* end with op NULL */
 #endif

@@ -125,7 +125,7 @@ static bool skip(cd_quantize_walk *w, uint32_t i) {
 
 static double flop_of(const cd_fuse_graph *g, const cd_fuse_node *n) {
     const cd_graph_shape *x = &g->node[n->in[0]].shape, *y = &g->node[n->in[1]].shape;
-    const double out = (double)cd_graph_shape_elements(&n->shape);
+    const double out = (double)cd_graph_shape_elements(&n->shape) * (n->a.dot4 ? 4 : 1);
     if (n->op == CD_FUSE_OP_CONV) return 2 * out * (double)cd_graph_shape_elements(y) / (double)(y->dim[0] ? y->dim[0] : 1);
     if (n->op == CD_FUSE_OP_CONVT) return 2 * (double)cd_graph_shape_elements(x) * (double)cd_graph_shape_elements(y) / (double)(y->dim[0] ? y->dim[0] : 1);
     return 2 * out * (double)x->dim[x->rank - (n->a.mode & CD_FUSE_TRANSPOSED_X ? 2 : 1)];
@@ -142,6 +142,10 @@ static void list(cd_quantize_walk *w, const cd_fuse_node *n, const char *why) {
 static bool layer(cd_quantize_walk *w, uint32_t i) {
     const cd_fuse_node *n = &w->from->node[i];
     if (n->is_const || !cd_fuse_quantize_layer_is(n)) return false;
+    if (n->a.dot4) { /* of whole numbers in the file already: in every mode */
+        list(w, n, NULL);
+        return false;
+    }
     const char *why = cd_fuse_quantize_layer_refuse(w->from, n);
     if (!why && w->q->mode == CD_QUANTIZE_FILE) why = cd_fuse_quantize_layer_refuse_file(w->from, n);
     if (!why && (w->q->mode == CD_QUANTIZE_FLOAT || w->q->mode == CD_QUANTIZE_OBSERVE)) why = "in float";

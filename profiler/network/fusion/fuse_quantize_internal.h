@@ -1,4 +1,4 @@
-/* fuse_quantize_internal -- the walk that puts layers into 8 bits, and what its two files share. Private to the room. */
+/* fuse_quantize_internal -- the walk that puts layers into 8 bits, and what its files share. Private to the room. */
 #ifndef CD_FUSE_QUANTIZE_INTERNAL_H
 #define CD_FUSE_QUANTIZE_INTERNAL_H
 #include "profiler/network/fusion/fusion.h"
@@ -34,6 +34,8 @@ const char *cd_fuse_quantize_layer_refuse_file(const cd_fuse_graph *g, const cd_
 cd_quantize_code cd_fuse_quantize_layer_code(cd_quantize_walk *w, uint32_t i);
 /* A constant node in the new graph, made now if it is not yet. */
 uint32_t cd_fuse_quantize_constant(cd_quantize_walk *w, uint32_t i);
+/* Dimension 1 of x in words of four numbers of 8 bits; `fill` makes it a multiple of 4. */
+uint32_t cd_fuse_quantize_words(cd_fuse_graph *f, uint32_t x, int fill);
 /* Layer i in 8 bits, with its bias where nobody else reads the layer: sets w->to of the layer, or of the addition of its bias. */
 void cd_fuse_quantize_layer_emit(cd_quantize_walk *w, uint32_t i);
 #endif

@@ -144,8 +144,7 @@ static weight file_weight(cd_quantize_walk *w, const cd_fuse_node *n) {
     return (weight){turned ? cd_fuse_transpose(f, y, two) : y, flat(f, w->to[x->in[1]]), 0};
 }
 
-/* Dimension 1 in words; `fill` makes it a multiple of 4. */
-static uint32_t words(cd_fuse_graph *f, uint32_t x, int fill) {
+uint32_t cd_fuse_quantize_words(cd_fuse_graph *f, uint32_t x, int fill) {
     cd_graph_shape s = f->node[x].shape;
     const int64_t more = (4 - s.dim[1] % 4) % 4;
     cd_fuse_attr pad = {.n = s.rank, .p = fill};
@@ -204,7 +203,7 @@ void cd_fuse_quantize_layer_emit(cd_quantize_walk *w, uint32_t i) {
     const weight k = file ? file_weight(w, n) : own_weight(w, base, w->to[n->in[1]]);
     const uint32_t bias = bias_of(w, i), scale = cd_fuse_binary(f, CD_FUSE_OP_MUL, k.scale, cd_fuse_const(f, CD_F32, (double)c.scale));
     const uint32_t shift = shift_of(w, &k, scale, c.zero, bias);
-    const uint32_t in[2] = {words(f, cd_fuse_reshape(f, c.node, &w->from->node[n->in[0]].shape), c.zero), words(f, k.node, 0)};
+    const uint32_t in[2] = {cd_fuse_quantize_words(f, cd_fuse_reshape(f, c.node, &w->from->node[n->in[0]].shape), c.zero), cd_fuse_quantize_words(f, k.node, 0)};
     cd_fuse_attr a = n->a;
     a.dot4 = true;
     a.p = (double)(int32_t)((uint32_t)c.zero * 0x01010101U);

@@ -141,6 +141,27 @@ TEST(test_refused) {
     assert_non_null(strstr(err.msg, "no convolution and no matrix product"));
 }
 
+/* Its products are of whole numbers in the file: nothing is in float. */
+TEST(test_whole_numbers) {
+    cd_quantize_result *r;
+    cd_onnx_writer f = {0};
+    cd_buf b = {0};
+    const int8_t w[32] = {1};
+    const char *x = cd_onnx_writer_input(&f, "x", CD_ONNX_F32, (int64_t[]){2, 8}, 2), *k = cd_onnx_writer_constant(&f, NULL, CD_ONNX_I8, (int64_t[]){8, 4}, 2, w);
+    cd_onnx_writer_attr_int(&f, "to", CD_ONNX_U8);
+    const char *y = CD_ONNX_WRITER_NODE(&f, "MatMulInteger", CD_ONNX_WRITER_NODE(&f, "Cast", x), k);
+    cd_onnx_writer_attr_int(&f, "to", CD_ONNX_F32);
+    y = CD_ONNX_WRITER_NODE(&f, "Cast", y);
+    cd_onnx_writer_output(&f, "y", y, CD_ONNX_F32, (int64_t[]){2, 4}, 2);
+    assert_ok(cd_onnx_writer_end(&f, "whole", &b, &err));
+    cd_onnx_writer_free(&f);
+    const cd_quantize_options o = options(tmp_put(&folder, "whole.onnx", b.p, b.n));
+    cd_buf_free(&b);
+    assert_int_equal(cd_quantize_compare(&o, &r, &err), CDMPP_EUNSUPPORTED);
+    assert_non_null(strstr(err.msg, "MatMulInteger"));
+    assert_non_null(strstr(err.msg, "no float one"));
+}
+
 /* ---- parts ---- */
 
 /* Data are near normal, of deviation 1, and another draw is other data. */
@@ -177,4 +198,4 @@ TEST(test_no_memory) {
     }
 }
 
-TESTS(up, down, test_file, test_float, test_refused, test_input, test_no_memory)
+TESTS(up, down, test_file, test_float, test_refused, test_whole_numbers, test_input, test_no_memory)

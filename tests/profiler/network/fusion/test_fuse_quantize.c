@@ -175,6 +175,32 @@ TEST(test_qlinear) {
     cd_graph_free(m.g);
 }
 
+/* A product of whole numbers beside a quantised convolution: both are listed, with the operations of all their numbers. */
+TEST(test_whole_numbers) {
+    const cd_dtype i8 = CD_DTYPE(CD_T_INT, 8), u8 = CD_DTYPE(CD_T_UINT, 8);
+    gm m = {0};
+    assert_ok(cd_graph_new("whole", &m.g, &err));
+    const uint32_t s = number(&m, 0.1), z = constant(&m, u8, 7), x = gm_add(&m, "QuantizeLinear", "", gm_x(&m, 1, 8, 4, 4), s, z);
+    const uint32_t k = gm_add(&m, "DequantizeLinear", "", bytes(&m, i8, GM_SHAPE(8, 8, 1, 1)), number(&m, 0.01), constant(&m, i8, 0));
+    const uint32_t y = gm_add(&m, "Conv", "", gm_add(&m, "DequantizeLinear", "", x, s, z), k), r = gm_add(&m, "Reshape", "", y, gm_ints(&m, 8, 16));
+    m.n_out = 3;
+    (void)gm_add(&m, "DynamicQuantizeLinear", "", r);
+    assert_ok(cd_graph_result(m.g, gm_add(&m, "MatMulInteger", "", m.out[0], bytes(&m, i8, GM_SHAPE(16, 4)), m.out[2], constant(&m, i8, 0)), &err));
+    cd_workload *w = built(m.g, NULL);
+    assert_int_equal(w->n_layer, 2);
+    assert_null(w->layer[0].why);
+    assert_null(w->layer[1].why);
+    assert_true(w->layer[1].flop == 2.0 * 8 * 16 * 4);
+    cd_workload_free(w);
+    FAULT_SWEEP(f, 1) {
+        cd_workload *v = NULL;
+        f.step = 7;
+        f.st = cd_workload_build(m.g, NULL, &v, &f.err);
+        cd_workload_free(v);
+    }
+    cd_graph_free(m.g);
+}
+
 TEST(test_refused) {
     gm m = {0};
     cd_workload *w;
@@ -201,4 +227,4 @@ TEST(test_no_memory) {
     cd_graph_free(g);
 }
 
-TESTS(NULL, NULL, test_scale, test_layers, test_float, test_file, test_qlinear, test_refused, test_no_memory)
+TESTS(NULL, NULL, test_scale, test_layers, test_float, test_file, test_qlinear, test_whole_numbers, test_refused, test_no_memory)

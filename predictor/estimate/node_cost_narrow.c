@@ -1,7 +1,8 @@
-/* Tasks in 16-bit types that a model of operators of language models answers: matrix products, and what is done element by element. Anything else stays with the model of
- * programs, which says that it answers as for float32.
+/* Tasks in types of 16 and 8 bits that a model of operators of language models answers: matrix products, and in 16 bits what is done element by element. Anything else stays
+ * with the model of programs, which says that it answers as for float32.
  *
  *   sum over k of A[b, i, k] * B[b, k, j], with or without steps behind it     ──> gemm, m = i, n = j, k, batches = b
+ *   sum over k of dot4(A[i, k], B[j, k]): words of four numbers of 8 bits      ──> gemm in int8, m = i, n = j, k of four times as many
  *   element by element, every tensor of the result's size, in its order        ──> elementwise, m rows of the last axis
  *
  * What stands behind a product in its program (bias, activation) is taken to run in the product's kernel. The library is not named: a device's is not known. */
@@ -50,14 +51,29 @@ static bool is_sum(const cd_te_op *o) {
     return r && r->op == CD_ADD && r->a[0]->op == CD_VAR && r->a[1]->op == CD_VAR && !o->cond && o->n_out == 1 && !o->init;
 }
 
+/* What is multiplied, and its type. *per: numbers of an element. */
+typedef struct operands {
+    const cd_expr *a, *b;
+    uint8_t type;
+    double per;
+} operands;
+
+static bool operands_of(const cd_te_dag *d, const cd_te_op *o, operands *x) {
+    const cd_expr *body = is_sum(o) ? uncast(o->body[0]) : NULL;
+    const bool words = body && cd_expr_is_dot4(body);
+    if (!body || (body->op != CD_MUL && !words)) return false;
+    *x = (operands){uncast(body->a[0]), uncast(body->a[1]), CD_LLM_OP_T_INT8, words ? 4 : 1};
+    if (x->a->op != CD_LOAD || x->b->op != CD_LOAD || !by_axes(x->a) || !by_axes(x->b)) return false;
+    const cd_dtype ta = source_of(d, x->a)->dtype[0], tb = source_of(d, x->b)->dtype[0];
+    return words || (ta == tb && half(ta, &x->type));
+}
+
 /* Axes of the result are of one side, of the other, or of both; those of the sum of both. */
 static bool product_of(const cd_te_dag *d, const cd_te_op *o, cd_llm_op_record *r) {
-    const cd_expr *body = is_sum(o) ? uncast(o->body[0]) : NULL;
-    if (!body || body->op != CD_MUL) return false;
-    const cd_expr *a = uncast(body->a[0]), *b = uncast(body->a[1]);
-    uint8_t ta, tb;
-    if (a->op != CD_LOAD || b->op != CD_LOAD || !by_axes(a) || !by_axes(b) || !half(source_of(d, a)->dtype[0], &ta) || !half(source_of(d, b)->dtype[0], &tb) || ta != tb) return false;
-    double m = 1, n = 1, k = 1, batches = 1;
+    operands x;
+    if (!operands_of(d, o, &x)) return false;
+    const cd_expr *a = x.a, *b = x.b;
+    double m = 1, n = 1, k = x.per, batches = 1;
     for (uint32_t i = 0; i < o->n_axis; i++) {
         const bool left = reads(a, o->axis[i].var), right = reads(b, o->axis[i].var);
         const double size = (double)o->shape[i];
@@ -68,7 +84,7 @@ static bool product_of(const cd_te_dag *d, const cd_te_op *o, cd_llm_op_record *
         if (!reads(a, o->raxis[i].var) || !reads(b, o->raxis[i].var) || o->raxis[i].extent->op != CD_INT) return false;
         k *= (double)o->raxis[i].extent->u.i;
     }
-    *r = (cd_llm_op_record){.kind = CD_LLM_OP_GEMM, .type = ta, .kv = ta, .size = {m, n, k, batches}};
+    *r = (cd_llm_op_record){.kind = CD_LLM_OP_GEMM, .type = x.type, .kv = x.type, .size = {m, n, k, batches}};
     return true;
 }
 
@@ -91,7 +107,7 @@ static bool element_of(const cd_te_op *o, cd_llm_op_record *r) {
     return true;
 }
 
-bool cd_node_cost_half_of(const cd_te_dag *d, cd_llm_op_record *out) {
+bool cd_node_cost_narrow_of(const cd_te_dag *d, cd_llm_op_record *out) {
     const cd_te_op *product = NULL, *last = NULL;
     for (uint32_t i = 0; i < d->n_op; i++) {
         const cd_te_op *o = &d->op[i];
@@ -114,10 +130,20 @@ static uint32_t reason_of(unsigned news) {
     return (news & CD_LLM_OP_NEW_DEVICE ? CD_UNLIKE_DEVICE : 0u) | (news & CD_LLM_OP_NEW_TYPE ? CD_UNLIKE_DTYPE : 0u) | (news & CD_LLM_OP_NEW_SIZE ? CD_UNLIKE_RANGE : 0u);
 }
 
-bool cd_node_cost_half(const cd_llm_op_asker *a, const cd_task *t, const cd_device *d, cd_node_cost_entry *n) {
+/* Libraries that serve language models call a product in 8 bits with scales behind it `sq`: a model that knows those alone is asked for one. */
+static bool ask(const cd_llm_op_asker *a, cd_llm_op_record *r, const cd_device *d, cd_llm_op_answer *v) {
+    cd_llm_op_answer scaled;
+    if (cd_llm_op_ask(a, r, d, LEVEL, v, NULL)) return false;
+    if (r->type != CD_LLM_OP_T_INT8 || !(v->news & CD_LLM_OP_NEW_TYPE)) return true;
+    r->type = r->kv = CD_LLM_OP_T_SQ;
+    if (!cd_llm_op_ask(a, r, d, LEVEL, &scaled, NULL) && !(scaled.news & CD_LLM_OP_NEW_TYPE)) *v = scaled;
+    return true;
+}
+
+bool cd_node_cost_narrow(const cd_llm_op_asker *a, const cd_task *t, const cd_device *d, cd_node_cost_entry *n) {
     cd_llm_op_record r;
     cd_llm_op_answer v;
-    if (!t || !t->dag || d->kind != CD_DEVICE_GPU || !cd_node_cost_half_of(t->dag, &r) || cd_llm_op_ask(a, &r, d, LEVEL, &v, NULL)) return false;
+    if (!t || !t->dag || d->kind != CD_DEVICE_GPU || !cd_node_cost_narrow_of(t->dag, &r) || !ask(a, &r, d, &v)) return false;
     cd_node_cost_known(n, v.latency_s, CD_COST_LIBRARY);
     n->schedule = NULL; /* it runs a library's kernel */
     n->low_s = v.low_s, n->high_s = v.high_s;
@@ -128,13 +154,13 @@ bool cd_node_cost_half(const cd_llm_op_asker *a, const cd_task *t, const cd_devi
     return true;
 }
 
-static bool is_half(const cd_node_cost *c, const cd_network_graph *g, uint32_t i) { return g->node[i].kind == CD_NODE_TASK && c->node[i].source == CD_COST_LIBRARY; }
+static bool is_narrow(const cd_node_cost *c, const cd_network_graph *g, uint32_t i) { return g->node[i].kind == CD_NODE_TASK && c->node[i].source == CD_COST_LIBRARY; }
 
-void cd_node_cost_half_alike(cd_node_cost *c, const cd_network_graph *g, uint32_t like) {
+void cd_node_cost_narrow_alike(cd_node_cost *c, const cd_network_graph *g, uint32_t like) {
     for (uint32_t i = 0; i < c->n; i++) {
         uint32_t first = 0;
-        if (!is_half(c, g, i)) continue;
-        while (first < i && !(is_half(c, g, first) && !strcmp(g->node[first].key, g->node[i].key))) first++;
+        if (!is_narrow(c, g, i)) continue;
+        while (first < i && !(is_narrow(c, g, first) && !strcmp(g->node[first].key, g->node[i].key))) first++;
         c->node[i].like = first < i ? c->node[first].like : like++;
     }
 }

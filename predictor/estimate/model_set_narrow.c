@@ -1,4 +1,4 @@
-/* The model of operators of language models of a set: who answers tasks in 16-bit types. */
+/* The model of operators of language models of a set: who answers tasks in types of 16 and 8 bits. */
 #include "base/io/io.h"
 #include "predictor/estimate/estimate.h"
 
@@ -11,14 +11,14 @@ static cdmpp_status load_language(cd_model_set_entry *v, cdmpp_err *err) {
     return st;
 }
 
-cdmpp_status cd_model_set_half(cd_model_set *m, const cd_llm_op_asker **out, cdmpp_err *err) {
+cdmpp_status cd_model_set_narrow(cd_model_set *m, const cd_llm_op_asker **out, cdmpp_err *err) {
     size_t k = 0;
     while (k < m->n && !m->v[k].language) k++;
-    *out = m->half;
-    if (k == m->n || m->half) return CDMPP_OK;
+    *out = m->narrow;
+    if (k == m->n || m->narrow) return CDMPP_OK;
     if (!m->v[k].llm) CD_TRY(cd_err_at(err, load_language(&m->v[k], err), m->v[k].path, 0));
     if (!m->no_names.n) CD_TRY(cd_llm_op_names_close(&m->no_names, err));
-    CD_TRY(cd_llm_op_asker_new(m->v[k].llm, NULL, &m->no_names, &m->half, err));
-    *out = m->half;
+    CD_TRY(cd_llm_op_asker_new(m->v[k].llm, NULL, &m->no_names, &m->narrow, err));
+    *out = m->narrow;
     return CDMPP_OK;
 }

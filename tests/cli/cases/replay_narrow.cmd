@@ -1,4 +1,4 @@
-# Matrix products in 16-bit types of a network on a GPU: with a model of operators of language models they take its times, without one they are answered as float32, which is said.
+# Matrix products in types of 16 and 8 bits of a network on a GPU: with a model of operators of language models they take its times, without one they are answered as float32, which is said.
 . "$T/lib.sh"
 export XDG_CACHE_HOME=$PWD/cache
 unset CDMPP_MODELS
@@ -25,6 +25,9 @@ grep -o '"seconds":[0-9.e-]*' out.json | cut -d : -f 2 | paste - want.txt | head
 echo "--- float32 and processors stay with the model of programs"
 replay --device h100 --tasks single.json --cost-model a.cdmpp --cost-model llm.cdmpp
 replay --device zen5-avx512 --tasks half.json --cost-model a.cdmpp --cost-model llm.cdmpp
+echo "--- 8 bits: products between quantisations and of whole numbers; the convolution is not"
+cdmpp-replay --network "$ROOT/tests/profiler/data/quantised.onnx" --device h100 --devices "$ROOT/configs/devices.yaml" --trials 2 --ops --cost-model a.cdmpp --cost-model llm.cdmpp 2>/dev/null |
+    grep -o -e 'library  *[^ ]*' -e 'model  *ConvInteger' | sed 's/  */ /g' | sort | uniq
 echo "--- alone it is no model of programs, and other commands do not take it"
 cdmpp-replay --network lstm --input-size 4 --cost-model llm.cdmpp --device h100 2>&1 | sed 's/default-[0-9]*/default-N/' | head -n 2 | cut -c 1-200
 cdmpp-partition --network lstm --input-size 4 --cost-model a.cdmpp --cost-model llm.cdmpp --as zen5-avx512 --devices cpu0 2>&1 | head -n 3
