@@ -9,7 +9,7 @@
 A row is put into a part by a hash of what it asks, so that parts do not depend on the order of the tables. DRAW: which bits of the hash say which rows and sites (1: those of
 the first four looks; 2: others, drawn when these were used up):
     rows    a tenth of all rows
-    site    of the others, all rows of a tenth of the sites (n and k; heads and their size; the experts' sizes)
+    site    of the others, all rows of a tenth of the sites (n and k; heads and their size; the experts' sizes); of collectives none: there are but three numbers of GPUs
     train   the others
     new     half of all rows of a GPU, for a model that was trained on the other GPUs' train rows (of large tables an eighth of that)
     few20, few50    20 and 50 rows of each table that are in train and not in new: what somebody measures of a GPU that nobody knows
@@ -80,7 +80,7 @@ PARTS = ("train", "rows", "site", "new", "other", "version")
 
 def parts_of(h, s, few, row, gpu, draw):
     shift = 40 * (draw - 1)
-    part = "rows" if (h >> shift) % 10 == 0 else "site" if (s >> shift) % 10 == 0 else "train"
+    part = "rows" if (h >> shift) % 10 == 0 else "site" if not few and (s >> shift) % 10 == 0 else "train"
     vllm = gpu == "a100_sxm" and row["stack"].startswith("vllm")
     out = [part]
     if (h >> 8) % 2 == 0 and (few or (h >> 16) % 8 == 0):
