@@ -26,7 +26,8 @@ typedef struct {
     cd_llm_op_sides near;
     uint64_t hash, curve[CD_LLM_OP_MAX_SIZE + 1]; /* where its row and its curves are in the table: cd_llm_op_table_hash, cd_llm_op_table_curve */
     cd_llm_op_set s;
-    const cd_llm_op_part *p;   /* of set s; NULL: it is answered, or cannot be */
+    const cd_llm_op_part *p;   /* of set s; NULL: it is answered, or cannot be, or the twin is asked */
+    const cd_device *twin;     /* who is asked; NULL: nobody */
     float score, spread;
 } asking;
 
@@ -139,12 +140,18 @@ static cdmpp_status choose(const cd_llm_op_asker *a, asking *q, cdmpp_err *err) 
         if (few && cd_llm_op_few_count(few) < CD_LLM_OP_FEW_MOST && !between(q->x)) q->near = CD_LLM_OP_NO_SIDE; /* a row from afar says less than all together */
     }
     q->s = q->near ? CD_LLM_OP_SET_NEAR : q->seen ? CD_LLM_OP_SET_SEEN : CD_LLM_OP_SET_UNSEEN;
+    if (q->s == CD_LLM_OP_SET_UNSEEN && (q->twin = cd_llm_op_twin_of(a->m, q->d, q->f))) return CDMPP_OK;
     q->p = part_of(a, q->f, &q->s);
     return q->p ? CDMPP_OK : no_trees(q->r, err);
 }
 
 /* The trees of set seen have said it before. */
 static bool is_own(const asking *q) { return q->s == CD_LLM_OP_SET_SEEN && !isnan(q->own); }
+
+static void by_few(const cd_llm_op_asker *a, const asking *q, cd_llm_op_answer *out) {
+    const cd_llm_op_few *few = q->device < 0 || q->s != CD_LLM_OP_SET_UNSEEN ? NULL : a->few[(size_t)q->device * CD_LLM_OP_N_FAMILY + q->f];
+    if (few) correct(few, q->r, &q->c, &q->e, out);
+}
 
 static void tell(const cd_llm_op_asker *a, const asking *q, double level, cd_llm_op_answer *out) {
     const double base = q->s == CD_LLM_OP_SET_NEAR ? q->said : log(q->e.base_s);
@@ -155,8 +162,12 @@ static void tell(const cd_llm_op_asker *a, const asking *q, double level, cd_llm
     if (q->s == CD_LLM_OP_SET_NEAR) out->news &= ~(unsigned)(CD_LLM_OP_NEW_DEVICE | CD_LLM_OP_NEW_VENDOR);
     out->latency_s = exp(is_own(q) ? q->own : base + q->p->bias + (double)q->score);
     if (q->p->spread) interval(q->p, (double)q->spread, level, out);
-    const cd_llm_op_few *few = q->device < 0 || q->s != CD_LLM_OP_SET_UNSEEN ? NULL : a->few[(size_t)q->device * CD_LLM_OP_N_FAMILY + q->f];
-    if (few) correct(few, q->r, &q->c, &q->e, out);
+    by_few(a, q, out);
+}
+
+static void tell_twin(const cd_llm_op_asker *a, const asking *q, const cd_llm_op_answer *of, cd_llm_op_answer *out) {
+    cd_llm_op_twin_tell(of, q->twin, &q->e, out);
+    by_few(a, q, out);
 }
 
 static cdmpp_status predicted(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, long device, double level, cd_llm_op_answer *out, cdmpp_err *err) {
@@ -164,6 +175,11 @@ static cdmpp_status predicted(const cd_llm_op_asker *a, const cd_llm_op_record *
     CD_TRY(begin(a, r, d, device, NULL, &q, err));
     if (device >= 0) CD_TRY(expect_of(a, q.f, q.x, &q.e, &q.own, err));
     CD_TRY(choose(a, &q, err));
+    if (q.twin) {
+        CD_TRY(cd_llm_op_twin_ask(a, r, &q.e, q.twin, level, out, err));
+        by_few(a, &q, out);
+        return CDMPP_OK;
+    }
     if (!is_own(&q)) CD_TRY(cd_xgb_predict(q.p->gbt, q.x, 1, cd_llm_op_feature_width(q.s), &q.score, err));
     if (q.p->spread) CD_TRY(cd_xgb_predict(q.p->spread, q.x, 1, cd_llm_op_feature_width(q.s), &q.spread, err));
     tell(a, &q, level, out);
@@ -190,6 +206,25 @@ static long device_of(const cd_llm_op_asker *a, const cd_device *d) { return a->
 cdmpp_status cd_llm_op_ask_as_is(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, double level, cd_llm_op_answer *out, cdmpp_err *err) {
     const long device = device_of(a, d), row = device < 0 ? CD_LLM_OP_NONE : cd_llm_op_table_find(a->t, r, (uint32_t)device);
     return row < 0 ? predicted(a, r, d, device, level, out, err) : measured(a, r, d, (size_t)row, level, out, err);
+}
+
+/* Rows of the twin do not tell how far another board is: the interval is that of an answer without them. */
+static cdmpp_status widen(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *twin, double level, cd_llm_op_answer *v, cdmpp_err *err) {
+    cd_llm_op_answer w;
+    if (device_of(a, twin) < 0) return CDMPP_OK;
+    CD_TRY(predicted(a, r, twin, CD_LLM_OP_NONE, level, &w, err));
+    v->low_s = v->latency_s * w.low_s / w.latency_s;
+    v->high_s = v->latency_s * w.high_s / w.latency_s;
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_llm_op_twin_ask(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_llm_op_estimate *e, const cd_device *twin, double level, cd_llm_op_answer *out,
+                                cdmpp_err *err) {
+    cd_llm_op_answer v;
+    CD_TRY(cd_llm_op_ask_as_is(a, r, twin, level, &v, err));
+    CD_TRY(widen(a, r, twin, level, &v, err));
+    cd_llm_op_twin_tell(&v, twin, e, out);
+    return CDMPP_OK;
 }
 
 /* ---- many at once ---- */
@@ -287,6 +322,26 @@ static cdmpp_status begin_all(const cd_llm_op_asker *a, const cd_llm_op_record *
     return CDMPP_OK;
 }
 
+/* Records whose twin is asked, all together. A twin was trained on, so it has none itself. */
+static cdmpp_status ask_twins(const cd_llm_op_asker *a, const batch *b, const bool *going, size_t n, double level, cd_llm_op_answer *out, cdmpp_err *whys, cdmpp_err *err) {
+    cd_llm_op_record r[BLOCK];
+    const cd_device *d[BLOCK];
+    cd_llm_op_answer v[BLOCK];
+    cdmpp_err why[BLOCK];
+    size_t of[BLOCK], m = 0;
+    for (size_t i = 0; i < n; i++)
+        if (going[i] && b->q[i].twin) r[m] = *b->q[i].r, d[m] = b->q[i].twin, of[m++] = i;
+    if (!m) return CDMPP_OK;
+    CD_TRY(cd_llm_op_ask_many_as_is(a, r, d, m, level, v, why, err));
+    for (size_t k = 0; k < m; k++) {
+        cdmpp_status st = why[k].code;
+        if (!st) st = widen(a, &r[k], d[k], level, &v[k], &why[k]);
+        if (!st) tell_twin(a, &b->q[of[k]], &v[k], &out[of[k]]);
+        CD_TRY(of_one(st, &why[k], whys, of[k], err));
+    }
+    return CDMPP_OK;
+}
+
 static cdmpp_status ask_block(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *const *d, size_t n, double level, batch *b, cd_llm_op_answer *out,
                               cdmpp_err *whys, cdmpp_err *err) {
     bool going[BLOCK];
@@ -302,7 +357,7 @@ static cdmpp_status ask_block(const cd_llm_op_asker *a, const cd_llm_op_record *
     CD_TRY(scores_of(a, b, n, err));
     for (size_t i = 0; i < n; i++)
         if (b->q[i].p) tell(a, &b->q[i], level, &out[i]);
-    return CDMPP_OK;
+    return ask_twins(a, b, going, n, level, out, whys, err);
 }
 
 cdmpp_status cd_llm_op_ask_many_as_is(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *const *d, size_t n, double level, cd_llm_op_answer *out, cdmpp_err *whys,

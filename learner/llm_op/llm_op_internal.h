@@ -25,6 +25,14 @@ struct cd_llm_op_asker {
 /* Codes of a record's names. */
 cd_llm_op_codes cd_llm_op_asker_codes(const cd_llm_op_asker *a, const cd_llm_op_record *r);
 
+/* ---- GPUs of one chip ---- */
+/* Are both of one chip, for operators of this family? */
+bool cd_llm_op_twin_is(const cd_device *a, const cd_device *b, cd_llm_op_family f);
+/* The twin's answer as one for the GPU whose estimate is e. */
+void cd_llm_op_twin_tell(const cd_llm_op_answer *of, const cd_device *twin, const cd_llm_op_estimate *e, cd_llm_op_answer *out);
+/* The same for a record, asked of the twin; as it is, without corrections by measured rows of d. Errors: those of cd_llm_op_ask. */
+cdmpp_status cd_llm_op_twin_ask(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_llm_op_estimate *e, const cd_device *twin, double level, cd_llm_op_answer *out, cdmpp_err *err);
+
 /* Lists the kernels of the table. Errors: ENOMEM. */
 cdmpp_status cd_llm_op_kernels_new(cd_llm_op_asker *a, cdmpp_err *err);
 /* cd_llm_op_ask_many for the stacks and kernels that the records name. */

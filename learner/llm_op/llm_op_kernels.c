@@ -81,7 +81,9 @@ static choice open_of(const cd_llm_op_asker *a, const cd_llm_op_record *r, const
     if (!a->n_of) return c;
     const char *library = library_of(a, r);
     if (r->kernel && !library) return c;
-    const long device = cd_llm_op_table_device(a->t, d);
+    long device = cd_llm_op_table_device(a->t, d);
+    const cd_device *twin = device < 0 ? cd_llm_op_twin_of(a->m, d, cd_llm_op_family_of((cd_llm_op_kind)r->kind)) : NULL;
+    if (twin) device = cd_llm_op_table_device(a->t, twin);
     if (device < 0) return c;
     const uint64_t group = group_of(r, (uint32_t)device);
     c.at = first_of(a, group, r->stack), c.end = first_of(a, group, r->stack + 1u);
@@ -91,7 +93,9 @@ static choice open_of(const cd_llm_op_asker *a, const cd_llm_op_record *r, const
 }
 
 /* ---- answers ---- */
-static bool better(const cd_llm_op_answer *a, const cd_llm_op_answer *b) { return a->how != b->how ? a->how < b->how : a->latency_s < b->latency_s; }
+static cd_llm_op_how how(const cd_llm_op_answer *a) { return a->twin ? a->twin_how : a->how; }
+
+static bool better(const cd_llm_op_answer *a, const cd_llm_op_answer *b) { return how(a) != how(b) ? how(a) < how(b) : a->latency_s < b->latency_s; }
 
 cdmpp_status cd_llm_op_ask(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, double level, cd_llm_op_answer *out, cdmpp_err *err) {
     choice c = open_of(a, r, d);

@@ -92,7 +92,15 @@ static bool few_row(const cd_llm_op_asker *a, const cd_llm_op_part *p, size_t i,
     const cd_llm_op_codes c = cd_llm_op_asker_codes(a, r);
     float x[CD_LLM_OP_N_FEATURE], y;
     cd_llm_op_estimate e;
-    if (cd_llm_op_feature(r, a->t->known[a->t->device[i]], &c, NULL, x, &e, NULL)) return false;
+    const cd_device *d = a->t->known[a->t->device[i]], *twin = cd_llm_op_twin_of(a->m, d, cd_llm_op_family_of((cd_llm_op_kind)r->kind));
+    cd_llm_op_answer v;
+    if (cd_llm_op_feature(r, d, &c, NULL, x, &e, NULL)) return false;
+    if (twin) {
+        if (cd_llm_op_twin_ask(a, r, &e, twin, 0.5, &v, NULL)) return false;
+        *row = cd_llm_op_few_row_of(r, c.maker, &e);
+        *residual = log(r->latency_s) - log(v.latency_s);
+        return true;
+    }
     if (cd_xgb_predict(p->gbt, x, 1, cd_llm_op_feature_width(CD_LLM_OP_SET_UNSEEN), &y, NULL)) return false;
     *row = cd_llm_op_few_row_of(r, c.maker, &e);
     *residual = log(r->latency_s) - log(e.base_s) - p->bias - (double)y;

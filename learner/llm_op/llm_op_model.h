@@ -6,6 +6,7 @@
  *                  -> two measured rows are its neighbours      -> interpolated: trees of set near
  *                  -> one is, beyond the end of its curves      -> predicted: trees of set near
  *                  -> the device was trained on                 -> predicted: trees of set seen
+ *                  -> one of the same chip was                  -> predicted: its answer, times the ratio of the estimates (llm_op_twin.c), corrected likewise
  *                  -> else                                      -> predicted: trees of set unseen, corrected by measured rows of the device (llm_op_few.h)
  *
  *   latency = x * exp(bias + score); of sets seen and unseen x is the estimate, of near what neighbours say
@@ -21,7 +22,7 @@
  * File: a container (base/io) with the header
  *   {"schema":"cdmpp.model","schema_version":2,
  *    "model":{"kind":"llm-operators","feature_version","feature_digest","stacks":[names],"kernels":[names],
- *             "devices":[{"name","warp","families":[names]}],
+ *             "devices":[{"name","warp","families":[names],"numbers":{the known ones of its description}}],
  *             "ranges":[{"kind","types":[names],"low":[..],"high":[..]}],
  *             "calls":[{"kind","type","maker","kernel","host_s","alone"}] (none: nothing was found out),
  *             "parts":[{"family","set","bias","rows","bytes","spread_bytes","spread_bias","times":[one for each level]}]}, provenance}
@@ -46,6 +47,7 @@ typedef struct cd_llm_op_part {
 typedef struct cd_llm_op_model_device {
     const char *name;
     double warp;            /* threads in lockstep: NVIDIA 32, AMD 64; not above 0: not known */
+    cd_device about;        /* its description when it was trained on; of older files numbers are unknown */
     bool family[CD_LLM_OP_N_FAMILY];
 } cd_llm_op_model_device;
 
@@ -87,6 +89,8 @@ void cd_llm_op_model_call(const cd_llm_op_model *m, const cd_llm_op_record *r, c
 /* Is a GPU of the training of this one's vendor? Told by the width of warps; true where nobody knows. */
 bool cd_llm_op_model_vendor(const cd_llm_op_model *m, const cd_device *d);
 bool cd_llm_op_model_seen(const cd_llm_op_model *m, cd_llm_op_family f, const cd_device *d);
+/* The nearest GPU of the same chip that was trained on in this family, which lives with the model; NULL: there is none. */
+CD_KEEP const cd_device *cd_llm_op_twin_of(const cd_llm_op_model *m, const cd_device *d, cd_llm_op_family f);
 
 /* ---- answers ---- */
 typedef enum { CD_LLM_OP_MEASURED, CD_LLM_OP_INTERPOLATED, CD_LLM_OP_PREDICTED } cd_llm_op_how;
@@ -102,6 +106,8 @@ typedef struct cd_llm_op_answer {
     double latency_s, low_s, high_s; /* low_s NaN: nobody knows the interval */
     double line_s;                /* what neighbours say on both sides, log-log interpolation; NaN: there are none, or the row was measured */
     double base_s, roof_s;        /* the analytic estimate and the lower bound */
+    const char *twin;             /* the GPU of the same chip whose answer this is, times the ratio of the estimates; lives with the model. NULL: there is none */
+    cd_llm_op_how twin_how;       /* how the twin's answer came about */
     uint32_t few;                 /* measured rows of the device that corrected the answer, where it was not trained on; else 0 */
     uint16_t stack, kernel;       /* whose answer it is: the record's, or those that were measured where it left them open */
 } cd_llm_op_answer;

@@ -29,6 +29,15 @@ static void put_names(cd_buf *b, const char *name, const cd_dict *d) {
     cd_buf_puts(b, "],");
 }
 
+static void put_numbers(cd_buf *b, const cd_device *d) {
+    int n = 0;
+    cd_buf_puts(b, "\"numbers\":{");
+#define X(key, low, high, unit, meaning) \
+    if (d->key >= 0) cd_buf_putf(b, "%s\"" #key "\":%.17g", n++ ? "," : "", d->key);
+#include "features/device/device_keys.def"
+    cd_buf_puts(b, "}");
+}
+
 static void put_devices(cd_buf *b, const cd_llm_op_model *m) {
     cd_buf_puts(b, "\"devices\":[");
     for (size_t i = 0; i < m->n_device; i++) {
@@ -37,7 +46,9 @@ static void put_devices(cd_buf *b, const cd_llm_op_model *m) {
         cd_buf_putf(b, ",\"warp\":%.17g,\"families\":[", m->device[i].warp);
         for (int f = 0, n = 0; f < CD_LLM_OP_N_FAMILY; f++)
             if (m->device[i].family[f]) cd_buf_putf(b, "%s\"%s\"", n++ ? "," : "", cd_llm_op_family_name((cd_llm_op_family)f));
-        cd_buf_puts(b, "]}");
+        cd_buf_puts(b, "],");
+        put_numbers(b, &m->device[i].about);
+        cd_buf_puts(b, "}");
     }
     cd_buf_puts(b, "],\"ranges\":[");
 }
@@ -169,6 +180,19 @@ static cdmpp_status flags(const cd_json *o, const char *key, const char *(*name)
     return CDMPP_OK;
 }
 
+/* Older files have none, and a description need not tell all. */
+static cdmpp_status read_numbers(const cd_json *o, const char *name, cd_device *d, cdmpp_err *err) {
+    const cd_json *v = cd_json_get(o, "numbers"), *x;
+    *d = (cd_device){.name = name, .kind = CD_DEVICE_GPU};
+#define X(key, low, high, unit, meaning) d->key = CD_DEVICE_UNKNOWN;
+#include "features/device/device_keys.def"
+    if (!v) return CDMPP_OK;
+#define X(key, low, high, unit, meaning) \
+    if ((x = cd_json_get(v, #key)) != NULL) CD_TRY(cd_err_key(err, cd_json_real(x, &d->key, err), #key));
+#include "features/device/device_keys.def"
+    return CDMPP_OK;
+}
+
 static cdmpp_status read_devices(cd_llm_op_model *m, const cd_json *model, cdmpp_err *err) {
     const cd_json *list, *v;
     CD_TRY(cd_json_need(model, "devices", &list, err));
@@ -183,6 +207,7 @@ static cdmpp_status read_devices(cd_llm_op_model *m, const cd_json *model, cdmpp
         if (!m->device[m->n_device].name) return CD_FAIL(err, ENOMEM, "device name");
         CD_TRY(cd_json_need_real(v, "warp", -1, 1e6, &m->device[m->n_device].warp, err));
         CD_TRY(flags(v, "families", family_name, CD_LLM_OP_N_FAMILY, m->device[m->n_device].family, err));
+        CD_TRY(cd_err_key(err, read_numbers(v, m->device[m->n_device].name, &m->device[m->n_device].about, err), "numbers"));
     }
     return CDMPP_OK;
 }

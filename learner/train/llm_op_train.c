@@ -278,7 +278,8 @@ static cdmpp_status describe(training *t, const uint8_t *use, const double *log_
         const char *s = t->t->known[m->n_device]->name;
         m->device[m->n_device].name = cd_str_dup(&m->arena, (cd_str){s, strlen(s)});
         m->device[m->n_device].warp = t->t->known[m->n_device]->warp;
-        if (!m->device[m->n_device].name) return CD_FAIL(err, ENOMEM, "device name");
+        m->device[m->n_device].about = *t->t->known[m->n_device];
+        if (!(m->device[m->n_device].about.name = m->device[m->n_device].name)) return CD_FAIL(err, ENOMEM, "device name");
     }
     for (size_t i = 0; i < t->t->n; i++) {
         const cd_llm_op_record *r = &t->t->r[i];

@@ -83,6 +83,10 @@ void cd_llm_op_answer_put(cd_buf *b, const cd_dict *names, const cd_llm_op_told 
     else cd_buf_putf(b, ",\"level\":%g", level);
     if (news[0]) cd_buf_putf(b, ",\"new\":\"%s\"", news);
     else cd_buf_puts(b, ",\"new\":null");
+    if (v->twin) {
+        cd_buf_puts(b, ",\"twin\":");
+        cd_buf_put_json_str(b, v->twin, strlen(v->twin));
+    }
     cd_buf_putf(b, ",\"measured_rows\":%u", v->few);
     put_number(b, "estimate_s", v->base_s);
     put_number(b, "bound_s", v->roof_s);

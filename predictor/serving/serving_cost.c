@@ -49,6 +49,13 @@ static uint32_t pick_stack(const cd_serving_cost *c, uint32_t asked) {
     return best;
 }
 
+/* In the tables; where it has no rows, that of the GPU of the same chip whose times it gets. */
+static long device_of(const cd_llm_op_model *m, const cd_llm_op_table *t, const cd_device *d) {
+    const long device = cd_llm_op_table_device(t, d);
+    const cd_device *twin = device < 0 && !cd_llm_op_model_seen(m, CD_LLM_OP_PRODUCT, d) ? cd_llm_op_twin_of(m, d, CD_LLM_OP_PRODUCT) : NULL;
+    return twin ? cd_llm_op_table_device(t, twin) : device;
+}
+
 /* The last one that the model was trained on: the newest. */
 static cdmpp_status pick_other(cd_serving_cost *c, cdmpp_err *err) {
     c->other = c->stack;
@@ -61,7 +68,7 @@ cdmpp_status cd_serving_cost_new(const cd_llm_op_model *m, cd_serving_tables *t,
                                  cdmpp_err *err) {
     cd_serving_cost *c = cd_mem_zalloc(1, sizeof *c);
     if (!c) return CD_FAIL(err, ENOMEM, "costs");
-    *c = (cd_serving_cost){.m = m, .t = t, .d = d, .device = cd_llm_op_table_device(&t->t, d), .between_s = between_s, .n_slot = 1024, .told = ~(strchr(stack, '-') ? 0u : (unsigned)CD_LLM_OP_NEW_STACK)};
+    *c = (cd_serving_cost){.m = m, .t = t, .d = d, .device = device_of(m, &t->t, d), .between_s = between_s, .n_slot = 1024, .told = ~(strchr(stack, '-') ? 0u : (unsigned)CD_LLM_OP_NEW_STACK)};
     cdmpp_status st = cd_dict_add(&t->t.names, (cd_str){stack, strlen(stack)}, &c->stack, err);
     if (!st) c->stack = pick_stack(c, c->stack);
     if (!st) st = pick_other(c, err);

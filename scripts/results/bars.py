@@ -253,6 +253,13 @@ def neusight(b):
         x = f.figure("batches", "test-inside")
         b.add("batches", "measured prefill and step of these in their intervals", "85 to 95 %", bar=[(abs(x["value"] - 90), 5)], text="%.1f %%" % x["value"], n=x["n"], test_set="llm-batches", again="`batches`")
 
+    if "fp8" in f.stages:
+        for name, what, goal, of in (("all", "fp8 products of four GPUs, of which two were trained on", "2 %", 2), ("twins", "of these the two that were not: of the same chip", "15 %", 15)):
+            x = f.figure("fp8", name)
+            b.add("fp8", what, goal, x["value"], of, unit="%", n=x["n"], test_set="llm-fp8", again="`fp8`")
+        x = f.figure("fp8", "twins-inside")
+        b.add("fp8", "their 90 % intervals", "85 to 95 %", bar=[(abs(x["value"] - 90), 5)], text="%.1f %%" % x["value"], n=x["n"], test_set="llm-fp8", again="`fp8`")
+
     for r in f.rows("llm-operators"):
         of = {"rows": 4, "sites": 8, "fp8 of H20 and H800": 2}.get(r["part"])
         if of:

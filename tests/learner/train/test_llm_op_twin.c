@@ -1,0 +1,217 @@
+/* llm_op_twin: a GPU that no training saw, of the same chip as one that a training did see. */
+#include "learner/llm_op/llm_op_internal.h"
+#include "learner/train/train.h"
+#include "check.h"
+#include "fault.h"
+#include "made_llm_ops.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct {
+    cd_device_table *devices;
+    cd_diag diag;
+    cd_config c;
+    const cd_device *h100, *l40s, *a100, *h800, *h200, *h20, *rtx;
+    cd_llm_op_table t;          /* trained on: H100, L40S, A100 */
+    cd_llm_op_train_result l;
+    cd_llm_op_model *m;         /* the same from its file */
+    cd_llm_op_asker *a, *bare;  /* with and without the table beside it */
+} fixture;
+
+static const cd_device *device(const fixture *f, const char *name) {
+    const cd_device *d;
+    cdmpp_err err = {0};
+    assert_ok(cd_device_table_find(f->devices, name, &d, &err));
+    return d;
+}
+
+static int up(void **state) {
+    static fixture f;
+    cdmpp_err err = {0};
+    memset(&f, 0, sizeof f);
+    assert_ok(cd_device_table_load("configs/devices.yaml", &f.diag, &f.devices, &err));
+    f.h100 = device(&f, "h100"), f.l40s = device(&f, "l40s"), f.a100 = device(&f, "a100-sxm4-80gb");
+    f.h800 = device(&f, "h800"), f.h200 = device(&f, "h200"), f.h20 = device(&f, "h20"), f.rtx = device(&f, "rtx-pro-6000-server");
+    assert_ok(cd_config_init(&f.c, &err));
+    assert_ok(cd_config_set(&f.c, "operators.rounds=20", &err));
+    assert_ok(cd_config_set(&f.c, "operators.max_depth=3", &err));
+    made_llm_table(&f.t, (const cd_device *[]){f.h100, f.l40s, f.a100}, 3, 3, 16);
+    assert_ok(cd_llm_op_table_index(&f.t, &err));
+    assert_ok(cd_llm_op_train(&f.c, &f.t, 7, NULL, NULL, NULL, &f.l, &err));
+    assert_ok(cd_llm_op_model_from_bytes(f.l.file.p, f.l.file.n, &f.m, &err));
+    assert_ok(cd_llm_op_asker_new(f.m, &f.t, &f.t.names, &f.a, &err));
+    assert_ok(cd_llm_op_asker_new(f.m, NULL, &f.t.names, &f.bare, &err));
+    *state = &f;
+    return 0;
+}
+
+static int down(void **state) {
+    fixture *f = *state;
+    cd_llm_op_asker_free(f->a);
+    cd_llm_op_asker_free(f->bare);
+    cd_llm_op_model_free(f->m);
+    cd_llm_op_train_result_free(&f->l);
+    cd_llm_op_table_free(&f->t);
+    cd_config_free(&f->c);
+    cd_device_table_free(f->devices);
+    cd_diag_free(&f->diag);
+    return 0;
+}
+
+/* Boards of one chip are twins whatever their memory and their power. Another count of matrix operations in a clock, another cache, another process, or many fewer multiprocessors are another chip. */
+TEST(which_they_are) {
+    const fixture *f = *state;
+    const cd_llm_op_family p = CD_LLM_OP_PRODUCT;
+    static const struct {
+        const char *a, *b;
+        bool twins, linked;
+    } t[] = {{"h100", "h200", true, true}, {"h100", "h800", true, false}, {"h100", "h20", false, false}, {"a100", "a100-sxm4-80gb", true, false}, {"l40s", "rtx6000-ada", true, true},
+             {"l40s", "l40", false, false}, {"l40s", "rtx-pro-6000-server", false, false}, {"h100", "a100-sxm4-80gb", false, false}, {"h100", "b200", false, false}, {"a40", "a100", false, false}};
+    for (size_t k = 0; k < sizeof t / sizeof *t; k++) {
+        const cd_device *a = device(f, t[k].a), *b = device(f, t[k].b);
+        assert_true(cd_llm_op_twin_is(a, b, p) == t[k].twins && cd_llm_op_twin_is(b, a, p) == t[k].twins);
+        assert_true(cd_llm_op_twin_is(a, b, CD_LLM_OP_COLLECTIVE) == (t[k].twins && t[k].linked));
+    }
+}
+
+/* One number after the other makes another chip of it, or is not known. */
+TEST(what_tells_them_apart) {
+    const fixture *f = *state;
+    const cd_device d = *f->h100;
+    cd_device v;
+#define OTHER(key, value, is) v = d, v.key = (value), assert_true(cd_llm_op_twin_is(&d, &v, CD_LLM_OP_PRODUCT) == (is))
+    OTHER(bandwidth_gb_s, 2 * d.bandwidth_gb_s, true);
+    OTHER(tdp_w, d.tdp_w / 2, true);
+    OTHER(link_gb_s, 32, true);
+    OTHER(cores, d.cores * 0.9, true), OTHER(cores, d.cores * 0.8, false);
+    OTHER(clock_mhz, d.clock_mhz * 1.3, false), OTHER(l2_kb, d.l2_kb * 1.4, true), OTHER(l2_kb, d.l2_kb * 2, false);
+    OTHER(lanes, 64, false), OTHER(core_threads, 1536, false), OTHER(l1_kb, 128, false), OTHER(shared_kb, 100, false), OTHER(process_nm, 7, false), OTHER(warp, 64, false);
+    OTHER(lanes, CD_DEVICE_UNKNOWN, false), OTHER(process_nm, CD_DEVICE_UNKNOWN, false), OTHER(l2_kb, CD_DEVICE_UNKNOWN, false);
+    OTHER(bf16_tflops, d.bf16_tflops / 2, false), OTHER(fp8_tflops, 0, false), OTHER(int8_tops, d.int8_tops / 2, false);
+    OTHER(bf16_tflops, CD_DEVICE_UNKNOWN, true), OTHER(fp8_tflops, CD_DEVICE_UNKNOWN, true); /* the others must do */
+    v = d, v.bf16_tflops = CD_DEVICE_UNKNOWN;
+    assert_false(cd_llm_op_twin_is(&v, &d, CD_LLM_OP_PRODUCT)); /* of what was trained on the main one must be known */
+#undef OTHER
+    assert_ptr_equal(cd_llm_op_twin_of(f->m, f->rtx, CD_LLM_OP_PRODUCT), NULL);
+    assert_string_equal(cd_llm_op_twin_of(f->m, f->h200, CD_LLM_OP_PRODUCT)->name, "h100");
+    assert_ptr_equal(cd_llm_op_twin_of(f->m, f->h200, CD_LLM_OP_FAMILY_PREFILL), NULL); /* nothing of that family was trained on */
+}
+
+/* Of several the nearest. */
+TEST(the_nearest) {
+    const fixture *f = *state;
+    cd_device far = *f->h100, near = *f->h100;
+    far.name = "far", far.clock_mhz *= 0.9, near.name = "near", near.bandwidth_gb_s *= 1.2;
+    cd_llm_op_model_device v[] = {{.name = "far", .about = far, .family = {true}}, {.name = "near", .about = near, .family = {true}}};
+    const cd_llm_op_model m = {.device = v, .n_device = 2};
+    assert_int_equal(CD_LLM_OP_PRODUCT, 0);
+    assert_string_equal(cd_llm_op_twin_of(&m, f->h200, CD_LLM_OP_PRODUCT)->name, "near");
+    v[1].family[0] = false;
+    assert_string_equal(cd_llm_op_twin_of(&m, f->h200, CD_LLM_OP_PRODUCT)->name, "far");
+}
+
+static cd_llm_op_answer ask(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d) {
+    cd_llm_op_answer v;
+    cdmpp_err err = {0};
+    assert_ok(cd_llm_op_ask(a, r, d, 0.9, &v, &err));
+    return v;
+}
+
+static void check(const fixture *f, const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d) {
+    const cd_llm_op_answer of = ask(a, r, f->h100), v = ask(a, r, d), alone = ask(f->bare, r, f->h100);
+    const double ratio = v.base_s / of.base_s, wide = log(alone.high_s / alone.low_s) / 2;
+    cd_llm_op_estimate e;
+    cdmpp_err err = {0};
+    assert_ok(cd_llm_op_estimate_of(r, d, &e, &err));
+    assert_string_equal(v.twin, "h100");
+    assert_true(v.how == CD_LLM_OP_PREDICTED && v.twin_how == of.how && (v.news & CD_LLM_OP_NEW_DEVICE) && !(of.news & CD_LLM_OP_NEW_DEVICE) && !of.twin);
+    assert_close(v.base_s, e.base_s, 1e-12, 0);
+    assert_close(v.roof_s, e.roof_s, 1e-12, 0);
+    assert_close(v.latency_s, of.latency_s * ratio, 1e-12, 0);
+    assert_close(log(v.high_s / v.low_s) / 2, hypot(wide, log(ratio)), 1e-9, 0);
+    assert_close(v.low_s * v.high_s, v.latency_s * v.latency_s, 1e-9, 0);
+}
+
+/* Measured, interpolated and predicted on the twin; the interval is that of an answer without its rows, and holds the difference of the estimates. */
+TEST(answers) {
+    const fixture *f = *state;
+    for (double m = 1; m < 4000; m *= 1.7) {
+        const cd_llm_op_record r = made_llm_gemm(floor(m), 512, 1024, 1);
+        check(f, f->a, &r, f->h800);
+        check(f, f->a, &r, f->h200);
+        check(f, f->bare, &r, f->h200);
+    }
+    const cd_llm_op_record r = made_llm_gemm(4, 256, 512, 1);
+    assert_int_equal(ask(f->a, &r, f->h800).twin_how, CD_LLM_OP_MEASURED);
+    assert_true(ask(f->a, &r, f->rtx).twin == NULL && ask(f->a, &r, f->h100).twin == NULL);
+}
+
+/* Many at once, twins and others, with errors between them: as one by one. */
+TEST(many) {
+    enum { N = 600 };
+    const fixture *f = *state;
+    const cd_device *const of[] = {f->h800, f->h100, f->h200, f->rtx, f->a100, f->h20};
+    static cd_llm_op_record r[N];
+    static const cd_device *d[N];
+    static cd_llm_op_answer v[N];
+    static cdmpp_err whys[N];
+    cdmpp_err err = {0};
+    for (size_t i = 0; i < N; i++) {
+        r[i] = made_llm_gemm((double)(1 + i % 77), 256 << i % 4, 512, (uint16_t)(i % 3));
+        d[i] = of[i % 6];
+        if (i % 6 == 4 && i % 5 == 0) r[i].type = CD_LLM_OP_T_FP8; /* an A100 cannot */
+    }
+    assert_ok(cd_llm_op_ask_many(f->a, r, d, N, 0.9, v, whys, &err));
+    for (size_t i = 0; i < N; i++) {
+        cd_llm_op_answer one;
+        assert_int_equal(cd_llm_op_ask(f->a, &r[i], d[i], 0.9, &one, &err), whys[i].code);
+        if (whys[i].code) continue;
+        assert_memory_equal(&v[i].latency_s, &one.latency_s, 3 * sizeof(double));
+        assert_true(v[i].twin == one.twin && v[i].how == one.how && v[i].news == one.news && v[i].twin_how == one.twin_how);
+    }
+}
+
+/* Some measured rows of the GPU itself correct the twin's answer, not that of trees that saw no GPU. */
+TEST(rows_of_its_own) {
+    const fixture *f = *state;
+    cd_llm_op_table t = {0};
+    cd_llm_op_asker *a;
+    cdmpp_err err = {0};
+    uint32_t k;
+    for (size_t i = 0; i < f->t.names.n; i++) assert_ok(cd_dict_add(&t.names, (cd_str){f->t.names.text[i], strlen(f->t.names.text[i])}, &k, &err));
+    for (int i = 0; i < 30; i++) {
+        cd_llm_op_record r = made_llm_gemm(3 + 5 * i, 300 + 7 * i, 700, 1);
+        r.latency_s = 1.3 * ask(f->bare, &r, f->h200).latency_s;
+        assert_ok(cd_llm_op_table_put(&t, &r, f->h200, &err));
+    }
+    assert_ok(cd_llm_op_table_index(&t, &err));
+    assert_ok(cd_llm_op_asker_new(f->m, &t, &t.names, &a, &err));
+    const cd_llm_op_record r = made_llm_gemm(70, 390, 720, 1);
+    const cd_llm_op_answer v = ask(a, &r, f->h200), without = ask(f->bare, &r, f->h200);
+    assert_int_equal(v.few, 30);
+    assert_string_equal(v.twin, "h100");
+    assert_close(v.latency_s, 1.3 * without.latency_s, 0.05, 0);
+    assert_close(v.high_s / v.low_s, without.high_s / without.low_s, 1e-9, 0);
+    cd_llm_op_asker_free(a);
+    cd_llm_op_table_free(&t);
+}
+
+/* Files of before do not describe their devices: no GPU is a twin of theirs. What is described is what was trained with. */
+TEST(files) {
+    const fixture *f = *state;
+    for (size_t i = 0; i < f->m->n_device; i++) {
+        const cd_device *have = &f->m->device[i].about, *want = device(f, f->m->device[i].name);
+        assert_string_equal(have->name, want->name);
+#define X(key, low, high, unit, meaning) assert_true(want->key >= 0 ? have->key == want->key : have->key < 0);
+#include "features/device/device_keys.def"
+    }
+    cd_llm_op_model_device old = {.name = "h100", .about = {.name = "h100", .kind = CD_DEVICE_GPU}, .family = {true}};
+#define X(key, low, high, unit, meaning) old.about.key = CD_DEVICE_UNKNOWN;
+#include "features/device/device_keys.def"
+    const cd_llm_op_model m = {.device = &old, .n_device = 1};
+    assert_null(cd_llm_op_twin_of(&m, f->h200, CD_LLM_OP_PRODUCT));
+
+}
+
+TESTS(up, down, which_they_are, what_tells_them_apart, the_nearest, answers, many, rows_of_its_own, files)
