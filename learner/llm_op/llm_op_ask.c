@@ -27,9 +27,15 @@ typedef struct {
     uint64_t hash, curve[CD_LLM_OP_MAX_SIZE + 1]; /* where its row and its curves are in the table: cd_llm_op_table_hash, cd_llm_op_table_curve */
     cd_llm_op_set s;
     const cd_llm_op_part *p;   /* of set s; NULL: it is answered, or cannot be, or the twin is asked */
+    cd_llm_op_set wide;        /* whose spread counts */
     const cd_device *twin;     /* who is asked; NULL: nobody */
     float score, spread;
 } asking;
+
+/* Code that no training saw: a library, a version or a kernel that is named. */
+static bool is_new_code(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_llm_op_codes *c) {
+    return (isnan(c->stack) && r->stack < a->names->n && a->names->text[r->stack][0]) || (isnan(c->kernel) && r->kernel);
+}
 
 static unsigned news_of(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, const cd_llm_op_codes *c, bool seen) {
     const cd_llm_op_range *g = &a->m->range[r->kind];
@@ -142,6 +148,7 @@ static cdmpp_status choose(const cd_llm_op_asker *a, asking *q, cdmpp_err *err) 
     q->s = q->near ? CD_LLM_OP_SET_NEAR : q->seen ? CD_LLM_OP_SET_SEEN : CD_LLM_OP_SET_UNSEEN;
     if (q->s == CD_LLM_OP_SET_UNSEEN && (q->twin = cd_llm_op_twin_of(a->m, q->d, q->f))) return CDMPP_OK;
     q->p = part_of(a, q->f, &q->s);
+    q->wide = q->s == CD_LLM_OP_SET_SEEN && is_new_code(a, q->r, &q->c) && a->m->part[q->f][CD_LLM_OP_SET_UNSEEN].spread ? CD_LLM_OP_SET_UNSEEN : q->s;
     return q->p ? CDMPP_OK : no_trees(q->r, err);
 }
 
@@ -161,7 +168,8 @@ static void tell(const cd_llm_op_asker *a, const asking *q, double level, cd_llm
     if (q->near == CD_LLM_OP_TWO_SIDES) out->line_s = exp(q->said);
     if (q->s == CD_LLM_OP_SET_NEAR) out->news &= ~(unsigned)(CD_LLM_OP_NEW_DEVICE | CD_LLM_OP_NEW_VENDOR);
     out->latency_s = exp(is_own(q) ? q->own : base + q->p->bias + (double)q->score);
-    if (q->p->spread) interval(q->p, (double)q->spread, level, out);
+    const cd_llm_op_part *wide = &a->m->part[q->f][q->wide];
+    if (wide->spread) interval(wide, (double)q->spread, level, out);
     by_few(a, q, out);
 }
 
@@ -181,7 +189,8 @@ static cdmpp_status predicted(const cd_llm_op_asker *a, const cd_llm_op_record *
         return CDMPP_OK;
     }
     if (!is_own(&q)) CD_TRY(cd_xgb_predict(q.p->gbt, q.x, 1, cd_llm_op_feature_width(q.s), &q.score, err));
-    if (q.p->spread) CD_TRY(cd_xgb_predict(q.p->spread, q.x, 1, cd_llm_op_feature_width(q.s), &q.spread, err));
+    const cd_llm_op_part *wide = &a->m->part[q.f][q.wide];
+    if (wide->spread) CD_TRY(cd_xgb_predict(wide->spread, q.x, 1, cd_llm_op_feature_width(q.wide), &q.spread, err));
     tell(a, &q, level, out);
     return CDMPP_OK;
 }
@@ -271,7 +280,7 @@ static cdmpp_status own_of(const cd_llm_op_asker *a, batch *b, size_t n, cdmpp_e
 static cdmpp_status scores_of(const cd_llm_op_asker *a, batch *b, size_t n, cdmpp_err *err) {
     uint32_t parts = 0;
     for (size_t i = 0; i < n; i++)
-        if (b->q[i].p) parts |= 1U << (b->q[i].f * CD_LLM_OP_N_SET + b->q[i].s);
+        if (b->q[i].p) parts |= 1U << (b->q[i].f * CD_LLM_OP_N_SET + b->q[i].s) | 1U << (b->q[i].f * CD_LLM_OP_N_SET + b->q[i].wide);
     for (size_t k = 0; parts >> k; k++) {
         if (!(parts >> k & 1)) continue;
         const cd_llm_op_set s = (cd_llm_op_set)(k % CD_LLM_OP_N_SET);
@@ -281,7 +290,7 @@ static cdmpp_status scores_of(const cd_llm_op_asker *a, batch *b, size_t n, cdmp
             if (b->q[i].p == p && !is_own(&b->q[i])) collect(b, &b->q[i], width, &b->q[i].score);
         CD_TRY(score(b, p->gbt, width, err));
         for (size_t i = 0; i < n; i++)
-            if (b->q[i].p == p && p->spread) collect(b, &b->q[i], width, &b->q[i].spread);
+            if (b->q[i].p && p->spread && &a->m->part[b->q[i].f][b->q[i].wide] == p) collect(b, &b->q[i], width, &b->q[i].spread);
         CD_TRY(score(b, p->spread, width, err));
     }
     return CDMPP_OK;
