@@ -98,6 +98,7 @@ static double expect_row(const void *ctx, size_t row) {
     const cd_llm_op_record *r = &a->t->r[row];
     const cd_llm_op_codes c = cd_llm_op_asker_codes(a, r);
     cdmpp_status st = cd_llm_op_feature(r, a->t->known[a->t->device[row]], &c, NULL, x, &e, NULL);
+    if (!st) cd_llm_op_model_types(a->m, r, x);
     if (!st) st = expect_of(a, cd_llm_op_family_of((cd_llm_op_kind)r->kind), x, &e, &v, NULL);
     y = st ? NAN : (float)v;
     __atomic_store(&a->expect[row], &y, __ATOMIC_RELAXED);
@@ -133,7 +134,9 @@ static cdmpp_status begin(const cd_llm_op_asker *a, const cd_llm_op_record *r, c
     *q = (asking){.r = r, .d = d, .device = device, .f = cd_llm_op_family_of((cd_llm_op_kind)r->kind), .c = cd_llm_op_asker_codes(a, r), .own = NAN};
     if (device >= 0) cd_llm_op_table_curves(a->t, r, (uint32_t)device, q->curve);
     q->seen = cd_llm_op_model_seen(a->m, q->f, d);
-    return cd_llm_op_feature(r, d, &q->c, known, q->x, &q->e, err);
+    CD_TRY(cd_llm_op_feature(r, d, &q->c, known, q->x, &q->e, err));
+    cd_llm_op_model_types(a->m, r, q->x);
+    return CDMPP_OK;
 }
 
 /* What neighbours say, and so whose answer it is. */

@@ -22,6 +22,8 @@ struct cd_llm_op_asker {
     size_t n_of;
     cd_llm_op_few **few;     /* (t->n_known, CD_LLM_OP_N_FAMILY) of devices that were not trained on; NULL: none */
 };
+/* Columns of a type that was not trained on become those of one alike. */
+void cd_llm_op_model_types(const cd_llm_op_model *m, const cd_llm_op_record *r, float x[CD_LLM_OP_N_FEATURE]);
 /* Codes of a record's names. */
 cd_llm_op_codes cd_llm_op_asker_codes(const cd_llm_op_asker *a, const cd_llm_op_record *r);
 

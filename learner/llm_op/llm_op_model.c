@@ -64,6 +64,22 @@ bool cd_llm_op_model_seen(const cd_llm_op_model *m, cd_llm_op_family f, const cd
     return false;
 }
 
+/* Trees that never saw a type answer for one of as many bytes on the same units: bfloat16 for float16, 8 bits with scales for int8. */
+void cd_llm_op_model_types(const cd_llm_op_model *m, const cd_llm_op_record *r, float x[CD_LLM_OP_N_FEATURE]) {
+    const cd_llm_op_range *g = &m->range[r->kind];
+    const cd_llm_op_type t = (cd_llm_op_type)r->type;
+    if (g->type[t]) return;
+    for (int k = 0; k < CD_LLM_OP_N_TYPE; k++) {
+        const cd_llm_op_type as = (cd_llm_op_type)k;
+        if (!g->type[as] || cd_llm_op_type_unit(as) != cd_llm_op_type_unit(t) || fabs(cd_llm_op_type_weight_bytes(as) - cd_llm_op_type_weight_bytes(t)) > 0 ||
+            fabs(cd_llm_op_type_input_bytes(as) - cd_llm_op_type_input_bytes(t)) > 0)
+            continue;
+        x[CD_LLM_OP_X_type] = (float)as;
+        if (r->kv == r->type) x[CD_LLM_OP_X_kv] = (float)as;
+        return;
+    }
+}
+
 /* ---- who asks it ---- */
 void cd_llm_op_asker_free(cd_llm_op_asker *a) {
     if (!a) return;
@@ -95,6 +111,7 @@ static bool few_row(const cd_llm_op_asker *a, const cd_llm_op_part *p, size_t i,
     const cd_device *d = a->t->known[a->t->device[i]], *twin = cd_llm_op_twin_of(a->m, d, cd_llm_op_family_of((cd_llm_op_kind)r->kind));
     cd_llm_op_answer v;
     if (cd_llm_op_feature(r, d, &c, NULL, x, &e, NULL)) return false;
+    cd_llm_op_model_types(a->m, r, x);
     if (twin) {
         if (cd_llm_op_twin_ask(a, r, &e, twin, 0.5, &v, NULL)) return false;
         *row = cd_llm_op_few_row_of(r, c.maker, &e);

@@ -130,20 +130,10 @@ static uint32_t reason_of(unsigned news) {
     return (news & CD_LLM_OP_NEW_DEVICE ? CD_UNLIKE_DEVICE : 0u) | (news & CD_LLM_OP_NEW_TYPE ? CD_UNLIKE_DTYPE : 0u) | (news & CD_LLM_OP_NEW_SIZE ? CD_UNLIKE_RANGE : 0u);
 }
 
-/* Libraries that serve language models call a product in 8 bits with scales behind it `sq`: a model that knows those alone is asked for one. */
-static bool ask(const cd_llm_op_asker *a, cd_llm_op_record *r, const cd_device *d, cd_llm_op_answer *v) {
-    cd_llm_op_answer scaled;
-    if (cd_llm_op_ask(a, r, d, LEVEL, v, NULL)) return false;
-    if (r->type != CD_LLM_OP_T_INT8 || !(v->news & CD_LLM_OP_NEW_TYPE)) return true;
-    r->type = r->kv = CD_LLM_OP_T_SQ;
-    if (!cd_llm_op_ask(a, r, d, LEVEL, &scaled, NULL) && !(scaled.news & CD_LLM_OP_NEW_TYPE)) *v = scaled;
-    return true;
-}
-
 bool cd_node_cost_narrow(const cd_llm_op_asker *a, const cd_task *t, const cd_device *d, cd_node_cost_entry *n) {
     cd_llm_op_record r;
     cd_llm_op_answer v;
-    if (!t || !t->dag || d->kind != CD_DEVICE_GPU || !cd_node_cost_narrow_of(t->dag, &r) || !ask(a, &r, d, &v)) return false;
+    if (!t || !t->dag || d->kind != CD_DEVICE_GPU || !cd_node_cost_narrow_of(t->dag, &r) || cd_llm_op_ask(a, &r, d, LEVEL, &v, NULL)) return false;
     cd_node_cost_known(n, v.latency_s, CD_COST_LIBRARY);
     n->schedule = NULL; /* it runs a library's kernel */
     n->low_s = v.low_s, n->high_s = v.high_s;
