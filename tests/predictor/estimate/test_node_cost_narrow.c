@@ -44,6 +44,8 @@ TEST(what_they_are) {
          "{\"name\": \"F\", \"axis\": " IJ ", \"body\": \"max(D[i, j], 0.0:bfloat16)\"}], \"args\": [\"A\", \"B\", \"E\", \"F\"]", CD_LLM_OP_GEMM, CD_LLM_OP_T_BF16, {8, 16, 32, 1}},
         {T("float16", "[40, 32]", "[16, 32]", IJ, "A[i + k, k]*B[j, k]", "") ", \"C\"]", -1, 0, {0}}, /* a convolution */
         {T("float16", "[8, 32]", "[16, 32]", IJ, "A[i, k] + B[j, k]", "") ", \"C\"]", -1, 0, {0}},
+        {T("float16", "[8, 32]", "[16, 32]", "[[\"z\", 0, 1], [\"i\", 0, 8], [\"j\", 0, 16]]", "A[i, k]*B[j, k]", "") ", \"C\"]", CD_LLM_OP_GEMM, CD_LLM_OP_T_F16, {8, 16, 32, 1}},
+        {T("float16", "[8, 32]", "[16, 32]", "[[\"z\", 0, 2], [\"i\", 0, 8], [\"j\", 0, 16]]", "A[i, k]*B[j, k]", "") ", \"C\"]", -1, 0, {0}}, /* the same product twice */
         {ONE("float16", "A[i, j]*A[i, j]"), CD_LLM_OP_ELEMENTWISE, CD_LLM_OP_T_F16, {8, 16}},
         {ONE("float32", "A[i, j]*A[i, j]"), -1, 0, {0}},
         {"\"ops\": [{\"name\": \"A\", \"shape\": [16, 8], \"dtype\": \"float16\"}, {\"name\": \"E\", \"axis\": " IJ ", \"body\": \"A[j, i]\"}], \"args\": [\"A\", \"E\"]", -1, 0, {0}},
