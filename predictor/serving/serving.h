@@ -191,6 +191,9 @@ typedef struct cd_serving_tables cd_serving_tables;
 cdmpp_status cd_serving_tables_open(const char *path, const cd_device_table *devices, cd_op_bad_line *bad, void *ctx, CD_GIVE cd_serving_tables **out, cdmpp_err *err);
 /* Lines and files that could not be used, with times that are not above 0 (nobody is told of these one by one). */
 size_t cd_serving_tables_bad(const cd_serving_tables *t);
+/* cd_llm_op_table_say() of them. */
+struct cd_log;
+void cd_serving_tables_say(const cd_serving_tables *t, struct cd_log *log);
 bool cd_serving_tables_have(const cd_serving_tables *t, const cd_device *d); /* rows of the device */
 void cd_serving_tables_free(CD_TAKE cd_serving_tables *t); /* NULL is fine */
 

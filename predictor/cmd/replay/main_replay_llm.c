@@ -189,6 +189,7 @@ static cdmpp_status open_tables(const cd_replay_llm *o, cd_command_run *r, work 
     const size_t bad = cd_serving_tables_bad(w->tables);
     if (bad) cd_log_put(&r->log, CD_LOG_WARNING, "%zu lines or files of %s are left out", bad, o->measured);
     if (bad) r->exit_code = 3;
+    cd_serving_tables_say(w->tables, &r->log);
     return CDMPP_OK;
 }
 
