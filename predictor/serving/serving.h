@@ -54,7 +54,7 @@ typedef struct cd_serving_model {
     bool base_known;
     cdmpp_err untyped;                                /* why these are not known; code 0: they are */
     char note[CD_SERVING_NOTES][CD_SERVING_NOTE];     /* (n_note) defaults that were taken, parts that are left out: for people */
-    size_t n_note;
+    size_t n_note, doubt;                             /* doubt: 1 + the note that types contradict each other; 0: there is none */
 } cd_serving_model;
 
 /* path is for messages. Errors: EPARSE; ESCHEMA ERANGE: a field that is missing, or contradicts another (key: the field); EUNSUPPORTED: an architecture that is not

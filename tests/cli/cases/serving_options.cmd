@@ -131,3 +131,8 @@ MODEL=checkpoint ask --gpu h100 --json | show model_type
 MODEL=. ask --gpu h100
 echo "no config.json: $?"
 ask --gpu h100 --tp 3,5 | grep '^| GPU'
+# types that contradict each other are told with both; null is as if the field were not there
+sed 's/"torch_dtype"/"dtype": "float16", "torch_dtype"/' "$S/config.json" >two.json
+MODEL=two.json ask --gpu h100 --json | show other_dtype
+sed 's/"torch_dtype"/"dtype": null, "sliding_window": null, "rope_scaling": null, "quantization_config": null, "torch_dtype"/' "$S/config.json" >null.json
+ask --gpu h100 >out.txt; MODEL=null.json ask --gpu h100 | cmp - out.txt && echo same
