@@ -272,8 +272,8 @@ typedef struct cd_serving_requests {
     bool arrive;                /* the file says when each comes */
     double isl, osl, longest;   /* means; tokens of the longest sequence */
 } cd_serving_requests;
-/* A CSV table with the columns isl, osl and, where requests come by themselves, at_s (seconds). Other columns are not read. bad: told of each row that cannot be used, which is
- * left out. Errors: those of cd_csv_table_read and cd_csv_table_need; ENODATA: no row can be used; ENOMEM. Free after an error, too. */
+/* A CSV table with the columns isl, osl and, where requests come by themselves, at_s (seconds). Other columns are not read. bad: told of rows that cannot be used, which
+ * are left out: of eight in the order of the file, and of how many more there are. Errors: those of cd_csv_table_read and cd_csv_table_need; ENODATA: no row can be used; ENOMEM. Free after an error, too. */
 cdmpp_status cd_serving_requests_read(const char *path, cd_op_bad_line *bad, void *ctx, cd_serving_requests *out, cdmpp_err *err);
 void cd_serving_requests_free(cd_serving_requests *r);
 
@@ -316,6 +316,7 @@ typedef struct cd_serving_result {
 cdmpp_status cd_serving_simulate(cd_serving_engine *e, const cd_serving_load *load, const cd_serving_limits *limit, double request_s, cd_serving_result *out,
                                  cdmpp_err *err);
 
+#include "predictor/serving/serving_bad.h"
 #include "predictor/serving/serving_plan.h"
 #include "predictor/serving/serving_print.h"
 #include "predictor/serving/serving_sweep.h"

@@ -136,3 +136,9 @@ sed 's/"torch_dtype"/"dtype": "float16", "torch_dtype"/' "$S/config.json" >two.j
 MODEL=two.json ask --gpu h100 --json | show other_dtype
 sed 's/"torch_dtype"/"dtype": null, "sliding_window": null, "rope_scaling": null, "quantization_config": null, "torch_dtype"/' "$S/config.json" >null.json
 ask --gpu h100 >out.txt; MODEL=null.json ask --gpu h100 | cmp - out.txt && echo same
+# warnings stand before results: whose tables stand in, rows that are refused
+ask --gpu h100 --stack vllm-9.9 2>&1 | grep -n 'stand for it\|^| TTFT\|TTFT' | cut -c 1-60 | head -n 2
+ask --gpu h100 --stack vllm-9.9 --sweep --tp 1 --concurrency 1 2>&1 | grep -n 'stand for it'
+echo '{"decode":[3]}' | ask --gpu h100 --stack vllm-9.9 --stream 2>&1 | grep -o 'stand for it\|"line":1'
+{ echo 'gpu,tp'; for i in 1 2 3 4 5 6 7 8 9 10 11; do echo "h9000,$i"; done; echo h100,x; echo h100,1; } >many.csv
+ask --runs many.csv --stack vllm-9.9 2>&1 | sed 's/^\(cdmpp.*\)/\1/; /^cdmpp/!s/.*/results/' | uniq | head -n 12
