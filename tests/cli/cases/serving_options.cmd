@@ -142,3 +142,8 @@ ask --gpu h100 --stack vllm-9.9 --sweep --tp 1 --concurrency 1 2>&1 | grep -n 's
 echo '{"decode":[3]}' | ask --gpu h100 --stack vllm-9.9 --stream 2>&1 | grep -o 'stand for it\|"line":1'
 { echo 'gpu,tp'; for i in 1 2 3 4 5 6 7 8 9 10 11; do echo "h9000,$i"; done; echo h100,x; echo h100,1; } >many.csv
 ask --runs many.csv --stack vllm-9.9 2>&1 | sed 's/^\(cdmpp.*\)/\1/; /^cdmpp/!s/.*/results/' | uniq | head -n 12
+# all numbers that an own description lacks are told at once
+printf -- '- name: mine\n  kind: gpu\n  l2_kb: 50000\n  fp4_tflops: 0\n' >mine.yaml
+printf 'op,device,m,n,k\ngemm,mine,4,512,512\n' >mine.csv
+cdmpp-predict --operators --cost-model ops.cdmpp --devices mine.yaml mine.csv | grep -o '"error".*'
+cdmpp-replay --llm "$S/config.json" --cost-model ops.cdmpp --devices mine.yaml --gpu mine --tp 2
