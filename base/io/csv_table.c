@@ -66,7 +66,8 @@ static cdmpp_status read_or_tell(cd_csv_table *t, char *text, size_t len, long l
     const bool is_row = t->name != NULL;
     cdmpp_err why = {0};
     const cdmpp_status st = cd_err_at(&why, read_line(t, text, len, line, &why), t->path, line);
-    if (is_row && b->bad && (st == CDMPP_ESCHEMA || st == CDMPP_EPARSE)) return b->bad(b->ctx, &why), b->n++, CDMPP_OK;
+    const bool row_alone = st == CDMPP_ESCHEMA || st == CDMPP_EPARSE || (st == CDMPP_ERANGE && t->n_row < MAX_ROW); /* of fields, not of rows, there are too many */
+    if (is_row && b->bad && row_alone) return b->bad(b->ctx, &why), b->n++, CDMPP_OK;
     if (st && err) *err = why;
     return st;
 }

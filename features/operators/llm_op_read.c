@@ -241,6 +241,8 @@ cdmpp_status cd_llm_op_from_named(const cd_op_named *v, size_t n, const cd_dict 
     for (size_t i = 0; i < n; i++) {
         const int c = cd_op_columns_find(&columns, v[i].name);
         if (c < 0) return unknown_name(v[i].name, err);
+        const bool none = !v[i].text && isnan(v[i].number);
+        if (none) continue; /* as if it were not there */
         if (c == SECONDS || c == MILLISECONDS) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "a question has no time"), v[i].name);
         if (r.value[c].text || !isnan(r.value[c].number)) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "it comes twice"), v[i].name);
         r.value[c] = (cd_op_value){v[i].text, v[i].number};

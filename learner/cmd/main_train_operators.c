@@ -65,7 +65,9 @@ static cdmpp_status add_llm(running *r, const char *path, cdmpp_err *err) {
 
 static cdmpp_status read_llm(running *r, cdmpp_err *err) {
     r->o->skipped = r->table.drop[CD_LLM_OP_DROP_BAD] + r->table.drop[CD_LLM_OP_DROP_TIME] > 0;
-    return cd_llm_op_table_index(&r->table, err);
+    CD_TRY(cd_llm_op_table_index(&r->table, err));
+    cd_llm_op_table_say(&r->table, r->o->log);
+    return CDMPP_OK;
 }
 
 static cdmpp_status train_llm(running *r, cd_threads *pool, cd_train_progress *p, const cd_buf **file, cdmpp_err *err) {

@@ -307,7 +307,7 @@ static double steps(double n, double bytes, double link) { return 2e-6 + 2e-6 * 
 static cdmpp_status collective_estimate(const cd_llm_op_record *r, const cd_device *d, cd_llm_op_estimate *e, cdmpp_err *err) {
     const double g = r->size[1], part = r->size[0] * (g - 1) / g, sheet = d->link_gb_s * 1e9, link = reached(sheet, g);
     if (d->kind == CD_DEVICE_CPU) return cd_err_key(err, CD_FAIL(err, EMODEL, "%s is a CPU; operators of language models are of GPUs", d->name), "device");
-    if (!(d->link_gb_s > 0)) return cd_err_key(err, CD_FAIL(err, EMODEL, d->link_gb_s < 0 ? "the description of %s has no such number" : "%s has no link", d->name), "link_gb_s");
+    if (!(d->link_gb_s > 0)) return cd_llm_op_machine_lacks(d, "link_gb_s", d->link_gb_s, "link", NULL, err);
     const bool both = r->kind == CD_LLM_OP_ALL_REDUCE;
     e->flops = both ? r->size[0] / 2 : 0;
     e->bytes = (both ? 2 : 1) * part;

@@ -2,13 +2,10 @@
 #include "learner/llm_op/llm_op_machine.h"
 
 #include <math.h>
+#include <string.h>
 
 #define OVER_MEMORY 2.0     /* an L2 cache reads about so many times faster than memory, or faster (micro-benchmarks: 1.6 times on A100, 2.2 to 2.6 on Hopper, 3.5 and more with GDDR6); counts where the first rule gives less */
 #define CORE_CLOCK 1024.0   /* operations in bf16 of a small multiprocessor's matrix units in a clock: laws of power count in these */
-
-static cdmpp_status need(double x, const char *key, const char *device, cdmpp_err *err) {
-    return x > 0 ? CDMPP_OK : cd_err_key(err, CD_FAIL(err, EMODEL, x < 0 ? "the description of %s has no such number" : "%s has no units for this type", device), key);
-}
 
 /* Width of a multiprocessor's matrix units, in CORE_CLOCKs (of a small one). GPUs without any count as half of a small one. */
 static double wide_of(const cd_device *d) {
@@ -34,6 +31,35 @@ static double power_share(const cd_device *d, double peak) {
     return power > 0 ? fmin(0.95, power) : 1;
 }
 
+/* ---- what is not described ---- */
+/* "a, b, c" of those that are unknown, but for `key`. */
+static void put_unknown(cd_buf *b, const char *const *name, const double *x, size_t n, const char *key) {
+    for (size_t i = 0; i < n; i++)
+        if (x[i] < 0 && strcmp(name[i], key) != 0) cd_buf_putf(b, "%s%s", b->n ? ", " : "", name[i]);
+}
+
+static bool is(const char *a, const char *b) { return b && !strcmp(a, b); }
+
+/* Whoever describes a GPU shall see in one run what is not there: what each operator needs, and what some need. */
+cdmpp_status cd_llm_op_machine_lacks(const cd_device *d, const char *key, double x, const char *none, const char *peak, cdmpp_err *err) {
+    const char *const all[] = {"cores", "clock_mhz", "bandwidth_gb_s", "l2_kb", "lanes"},
+                      *const some[] = {"link_gb_s", "mem_gb", "bf16_tflops", "tensor_tflops", "fp8_tflops", "int8_tops", "fp4_tflops"};
+    const double of_all[] = {d->cores, d->clock_mhz, d->bandwidth_gb_s, d->l2_kb, d->fp32_gflops > 0 ? 0 : d->lanes},
+                 of_some[] = {d->link_gb_s, d->mem_gb, d->bf16_tflops, d->tensor_tflops, d->fp8_tflops, d->int8_tops, d->fp4_tflops};
+    const size_t n_some = sizeof some / sizeof *some;
+    cd_buf every = {0}, few = {0};
+    if (!(x < 0)) return cd_err_key(err, CD_FAIL(err, EMODEL, "%s has no %s", d->name, none), key);
+    if (d->kind == CD_DEVICE_GPU) put_unknown(&every, all, of_all, sizeof all / sizeof *all, key);
+    for (size_t i = 0; i < n_some && d->kind == CD_DEVICE_GPU; i++) put_unknown(is(some[i], peak) ? &every : &few, some + i, of_some + i, 1, key);
+    const bool oom = every.oom || few.oom;
+    (void)CD_FAIL(err, EMODEL, "the description of %.24s has no such number%s%s%s%s%s", d->name, every.n ? "; nor has it " : "", every.n ? every.p : "", few.n ? "; some operators need " : "", few.n ? few.p : "",
+                  few.n ? ", too" : "");
+    cd_buf_free(&every);
+    cd_buf_free(&few);
+    if (oom) return CD_FAIL(err, ENOMEM, "message");
+    return cd_err_key(err, CDMPP_EMODEL, key);
+}
+
 double cd_llm_op_machine_power(const cd_device *d) { return power_of(d, d->bf16_tflops * 1e12); }
 
 cdmpp_status cd_llm_op_machine_of(const cd_device *d, cd_llm_op_type t, cd_llm_op_machine *m, cdmpp_err *err) {
@@ -46,12 +72,13 @@ cdmpp_status cd_llm_op_machine_of(const cd_device *d, cd_llm_op_type t, cd_llm_o
     const cd_llm_op_unit u = cd_llm_op_type_unit(t);
     if (d->kind == CD_DEVICE_CPU) return cd_err_key(err, CD_FAIL(err, EMODEL, "%s is a CPU; operators of language models are of GPUs", d->name), "device");
     const bool half = t == CD_LLM_OP_T_F16;
-    CD_TRY(need(d->cores, "cores", d->name, err));
-    CD_TRY(need(d->clock_mhz, "clock_mhz", d->name, err));
-    CD_TRY(need(d->bandwidth_gb_s, "bandwidth_gb_s", d->name, err));
-    CD_TRY(need(d->l2_kb, "l2_kb", d->name, err));
-    CD_TRY(need(lanes_of(d), "lanes", d->name, err));
-    CD_TRY(need(half ? d->tensor_tflops : unit[u].ops, half ? "tensor_tflops" : unit[u].key, d->name, err));
+    const char *const peak = half ? "tensor_tflops" : unit[u].key;
+    const struct {
+        const char *key;
+        double x;
+    } need[] = {{"cores", d->cores}, {"clock_mhz", d->clock_mhz}, {"bandwidth_gb_s", d->bandwidth_gb_s}, {"l2_kb", d->l2_kb}, {"lanes", lanes_of(d)}, {peak, half ? d->tensor_tflops : unit[u].ops}};
+    for (size_t i = 0; i < sizeof need / sizeof *need; i++)
+        if (!(need[i].x > 0)) return cd_llm_op_machine_lacks(d, need[i].key, need[i].x, "units for this type", peak, err);
     const double sheet = half ? d->tensor_tflops * 1e12 : unit[u].ops;
     *m = (cd_llm_op_machine){d, d->cores, d->clock_mhz * 1e6, sheet, sheet * power_share(d, sheet), d->bandwidth_gb_s * 1e9, d->l2_kb * 1024, 0, lanes_of(d), wide_of(d)};
     /* Matrix units that are sold slower than their chip allows do not slow down what feeds them: a cache gives a small multiprocessor's bytes, and more than memory does. */

@@ -15,6 +15,9 @@ typedef struct cd_llm_op_machine {
 } cd_llm_op_machine;
 /* Errors: EMODEL: no GPU, or its description lacks a number, or it has no units for the type (the error's key). */
 cdmpp_status cd_llm_op_machine_of(const cd_device *d, cd_llm_op_type t, cd_llm_op_machine *m, cdmpp_err *err);
+/* The error of a number of the description that is needed: below 0 it is not there, and the others that operators of language models need and that are not there either
+ * are named, too; 0: the GPU has none of it, and `none` says of what. peak: of the type that is asked; NULL: of any. */
+cdmpp_status cd_llm_op_machine_lacks(const cd_device *d, const char *key, double x, const char *none, const char *peak, cdmpp_err *err);
 /* What the board's power would allow of the peak in bf16 under full load: below 1 it limits the clock, above 1 it does not; 0: not known. */
 double cd_llm_op_machine_power(const cd_device *d);
 #endif

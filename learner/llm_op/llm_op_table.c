@@ -1,8 +1,7 @@
-/* Tables of measured operators of language models in memory: read, joined with the devices, repetitions averaged. */
-#include "learner/llm_op/llm_op_table.h"
-
-#include <math.h>
+/* Tables of measured operators of language models in memory: read, joined with the devices, further times of a row set aside. */
 #include <string.h>
+
+#include "learner/llm_op/llm_op_internal.h"
 
 const char *cd_llm_op_drop_text(cd_llm_op_drop d) {
     static const char *const text[CD_LLM_OP_N_DROP] = {"no record, or of an unknown device", "with a time that is not above 0", "without a time",
@@ -13,8 +12,8 @@ const char *cd_llm_op_drop_text(cd_llm_op_drop d) {
 void cd_llm_op_table_free(cd_llm_op_table *t) {
     cd_op_rows_free(&t->rows);
     cd_mem_free(t->count);
-    cd_mem_free(t->spread);
-    for (size_t k = 0; k < CD_LLM_OP_N_KIND; k++) cd_mem_free(t->noise[k]);
+    cd_mem_free(t->place);
+    cd_llm_op_repeats_free(&t->again);
     for (size_t i = 0; i <= CD_LLM_OP_MAX_SIZE; i++) {
         cd_mem_free(t->curve[i].row);
         cd_mem_free(t->curve[i].value);
@@ -39,10 +38,18 @@ typedef struct {
     cd_llm_op_table *t;
     const cd_device_table *devices;
     const cd_texts *only;
+    const cd_op_reader *in; /* of the file that is read */
+    uint32_t before;        /* lines of the files before it */
 } loading;
 
 static cdmpp_status open_table(const char *path, void *to, cd_op_reader **in, cdmpp_err *err) {
-    return cd_llm_op_reader_open(path, &((loading *)to)->t->names, in, err);
+    loading *l = to;
+    CD_TRY(cd_llm_op_reader_open(path, &l->t->names, in, err));
+    l->in = *in;
+    l->before = l->t->again.last;
+    const cdmpp_status st = cd_llm_op_repeats_file(&l->t->again, path, err);
+    if (st) cd_op_reader_close(*in), *in = NULL;
+    return st;
 }
 
 static cdmpp_status next(cd_op_reader *in, cd_op_any *r, const char **device, bool *more, bool *no_time, cdmpp_err *err) {
@@ -51,11 +58,30 @@ static cdmpp_status next(cd_op_reader *in, cd_op_any *r, const char **device, bo
 
 static void put_bad(void *to, bool no_time) { ((loading *)to)->t->drop[no_time ? CD_LLM_OP_DROP_TIME : CD_LLM_OP_DROP_BAD]++; }
 
+static const cd_op_kind_of_table kind;
+
+static cdmpp_status put(cd_llm_op_table *t, const cd_llm_op_record *r, const cd_device *device, uint32_t place, cdmpp_err *err) {
+    size_t k;
+    bool is_new;
+    if (CD_GROW(t->count, t->n, t->cap_count) || CD_GROW(t->place, t->n, t->cap_place)) return CD_FAIL(err, ENOMEM, "%zu rows", t->n);
+    CD_TRY(cd_op_rows_put(&t->rows, &kind, r, device, &k, &is_new, err));
+    if (is_new) {
+        t->count[k] = 1;
+        t->place[k] = place;
+        return CDMPP_OK;
+    }
+    if (t->count[k] == 1) CD_TRY(cd_llm_op_repeats_put(&t->again, &(cd_llm_op_time){t->r[k].latency_s, (uint32_t)k, t->place[k]}, err));
+    CD_TRY(cd_llm_op_repeats_put(&t->again, &(cd_llm_op_time){r->latency_s, (uint32_t)k, place}, err));
+    t->count[k]++;
+    t->repeated++;
+    return CDMPP_OK;
+}
+
 static cdmpp_status put_row(void *to, const cd_op_any *r, const cd_device *v, cdmpp_err *err) {
     const loading *l = to;
     bool want;
     CD_TRY(cd_op_rows_wanted(l->devices, l->only, v, &want, err));
-    if (want && r->llm.latency_s > 0) return cd_llm_op_table_put(l->t, &r->llm, v, err);
+    if (want && r->llm.latency_s > 0) return put(l->t, &r->llm, v, l->t->again.last = l->before + (uint32_t)cd_op_reader_line(l->in), err);
     l->t->drop[want ? CD_LLM_OP_DROP_QUESTION : CD_LLM_OP_DROP_DEVICE]++;
     return CDMPP_OK;
 }
@@ -69,32 +95,10 @@ void cd_llm_op_table_fetch(const cd_llm_op_table *t, uint64_t hash) { cd_op_rows
 long cd_llm_op_table_at(const cd_llm_op_table *t, const cd_llm_op_record *r, uint32_t device, uint64_t hash) { return cd_op_rows_at(&t->rows, &kind, r, device, hash); }
 long cd_llm_op_table_device(const cd_llm_op_table *t, const cd_device *d) { return cd_op_rows_device(&t->rows, d); }
 
-static void repeated(cd_llm_op_repeats *s, uint32_t count, double latency_s) {
-    const double x = log(latency_s / s->first_s), off = x - s->mean;
-    if (count == 2) s->pair = x;
-    s->mean += off / count;
-    s->square += off * (x - s->mean);
-}
-
-cdmpp_status cd_llm_op_table_put(cd_llm_op_table *t, const cd_llm_op_record *r, const cd_device *device, cdmpp_err *err) {
-    size_t k;
-    bool is_new;
-    if (CD_GROW(t->count, t->n, t->cap_count) || CD_GROW(t->spread, t->n, t->cap_spread)) return CD_FAIL(err, ENOMEM, "%zu rows", t->n);
-    CD_TRY(cd_op_rows_put(&t->rows, &kind, r, device, &k, &is_new, err));
-    if (is_new) {
-        t->count[k] = 1;
-        t->spread[k] = (cd_llm_op_repeats){.first_s = r->latency_s};
-        return CDMPP_OK;
-    }
-    t->count[k]++;
-    repeated(&t->spread[k], t->count[k], r->latency_s);
-    t->r[k].latency_s += (r->latency_s - t->r[k].latency_s) / t->count[k];
-    t->repeated++;
-    return CDMPP_OK;
-}
+cdmpp_status cd_llm_op_table_put(cd_llm_op_table *t, const cd_llm_op_record *r, const cd_device *device, cdmpp_err *err) { return put(t, r, device, 0, err); }
 
 cdmpp_status cd_llm_op_table_add(cd_llm_op_table *t, const char *path, const cd_device_table *devices, const cd_texts *only,
                                  cd_op_bad_line *bad, void *ctx, cdmpp_err *err) {
-    loading to = {t, devices, only};
+    loading to = {.t = t, .devices = devices, .only = only};
     return cd_op_rows_load(&(cd_op_loading){&kind, &t->rows, &to, devices, bad, ctx}, path, err);
 }

@@ -1,13 +1,14 @@
-/* llm_op_table -- measured operators of language models in memory: without repetitions, and who is whose neighbour.
+/* llm_op_table -- measured operators of language models in memory: each row once, and who is whose neighbour.
  *
- *   files -> rows -> device known? -> measured? -> wanted? -> the same as before: averaged -> kept
+ *   files -> rows -> device known? -> measured? -> wanted? -> the same as before: a further time of it -> kept
  *
  *   a curve: rows that differ in one size alone        m: 1 2 4 8 . 16 32
  *                                                                 ^ its neighbours are 8 and 16
  *
- * (1) every line is counted once: kept, averaged into a row, or dropped for one reason;
+ * (1) every line is counted once: kept, a further time of a row, or dropped for one reason;
  * (2) `device` numbers the devices in order of their first row;
  * (3) neighbours are of one kind, device, type, type of the cache, stack, kernel and distribution.
+ * (4) a row's time is the first one; from the index on the median of its times (of an even number: the mean of the logarithms of the two in the middle).
  * After cd_llm_op_table_index immutable: any thread. */
 #ifndef CD_LLM_OP_TABLE_H
 #define CD_LLM_OP_TABLE_H
@@ -23,10 +24,33 @@ typedef enum {
 /* The reason in words, for reports. */
 const char *cd_llm_op_drop_text(cd_llm_op_drop d);
 
-/* How far the times of lines that were averaged are apart. */
+/* Rows that were measured more than once have all their times in a list beside the rows: most rows have one. */
+typedef struct cd_llm_op_time {
+    double s;
+    uint32_t row, place;
+} cd_llm_op_time;
+
+typedef struct cd_llm_op_again {
+    uint32_t row, beg;       /* beg: its first in `time` */
+    double square;           /* sum of squares of ln(time / median) */
+} cd_llm_op_again;
+
+/* Places count the lines of all files, one behind the other. */
+typedef struct cd_llm_op_file {
+    char *path;
+    uint32_t before;         /* lines of the files before it */
+} cd_llm_op_file;
+
 typedef struct cd_llm_op_repeats {
-    double mean, square;     /* of ln(time / first): mean, sum of squares around it */
-    double first_s, pair;    /* the first time; ln(second / first), 0 where there is one alone */
+    cd_llm_op_time *time;    /* (n_time) of rows with several; from the index by row, those of a row in the order of their lines */
+    size_t n_time, cap_time;
+    cd_llm_op_again *row;    /* (n_row) rising; from the index, as what follows */
+    size_t n_row, n_wide, widest; /* those whose times differ by more than a fifth; the number of that which differs most */
+    double *noise[CD_LLM_OP_N_KIND]; /* (n_noise) |ln(second / first)| of the repeated rows of a kind, sorted */
+    size_t n_noise[CD_LLM_OP_N_KIND];
+    cd_llm_op_file *file;    /* (n_file) that were read */
+    size_t n_file, cap_file;
+    uint32_t last;           /* the last place that was used */
 } cd_llm_op_repeats;
 
 /* Rows that differ in one size alone stand together, that size rising. */
@@ -45,11 +69,9 @@ typedef struct cd_llm_op_curves {
 
 typedef struct cd_llm_op_table {
     CD_OP_ROWS(cd_llm_op_record);
-    size_t cap_count, cap_spread;
-    uint32_t *count;         /* (n) lines that were averaged, from 1 */
-    cd_llm_op_repeats *spread; /* (n) */
-    double *noise[CD_LLM_OP_N_KIND]; /* (n_noise) |ln(second / first)| of the repeated rows of a kind, sorted; from the index */
-    size_t n_noise[CD_LLM_OP_N_KIND];
+    size_t cap_count, cap_place;
+    uint32_t *count, *place; /* (n) times of a row, from 1; the line of its first, 0: of no file */
+    cd_llm_op_repeats again;
     cd_dict names;           /* of stacks and kernels */
     size_t drop[CD_LLM_OP_N_DROP], repeated;
     cd_llm_op_curves curve[CD_LLM_OP_MAX_SIZE + 1]; /* of each size; the last one: rows of equal kind, device and sizes. From the index */
@@ -60,12 +82,16 @@ typedef struct cd_llm_op_table {
  * `only`); ENOMEM. */
 cdmpp_status cd_llm_op_table_add(cd_llm_op_table *t, const char *path, const cd_device_table *devices, const cd_texts *only,
                                  cd_op_bad_line *bad, void *ctx, cdmpp_err *err);
-/* One row; averaged if it is there. Errors: ENOMEM. */
+/* One row; if it is there a further time of it. Errors: ENOMEM. */
 cdmpp_status cd_llm_op_table_put(cd_llm_op_table *t, const cd_llm_op_record *r, const cd_device *device, cdmpp_err *err);
-/* Half the interval of a further measured time of the row, as a logarithm: of a row that was measured five times or more by its own spread (Student), else
- * by what repeated rows of its kind differ, a quantile of 20 of them or more. NaN: nobody knows. level: 0..1, both open. */
+/* Half the interval of a further measured time of the row around its median, as a logarithm: of a row that was measured five times or more by its own spread
+ * (Student), else by what repeated rows of its kind differ, a quantile of 20 of them or more. NaN: nobody knows. level: 0..1, both open. */
 double cd_llm_op_table_half(const cd_llm_op_table *t, size_t row, double level);
-/* Sorts for cd_llm_op_table_near; again after rows were added. Errors: ENOMEM. */
+/* How many rows were measured more than once, how many of these differ by more than a fifth, and where the widest stands: a warning if there are such, else a line
+ * of information; nothing if no row was. After the index. */
+struct cd_log;
+void cd_llm_op_table_say(const cd_llm_op_table *t, struct cd_log *log);
+/* Sorts for cd_llm_op_table_near, and takes the medians; again after rows were added. Errors: ENOMEM. */
 cdmpp_status cd_llm_op_table_index(cd_llm_op_table *t, cdmpp_err *err);
 void cd_llm_op_table_free(cd_llm_op_table *t);
 

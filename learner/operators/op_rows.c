@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 
 #include "base/io/io.h"
 
@@ -12,6 +13,7 @@ void cd_op_rows_free(cd_op_rows *t) {
     cd_mem_free(t->device);
     cd_mem_free(t->known);
     cd_mem_free(t->slot);
+    cd_mem_free(t->read);
     *t = (cd_op_rows){0};
 }
 
@@ -196,12 +198,33 @@ static cdmpp_status rows(const cd_op_loading *l, cd_op_reader *in, const char *p
     return st;
 }
 
+/* *was: the file was read before. A pipe is not known again. */
+static cdmpp_status read_before(const cd_op_loading *l, const char *path, bool *was, cdmpp_err *err) {
+    cd_op_rows *t = l->rows;
+    cdmpp_err why = {0};
+    struct stat s;
+    *was = false;
+    if (stat(path, &s) || !S_ISREG(s.st_mode)) return CDMPP_OK;
+    for (size_t i = 0; i < t->n_read; i++) *was |= t->read[i].device == (uint64_t)s.st_dev && t->read[i].inode == (uint64_t)s.st_ino;
+    if (*was) {
+        (void)cd_err_at(&why, CD_FAIL(&why, ESCHEMA, "this file is given twice: it is read once"), path, 0);
+        tell(l, &why);
+        return CDMPP_OK;
+    }
+    if (CD_GROW(t->read, t->n_read, t->cap_read)) return CD_FAIL(err, ENOMEM, "%zu files", t->n_read);
+    t->read[t->n_read++] = (cd_op_file){(uint64_t)s.st_dev, (uint64_t)s.st_ino};
+    return CDMPP_OK;
+}
+
 /* Other files, tables of other operators and damaged ones stand in the same folder: none of them ends the others. */
 static cdmpp_status file(const cd_op_loading *l, const char *path, bool alone, cdmpp_err *err) {
     cd_op_reader *in = NULL;
     cdmpp_err why = {0}, odd;
     bool ours = false;
     bad_lines bad = {.told = 0};
+    bool was;
+    CD_TRY(read_before(l, path, &was, err));
+    if (was) return CDMPP_OK;
     cdmpp_status st = l->kind->open(path, l->to, &in, &why);
     if (!st) {
         for (size_t i = 0; cd_op_reader_odd(in, i, &odd); i++) tell(l, &odd);

@@ -14,6 +14,11 @@ typedef struct cd_op_slot {
     uint32_t tag;            /* the upper half of its hash: most other rows are told without a look at them */
 } cd_op_slot;
 
+/* A file, whatever it is called. */
+typedef struct cd_op_file {
+    uint64_t device, inode;
+} cd_op_file;
+
 #define CD_OP_ROWS_MEMBERS(record)                                              \
     size_t n, cap, cap_device;                                                  \
     record *r;               /* (n) */                                          \
@@ -21,7 +26,9 @@ typedef struct cd_op_slot {
     const cd_device **known; /* (n_known) borrowed from the list of devices */  \
     size_t n_known, cap_known;                                                  \
     cd_op_slot *slot;        /* (n_slot) hash table by the lower half */        \
-    size_t n_slot, n_line;   /* n_line: lines read */
+    size_t n_slot, n_line;   /* n_line: lines read */                           \
+    cd_op_file *read;        /* (n_read) files that were read */                \
+    size_t n_read, cap_read;
 
 typedef struct cd_op_rows {
     CD_OP_ROWS_MEMBERS(void)
@@ -64,7 +71,8 @@ typedef struct cd_op_loading {
 } cd_op_loading;
 
 /* Everything that `path` holds: a table, or a folder of *.tsv, *.csv, *.h5, also packed. A file of the folder that has not the columns of such a table, or cannot be read to its end, is a
- * bad line (rows before the damage stay).
+ * bad line (rows before the damage stay). A file that was read before, by this name or another (a folder and a file in it, a link), is told and not read again: its rows would count as measured
+ * twice.
  * Errors: EIO, ESCHEMA (a folder without tables), those of opening a table, ENOMEM. */
 cdmpp_status cd_op_rows_load(const cd_op_loading *l, const char *path, cdmpp_err *err);
 /* Has the file such a name? For cd_file_list. */

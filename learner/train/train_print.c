@@ -123,7 +123,7 @@ static void put_llm_left_out(cd_buf *b, const cd_config *c, const cd_llm_op_tabl
     cd_buf_putf(b, "%zu of %zu rows trained on, %zu devices\n", l->n_row - l->n_refused, t->n_line, t->n_known);
     for (int k = 0; k < CD_LLM_OP_N_DROP; k++)
         if (t->drop[k]) cd_buf_putf(b, "left out %zu rows: %s\n", t->drop[k], cd_llm_op_drop_text((cd_llm_op_drop)k));
-    if (t->repeated) cd_buf_putf(b, "averaged %zu rows into others: the same operator again\n", t->repeated);
+    if (t->repeated) cd_buf_putf(b, "%zu rows are further times of others: the median counts\n", t->repeated);
     if (l->n_refused) cd_buf_putf(b, "left out %zu rows: the device is described without units for their type, or without a number that is needed\n", l->n_refused);
     if (l->n_row < t->n)
         cd_buf_putf(b, "left out %zu rows: more than operators.max_rows, %lld of one kind and device (as neighbours they count)\n", t->n - l->n_row,
@@ -133,7 +133,7 @@ static void put_llm_left_out(cd_buf *b, const cd_config *c, const cd_llm_op_tabl
 void cd_train_print_llm_json(cd_buf *b, const cd_llm_op_table *t, const cd_llm_op_train_result *l, const char *path) {
     cd_buf_puts(b, "{\"schema\":\"cdmpp.train\",\"command\":\"cdmpp-train\",\"model_file\":");
     cd_buf_put_json_str(b, path, strlen(path));
-    cd_buf_putf(b, ",\"rows\":{\"lines\":%zu,\"trained\":%zu,\"bad\":%zu,\"no_time\":%zu,\"questions\":%zu,\"other_devices\":%zu,\"averaged\":%zu,\"refused\":%zu}}\n",
+    cd_buf_putf(b, ",\"rows\":{\"lines\":%zu,\"trained\":%zu,\"bad\":%zu,\"no_time\":%zu,\"questions\":%zu,\"other_devices\":%zu,\"repeated\":%zu,\"refused\":%zu}}\n",
                 t->n_line, l->n_row - l->n_refused, t->drop[CD_LLM_OP_DROP_BAD], t->drop[CD_LLM_OP_DROP_TIME], t->drop[CD_LLM_OP_DROP_QUESTION],
                 t->drop[CD_LLM_OP_DROP_DEVICE], t->repeated, l->n_refused);
 }

@@ -82,8 +82,13 @@ cdmpp_status cd_line_server_run(const cd_line_server *o, cd_line_server_stats *s
     return st;
 }
 
+const cd_json *cd_line_server_member(const cd_json *root, const char *key) {
+    const cd_json *v = cd_json_get(root, key);
+    return v && v->kind != CD_JSON_NULL ? v : NULL;
+}
+
 cdmpp_status cd_line_server_alone(const cd_json *root, const char *key, cdmpp_err *err) {
     for (const cd_json *m = root->u.child; m; m = m->next)
-        if (!cd_str_is(m->key, "id") && !cd_str_is(m->key, key)) return CD_FAIL(err, ESCHEMA, "\"%s\" goes with no other member but id", key);
+        if (m->kind != CD_JSON_NULL && !cd_str_is(m->key, "id") && !cd_str_is(m->key, key)) return CD_FAIL(err, ESCHEMA, "\"%s\" goes with no other member but id", key);
     return CDMPP_OK;
 }

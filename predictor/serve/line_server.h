@@ -29,6 +29,8 @@ typedef struct cd_line_server_stats {
 
 /* Until the end of input. *stats is right in answer() and after an error, too. Errors: EIO, ENOMEM, EINTERRUPTED. */
 cdmpp_status cd_line_server_run(const cd_line_server *o, cd_line_server_stats *stats, cdmpp_err *err);
-/* Errors: ESCHEMA: the object has members beside `key` and id. */
+/* The member; NULL: it is not there, or null. */
+CD_KEEP const cd_json *cd_line_server_member(const cd_json *root, const char *key);
+/* Errors: ESCHEMA: the object has members beside `key` and id. Those that are null do not count. */
 cdmpp_status cd_line_server_alone(const cd_json *root, const char *key, cdmpp_err *err);
 #endif

@@ -37,7 +37,7 @@ static cdmpp_status read_one(state *s, const cd_json *operator, cd_llm_op_told *
     size_t n = 0;
     if (operator->kind != CD_JSON_OBJ) return CD_FAIL(err, ESCHEMA, "expected an object, found %s", cd_json_kind_name(operator->kind));
     for (const cd_json *m = operator->u.child; m; m = m->next) {
-        if (cd_str_is(m->key, "id")) continue;
+        if (cd_str_is(m->key, "id") || (m->kind == CD_JSON_NULL && (cd_str_is(m->key, "cmd") || cd_str_is(m->key, "operators")))) continue;
         if (n == MEMBERS) return CD_FAIL(err, ERANGE, "more than %d members", MEMBERS);
         CD_TRY(member(s, m, &v[n++], err));
     }
@@ -134,7 +134,7 @@ static cdmpp_status command(state *s, cd_str cmd, cdmpp_err *err) {
 /* What it asks. */
 static cdmpp_status answer(void *ctx, cd_arena *text, const cd_json *root, cd_buf *out, cdmpp_err *why) {
     state *s = ctx;
-    const cd_json *list = cd_json_get(root, "operators"), *cmd = cd_json_get(root, "cmd");
+    const cd_json *list = cd_line_server_member(root, "operators"), *cmd = cd_line_server_member(root, "cmd");
     cd_str word;
     s->text = text, s->out = out;
     if (!list && !cmd) return put(s, root, why);

@@ -50,6 +50,7 @@ static cdmpp_status check_id(cd_arena *a, cd_str text, cd_str *out, cdmpp_err *e
     if (!text.n) return CDMPP_OK;
     if (text.n > CD_REQUEST_ID) return CD_FAIL(err, ERANGE, "expected at most %d bytes, found %zu", CD_REQUEST_ID, text.n);
     CD_TRY(cd_json_parse(a, text.p, text.n, &v, err));
+    if (v->kind == CD_JSON_NULL) return CDMPP_OK; /* as if it were not there */
     if (v->kind != CD_JSON_INT && v->kind != CD_JSON_REAL && v->kind != CD_JSON_STR)
         return CD_FAIL(err, ESCHEMA, "expected a number or a string, found %s", cd_json_kind_name(v->kind));
     *out = text;

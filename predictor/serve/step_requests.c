@@ -58,7 +58,8 @@ static cdmpp_status read_step(cd_arena *text, const cd_json *root, cd_serving_ba
     size_t n, i = 0;
     double sum = 0;
     for (const cd_json *m = root->u.child; m; m = m->next)
-        if (!cd_str_is(m->key, "id") && !cd_str_is(m->key, "prefill") && !cd_str_is(m->key, "decode") && !cd_str_is(m->key, "others"))
+        if (!cd_str_is(m->key, "id") && !cd_str_is(m->key, "prefill") && !cd_str_is(m->key, "decode") && !cd_str_is(m->key, "others") &&
+            !(cd_str_is(m->key, "cmd") && m->kind == CD_JSON_NULL))
             return CD_FAIL(err, ESCHEMA, "unknown member '%.*s', expected prefill, decode or others", (int)(m->key.n < 40 ? m->key.n : 40), m->key.p);
     CD_TRY(list(root, "prefill", &v, &n, err));
     cd_serving_prompt *p = CD_NEWN(text, cd_serving_prompt, n + 1);
@@ -74,7 +75,7 @@ static cdmpp_status read_step(cd_arena *text, const cd_json *root, cd_serving_ba
     out->decodes = (double)n, out->rows += (double)n;
     if (n) out->context = sum / (double)n;
     v = cd_json_get(root, "others");
-    return v ? cd_err_key(err, tokens(v, 0, &out->others, err), "others") : CDMPP_OK;
+    return v && v->kind != CD_JSON_NULL ? cd_err_key(err, tokens(v, 0, &out->others, err), "others") : CDMPP_OK;
 }
 
 /* ---- an answer ---- */
@@ -105,7 +106,7 @@ static void put_hello(cd_json_writer *w, const state *s) {
 
 static cdmpp_status answer(void *ctx, cd_arena *text, const cd_json *root, cd_buf *out, cdmpp_err *why) {
     state *s = ctx;
-    const cd_json *cmd = cd_json_get(root, "cmd");
+    const cd_json *cmd = cd_line_server_member(root, "cmd");
     cd_serving_batch b;
     cd_str word;
     if (cmd) {

@@ -54,7 +54,7 @@ typedef struct cd_serving_model {
     bool base_known;
     cdmpp_err untyped;                                /* why these are not known; code 0: they are */
     char note[CD_SERVING_NOTES][CD_SERVING_NOTE];     /* (n_note) defaults that were taken, parts that are left out: for people */
-    size_t n_note;
+    size_t n_note, doubt;                             /* doubt: 1 + the note that types contradict each other; 0: there is none */
 } cd_serving_model;
 
 /* path is for messages. Errors: EPARSE; ESCHEMA ERANGE: a field that is missing, or contradicts another (key: the field); EUNSUPPORTED: an architecture that is not
@@ -191,6 +191,9 @@ typedef struct cd_serving_tables cd_serving_tables;
 cdmpp_status cd_serving_tables_open(const char *path, const cd_device_table *devices, cd_op_bad_line *bad, void *ctx, CD_GIVE cd_serving_tables **out, cdmpp_err *err);
 /* Lines and files that could not be used, with times that are not above 0 (nobody is told of these one by one). */
 size_t cd_serving_tables_bad(const cd_serving_tables *t);
+/* cd_llm_op_table_say() of them. */
+struct cd_log;
+void cd_serving_tables_say(const cd_serving_tables *t, struct cd_log *log);
 bool cd_serving_tables_have(const cd_serving_tables *t, const cd_device *d); /* rows of the device */
 void cd_serving_tables_free(CD_TAKE cd_serving_tables *t); /* NULL is fine */
 
@@ -269,8 +272,8 @@ typedef struct cd_serving_requests {
     bool arrive;                /* the file says when each comes */
     double isl, osl, longest;   /* means; tokens of the longest sequence */
 } cd_serving_requests;
-/* A CSV table with the columns isl, osl and, where requests come by themselves, at_s (seconds). Other columns are not read. bad: told of each row that cannot be used, which is
- * left out. Errors: those of cd_csv_table_read and cd_csv_table_need; ENODATA: no row can be used; ENOMEM. Free after an error, too. */
+/* A CSV table with the columns isl, osl and, where requests come by themselves, at_s (seconds). Other columns are not read. bad: told of rows that cannot be used, which
+ * are left out: of eight in the order of the file, and of how many more there are. Errors: those of cd_csv_table_read and cd_csv_table_need; ENODATA: no row can be used; ENOMEM. Free after an error, too. */
 cdmpp_status cd_serving_requests_read(const char *path, cd_op_bad_line *bad, void *ctx, cd_serving_requests *out, cdmpp_err *err);
 void cd_serving_requests_free(cd_serving_requests *r);
 
@@ -313,6 +316,7 @@ typedef struct cd_serving_result {
 cdmpp_status cd_serving_simulate(cd_serving_engine *e, const cd_serving_load *load, const cd_serving_limits *limit, double request_s, cd_serving_result *out,
                                  cdmpp_err *err);
 
+#include "predictor/serving/serving_bad.h"
 #include "predictor/serving/serving_plan.h"
 #include "predictor/serving/serving_print.h"
 #include "predictor/serving/serving_sweep.h"

@@ -274,7 +274,7 @@ cdmpp_status cd_serving_cost_of(cd_serving_cost *c, const cd_serving_op *op, cd_
     c->asked++;
     if (op->bytes > 0) {
         const double rate = op->rate > 0 ? op->rate * 1e-9 : op->link ? c->d->link_gb_s : SMALL_SHARE * c->d->bandwidth_gb_s;
-        if (!(rate > 0)) return cd_err_key(err, CD_FAIL(err, EMODEL, "the description of %s has no such number", c->d->name), op->link ? "link_gb_s" : "bandwidth_gb_s");
+        if (!(rate > 0)) return cd_llm_op_machine_lacks(c->d, op->link ? "link_gb_s" : "bandwidth_gb_s", op->link ? c->d->link_gb_s : c->d->bandwidth_gb_s, "link", NULL, err);
         *out = (cd_serving_time){op->bytes / (rate * 1e9) + (op->latency_s > 0 ? op->latency_s : op->link ? HAND_OVER_S : c->between_s), 0, CD_LLM_OP_PREDICTED, true, 0};
         return CDMPP_OK;
     }

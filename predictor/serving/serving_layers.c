@@ -114,7 +114,7 @@ static cdmpp_status read_single(const cd_json *o, cd_serving_model *m, cdmpp_err
     static const char letter[] = "M*-E", *const word[] = {"mamba", "attention", "mlp", "moe"};
     double *const to[] = {&m->state.layers, &m->attention_layers, &m->dense_layers, &m->sparse_layers};
     const char *key = there(o, "hybrid_override_pattern") ? "hybrid_override_pattern" : "layers_block_type";
-    const cd_json *v = cd_json_get(o, key), *t = v && v->kind == CD_JSON_ARR ? v->u.child : NULL;
+    const cd_json *v = there(o, key) ? cd_json_get(o, key) : NULL, *t = v && v->kind == CD_JSON_ARR ? v->u.child : NULL;
     const size_t n = !v ? 0 : v->kind == CD_JSON_STR ? v->u.s.n : v->kind == CD_JSON_ARR ? v->n : 0;
     *to[1] = *to[2] = 0;
     if (!v) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected this field, or layers_block_type"), "hybrid_override_pattern");

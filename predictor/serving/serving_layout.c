@@ -109,7 +109,7 @@ static double cache_bytes(const cd_serving_memory *m, const cd_serving_stack *s,
 
 cdmpp_status cd_serving_memory_of(const cd_serving_model *m, const cd_serving_layout *l, const cd_serving_stack *s, const cd_device *d, double step_tokens, double length,
                                   double longest, cd_serving_memory *out, cdmpp_err *err) {
-    if (!(d->mem_gb > 0)) return cd_err_key(err, CD_FAIL(err, EMODEL, "the description of %s has no such number", d->name), "mem_gb");
+    if (!(d->mem_gb > 0)) return cd_llm_op_machine_lacks(d, "mem_gb", CD_DEVICE_UNKNOWN, "memory", l->base == CD_LLM_OP_T_F16 ? "tensor_tflops" : "bf16_tflops", err);
     *out = (cd_serving_memory){weight_bytes(m, l), token_bytes(m, l, length), activation_bytes(m, l, step_tokens), s->reserve_gb * 1e9 * fmin(1, d->mem_gb / RESERVE_OF), 0, 0};
     const double room = cache_bytes(out, s, d->mem_gb * GIB);
     out->limit = out->weights + out->activations + out->reserve + room;

@@ -57,7 +57,7 @@ static cdmpp_status check_parts(const cd_json *o, const cd_serving_family *f, cd
 /* falcon: one key head, or as many as num_kv_heads says. */
 static cdmpp_status read_few_keys(const cd_json *o, cd_serving_model *m, cdmpp_err *err) {
     if (cd_serving_is_true(o, "new_decoder_architecture")) return or_default(o, "num_kv_heads", m->heads, "num_attention_heads", m, &m->kv_heads, err);
-    m->kv_heads = !cd_json_get(o, "multi_query") || cd_serving_is_true(o, "multi_query") ? 1 : m->heads;
+    m->kv_heads = !there(o, "multi_query") || cd_serving_is_true(o, "multi_query") ? 1 : m->heads;
     return CDMPP_OK;
 }
 
@@ -117,7 +117,7 @@ static cdmpp_status read_sizes(const cd_json *o, const cd_serving_family *f, cd_
     CD_TRY(maybe(o, "max_position_embeddings", &m->longest, err));
     m->norms = f->norms > 0 ? f->norms : 2;
     m->products = f->plain ? 2 : 3;
-    m->gates = f->gates && !(cd_json_get(o, "attn_output_gate") && !cd_serving_is_true(o, "attn_output_gate")) ? 2 : 1;
+    m->gates = f->gates && !(there(o, "attn_output_gate") && !cd_serving_is_true(o, "attn_output_gate")) ? 2 : 1;
     m->qk_norm = f->qk_norm || cd_serving_is_true(o, "use_qk_norm");
     return CDMPP_OK;
 }

@@ -38,13 +38,13 @@ static cdmpp_status row(const cd_csv_table *t, size_t i, const size_t at[N_COLUM
     return CDMPP_OK;
 }
 
-static cdmpp_status rows(const cd_csv_table *t, cd_op_bad_line *bad, void *ctx, cd_serving_requests *out, cdmpp_err *err) {
+static cdmpp_status rows(const cd_csv_table *t, cd_serving_bad *bad, cd_serving_requests *out, cdmpp_err *err) {
     size_t at[N_COLUMN];
     CD_TRY(columns(t, at, err));
     if (!(out->v = cd_mem_zalloc(t->n_row, sizeof *out->v))) return CD_FAIL(err, ENOMEM, "%zu requests", t->n_row);
     for (size_t i = 0; i < t->n_row; i++) {
         cdmpp_err why = {0};
-        if (row(t, i, at, &out->v[out->n], &why)) bad(ctx, &why), out->n_bad++;
+        if (row(t, i, at, &out->v[out->n], &why)) cd_serving_bad_add(bad, &why), out->n_bad++;
         else out->n++;
     }
     if (!out->n) return CD_FAIL(err, ENODATA, "none of %zu rows can be used", t->n_row);
@@ -62,9 +62,11 @@ static cdmpp_status rows(const cd_csv_table *t, cd_op_bad_line *bad, void *ctx, 
 
 cdmpp_status cd_serving_requests_read(const char *path, cd_op_bad_line *bad, void *ctx, cd_serving_requests *out, cdmpp_err *err) {
     cd_csv_table t = {0};
+    cd_serving_bad left = {0};
     *out = (cd_serving_requests){0};
-    cdmpp_status st = cd_csv_table_read_good(&t, path, bad, ctx, &out->n_bad, err);
-    if (!st) st = cd_err_at(err, rows(&t, bad, ctx, out, err), path, 0);
+    cdmpp_status st = cd_csv_table_read_good(&t, path, cd_serving_bad_add, &left, &out->n_bad, err);
+    if (!st) st = cd_err_at(err, rows(&t, &left, out, err), path, 0);
+    cd_serving_bad_tell(&left, path, bad, ctx);
     cd_csv_table_free(&t);
     return st;
 }

@@ -54,7 +54,7 @@ static cdmpp_status cell(cd_csv_table *t, size_t row, size_t col, size_t k, cd_s
         return CDMPP_OK;
     case WHOLE:
     case NUMBER:
-        CD_TRY(cd_csv_table_number(t, row, col, &v, err));
+        if (cd_csv_table_number(t, row, col, &v, NULL)) return CD_FAIL(err, EPARSE, "expected a number, found '%.60s'", text);
         if (!(v >= column[k].lo && v <= column[k].hi)) return CD_FAIL(err, ERANGE, "expected %g to %g, found %g", column[k].lo, column[k].hi, v);
         if (column[k].form == WHOLE && floor(v) < v) return CD_FAIL(err, ERANGE, "expected a whole number, found %g", v);
         memcpy(to, &v, sizeof v);
@@ -75,9 +75,24 @@ static cdmpp_status load_of(cd_serving_config *c, const cd_serving_config *usual
     return CDMPP_OK;
 }
 
+/* All names that no column has, in one message. */
+static cdmpp_status unknown(const cd_csv_table *t, cdmpp_err *err) {
+    size_t n = 0;
+    const char *first = NULL;
+    cd_buf b = {0};
+    for (size_t k = 0; k < t->n_col; k++) {
+        if (find(t->name[k]) < N_COLUMN) continue;
+        if (first) cd_buf_putf(&b, "%s%.40s", n > 1 ? ", " : "; so are ", t->name[k]);
+        else first = t->name[k];
+        n++;
+    }
+    if (n) (void)cd_err_key(err, CD_FAIL(err, ESCHEMA, "unknown column%.180s", b.p ? b.p : ""), first);
+    cd_buf_free(&b);
+    return n ? CDMPP_ESCHEMA : CDMPP_OK;
+}
+
 static cdmpp_status columns(const cd_csv_table *t, const char *path, cdmpp_err *err) {
-    for (size_t k = 0; k < t->n_col; k++)
-        if (find(t->name[k]) == N_COLUMN) return cd_err_at(err, cd_err_key(err, CD_FAIL(err, ESCHEMA, "unknown column"), t->name[k]), path, 1);
+    CD_TRY(cd_err_at(err, unknown(t, err), path, 1));
     for (size_t k = 0; k < t->n_col; k++)
         for (size_t i = 0; i < k; i++)
             if (column[find(t->name[k])].at == column[find(t->name[i])].at)
@@ -95,9 +110,8 @@ static cdmpp_status row(cd_csv_table *t, size_t i, const cd_serving_config *usua
     return load_of(c, usual, err);
 }
 
-cdmpp_status cd_serving_runs_read(const char *path, const cd_serving_config *usual, cd_op_bad_line *bad, void *ctx, cd_serving_runs *out, cdmpp_err *err) {
-    *out = (cd_serving_runs){0};
-    CD_TRY(cd_csv_table_read_good(&out->t, path, bad, ctx, &out->n_bad, err));
+static cdmpp_status rows(const char *path, const cd_serving_config *usual, cd_serving_bad *bad, cd_serving_runs *out, cdmpp_err *err) {
+    CD_TRY(cd_csv_table_read_good(&out->t, path, bad ? cd_serving_bad_add : NULL, bad, &out->n_bad, err));
     out->v = CD_NEWN(&out->t.arena, cd_serving_config, out->t.n_row + 1);
     out->line = CD_NEWN(&out->t.arena, long, out->t.n_row + 1);
     if (!out->v || !out->line) return CD_FAIL(err, ENOMEM, "%zu runs", out->t.n_row);
@@ -109,10 +123,18 @@ cdmpp_status cd_serving_runs_read(const char *path, const cd_serving_config *usu
             if (err) *err = why;
             return st;
         }
-        if (st) bad(ctx, &why), out->n_bad++;
+        if (st) cd_serving_bad_add(bad, &why), out->n_bad++;
         else out->line[out->n++] = out->t.line[i];
     }
     return out->n ? CDMPP_OK : cd_err_at(err, CD_FAIL(err, ENODATA, "none of %zu rows can be used", out->t.n_row), path, 0);
+}
+
+cdmpp_status cd_serving_runs_read(const char *path, const cd_serving_config *usual, cd_op_bad_line *bad, void *ctx, cd_serving_runs *out, cdmpp_err *err) {
+    cd_serving_bad left = {0};
+    *out = (cd_serving_runs){0};
+    const cdmpp_status st = rows(path, usual, bad ? &left : NULL, out, err);
+    if (bad) cd_serving_bad_tell(&left, path, bad, ctx);
+    return st;
 }
 
 void cd_serving_runs_free(cd_serving_runs *r) {

@@ -63,6 +63,8 @@ static cdmpp_status index_of(cd_serving_tables *t, cdmpp_err *err) {
 
 size_t cd_serving_tables_bad(const cd_serving_tables *t) { return t->t.drop[CD_LLM_OP_DROP_BAD] + t->t.drop[CD_LLM_OP_DROP_TIME]; }
 
+void cd_serving_tables_say(const cd_serving_tables *t, struct cd_log *log) { cd_llm_op_table_say(&t->t, log); }
+
 bool cd_serving_tables_have(const cd_serving_tables *t, const cd_device *d) { return cd_llm_op_table_device(&t->t, d) >= 0; }
 
 cdmpp_status cd_serving_tables_open(const char *path, const cd_device_table *devices, cd_op_bad_line *bad, void *ctx, cd_serving_tables **out, cdmpp_err *err) {

@@ -1,5 +1,6 @@
 /* Number types of a checkpoint: what quantization_config makes narrow, and what it leaves out. */
 #include <math.h>
+#include <string.h>
 
 #include "predictor/serving/serving_match.h"
 #include "predictor/serving/serving_read.h"
@@ -159,7 +160,7 @@ static cdmpp_status read_group(const cd_json *o, group *g, cdmpp_err *err) {
         cd_llm_op_type type;
     } known[] = {{8, 8, true, CD_LLM_OP_T_FP8}, {8, 8, false, CD_LLM_OP_T_INT8}, {8, 0, false, CD_LLM_OP_T_INT8_WO}, {8, 0, true, CD_LLM_OP_T_INT8_WO},
                  {4, 0, false, CD_LLM_OP_T_INT4_WO}, {4, 0, true, CD_LLM_OP_T_W4A16_MXFP4}, {4, 4, true, CD_LLM_OP_T_NVFP4}};
-    g->targets = cd_json_get(o, "targets");
+    g->targets = there(o, "targets") ? cd_json_get(o, "targets") : NULL;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         if (!w.there || w.real != known[i].real || (x.there && x.real != w.real) || fabs(w.bits - known[i].bits) > 0 || fabs((x.there ? x.bits : 0) - known[i].inputs) > 0) continue;
         g->type = known[i].type;
@@ -223,14 +224,37 @@ static cdmpp_status quantised(const cd_json *q, cd_serving_model *m, cdmpp_err *
 /* Does any field say a type? */
 static bool any_type(const cd_json *o, const cd_json *root) { return there(o, "dtype") || there(o, "torch_dtype") || there(root, "dtype") || there(root, "torch_dtype"); }
 
+/* Fields that may say the type, the one that vLLM and Hugging Face take first: dtype before torch_dtype, as newer files write it, and the whole model's before that of its part. */
+enum { N_TYPED = 4 };
+static const char *const typed_key[N_TYPED] = {"dtype", "torch_dtype", "dtype", "torch_dtype"};
+
+static cd_str word_of(const cd_json *o, const char *key) {
+    const cd_json *v = cd_json_get(o, key);
+    return v->kind == CD_JSON_STR ? v->u.s : (cd_str){"no text", 7};
+}
+
+/* A file whose fields say different types is answered as they load it, and nobody shall take that for sure. */
+static void check_typed(const cd_json *const of[N_TYPED], size_t k, const cd_json *root, cd_serving_model *m) {
+    const cd_str a = word_of(of[k], typed_key[k]);
+    for (size_t i = k + 1; i < N_TYPED; i++) {
+        const cd_str b = there(of[i], typed_key[i]) ? word_of(of[i], typed_key[i]) : a;
+        if (b.n == a.n && !memcmp(a.p, b.p, a.n)) continue;
+        note(m, "%s%s is %.*s, but %s%s is %.*s: %.*s is taken, as vLLM and Hugging Face do; --dtype says another", of[k] == root ? "" : "text_config.", typed_key[k], (int)(a.n < 24 ? a.n : 24), a.p,
+             of[i] == root ? "" : "text_config.", typed_key[i], (int)(b.n < 24 ? b.n : 24), b.p, (int)(a.n < 24 ? a.n : 24), a.p);
+        m->doubt = m->n_note;
+        return;
+    }
+}
+
 /* The type of what is not quantised. Without it Hugging Face takes what the weights are in, which config.json does not say. */
 static cdmpp_status read_base(const cd_json *o, const cd_json *root, cd_serving_model *m, cdmpp_err *err) {
-    const cd_json *of[] = {o, o, root, root};
-    static const char *const key[] = {"dtype", "torch_dtype", "dtype", "torch_dtype"};
+    const cd_json *const of[N_TYPED] = {root, root, o, o};
+    const char *const *key = typed_key;
     size_t k = 0;
     m->base = CD_LLM_OP_T_BF16;
-    while (k < 4 && !there(of[k], key[k])) k++;
-    if (k == 4) return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "expected this field, or dtype: say with --dtype what the parts are in that are not quantised"), "torch_dtype");
+    while (k < N_TYPED && !there(of[k], key[k])) k++;
+    if (k < N_TYPED) check_typed(of, k, root, m);
+    if (k == N_TYPED) return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "expected this field, or dtype: say with --dtype what the parts are in that are not quantised"), "torch_dtype");
     if (is_word(of[k], key[k], "float16")) m->base = CD_LLM_OP_T_F16;
     else if (is_word(of[k], key[k], "float32")) note(m, "%s is float32: it is served in bfloat16, as libraries do", key[k]);
     else if (!is_word(of[k], key[k], "bfloat16")) return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "expected bfloat16, float16 or float32: say the type with --dtype"), key[k]);

@@ -15,8 +15,9 @@ static cdmpp_status read_measured(const cd_predict_llm *o, const cd_device_table
     for (size_t i = 0; i < o->measured->n; i++) CD_TRY(cd_llm_op_table_add(t, o->measured->v[i], devices, NULL, on_bad, o->log, err));
     *bad = t->drop[CD_LLM_OP_DROP_BAD] + t->drop[CD_LLM_OP_DROP_TIME];
     if (t->drop[CD_LLM_OP_DROP_TIME]) cd_log_put(o->log, CD_LOG_WARNING, "%zu measured rows left out: %s", t->drop[CD_LLM_OP_DROP_TIME], cd_llm_op_drop_text(CD_LLM_OP_DROP_TIME));
-    if (t->repeated) cd_log_put(o->log, CD_LOG_INFO, "%zu measured rows averaged into others: the same operator again", t->repeated);
-    return cd_llm_op_table_index(t, err);
+    CD_TRY(cd_llm_op_table_index(t, err));
+    cd_llm_op_table_say(t, o->log);
+    return CDMPP_OK;
 }
 
 static cdmpp_status print_llm(const cd_predict_llm *o, const cd_llm_op_stream *s, cdmpp_err *err) {
@@ -69,6 +70,7 @@ static cdmpp_status serve_llm(const cd_predict_llm *o, size_t *bad, cdmpp_err *e
     cd_llm_op_oracle oracle = {0};
     cdmpp_status st = cd_llm_op_oracle_open(&oracle, &how, err);
     if (!st) {
+        cd_llm_op_table_say(&oracle.t, o->log);
         st = cd_llm_op_requests(&oracle, &so, &n, err);
         print_counts(o, &n);
     }

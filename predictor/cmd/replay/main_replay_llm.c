@@ -115,7 +115,7 @@ static cdmpp_status load_devices(const char *path, cd_log *log, cd_device_table 
 static void say_model(const cd_replay_llm *o, const work *w, cd_log *log) {
     double most = 0;
     size_t beyond = 0;
-    for (size_t i = 0; i < w->m.n_note; i++) cd_log_put(log, CD_LOG_INFO, "%s: %s", o->model, w->m.note[i]);
+    for (size_t i = 0; i < w->m.n_note; i++) cd_log_put(log, i + 1 == w->m.doubt ? CD_LOG_WARNING : CD_LOG_INFO, "%s: %s", o->model, w->m.note[i]);
     for (size_t i = 0; i < w->n && w->m.longest > 0; i++) {
         const double length = cd_serving_longest(&w->c[i]);
         most = fmax(most, length);
@@ -191,6 +191,7 @@ static cdmpp_status open_tables(const cd_replay_llm *o, cd_command_run *r, work 
     const size_t bad = cd_serving_tables_bad(w->tables);
     if (bad) cd_log_put(&r->log, CD_LOG_WARNING, "%zu lines or files of %s are left out", bad, o->measured);
     if (bad) r->exit_code = 3;
+    cd_serving_tables_say(w->tables, &r->log);
     return CDMPP_OK;
 }
 
@@ -251,20 +252,23 @@ static cdmpp_status answer_all(const cd_replay_llm *o, cd_command_run *r, work *
     cdmpp_err *why = CD_NEWN(&w->arena, cdmpp_err, w->n);
     if (!v || !a || !why) return CD_FAIL(err, ENOMEM, "%zu answers", w->n);
     bool first = true;
+    cd_serving_bad bad = {0};
     for (size_t i = 0; i < w->n; i++) {
         cd_serving_rows *p = w->rows + (first ? 0 : 2);
         if (*r->stop) return CD_FAIL(err, EINTERRUPTED, "after %zu of %zu configurations", i, w->n);
         const cdmpp_status st = cd_serving_answer_of(&w->s, &w->c[i], &a[i], p, p + 1, &why[i]);
-        if (o->runs && st == CDMPP_ESCHEMA) {
+        if (o->runs && st == CDMPP_ESCHEMA && w->n > 1) {
             (void)cd_err_at(&why[i], st, o->runs, w->runs.line[i]);
-            cd_log_err(&r->log, CD_LOG_WARNING, &why[i]);
+            cd_serving_bad_add(&bad, &why[i]);
         }
-        if (st && (w->n == 1 || !of_one(o, st))) return *err = why[i], st;
+        if (st && (w->n == 1 || !of_one(o, st))) return cd_serving_bad_tell(&bad, o->runs, on_bad, &r->log), *err = why[i], st;
         v[i] = (cd_serving_said){&w->m, &w->c[i], st ? NULL : &a[i], !st && first ? p : NULL, !st && first ? p + 1 : NULL, &why[i]};
         if (st) r->exit_code = 3;
         else first = false;
     }
+    cd_serving_bad_tell(&bad, o->runs, on_bad, &r->log);
     say_overload(v, w->n, &r->log);
+    cd_serving_session_stand_ins(&w->s, say_stand_in, &r->log);
     return print(o, r, v, w->n, err);
 }
 
@@ -306,6 +310,7 @@ static cdmpp_status sweep(const cd_replay_llm *o, cd_command_run *r, work *w, cd
     cdmpp_status st = o->prices ? read_prices(o->prices, &prices, err) : CDMPP_OK;
     if (!st && o->prices) warn_no_price(o->prices, &prices, w, &r->log);
     if (!st) st = cd_serving_sweep_run(&w->s, w->c, w->n, ttft * 1e-3, tpot * 1e-3, o->prices ? price_of : NULL, &prices, r->stop, &s, err);
+    cd_serving_session_stand_ins(&w->s, say_stand_in, &r->log);
     if (!st && o->picture) st = cd_serving_sweep_picture(&s, o->picture, err);
     if (!st) {
         if (r->said.json) cd_serving_sweep_json(&s, true, &b);
@@ -361,6 +366,7 @@ static cdmpp_status stream(const cd_replay_llm *o, cd_command_run *r, work *w, c
     cd_step_requests s = {.m = &w->m, .l = &l, .gpu = w->c->gpu, .stack = w->c->stack, .shared = o->shared, .in = STDIN_FILENO, .out = STDOUT_FILENO, .stop = r->stop};
     if (w->n != 1) return CD_FAIL(err, EUSAGE, "--stream: expected one value of each of --gpu, --tp, --pp, --dp and --ep, found %zu combinations", w->n);
     CD_TRY(cd_serving_engine_of(&w->s, w->c, &s.e, &l, err));
+    cd_serving_session_stand_ins(&w->s, say_stand_in, &r->log);
     const cdmpp_status st = cd_step_requests_run(&s, &asked, &bad, err);
     cd_log_put(&r->log, CD_LOG_DEBUG, "%zu requests, %zu of them with an error", asked, bad);
     if (bad) r->exit_code = 3;
@@ -378,7 +384,6 @@ static cdmpp_status run(const cd_replay_llm *o, cd_command_run *r, work *w, cdmp
     else CD_TRY(cd_serving_combine(&w->arena, &usual, &l, &w->c, &w->n, err));
     CD_TRY(open_files(o, r, w, err));
     CD_TRY(o->stream ? stream(o, r, w, err) : o->sweep ? sweep(o, r, w, err) : answer_all(o, r, w, err));
-    cd_serving_session_stand_ins(&w->s, say_stand_in, &r->log);
     cd_serving_session_counts(&w->s, &asked, &fresh);
     cd_log_put(&r->log, CD_LOG_DEBUG, "%zu questions about operators, %zu of them new", asked, fresh);
     return CDMPP_OK;

@@ -69,3 +69,9 @@ done
 cdmpp-predict --operators --cost-model llm.cdmpp --info >a.txt; cdmpp-predict --cost-model llm.cdmpp --info | cmp - a.txt && echo same; cdmpp-predict --cost-model llm.cdmpp --info --json | cmp - a.txt && echo same
 grep -o '"devices":\[{[^{}]*"numbers":{"clock_mhz":[0-9]*' a.txt; grep -o '"stacks":[^]]*]' a.txt
 cdmpp-predict --cost-model cut.cdmpp --info 2>&1 | grep -o 'cut short.*'
+# of several times of a row the median counts; a file that is given twice is read once
+printf 'op,device,stack,m,n,k,latency_s\n' >again.csv
+for s in 1e-5 1.1e-5 1e-4 1.2e-5 1.05e-5; do echo "gemm,l40s,vllm-1,7,512,512,$s" >>again.csv; done
+for s in 2e-5 8e-5; do echo "gemm,l40s,vllm-1,9,512,512,$s"; done >>again.csv
+sed 's/,[^,]*$//' again.csv | sort -u -r >which.csv
+cdmpp-predict --operators --cost-model llm.cdmpp --devices "$ROOT/configs/devices.yaml" --measured again.csv --measured ./again.csv which.csv | grep -o '"latency_s":.*"level":[^,]*'

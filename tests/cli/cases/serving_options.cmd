@@ -131,3 +131,19 @@ MODEL=checkpoint ask --gpu h100 --json | show model_type
 MODEL=. ask --gpu h100
 echo "no config.json: $?"
 ask --gpu h100 --tp 3,5 | grep '^| GPU'
+# types that contradict each other are told with both; null is as if the field were not there
+sed 's/"torch_dtype"/"dtype": "float16", "torch_dtype"/' "$S/config.json" >two.json
+MODEL=two.json ask --gpu h100 --json | show other_dtype
+sed 's/"torch_dtype"/"dtype": null, "sliding_window": null, "rope_scaling": null, "quantization_config": null, "torch_dtype"/' "$S/config.json" >null.json
+ask --gpu h100 >out.txt; MODEL=null.json ask --gpu h100 | cmp - out.txt && echo same
+# warnings stand before results: whose tables stand in, rows that are refused
+ask --gpu h100 --stack vllm-9.9 2>&1 | grep -n 'stand for it\|^| TTFT\|TTFT' | cut -c 1-60 | head -n 2
+ask --gpu h100 --stack vllm-9.9 --sweep --tp 1 --concurrency 1 2>&1 | grep -n 'stand for it'
+echo '{"decode":[3]}' | ask --gpu h100 --stack vllm-9.9 --stream 2>&1 | grep -o 'stand for it\|"line":1'
+{ echo 'gpu,tp'; for i in 1 2 3 4 5 6 7 8 9 10 11; do echo "h9000,$i"; done; echo h100,x; echo h100,1; } >many.csv
+ask --runs many.csv --stack vllm-9.9 2>&1 | sed 's/^\(cdmpp.*\)/\1/; /^cdmpp/!s/.*/results/' | uniq | head -n 12
+# all numbers that an own description lacks are told at once
+printf -- '- name: mine\n  kind: gpu\n  l2_kb: 50000\n  fp4_tflops: 0\n' >mine.yaml
+printf 'op,device,m,n,k\ngemm,mine,4,512,512\n' >mine.csv
+cdmpp-predict --operators --cost-model ops.cdmpp --devices mine.yaml mine.csv | grep -o '"error".*'
+cdmpp-replay --llm "$S/config.json" --cost-model ops.cdmpp --devices mine.yaml --gpu mine --tp 2

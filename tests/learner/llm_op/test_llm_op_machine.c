@@ -1,5 +1,5 @@
 /* What a GPU is to operators: rates from its description, what its power allows, and numbers that are missing. */
-#include "learner/llm_op/llm_op_machine.h"
+#include "learner/llm_op/llm_op_estimate.h"
 #include "check.h"
 
 #include <math.h>
@@ -79,4 +79,30 @@ TEST(missing) {
     assert_string_equal(err.key, "lanes");
 }
 
-TESTS(NULL, NULL, cache, power, missing)
+/* All that is missing is said at once; what is 0 is there. */
+TEST(all_missing) {
+    cdmpp_err err = {0};
+    cd_llm_op_machine m;
+    cd_llm_op_estimate e;
+    cd_device d = gpu();
+    const cd_llm_op_record sum = {.kind = CD_LLM_OP_ALL_REDUCE, .type = CD_LLM_OP_T_BF16, .size = {1024, 2}};
+    d.name = "mine", d.link_gb_s = 100, d.mem_gb = 80, d.tensor_tflops = 0, d.fp8_tflops = 0, d.int8_tops = 0, d.fp4_tflops = 0;
+    d.clock_mhz = CD_DEVICE_UNKNOWN;
+    assert_status(cd_llm_op_machine_of(&d, CD_LLM_OP_T_BF16, &m, &err), CDMPP_EMODEL);
+    assert_string_equal(err.msg, "the description of mine has no such number");
+    d.cores = d.bandwidth_gb_s = d.l2_kb = d.lanes = d.fp32_gflops = d.bf16_tflops = d.link_gb_s = d.mem_gb = d.tensor_tflops = d.fp8_tflops = d.int8_tops = d.fp4_tflops = CD_DEVICE_UNKNOWN;
+    d.name = "a-name-of-24-letters-of-a-gpu-and-more";
+    assert_status(cd_llm_op_machine_of(&d, CD_LLM_OP_T_BF16, &m, &err), CDMPP_EMODEL);
+    assert_string_equal(err.key, "cores");
+    assert_string_equal(err.msg, "the description of a-name-of-24-letters-of- has no such number; nor has it clock_mhz, bandwidth_gb_s, l2_kb, lanes, bf16_tflops; "
+                                 "some operators need link_gb_s, mem_gb, tensor_tflops, fp8_tflops, int8_tops, fp4_tflops, too");
+    assert_status(cd_llm_op_estimate_of(&sum, &d, &e, &err), CDMPP_EMODEL);
+    assert_string_equal(err.key, "link_gb_s");
+    assert_non_null(strstr(err.msg, "; nor has it cores, clock_mhz, bandwidth_gb_s, l2_kb, lanes; some operators need mem_gb, bf16_tflops, "));
+    d = gpu();
+    d.name = "mine", d.fp8_tflops = 0;
+    assert_status(cd_llm_op_machine_of(&d, CD_LLM_OP_T_FP8, &m, &err), CDMPP_EMODEL);
+    assert_string_equal(err.msg, "mine has no units for this type");
+}
+
+TESTS(NULL, NULL, cache, power, missing, all_missing)

@@ -62,7 +62,7 @@ TEST(one_line_each) {
                           "{\"line\":7,\"error\":{\"code\":\"EPARSE\",", "{\"line\":8,\"error\":{\"code\":\"ERANGE\",\"message\":\"the line is longer than 4096 bytes\"}}",
                           "{\"line\":9,\"error\":{\"code\":\"ESCHEMA\",\"key\":\"id\",", "{\"line\":10,\"error\":{\"code\":\"ESCHEMA\",\"message\":\"\\\"operators\\\" goes with no other member but id\"}}",
                           "{\"id\":11,\"error\":{\"code\":\"ESCHEMA\",\"key\":\"operators\",", "{\"line\":12,\"requests\":11,\"answered\":4,\"bad\":8}",
-                          "{\"line\":14,\"error\":{\"code\":\"ESCHEMA\",\"key\":\"device\","};
+                          "{\"line\":14,\"error\":{\"code\":\"ESCHEMA\",\"key\":\"device\",", "{\"line\":15,\"operator\":\"gemm\",\"device\":\"h100\",\"how\":\"measured\",", "{\"line\":16,\"operators\":[]}"};
     char longest[5000];
     memset(longest, 'x', sizeof longest - 1);
     longest[sizeof longest - 1] = 0;
@@ -72,7 +72,9 @@ TEST(one_line_each) {
              "{\"op\":\"gemm\",\"device\":\"l40s\",\"m\":16,\"n\":256,\"k\":512}\n",
              "{\"id\":4,\"operators\":[{\"op\":\"gemm\",\"device\":\"h100\",\"stack\":\"vllm-1\",\"m\":8,\"n\":256,\"k\":512},{\"op\":\"gem\"},3]}\n",
              "{\"id\":5,\"operators\":[]}\r\n", "{\"id\":6,\"op\":\"gemm\",\"dtyp\":\"fp8\"}\n", "{\"op\":\n", longest, "{\"id\":[1],\"op\":\"gemm\"}\n",
-             "{\"operators\":[],\"op\":\"gemm\"}\n", "{\"id\":11,\"operators\":7}\n", "{\"cmd\":\"stats\"}\n", "{\"op\":\"norm\",\"m\":1,\"n\":1}");
+             "{\"operators\":[],\"op\":\"gemm\"}\n", "{\"id\":11,\"operators\":7}\n", "{\"cmd\":\"stats\"}\n", "{\"op\":\"norm\",\"m\":1,\"n\":1}\n"
+             "{\"id\":null,\"operators\":null,\"cmd\":null,\"op\":\"gemm\",\"device\":\"h100\",\"stack\":\"vllm-1\",\"m\":8,\"n\":256,\"k\":512,\"kernel\":null,\"batches\":null,\"kv_dtype\":null,\"latency_s\":null}\n"
+             "{\"operators\":[],\"cmd\":null,\"op\":null}\n");
     assert_ok(ask(f, text, out, sizeof out, &n, &err));
     char *line = strtok(out, "\n");
     for (size_t i = 0; i < sizeof want / sizeof *want; i++, line = strtok(NULL, "\n")) {
@@ -82,8 +84,8 @@ TEST(one_line_each) {
         if (i == 3) assert_non_null(strstr(line, "},{\"error\":{\"code\":\"ESCHEMA\",\"message\":\"expected an object, found integer\"}}]}"));
     }
     assert_null(line);
-    assert_int_equal(n.asked, 13);
-    assert_int_equal(n.answered, 4);
+    assert_int_equal(n.asked, 15);
+    assert_int_equal(n.answered, 5);
     assert_int_equal(n.bad, 9);
 }
 

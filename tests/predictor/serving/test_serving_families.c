@@ -152,6 +152,44 @@ TEST(parts_of_others) {
 }
 
 /* The page has all of them, and no family is there twice. */
+/* The text with `key` called otherwise; null: and with the key again, as null, in each object that may have it. */
+static void without(const char *text, const char *key, bool null, cd_buf *out) {
+    char quoted[80];
+    snprintf(quoted, sizeof quoted, "\"%s\":", key);
+    cd_buf_clear(out);
+    for (const char *p = text; *p; p++) {
+        const bool begins = p == text || (p - text > 13 && !strncmp(p - 14, "\"text_config\":", 14));
+        if (!strncmp(p, quoted, strlen(quoted))) cd_buf_puts(out, "\"other_"), p++;
+        cd_buf_put(out, p, 1);
+        if (*p == '{' && begins && null) cd_buf_putf(out, "%snull,", quoted);
+    }
+}
+
+/* Wherever a field may be absent it may be null, and says no more than if it were absent; but for those of which Hugging Face's own classes take null for an answer. */
+TEST(null_is_absent) {
+    static const char *const key[] = {"dtype", "torch_dtype", "vocab_size", "num_attention_heads", "max_position_embeddings", "use_qk_norm", "attn_output_gate", "multi_query", "new_decoder_architecture",
+                                      "num_kv_heads", "ffn_hidden_size", "intermediate_size", "tie_word_embeddings", "quantization_config", "layer_types", "use_sliding_window", "max_window_layers",
+                                      "sliding_window_pattern", "attention_chunk_size", "no_rope_layers", "full_attention_interval", "hybrid_override_pattern", "layers_block_type", "attn_type_list",
+                                      "mlp_only_layers", "decoder_sparse_step", "n_group", "topk_group", "moe_shared_expert_intermediate_size", "index_topk", "kv_lora_rank", "num_experts", "num_local_experts",
+                                      "n_routed_experts", "moe_num_experts", "first_k_dense_replace", "cross_attention_layers", "rope_scaling", "vision_config", "text_config", "head_dim", "num_key_value_heads",
+                                      "sliding_window", "q_lora_rank", "n_shared_experts", "shared_expert_intermediate_size"};
+    enum { N_KEY = sizeof key / sizeof *key, ANSWERS = 6 }; /* the last ones: null is an answer */
+    static cd_serving_model absent;
+    cd_buf b = {0};
+    for (size_t i = 0; i < N_PUBLISHED; i++)
+        for (size_t k = 0; k < N_KEY; k++) {
+            if (!strcmp(key[k], "text_config") && strstr(published[i].text, key[k])) continue; /* all the others are in it */
+            without(published[i].text, key[k], false, &b);
+            const cdmpp_status st = reads(b.p);
+            absent = m;
+            without(published[i].text, key[k], true, &b);
+            if (reads(b.p) != st && (!st || k < N_KEY - ANSWERS)) fail_msg("%s: %s null: %d, absent: %d", published[i].name, key[k], err.code, st);
+            memset(absent.note, 0, sizeof m.note), memset(m.note, 0, sizeof m.note);
+            if (!st && k < N_KEY - ANSWERS && memcmp(&absent, &m, sizeof m)) fail_msg("%s: %s null is another model than without it", published[i].name, key[k]);
+        }
+    cd_buf_free(&b);
+}
+
 TEST(documented) {
     char *text = NULL;
     size_t n;
@@ -165,4 +203,4 @@ TEST(documented) {
     cd_mem_free(text);
 }
 
-TESTS(NULL, NULL, documented, parameters, caches, reserve, layers, forms_of_fields, parts_of_others)
+TESTS(NULL, NULL, documented, parameters, caches, reserve, layers, null_is_absent, forms_of_fields, parts_of_others)

@@ -48,6 +48,10 @@ TEST(bad_rows) {
         assert_non_null(strstr(told, "load.csv:3"));
         cd_serving_requests_free(&q);
     }
+    assert_ok(reads("isl,osl\n0,1\n1\n0,1\n0,1\n0,1\n0,1\n0,1\n7,8\n0,1\n0,1\n1\n"));
+    assert_true(q.n_bad == 10 && n_told == 9);
+    assert_non_null(strstr(told, "2 further rows are left out"));
+    cd_serving_requests_free(&q);
     assert_status(reads("isl,osl\n0,1\n"), CDMPP_ENODATA);
     assert_int_equal(n_told, 1);
     cd_serving_requests_free(&q);

@@ -67,6 +67,46 @@ static void keep(void *ctx, const cdmpp_err *why) {
     err = *why;
 }
 
+typedef struct {
+    size_t n;
+    cdmpp_err v[20];
+} told;
+
+static void keep_all(void *ctx, const cdmpp_err *why) {
+    told *t = ctx;
+    assert_true(t->n < 20);
+    t->v[t->n++] = *why;
+}
+
+/* Eight bad rows are told in the order of the file, whatever is wrong with them, and then how many more there are. */
+TEST(first_bad_rows) {
+    static const char *const bad[] = {"0,16\n", "1\n", "1,x\n", "1,16,4\n"};
+    const cd_serving_config usual = cd_serving_config_defaults();
+    for (size_t n = 1; n < 24; n++) {
+        cd_buf b = {0};
+        told t = {0};
+        size_t line[24];
+        cd_buf_puts(&b, "tp,isl\n");
+        for (size_t i = 0, at = 2; i < n; i++, at++) {
+            if (i % 3 == 0) cd_buf_puts(&b, "1,16\n"), at++;
+            cd_buf_puts(&b, bad[i % 4]);
+            line[i] = at;
+        }
+        assert_ok(cd_serving_runs_read(tmp_put(&dir, "many.csv", b.p, b.n), &usual, keep_all, &t, &r, &err));
+        assert_int_equal(r.n_bad, n);
+        assert_int_equal(t.n, n > 8 ? 9 : n);
+        for (size_t i = 0; i < n && i < 8; i++) assert_int_equal(t.v[i].line, line[i]);
+        if (n == 9) assert_string_equal(t.v[8].msg, "1 further row is left out");
+        if (n == 23) assert_string_equal(t.v[8].msg, "15 further rows are left out");
+        cd_serving_runs_free(&r);
+        cd_buf_free(&b);
+    }
+    refuses("tp,isll,isl,oslo,foo\n1,1,1,1,1\n", CDMPP_ESCHEMA, "isll");
+    assert_string_equal(err.msg, "unknown column; so are oslo, foo");
+    refuses("isl\nx\n", CDMPP_EPARSE, "isl");
+    assert_string_equal(err.msg, "expected a number, found 'x'");
+}
+
 /* With somebody who is told a bad row costs only itself. */
 TEST(bad_rows) {
     static const char text[] = "tp,isl\n1,16\nx,16\n2,32\n0,1\n", none[] = "tp\nx\n", empty[] = "tp\n";
@@ -130,4 +170,4 @@ static int tear_down(void **state) {
     tmp_remove(&dir);
     return 0;
 }
-TESTS(set_up, tear_down, whole_numbers, columns_that_say_the_same, loads, bad_rows, versions, any_allocation_may_fail)
+TESTS(set_up, tear_down, whole_numbers, columns_that_say_the_same, loads, bad_rows, first_bad_rows, versions, any_allocation_may_fail)

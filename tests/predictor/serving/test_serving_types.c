@@ -111,9 +111,36 @@ TEST(served_in_16_bits) {
     assert_true(strstr(m.note[m.n_note - 1], "float32") != NULL);
 }
 
+#define TINY "\"num_hidden_layers\":2,\"hidden_size\":64,\"num_attention_heads\":4,\"vocab_size\":256,\"intermediate_size\":128"
+/* What says a type where, which is taken, the two that are told; NULL: they agree. */
+TEST(types_that_contradict) {
+    static const struct {
+        const char *root, *inner; /* NULL: no text_config */
+        cd_llm_op_type base;
+        const char *told;
+    } of[] = {{"\"dtype\":\"float16\",\"torch_dtype\":\"bfloat16\"", NULL, CD_LLM_OP_T_F16, "dtype is float16, but torch_dtype is bfloat16: float16 is taken"},
+              {"\"torch_dtype\":\"bfloat16\",\"dtype\":\"float16\"", NULL, CD_LLM_OP_T_F16, "dtype is float16, but torch_dtype is bfloat16: float16 is taken"},
+              {"\"torch_dtype\":\"float16\",\"dtype\":\"float16\"", NULL, CD_LLM_OP_T_F16, NULL},
+              {"\"torch_dtype\":\"float16\",\"dtype\":null", NULL, CD_LLM_OP_T_F16, NULL},
+              {"\"torch_dtype\":\"bfloat16\"", "\"dtype\":\"float16\"", CD_LLM_OP_T_BF16, "torch_dtype is bfloat16, but text_config.dtype is float16: bfloat16 is taken"},
+              {"\"dtype\":\"float16\"", "\"dtype\":\"float16\",\"torch_dtype\":\"float32\"", CD_LLM_OP_T_F16, "dtype is float16, but text_config.torch_dtype is float32: float16 is taken"},
+              {"\"x\":1", "\"dtype\":\"float16\",\"torch_dtype\":\"bfloat16\"", CD_LLM_OP_T_F16, "text_config.dtype is float16, but text_config.torch_dtype is bfloat16: float16 is taken"},
+              {"\"dtype\":\"bfloat16\"", "\"dtype\":\"bfloat16\"", CD_LLM_OP_T_BF16, NULL}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        char text[1024];
+        if (of[i].inner) snprintf(text, sizeof text, "{\"model_type\":\"x\",%s,\"text_config\":{\"model_type\":\"llama\",%s," TINY "}}", of[i].root, of[i].inner);
+        else snprintf(text, sizeof text, "{\"model_type\":\"llama\",%s," TINY "}", of[i].root);
+        assert_ok(cd_serving_model_read("c.json", text, strlen(text), &m, &err));
+        assert_int_equal(m.base, of[i].base);
+        assert_int_equal(m.doubt > 0, of[i].told != NULL);
+        if (of[i].told && strncmp(m.note[m.doubt - 1], of[i].told, strlen(of[i].told)) != 0) fail_msg("%s", m.note[m.doubt - 1]);
+    }
+    are("\"quant_method\":\"compressed-tensors\",\"config_groups\":{\"a\":{\"targets\":null,\"weights\":{\"num_bits\":4,\"type\":\"int\"}}}", W4, W4, W4, W4); /* as without targets */
+}
+
 TEST(refused) {
     static const char text[] = "{" BODY ",\"quantization_config\":{" KIMI ",\"ignore\":[\"lm_head\",\"re:.*self_attn.*\"]}}";
     FAULT_SWEEP(f, 0) f.st = cd_serving_model_read("c.json", text, sizeof text - 1, &m, &f.err);
 }
 
-TESTS(NULL, NULL, kinds, left_out, matching, served_in_16_bits, refused)
+TESTS(NULL, NULL, kinds, left_out, matching, served_in_16_bits, types_that_contradict, refused)
