@@ -171,6 +171,8 @@ typedef struct cd_serving_ops {
 
 /* Everything but attention for m tokens of one copy, of which `rows` need the next token; all: the tokens of all copies, which the experts see. */
 void cd_serving_ops_rest(const cd_serving_model *m, const cd_serving_layout *l, double tokens, double rows, double all, bool decode, cd_serving_ops *out);
+/* Of these the ones of layers with experts, among which are all of COPIES and SHARED. */
+void cd_serving_ops_experts(const cd_serving_model *m, const cd_serving_layout *l, double tokens, double all, bool decode, cd_serving_ops *out);
 /* Attention of `batch` prompts of n new tokens and nothing before; of `batch` sequences with `past` tokens in their caches. */
 void cd_serving_ops_prompt(const cd_serving_model *m, const cd_serving_layout *l, double batch, double n, cd_serving_ops *out);
 void cd_serving_ops_decode(const cd_serving_model *m, const cd_serving_layout *l, double batch, double past, cd_serving_ops *out);
@@ -215,11 +217,12 @@ typedef struct cd_serving_step {
     double others;              /* tokens of other copies at the same time: experts see them, too */
 } cd_serving_step;
 
-/* All outlive it but `like`: an engine whose sums it shares, of the same model and costs and of a layout that cd_serving_engine_alike; NULL: it has its own. */
-cdmpp_status cd_serving_engine_new(const cd_serving_model *m, const cd_serving_layout *l, const cd_serving_stack *s, cd_serving_cost *c, cd_serving_engine *like,
+/* All outlive it but `like`: an engine of the same model and costs and of a layout that cd_serving_engine_alike. What was asked for both is asked once; NULL: there is none. */
+cdmpp_status cd_serving_engine_new(const cd_serving_model *m, const cd_serving_layout *l, const cd_serving_stack *s, cd_serving_cost *c, const cd_serving_engine *like,
                                    CD_GIVE cd_serving_engine **out, cdmpp_err *err);
-/* Most operators are the same: types, tp and nodes are. */
+/* Most operators are the same: types, tp and nodes are. With the same experts, in layouts that are alike: those of experts and of all copies, too. */
 bool cd_serving_engine_alike(const cd_serving_layout *a, const cd_serving_layout *b);
+bool cd_serving_engine_same_experts(const cd_serving_layout *a, const cd_serving_layout *b);
 void cd_serving_engine_free(CD_TAKE cd_serving_engine *e); /* NULL is fine */
 cdmpp_status cd_serving_step_s(cd_serving_engine *e, const cd_serving_step *s, double *out, cdmpp_err *err);
 

@@ -158,14 +158,16 @@ static bool same_layout(const cd_serving_layout *a, const cd_serving_layout *b) 
 }
 
 static cdmpp_status engine_of(cd_serving_session *s, const worker *w, cd_serving_engine **out, cdmpp_err *err) {
-    cd_serving_engine *like = NULL;
+    const cd_serving_engine *like = NULL, *experts = NULL;
     for (size_t i = 0; i < s->n_made; i++) {
-        if (s->made[i].c != w->k.c || !cd_serving_engine_alike(&s->made[i].l, &w->layout)) continue;
-        if (same_layout(&s->made[i].l, &w->layout)) return *out = s->made[i].e, CDMPP_OK;
-        like = s->made[i].e;
+        const struct cd_serving_made *m = &s->made[i];
+        if (m->c != w->k.c || !cd_serving_engine_alike(&m->l, &w->layout)) continue;
+        if (same_layout(&m->l, &w->layout)) return *out = m->e, CDMPP_OK;
+        like = m->e;
+        if (cd_serving_engine_same_experts(&m->l, &w->layout)) experts = m->e;
     }
     if (CD_GROW(s->made, s->n_made, s->cap_made)) return CD_FAIL(err, ENOMEM, "engines");
-    CD_TRY(cd_serving_engine_new(s->m, &w->layout, w->k.k, w->k.c, like, out, err));
+    CD_TRY(cd_serving_engine_new(s->m, &w->layout, w->k.k, w->k.c, experts ? experts : like, out, err));
     s->made[s->n_made++] = (struct cd_serving_made){w->layout, w->k.c, *out};
     return CDMPP_OK;
 }
