@@ -13,7 +13,7 @@
  *   (2) nothing is answered by a silent default: a field that is missing, a number that does not divide, a type that the GPU has not, is an error that names it. Where
  *       Hugging Face has a default for a field, that one is taken and told (note);
  *   (3) what is unavoidable and not computed (seconds of the host in each step, limits of a scheduler) is in configs/serving.yaml, by stack, with its source.
- * docs/reference/serving.md. One owner, one thread. */
+ * docs/reference/serving.md. One owner, one thread; a sweep shares its configurations between threads, each with a twin of the session. */
 #ifndef CD_SERVING_H
 #define CD_SERVING_H
 #include <signal.h>
@@ -199,6 +199,8 @@ void cd_serving_tables_free(CD_TAKE cd_serving_tables *t); /* NULL is fine */
 /* All outlive it. stack: "vllm-0.24.0", or "vllm" for the version with the most rows. Errors: ENOMEM. */
 cdmpp_status cd_serving_cost_new(const cd_llm_op_model *m, cd_serving_tables *t, const cd_device *d, const char *stack, double between_s, CD_GIVE cd_serving_cost **out,
                                  cdmpp_err *err);
+/* The same for another thread, with a memory of its own; c outlives it. Errors: ENOMEM. */
+cdmpp_status cd_serving_cost_twin(const cd_serving_cost *c, CD_GIVE cd_serving_cost **out, cdmpp_err *err);
 void cd_serving_cost_free(CD_TAKE cd_serving_cost *c); /* NULL is fine */
 double cd_serving_cost_power(const cd_serving_cost *c); /* cd_llm_op_machine_power of its GPU */
 /* Asked twice it is answered from memory. Errors: those of cd_llm_op_ask. */

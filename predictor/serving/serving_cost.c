@@ -16,6 +16,7 @@ enum { KEY = 2 + CD_LLM_OP_MAX_SIZE, VALUE = 3 }; /* numbers of a question; of i
 struct cd_serving_cost {
     const cd_llm_op_model *m;
     cd_llm_op_asker *a;
+    bool borrowed;         /* another's */
     cd_serving_tables *t;
     const cd_device *d;
     long device;           /* in the tables; CD_LLM_OP_NONE: not there */
@@ -68,9 +69,17 @@ cdmpp_status cd_serving_cost_new(const cd_llm_op_model *m, cd_serving_tables *t,
     return st;
 }
 
+cdmpp_status cd_serving_cost_twin(const cd_serving_cost *c, cd_serving_cost **out, cdmpp_err *err) {
+    cd_serving_cost *t = cd_mem_zalloc(1, sizeof *t);
+    if (!t) return CD_FAIL(err, ENOMEM, "costs");
+    *t = *c;
+    t->known = (cd_serving_memo){.n_key = KEY, .n_value = VALUE}, t->borrowed = true, t->asked = 0;
+    return *out = t, CDMPP_OK;
+}
+
 void cd_serving_cost_free(cd_serving_cost *c) {
     if (!c) return;
-    cd_llm_op_asker_free(c->a);
+    if (!c->borrowed) cd_llm_op_asker_free(c->a);
     cd_serving_memo_free(&c->known);
     cd_mem_free(c);
 }

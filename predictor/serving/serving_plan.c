@@ -38,7 +38,7 @@ void cd_serving_session_end(cd_serving_session *s) {
 }
 
 void cd_serving_session_counts(const cd_serving_session *s, size_t *asked, size_t *fresh) {
-    *asked = *fresh = 0;
+    *asked = s->asked, *fresh = s->fresh;
     for (size_t i = 0; i < s->n_known; i++) {
         size_t a, b;
         cd_serving_cost_counts(s->known[i].c, &a, &b);
@@ -84,6 +84,34 @@ static cdmpp_status known_of(cd_serving_session *s, const cd_serving_config *c, 
     s->known[s->n_known] = k;
     *out = &s->known[s->n_known++];
     return CDMPP_OK;
+}
+
+/* Configurations of one GPU follow each other in a sweep, and have one text. */
+cdmpp_status cd_serving_session_know(cd_serving_session *s, const cd_serving_config *c, size_t n, cdmpp_err *err) {
+    const struct cd_serving_known *k;
+    for (size_t i = 0; i < n; i++)
+        if (!i || c[i].gpu != c[i - 1].gpu || c[i].stack != c[i - 1].stack) CD_TRY(known_of(s, &c[i], &k, err));
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_serving_session_twin(const cd_serving_session *s, cd_serving_session *out, cdmpp_err *err) {
+    *out = *s;
+    out->made = NULL, out->n_made = out->cap_made = out->n_known = out->asked = out->fresh = 0;
+    out->cap_known = s->n_known;
+    if (!(out->known = cd_mem_zalloc(s->n_known + 1, sizeof *s->known))) return CD_FAIL(err, ENOMEM, "costs");
+    for (size_t i = 0; i < s->n_known; i++) {
+        out->known[i] = s->known[i];
+        CD_TRY(cd_serving_cost_twin(s->known[i].c, &out->known[i].c, err));
+        out->n_known++;
+    }
+    return CDMPP_OK;
+}
+
+void cd_serving_session_twin_end(cd_serving_session *s, cd_serving_session *twin) {
+    size_t asked, fresh;
+    cd_serving_session_counts(twin, &asked, &fresh);
+    s->asked += asked, s->fresh += fresh;
+    cd_serving_session_end(twin);
 }
 
 /* ---- one worker ---- */

@@ -80,6 +80,7 @@ cdmpp_status cd_replay_llm_check(const cd_replay_llm *o, cdmpp_err *err) {
     if (!o->decode_workers && !o->runs && (o->decode_tp || o->decode_pp || o->decode_dp || o->decode_ep || o->decode_sequences))
         return CD_FAIL(err, EUSAGE, "--decode-tp, --decode-pp, --decode-dp, --decode-ep and --decode-max-sequences go with --decode-workers");
     if (!o->sweep && (o->ttft || o->tpot || o->picture || o->prices)) return CD_FAIL(err, EUSAGE, "--ttft, --tpot, --picture and --prices go with --sweep");
+    if (o->jobs && !o->sweep) return CD_FAIL(err, EUSAGE, "--llm: --jobs goes with --sweep");
     if (o->stream && (o->sweep || o->runs || o->list.concurrency || o->rate || o->requests || o->load || o->spread || o->decode_workers || o->engines || o->prompts >= 0))
         return CD_FAIL(err, EUSAGE, "--stream has steps on standard input: it goes without --sweep, --runs, --concurrency, --rate, --requests, --load, --length-spread, --engines, --decode-workers and --prompts");
     return o->sweep && o->runs ? CD_FAIL(err, EUSAGE, "--sweep and --runs are two lists of configurations") : CDMPP_OK;
@@ -294,23 +295,40 @@ static void warn_no_price(const char *path, cd_csv_table *t, const work *w, cd_l
         if ((!i || w->c[i].gpu != w->c[i - 1].gpu) && isnan(price_of(t, w->c[i].gpu))) cd_log_put(log, CD_LOG_WARNING, "%s has no price of %s", path, w->c[i].gpu);
 }
 
+static cdmpp_status print_sweep(cd_command_run *r, const cd_serving_sweep *s, cdmpp_err *err) {
+    cd_buf b = {0};
+    if (r->said.json) cd_serving_sweep_json(s, true, &b);
+    else cd_serving_sweep_text(s, &b);
+    return cd_command_result(r->said.json, "cdmpp.serving_sweep", "cdmpp-replay", &r->log, &b, err);
+}
+
+/* One that was stopped prints what it has, and is still an error. A picture does not say that it is of a part. */
+static cdmpp_status run_sweep(const cd_replay_llm *o, cd_command_run *r, work *w, const cd_serving_sweep_options *ask, cdmpp_err *err) {
+    cd_serving_sweep s = {0};
+    cdmpp_status st = cd_serving_sweep_run(&w->s, w->c, w->n, ask, &s, err);
+    if (st == CDMPP_EINTERRUPTED && s.n) {
+        cdmpp_err why = {0};
+        const cdmpp_status printed = print_sweep(r, &s, &why);
+        if (printed) st = printed, *err = why;
+    }
+    if (!st && o->picture) st = cd_serving_sweep_picture(&s, o->picture, err);
+    if (!st) st = print_sweep(r, &s, err);
+    cd_serving_sweep_free(&s);
+    return st;
+}
+
 static cdmpp_status sweep(const cd_replay_llm *o, cd_command_run *r, work *w, cdmpp_err *err) {
     double ttft = 0, tpot = 0;
-    cd_serving_sweep s = {0};
     cd_csv_table prices = {0};
-    cd_buf b = {0};
+    cd_threads *threads = NULL;
     CD_TRY(cd_option_number("ttft", o->ttft, 1e-3, 1e9, &ttft, err));
     CD_TRY(cd_option_number("tpot", o->tpot, 1e-3, 1e9, &tpot, err));
     cdmpp_status st = o->prices ? read_prices(o->prices, &prices, err) : CDMPP_OK;
     if (!st && o->prices) warn_no_price(o->prices, &prices, w, &r->log);
-    if (!st) st = cd_serving_sweep_run(&w->s, w->c, w->n, ttft * 1e-3, tpot * 1e-3, o->prices ? price_of : NULL, &prices, r->stop, &s, err);
-    if (!st && o->picture) st = cd_serving_sweep_picture(&s, o->picture, err);
-    if (!st) {
-        if (r->said.json) cd_serving_sweep_json(&s, true, &b);
-        else cd_serving_sweep_text(&s, &b);
-        st = cd_command_result(r->said.json, "cdmpp.serving_sweep", "cdmpp-replay", &r->log, &b, err);
-    }
-    cd_serving_sweep_free(&s);
+    if (!st) st = cd_threads_new(o->jobs, &threads, err);
+    const cd_serving_sweep_options ask = {ttft * 1e-3, tpot * 1e-3, o->prices ? price_of : NULL, &prices, threads, r->stop};
+    if (!st) st = run_sweep(o, r, w, &ask, err);
+    cd_threads_free(threads);
     cd_csv_table_free(&prices);
     return st;
 }

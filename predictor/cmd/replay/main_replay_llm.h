@@ -9,7 +9,7 @@ typedef struct cd_replay_llm {
     cd_serving_lists list;
     const char *isl, *osl, *rate, *spread, *requests, *tokens, *graph, *sequences, *share, *node, *node_gbs, *ttft, *tpot, *engines;       /* numbers as text */
     const char *decode_workers, *decode_tp, *decode_pp, *decode_dp, *decode_ep, *decode_sequences;
-    int prompts;
+    int prompts, jobs; /* jobs 0: a thread for each CPU */
     bool sweep, stream;
     /* options that other estimates have, too */
     const char *cost_model, *devices, *measured, *prices;
