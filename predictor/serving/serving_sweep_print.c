@@ -59,9 +59,11 @@ static void put_named(const char *what, const cd_serving_named *v, cd_buf *b) {
 }
 
 /* By how much a target is missed, or that the interval reaches over it. */
-static void put_target(const char *what, const char *of, double value, double high, double target, cd_buf *b) {
+static void put_target(const char *what, const char *of, double value, double high, double target, bool *any, cd_buf *b) {
     const bool misses = target > 0 && value > target;
     if (!misses && !cd_serving_reaches_over(value, high, target)) return;
+    if (!*any) cd_buf_puts(b, "\n");
+    *any = true;
     cd_buf_putf(b, misses ? "%s: %s is " : "%s: the interval of %s reaches ", what, of);
     cd_units_put_seconds(b, (misses ? value : high) - target);
     cd_buf_putf(b, " (%.3g %%) over the target of ", 100 * ((misses ? value : high) / target - 1));
@@ -72,17 +74,17 @@ static void put_all_named(const cd_serving_sweep *s, cd_buf *b) {
     const cd_serving_named *const v[] = {&s->most, &s->cheapest, &s->nearest};
     static const char *const name[] = {"most tokens/s/GPU", "cheapest", "nearest miss"};
     char range[40];
+    bool any = false;
     if (!s->most.p && !s->nearest.p) return;
     snprintf(range, sizeof range, "%g %% interval", 100 * s->level);
     cd_buf_putf(b, "\n| named | GPU | GPUs | tp | pp | dp | ep | in flight | TTFT | %s | TPOT | %s | tokens/s/GPU | %s | price of 1e6 tokens |\n", range, range, range);
     cd_buf_puts(b, "| --- | --- | --: | --: | --: | --: | --: | --: | --: | --- | --: | --- | --: | --- | --: |\n");
     for (size_t i = 0; i < 3; i++)
         if (v[i]->p) put_named(name[i], v[i], b);
-    cd_buf_puts(b, "\n");
     for (size_t i = 0; i < 3; i++) {
         if (!v[i]->p) continue;
-        put_target(name[i], "TTFT", v[i]->p->ttft_s, v[i]->ttft_high_s, s->ttft_s, b);
-        put_target(name[i], "TPOT", v[i]->p->tpot_s, v[i]->tpot_high_s, s->tpot_s, b);
+        put_target(name[i], "TTFT", v[i]->p->ttft_s, v[i]->ttft_high_s, s->ttft_s, &any, b);
+        put_target(name[i], "TPOT", v[i]->p->tpot_s, v[i]->tpot_high_s, s->tpot_s, &any, b);
     }
 }
 
