@@ -1,6 +1,5 @@
 /* A sweep: threads change nothing, one that is stopped has what it answered, what is named is the best or the nearest. */
-#include <pthread.h>
-#include <sched.h>
+#include <sys/time.h>
 
 #include "made_serving_session.h"
 
@@ -80,16 +79,17 @@ TEST(few_and_unknown) {
 }
 
 /* ---- stopped ---- */
-typedef struct {
-    volatile size_t *made; /* engines: one is made before the first answer */
-    volatile sig_atomic_t stop;
-} watch;
+static const size_t *made; /* engines: one is made before the first answer */
+static volatile sig_atomic_t stop;
 
-static void *stop_it(void *arg) {
-    watch *w = arg;
-    while (!*w->made) sched_yield();
-    w->stop = 1;
-    return NULL;
+static void on_alarm(int sig) {
+    (void)sig;
+    if (*made) stop = 1;
+}
+
+static void alarm_each(long us) {
+    const struct itimerval every = {{0, us}, {0, us}};
+    assert_int_equal(setitimer(ITIMER_REAL, &every, NULL), 0);
 }
 
 TEST(stopped) {
@@ -98,16 +98,16 @@ TEST(stopped) {
     cd_buf list = {0}, text = {0};
     cd_serving_sweep w;
     size_t n;
-    pthread_t other;
     open_session(&f);
     for (int i = 0; i < 4000; i++) cd_buf_putf(&list, "%s%d", i ? "," : "", 1 + i % 8);
     const cd_serving_lists l = {.concurrency = list.p, .pp = "1,2", .gpu = "h100,h100_sxm"};
     const cd_serving_config *v = listed(&a, &l, &n);
-    watch k = {.made = &f.s.n_made};
-    const cd_serving_sweep_options o = {.stop = &k.stop};
-    assert_int_equal(pthread_create(&other, NULL, stop_it, &k), 0);
+    const cd_serving_sweep_options o = {.stop = &stop};
+    made = &f.s.n_made;
+    (void)signal(SIGALRM, on_alarm);
+    alarm_each(500);
     assert_status(cd_serving_sweep_run(&f.s, v, n, &o, &w, &err), CDMPP_EINTERRUPTED);
-    (void)pthread_join(other, NULL);
+    alarm_each(0);
     assert_true(w.done >= 1 && w.done < n && w.n == w.done && w.tried == n);
     assert_true(w.n_front >= 1 && w.most.p && w.most.ttft_low_s > 0);
     cd_serving_sweep_text(&w, &text);
