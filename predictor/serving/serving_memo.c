@@ -92,7 +92,7 @@ static bool lengthen(cd_serving_column *c, size_t least, size_t most, size_t n_v
     return true;
 }
 
-double *cd_serving_sums_make(cd_serving_sums *s, double a, double b) {
+double *cd_serving_sums_at(cd_serving_sums *s, double a, double b) {
     const double key[] = {a, b};
     if (!(a >= 0 && b >= 0 && a < (double)s->near_a && b < (double)s->near_b)) return cd_serving_memo_at(&s->far, key);
     const size_t i = (size_t)a, k = (size_t)b;

@@ -32,14 +32,14 @@ typedef struct cd_serving_sums {
 
 cdmpp_status cd_serving_sums_new(cd_serving_sums *s, size_t n_value, size_t near_a, size_t near_b, cdmpp_err *err);
 void cd_serving_sums_free(cd_serving_sums *s); /* zeroed is fine */
-double *cd_serving_sums_make(cd_serving_sums *s, double a, double b);
-
 /* The values of a, b, all 0 where they are new; until the next call. NULL: out of memory. */
-static inline double *cd_serving_sums_at(cd_serving_sums *s, double a, double b) {
-    if (a >= 0 && b >= 0 && a < (double)s->near_a && b < (double)s->near_b) {
-        const size_t i = (size_t)a, k = (size_t)b;
-        if (!((double)i < a) && !((double)k < b) && i < s->column[k].n) return &s->column[k].v[i * s->far.n_value];
-    }
-    return cd_serving_sums_make(s, a, b);
+double *cd_serving_sums_at(cd_serving_sums *s, double a, double b);
+
+/* The same where it is a place in an array that is there; NULL: it is not. It allocates nothing. */
+static inline __attribute__((always_inline)) const double *cd_serving_sums_near(const cd_serving_sums *s, double a, double b) {
+    if (!(a >= 0 && b >= 0 && a < (double)s->near_a && b < (double)s->near_b)) return NULL;
+    const size_t i = (size_t)a, k = (size_t)b;
+    if ((double)i < a || (double)k < b || i >= s->column[k].n) return NULL;
+    return &s->column[k].v[i * s->far.n_value];
 }
 #endif
