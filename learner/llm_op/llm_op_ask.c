@@ -154,7 +154,7 @@ static void tell(const cd_llm_op_asker *a, const asking *q, double level, cd_llm
     if (q->near == CD_LLM_OP_TWO_SIDES) out->line_s = exp(q->said);
     if (q->s == CD_LLM_OP_SET_NEAR) out->news &= ~(unsigned)(CD_LLM_OP_NEW_DEVICE | CD_LLM_OP_NEW_VENDOR);
     out->latency_s = exp(is_own(q) ? q->own : base + q->p->bias + (double)q->score);
-    if (q->p->spread) interval(q->p, (double)q->spread, level, out);
+    if (q->p->spread && level > 0) interval(q->p, (double)q->spread, level, out);
     const cd_llm_op_few *few = q->device < 0 || q->s != CD_LLM_OP_SET_UNSEEN ? NULL : a->few[(size_t)q->device * CD_LLM_OP_N_FAMILY + q->f];
     if (few) correct(few, q->r, &q->c, &q->e, out);
 }
@@ -165,7 +165,7 @@ static cdmpp_status predicted(const cd_llm_op_asker *a, const cd_llm_op_record *
     if (device >= 0) CD_TRY(expect_of(a, q.f, q.x, &q.e, &q.own, err));
     CD_TRY(choose(a, &q, err));
     if (!is_own(&q)) CD_TRY(cd_xgb_predict(q.p->gbt, q.x, 1, cd_llm_op_feature_width(q.s), &q.score, err));
-    if (q.p->spread) CD_TRY(cd_xgb_predict(q.p->spread, q.x, 1, cd_llm_op_feature_width(q.s), &q.spread, err));
+    if (q.p->spread && level > 0) CD_TRY(cd_xgb_predict(q.p->spread, q.x, 1, cd_llm_op_feature_width(q.s), &q.spread, err));
     tell(a, &q, level, out);
     return CDMPP_OK;
 }

@@ -205,6 +205,8 @@ void cd_serving_cost_free(CD_TAKE cd_serving_cost *c); /* NULL is fine */
 double cd_serving_cost_power(const cd_serving_cost *c); /* cd_llm_op_machine_power of its GPU */
 /* Asked twice it is answered from memory. Errors: those of cd_llm_op_ask. */
 cdmpp_status cd_serving_cost_of(cd_serving_cost *c, const cd_serving_op *op, cd_serving_time *out, cdmpp_err *err);
+/* The seconds alone: the same, for less time where it is new. */
+cdmpp_status cd_serving_cost_s(cd_serving_cost *c, const cd_serving_op *op, double *out, cdmpp_err *err);
 /* Questions so far, and those that were new. */
 void cd_serving_cost_counts(const cd_serving_cost *c, size_t *asked, size_t *fresh);
 /* The stack whose rows answer: "vllm-0.24.0"; "" where nothing was measured. */

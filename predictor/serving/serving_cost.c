@@ -23,6 +23,7 @@ struct cd_serving_cost {
     uint32_t stack, other; /* numbers of the name that questions carry, and of a stack of another library that the model knows; the same: it knows none */
     double between_s;
     unsigned told;         /* CD_LLM_OP_NEW_* that answers tell: a stack without a version is none that is new */
+    double level;          /* of the intervals that are asked for; 0: none, they take half of the time */
     cd_serving_memo known; /* key_of to value_of */
     size_t asked;
 };
@@ -92,7 +93,7 @@ double cd_serving_cost_power(const cd_serving_cost *c) { return cd_llm_op_machin
 /* ---- one question ---- */
 static cdmpp_status point(const cd_serving_cost *c, const cd_llm_op_record *r, cd_serving_time *out, cdmpp_err *err) {
     cd_llm_op_answer a;
-    CD_TRY(cd_llm_op_ask_as_is(c->a, r, c->d, LEVEL, &a, err));
+    CD_TRY(cd_llm_op_ask_as_is(c->a, r, c->d, c->level, &a, err));
     const bool range = a.low_s > 0;
     *out = (cd_serving_time){a.latency_s, range ? log(a.high_s / a.low_s) / (2 * NORMAL) : 0, a.how, range || a.how == CD_LLM_OP_MEASURED, a.news & c->told};
     return CDMPP_OK;
@@ -249,9 +250,10 @@ static void key_of(const cd_serving_op *o, double key[KEY]) {
     memcpy(key + 2, o->r.size, sizeof o->r.size);
 }
 
-static void put_value(const cd_serving_time *t, double v[VALUE]) {
+/* v[2]: 0: nobody has asked; below 0: for the seconds alone. */
+static void put_value(const cd_serving_time *t, bool whole, double v[VALUE]) {
     v[0] = t->s, v[1] = t->sigma;
-    v[2] = 1 + 2 * t->known + 4 * (int)t->how + 16.0 * t->news; /* 0: nobody has asked */
+    v[2] = whole ? 1 + 2 * t->known + 4 * (int)t->how + 16.0 * t->news : -1;
 }
 
 static cd_serving_time value_of(const double v[VALUE]) {
@@ -259,22 +261,48 @@ static cd_serving_time value_of(const double v[VALUE]) {
     return (cd_serving_time){v[0], v[1], (cd_llm_op_how)(u / 4 % 4), u / 2 % 2, u / 16};
 }
 
-cdmpp_status cd_serving_cost_of(cd_serving_cost *c, const cd_serving_op *op, cd_serving_time *out, cdmpp_err *err) {
-    c->asked++;
-    if (op->bytes > 0) {
-        const double rate = op->rate > 0 ? op->rate * 1e-9 : op->link ? c->d->link_gb_s : SMALL_SHARE * c->d->bandwidth_gb_s;
-        if (!(rate > 0)) return cd_err_key(err, CD_FAIL(err, EMODEL, "the description of %s has no such number", c->d->name), op->link ? "link_gb_s" : "bandwidth_gb_s");
-        *out = (cd_serving_time){op->bytes / (rate * 1e9) + (op->latency_s > 0 ? op->latency_s : op->link ? HAND_OVER_S : c->between_s), 0, CD_LLM_OP_PREDICTED, true, 0};
-        return CDMPP_OK;
-    }
+/* What no table measures. */
+static cdmpp_status moved(const cd_serving_cost *c, const cd_serving_op *op, cd_serving_time *out, cdmpp_err *err) {
+    const double rate = op->rate > 0 ? op->rate * 1e-9 : op->link ? c->d->link_gb_s : SMALL_SHARE * c->d->bandwidth_gb_s;
+    if (!(rate > 0)) return cd_err_key(err, CD_FAIL(err, EMODEL, "the description of %s has no such number", c->d->name), op->link ? "link_gb_s" : "bandwidth_gb_s");
+    *out = (cd_serving_time){op->bytes / (rate * 1e9) + (op->latency_s > 0 ? op->latency_s : op->link ? HAND_OVER_S : c->between_s), 0, CD_LLM_OP_PREDICTED, true, 0};
+    return CDMPP_OK;
+}
+
+static cdmpp_status known_of(cd_serving_cost *c, const cd_serving_op *op, bool whole, const double **out, cdmpp_err *err) {
     double key[KEY];
     key_of(op, key);
     double *v = cd_serving_memo_at(&c->known, key);
     if (!v) return CD_FAIL(err, ENOMEM, "%zu costs", c->known.n);
-    if (!(v[2] > 0)) {
-        CD_TRY(fresh(c, &op->r, op->nodes, out, err));
-        put_value(out, v);
+    if (!(v[2] > 0) && (whole || !(v[2] < 0))) {
+        cd_serving_time t;
+        c->level = whole ? LEVEL : 0;
+        CD_TRY(fresh(c, &op->r, op->nodes, &t, err));
+        put_value(&t, whole, v);
     }
+    *out = v;
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_serving_cost_of(cd_serving_cost *c, const cd_serving_op *op, cd_serving_time *out, cdmpp_err *err) {
+    const double *v;
+    c->asked++;
+    if (op->bytes > 0) return moved(c, op, out, err);
+    CD_TRY(known_of(c, op, true, &v, err));
     *out = value_of(v);
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_serving_cost_s(cd_serving_cost *c, const cd_serving_op *op, double *out, cdmpp_err *err) {
+    cd_serving_time t;
+    const double *v;
+    c->asked++;
+    if (op->bytes > 0) {
+        CD_TRY(moved(c, op, &t, err));
+        v = &t.s;
+    } else {
+        CD_TRY(known_of(c, op, false, &v, err));
+    }
+    *out = *v;
     return CDMPP_OK;
 }

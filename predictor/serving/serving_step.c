@@ -135,10 +135,10 @@ static double length_at(const cd_serving_engine *e, double k) { return k < POINT
 static cdmpp_status total(cd_serving_engine *e, const cd_serving_ops *o, int of, double out[EACH], cdmpp_err *err) {
     double s[3][2] = {{0}};
     for (size_t i = 0; i < o->n; i++) {
-        cd_serving_time t;
+        double t;
         if (of >= 0 && o->v[i].of != of) continue;
-        CD_TRY(cd_err_key(err, cd_serving_cost_of(e->c, &o->v[i], &t, err), o->v[i].name));
-        s[o->v[i].beside][is_link(&o->v[i])] += o->v[i].count * t.s;
+        CD_TRY(cd_err_key(err, cd_serving_cost_s(e->c, &o->v[i], &t, err), o->v[i].name));
+        s[o->v[i].beside][is_link(&o->v[i])] += o->v[i].count * t;
     }
     const double *longer = s[s[1][0] + s[1][1] < s[2][0] + s[2][1] ? 2 : 1];
     for (int link = 0; link < 2; link++) out[link] = s[0][link] + longer[link];
@@ -147,10 +147,10 @@ static cdmpp_status total(cd_serving_engine *e, const cd_serving_ops *o, int of,
 
 static cdmpp_status each(cd_serving_engine *e, const cd_serving_ops *o, int of, double out[EACH], cdmpp_err *err) {
     for (size_t i = 0, n = 0; i < o->n; i++) {
-        cd_serving_time t;
+        double t;
         if (o->v[i].of != of) continue;
-        CD_TRY(cd_err_key(err, cd_serving_cost_of(e->c, &o->v[i], &t, err), o->v[i].name));
-        out[n++] = o->v[i].count * t.s;
+        CD_TRY(cd_err_key(err, cd_serving_cost_s(e->c, &o->v[i], &t, err), o->v[i].name));
+        out[n++] = o->v[i].count * t;
     }
     return CDMPP_OK;
 }
