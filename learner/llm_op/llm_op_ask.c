@@ -171,7 +171,7 @@ static cdmpp_status predicted(const cd_llm_op_asker *a, const cd_llm_op_record *
 }
 
 static cdmpp_status measured(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, size_t row, double level, cd_llm_op_answer *out, cdmpp_err *err) {
-    const double half = cd_llm_op_table_half(a->t, row, level);
+    const double half = level > 0 ? cd_llm_op_table_half(a->t, row, level) : (double)NAN;
     cd_llm_op_estimate e;
     const cd_llm_op_codes c = cd_llm_op_asker_codes(a, r);
     CD_TRY(cd_llm_op_estimate_of(r, d, &e, err));

@@ -101,6 +101,11 @@ TEST(seconds_alone) {
     cd_llm_op_answer v;
     cdmpp_err err = {0};
     const cd_llm_op_record r = made_llm_gemm(4096, 300, 700, 1);
+    cd_llm_op_record row = made_llm_gemm(8, 300, 700, 1);
+    row.kernel = B;
+    assert_ok(cd_llm_op_ask_as_is(f->a, &row, f->d[0], 0, &v, &err));
+    is(v, CD_LLM_OP_MEASURED, 2e-5);
+    assert_true(isnan(v.low_s) && isnan(v.high_s)); /* nor has a measured row */
     assert_ok(cd_llm_op_ask_as_is(f->a, &r, f->d[0], 0, &v, &err));
     assert_true(isnan(v.low_s) && isnan(v.high_s));
     assert_close(v.latency_s, ask(f, 4096, 1, 0, true).latency_s, 0, 0);
