@@ -172,7 +172,7 @@ static void tell(const cd_llm_op_asker *a, const asking *q, double level, cd_llm
     if (q->s == CD_LLM_OP_SET_NEAR) out->news &= ~(unsigned)(CD_LLM_OP_NEW_DEVICE | CD_LLM_OP_NEW_VENDOR);
     out->latency_s = exp(is_own(q) ? q->own : base + q->p->bias + (double)q->score);
     const cd_llm_op_part *wide = &a->m->part[q->f][q->wide];
-    if (wide->spread) interval(wide, (double)q->spread, level, out);
+    if (wide->spread && level > 0) interval(wide, (double)q->spread, level, out);
     by_few(a, q, out);
 }
 
@@ -193,13 +193,13 @@ static cdmpp_status predicted(const cd_llm_op_asker *a, const cd_llm_op_record *
     }
     if (!is_own(&q)) CD_TRY(cd_xgb_predict(q.p->gbt, q.x, 1, cd_llm_op_feature_width(q.s), &q.score, err));
     const cd_llm_op_part *wide = &a->m->part[q.f][q.wide];
-    if (wide->spread) CD_TRY(cd_xgb_predict(wide->spread, q.x, 1, cd_llm_op_feature_width(q.wide), &q.spread, err));
+    if (wide->spread && level > 0) CD_TRY(cd_xgb_predict(wide->spread, q.x, 1, cd_llm_op_feature_width(q.wide), &q.spread, err));
     tell(a, &q, level, out);
     return CDMPP_OK;
 }
 
 static cdmpp_status measured(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, size_t row, double level, cd_llm_op_answer *out, cdmpp_err *err) {
-    const double half = cd_llm_op_table_half(a->t, row, level);
+    const double half = level > 0 ? cd_llm_op_table_half(a->t, row, level) : (double)NAN;
     cd_llm_op_estimate e;
     const cd_llm_op_codes c = cd_llm_op_asker_codes(a, r);
     CD_TRY(cd_llm_op_estimate_of(r, d, &e, err));

@@ -121,7 +121,8 @@ void cd_llm_op_asker_free(CD_TAKE cd_llm_op_asker *a); /* NULL is fine */
 /* level: 0..1, both open. The record's numbers of names must be those of `measured->names` where there is a table. Errors: those of
  * cd_llm_op_estimate_of; EMODEL: the model was trained on no operator of its family. */
 cdmpp_status cd_llm_op_ask(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, double level, cd_llm_op_answer *out, cdmpp_err *err);
-/* The answer for the stack and kernel that the record names: no kernel is one of its own here. Of who chooses kernels himself. */
+/* The answer for the stack and kernel that the record names: no kernel is one of its own here. Of who chooses kernels himself. level may be 0: an answer has no
+ * interval, and a predicted one takes half of the time. */
 cdmpp_status cd_llm_op_ask_as_is(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, double level, cd_llm_op_answer *out, cdmpp_err *err);
 /* The same answers for n records, each on its device: trees score many rows at once. whys (n): why a record has no answer, code 0: it has one; NULL: the first without one
  * ends it. */

@@ -13,7 +13,7 @@
  *   (2) nothing is answered by a silent default: a field that is missing, a number that does not divide, a type that the GPU has not, is an error that names it. Where
  *       Hugging Face has a default for a field, that one is taken and told (note);
  *   (3) what is unavoidable and not computed (seconds of the host in each step, limits of a scheduler) is in configs/serving.yaml, by stack, with its source.
- * docs/reference/serving.md. One owner, one thread. */
+ * docs/reference/serving.md. One owner, one thread; a sweep shares its configurations between threads, each with a twin of the session. */
 #ifndef CD_SERVING_H
 #define CD_SERVING_H
 #include <signal.h>
@@ -171,6 +171,8 @@ typedef struct cd_serving_ops {
 
 /* Everything but attention for m tokens of one copy, of which `rows` need the next token; all: the tokens of all copies, which the experts see. */
 void cd_serving_ops_rest(const cd_serving_model *m, const cd_serving_layout *l, double tokens, double rows, double all, bool decode, cd_serving_ops *out);
+/* Of these the ones of layers with experts, among which are all of COPIES and SHARED. */
+void cd_serving_ops_experts(const cd_serving_model *m, const cd_serving_layout *l, double tokens, double all, bool decode, cd_serving_ops *out);
 /* Attention of `batch` prompts of n new tokens and nothing before; of `batch` sequences with `past` tokens in their caches. */
 void cd_serving_ops_prompt(const cd_serving_model *m, const cd_serving_layout *l, double batch, double n, cd_serving_ops *out);
 void cd_serving_ops_decode(const cd_serving_model *m, const cd_serving_layout *l, double batch, double past, cd_serving_ops *out);
@@ -200,10 +202,14 @@ void cd_serving_tables_free(CD_TAKE cd_serving_tables *t); /* NULL is fine */
 /* All outlive it. stack: "vllm-0.24.0", or "vllm" for the version with the most rows. Errors: ENOMEM. */
 cdmpp_status cd_serving_cost_new(const cd_llm_op_model *m, cd_serving_tables *t, const cd_device *d, const char *stack, double between_s, CD_GIVE cd_serving_cost **out,
                                  cdmpp_err *err);
+/* The same for another thread, with a memory of its own; c outlives it. Errors: ENOMEM. */
+cdmpp_status cd_serving_cost_twin(const cd_serving_cost *c, CD_GIVE cd_serving_cost **out, cdmpp_err *err);
 void cd_serving_cost_free(CD_TAKE cd_serving_cost *c); /* NULL is fine */
 double cd_serving_cost_power(const cd_serving_cost *c); /* cd_llm_op_machine_power of its GPU */
 /* Asked twice it is answered from memory. Errors: those of cd_llm_op_ask. */
 cdmpp_status cd_serving_cost_of(cd_serving_cost *c, const cd_serving_op *op, cd_serving_time *out, cdmpp_err *err);
+/* The seconds alone: the same, for less time where it is new. */
+cdmpp_status cd_serving_cost_s(cd_serving_cost *c, const cd_serving_op *op, double *out, cdmpp_err *err);
 /* Questions so far, and those that were new. */
 void cd_serving_cost_counts(const cd_serving_cost *c, size_t *asked, size_t *fresh);
 /* The stack whose rows answer: "vllm-0.24.0"; "" where nothing was measured. */
@@ -218,11 +224,12 @@ typedef struct cd_serving_step {
     double others;              /* tokens of other copies at the same time: experts see them, too */
 } cd_serving_step;
 
-/* All outlive it but `like`: an engine whose sums it shares, of the same model and costs and of a layout that cd_serving_engine_alike; NULL: it has its own. */
-cdmpp_status cd_serving_engine_new(const cd_serving_model *m, const cd_serving_layout *l, const cd_serving_stack *s, cd_serving_cost *c, cd_serving_engine *like,
+/* All outlive it but `like`: an engine of the same model and costs and of a layout that cd_serving_engine_alike. What was asked for both is asked once; NULL: there is none. */
+cdmpp_status cd_serving_engine_new(const cd_serving_model *m, const cd_serving_layout *l, const cd_serving_stack *s, cd_serving_cost *c, const cd_serving_engine *like,
                                    CD_GIVE cd_serving_engine **out, cdmpp_err *err);
-/* Most operators are the same: types, tp and nodes are. */
+/* Most operators are the same: types, tp and nodes are. With the same experts, in layouts that are alike: those of experts and of all copies, too. */
 bool cd_serving_engine_alike(const cd_serving_layout *a, const cd_serving_layout *b);
+bool cd_serving_engine_same_experts(const cd_serving_layout *a, const cd_serving_layout *b);
 void cd_serving_engine_free(CD_TAKE cd_serving_engine *e); /* NULL is fine */
 cdmpp_status cd_serving_step_s(cd_serving_engine *e, const cd_serving_step *s, double *out, cdmpp_err *err);
 

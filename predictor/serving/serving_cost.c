@@ -4,29 +4,28 @@
 #include <string.h>
 
 #include "predictor/serving/serving_internal.h"
+#include "predictor/serving/serving_memo.h"
 
 #define LEVEL 0.9
 #define NORMAL 1.6449   /* half of an interval of that level, in standard deviations */
 #define SMALL_SHARE 0.8 /* of the bandwidth that a small kernel reaches: docs/reference/serving.md */
 #define HAND_OVER_S 1e-5
 
-typedef struct {
-    cd_llm_op_record r;
-    cd_serving_time v;
-    bool nodes, used;
-} slot;
+enum { KEY = 2 + CD_LLM_OP_MAX_SIZE, VALUE = 3 }; /* numbers of a question; of its answer */
 
 struct cd_serving_cost {
     const cd_llm_op_model *m;
     cd_llm_op_asker *a;
+    bool borrowed;         /* another's */
     cd_serving_tables *t;
     const cd_device *d;
     long device;           /* in the tables; CD_LLM_OP_NONE: not there */
     uint32_t stack, other; /* numbers of the name that questions carry, and of a stack of another library that the model knows; the same: it knows none */
     double between_s;
     unsigned told;         /* CD_LLM_OP_NEW_* that answers tell: a stack without a version is none that is new */
-    slot *slot;
-    size_t n_slot, n, asked;
+    double level;          /* of the intervals that are asked for; 0: none, they take half of the time */
+    cd_serving_memo known; /* key_of to value_of */
+    size_t asked;
 };
 
 /* ---- which library ---- */
@@ -68,25 +67,32 @@ cdmpp_status cd_serving_cost_new(const cd_llm_op_model *m, cd_serving_tables *t,
                                  cdmpp_err *err) {
     cd_serving_cost *c = cd_mem_zalloc(1, sizeof *c);
     if (!c) return CD_FAIL(err, ENOMEM, "costs");
-    *c = (cd_serving_cost){.m = m, .t = t, .d = d, .device = device_of(m, &t->t, d), .between_s = between_s, .n_slot = 1024, .told = ~(strchr(stack, '-') ? 0u : (unsigned)CD_LLM_OP_NEW_STACK)};
+    *c = (cd_serving_cost){.m = m, .t = t, .d = d, .device = device_of(m, &t->t, d), .between_s = between_s, .known = {.n_key = KEY, .n_value = VALUE}, .told = ~(strchr(stack, '-') ? 0u : (unsigned)CD_LLM_OP_NEW_STACK)};
     cdmpp_status st = cd_dict_add(&t->t.names, (cd_str){stack, strlen(stack)}, &c->stack, err);
     if (!st) c->stack = pick_stack(c, c->stack);
     if (!st) st = pick_other(c, err);
-    if (!st && !(c->slot = cd_mem_zalloc(c->n_slot, sizeof *c->slot))) st = CD_FAIL(err, ENOMEM, "costs");
     if (!st) st = cd_llm_op_asker_new(m, &t->t, &t->t.names, &c->a, err);
     if (st) cd_serving_cost_free(c);
     else *out = c;
     return st;
 }
 
+cdmpp_status cd_serving_cost_twin(const cd_serving_cost *c, cd_serving_cost **out, cdmpp_err *err) {
+    cd_serving_cost *t = cd_mem_zalloc(1, sizeof *t);
+    if (!t) return CD_FAIL(err, ENOMEM, "costs");
+    *t = *c;
+    t->known = (cd_serving_memo){.n_key = KEY, .n_value = VALUE}, t->borrowed = true, t->asked = 0;
+    return *out = t, CDMPP_OK;
+}
+
 void cd_serving_cost_free(cd_serving_cost *c) {
     if (!c) return;
-    cd_llm_op_asker_free(c->a);
-    cd_mem_free(c->slot);
+    if (!c->borrowed) cd_llm_op_asker_free(c->a);
+    cd_serving_memo_free(&c->known);
     cd_mem_free(c);
 }
 
-void cd_serving_cost_counts(const cd_serving_cost *c, size_t *asked, size_t *fresh) { *asked = c->asked, *fresh = c->n; }
+void cd_serving_cost_counts(const cd_serving_cost *c, size_t *asked, size_t *fresh) { *asked = c->asked, *fresh = c->known.n; }
 const char *cd_serving_cost_stack(const cd_serving_cost *c) { return c->device < 0 ? "" : c->t->t.names.text[c->stack]; }
 
 double cd_serving_cost_power(const cd_serving_cost *c) { return cd_llm_op_machine_power(c->d); }
@@ -94,7 +100,7 @@ double cd_serving_cost_power(const cd_serving_cost *c) { return cd_llm_op_machin
 /* ---- one question ---- */
 static cdmpp_status point(const cd_serving_cost *c, const cd_llm_op_record *r, cd_serving_time *out, cdmpp_err *err) {
     cd_llm_op_answer a;
-    CD_TRY(cd_llm_op_ask_as_is(c->a, r, c->d, LEVEL, &a, err));
+    CD_TRY(cd_llm_op_ask_as_is(c->a, r, c->d, c->level, &a, err));
     const bool range = a.low_s > 0;
     *out = (cd_serving_time){a.latency_s, range ? log(a.high_s / a.low_s) / (2 * NORMAL) : 0, a.how, range || a.how == CD_LLM_OP_MEASURED, a.news & c->told};
     return CDMPP_OK;
@@ -245,48 +251,65 @@ static cdmpp_status fresh(cd_serving_cost *c, const cd_llm_op_record *r, bool no
 }
 
 /* ---- memory ---- */
-static bool same_question(const cd_llm_op_record *a, const cd_llm_op_record *b) {
-    return a->kind == b->kind && a->type == b->type && a->kv == b->kv && !memcmp(a->size, b->size, sizeof a->size) && !memcmp(&a->skew, &b->skew, sizeof a->skew);
+static void key_of(const cd_serving_op *o, double key[KEY]) {
+    key[0] = o->r.kind + 0x100 * o->r.type + 0x10000 * o->r.kv + 0x1000000 * o->nodes;
+    key[1] = o->r.skew;
+    memcpy(key + 2, o->r.size, sizeof o->r.size);
 }
 
-static size_t place(const cd_serving_cost *c, const cd_llm_op_record *r, bool nodes) {
-    cd_hash h = cd_hash_start();
-    cd_hash_add(&h, &r->kind, 3);
-    cd_hash_add(&h, r->size, sizeof r->size);
-    cd_hash_add(&h, &r->skew, sizeof r->skew);
-    size_t i = (size_t)h.a & (c->n_slot - 1);
-    while (c->slot[i].used && (c->slot[i].nodes != nodes || !same_question(&c->slot[i].r, r))) i = (i + 1) & (c->n_slot - 1);
-    return i;
+/* v[2]: 0: nobody has asked; below 0: for the seconds alone. */
+static void put_value(const cd_serving_time *t, bool whole, double v[VALUE]) {
+    v[0] = t->s, v[1] = t->sigma;
+    v[2] = whole ? 1 + 2 * t->known + 4 * (int)t->how + 16.0 * t->news : -1;
 }
 
-static cdmpp_status grow(cd_serving_cost *c, cdmpp_err *err) {
-    slot *old = c->slot, *wide = cd_mem_zalloc(c->n_slot * 2, sizeof *wide);
-    const size_t n = c->n_slot;
-    if (!wide) return CD_FAIL(err, ENOMEM, "%zu costs", n);
-    c->slot = wide, c->n_slot = 2 * n;
-    for (size_t i = 0; i < n; i++)
-        if (old[i].used) c->slot[place(c, &old[i].r, old[i].nodes)] = old[i];
-    cd_mem_free(old);
+static cd_serving_time value_of(const double v[VALUE]) {
+    const unsigned u = (unsigned)v[2];
+    return (cd_serving_time){v[0], v[1], (cd_llm_op_how)(u / 4 % 4), u / 2 % 2, u / 16};
+}
+
+/* What no table measures. */
+static cdmpp_status moved(const cd_serving_cost *c, const cd_serving_op *op, cd_serving_time *out, cdmpp_err *err) {
+    const double rate = op->rate > 0 ? op->rate * 1e-9 : op->link ? c->d->link_gb_s : SMALL_SHARE * c->d->bandwidth_gb_s;
+    if (!(rate > 0)) return cd_llm_op_machine_lacks(c->d, op->link ? "link_gb_s" : "bandwidth_gb_s", op->link ? c->d->link_gb_s : c->d->bandwidth_gb_s, "link", NULL, err);
+    *out = (cd_serving_time){op->bytes / (rate * 1e9) + (op->latency_s > 0 ? op->latency_s : op->link ? HAND_OVER_S : c->between_s), 0, CD_LLM_OP_PREDICTED, true, 0};
+    return CDMPP_OK;
+}
+
+static cdmpp_status known_of(cd_serving_cost *c, const cd_serving_op *op, bool whole, const double **out, cdmpp_err *err) {
+    double key[KEY];
+    key_of(op, key);
+    double *v = cd_serving_memo_at(&c->known, key);
+    if (!v) return CD_FAIL(err, ENOMEM, "%zu costs", c->known.n);
+    if (!(v[2] > 0) && (whole || !(v[2] < 0))) {
+        cd_serving_time t;
+        c->level = whole ? LEVEL : 0;
+        CD_TRY(fresh(c, &op->r, op->nodes, &t, err));
+        put_value(&t, whole, v);
+    }
+    *out = v;
     return CDMPP_OK;
 }
 
 cdmpp_status cd_serving_cost_of(cd_serving_cost *c, const cd_serving_op *op, cd_serving_time *out, cdmpp_err *err) {
+    const double *v;
+    c->asked++;
+    if (op->bytes > 0) return moved(c, op, out, err);
+    CD_TRY(known_of(c, op, true, &v, err));
+    *out = value_of(v);
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_serving_cost_s(cd_serving_cost *c, const cd_serving_op *op, double *out, cdmpp_err *err) {
+    cd_serving_time t = {0};
+    const double *v;
     c->asked++;
     if (op->bytes > 0) {
-        const double rate = op->rate > 0 ? op->rate * 1e-9 : op->link ? c->d->link_gb_s : SMALL_SHARE * c->d->bandwidth_gb_s;
-        if (!(rate > 0)) return cd_llm_op_machine_lacks(c->d, op->link ? "link_gb_s" : "bandwidth_gb_s", op->link ? c->d->link_gb_s : c->d->bandwidth_gb_s, "link", NULL, err);
-        *out = (cd_serving_time){op->bytes / (rate * 1e9) + (op->latency_s > 0 ? op->latency_s : op->link ? HAND_OVER_S : c->between_s), 0, CD_LLM_OP_PREDICTED, true, 0};
-        return CDMPP_OK;
+        CD_TRY(moved(c, op, &t, err));
+        v = &t.s;
+    } else {
+        CD_TRY(known_of(c, op, false, &v, err));
     }
-    size_t i = place(c, &op->r, op->nodes);
-    if (!c->slot[i].used) {
-        slot s = {.r = op->r, .nodes = op->nodes, .used = true};
-        CD_TRY(fresh(c, &op->r, op->nodes, &s.v, err));
-        if (2 * (c->n + 1) > c->n_slot) CD_TRY(grow(c, err));
-        i = place(c, &op->r, op->nodes);
-        c->slot[i] = s;
-        c->n++;
-    }
-    *out = c->slot[i].v;
+    *out = *v;
     return CDMPP_OK;
 }

@@ -119,6 +119,11 @@ static void sparse(const cd_serving_model *m, const cd_serving_layout *l, double
     depend(o, last, l->dp > 1 ? CD_SERVING_OF_COPIES : CD_SERVING_OF_SHARED);
 }
 
+void cd_serving_ops_experts(const cd_serving_model *m, const cd_serving_layout *l, double t, double all, bool decode, cd_serving_ops *o) {
+    o->n = 0;
+    if (m->sparse_layers > 0) sparse(m, l, t, all, m->sparse_layers, decode, o);
+}
+
 /* From stage to stage: inside a node over the GPUs' own links, from the last stage of a node over the network. */
 static void hand_overs(const cd_serving_model *m, const cd_serving_layout *l, double t, cd_serving_ops *o) {
     const double stages = l->node > 0 ? fmax(1, floor(l->node / (l->tp * l->dp))) : l->pp, between = ceil(l->pp / stages) - 1, count[] = {l->pp - 1 - between, between};

@@ -38,7 +38,7 @@ void cd_serving_session_end(cd_serving_session *s) {
 }
 
 void cd_serving_session_counts(const cd_serving_session *s, size_t *asked, size_t *fresh) {
-    *asked = *fresh = 0;
+    *asked = s->asked, *fresh = s->fresh;
     for (size_t i = 0; i < s->n_known; i++) {
         size_t a, b;
         cd_serving_cost_counts(s->known[i].c, &a, &b);
@@ -84,6 +84,34 @@ static cdmpp_status known_of(cd_serving_session *s, const cd_serving_config *c, 
     s->known[s->n_known] = k;
     *out = &s->known[s->n_known++];
     return CDMPP_OK;
+}
+
+/* Configurations of one GPU follow each other in a sweep, and have one text. */
+cdmpp_status cd_serving_session_know(cd_serving_session *s, const cd_serving_config *c, size_t n, cdmpp_err *err) {
+    const struct cd_serving_known *k;
+    for (size_t i = 0; i < n; i++)
+        if (!i || c[i].gpu != c[i - 1].gpu || c[i].stack != c[i - 1].stack) CD_TRY(known_of(s, &c[i], &k, err));
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_serving_session_twin(const cd_serving_session *s, cd_serving_session *out, cdmpp_err *err) {
+    *out = *s;
+    out->made = NULL, out->n_made = out->cap_made = out->n_known = out->asked = out->fresh = 0;
+    out->cap_known = s->n_known;
+    if (!(out->known = cd_mem_zalloc(s->n_known + 1, sizeof *s->known))) return CD_FAIL(err, ENOMEM, "costs");
+    for (size_t i = 0; i < s->n_known; i++) {
+        out->known[i] = s->known[i];
+        CD_TRY(cd_serving_cost_twin(s->known[i].c, &out->known[i].c, err));
+        out->n_known++;
+    }
+    return CDMPP_OK;
+}
+
+void cd_serving_session_twin_end(cd_serving_session *s, cd_serving_session *twin) {
+    size_t asked, fresh;
+    cd_serving_session_counts(twin, &asked, &fresh);
+    s->asked += asked, s->fresh += fresh;
+    cd_serving_session_end(twin);
 }
 
 /* ---- one worker ---- */
@@ -158,14 +186,16 @@ static bool same_layout(const cd_serving_layout *a, const cd_serving_layout *b) 
 }
 
 static cdmpp_status engine_of(cd_serving_session *s, const worker *w, cd_serving_engine **out, cdmpp_err *err) {
-    cd_serving_engine *like = NULL;
+    const cd_serving_engine *like = NULL, *experts = NULL;
     for (size_t i = 0; i < s->n_made; i++) {
-        if (s->made[i].c != w->k.c || !cd_serving_engine_alike(&s->made[i].l, &w->layout)) continue;
-        if (same_layout(&s->made[i].l, &w->layout)) return *out = s->made[i].e, CDMPP_OK;
-        like = s->made[i].e;
+        const struct cd_serving_made *m = &s->made[i];
+        if (m->c != w->k.c || !cd_serving_engine_alike(&m->l, &w->layout)) continue;
+        if (same_layout(&m->l, &w->layout)) return *out = m->e, CDMPP_OK;
+        like = m->e;
+        if (cd_serving_engine_same_experts(&m->l, &w->layout)) experts = m->e;
     }
     if (CD_GROW(s->made, s->n_made, s->cap_made)) return CD_FAIL(err, ENOMEM, "engines");
-    CD_TRY(cd_serving_engine_new(s->m, &w->layout, w->k.k, w->k.c, like, out, err));
+    CD_TRY(cd_serving_engine_new(s->m, &w->layout, w->k.k, w->k.c, experts ? experts : like, out, err));
     s->made[s->n_made++] = (struct cd_serving_made){w->layout, w->k.c, *out};
     return CDMPP_OK;
 }

@@ -56,8 +56,14 @@ typedef struct cd_serving_session {
     struct cd_serving_known *known; /* costs by GPU and stack */
     struct cd_serving_made *made;   /* engines by layout: what one configuration asked, others need not ask again */
     size_t n_known, cap_known, n_made, cap_made;
+    size_t asked, fresh;        /* by twins that have ended */
 } cd_serving_session;
 void cd_serving_session_end(cd_serving_session *s);
+/* The GPUs and stacks of all configurations, which twins then need not look up: tables get names by that. Errors: ESCHEMA (no such GPU, no such stack), ENOMEM. */
+cdmpp_status cd_serving_session_know(cd_serving_session *s, const cd_serving_config *c, size_t n, cdmpp_err *err);
+/* The same for another thread, which asks of these GPUs and stacks alone; s outlives it. end: also after an error, adds what it counted to s. Errors: ENOMEM. */
+cdmpp_status cd_serving_session_twin(const cd_serving_session *s, cd_serving_session *out, cdmpp_err *err);
+void cd_serving_session_twin_end(cd_serving_session *s, cd_serving_session *twin);
 
 /* Rows of the two steps of a table may be NULL: a step with one prompt, a step in which as many sequences decode as the simulation had on the average.
  * Errors: EUNSUPPORTED (the checkpoint's types are not known, and the configuration names none), ERANGE (kv_dtype is of no cache), ESCHEMA (no such GPU, no such stack), those of layout, memory, operators and simulation (EINTERRUPTED: *stop). */

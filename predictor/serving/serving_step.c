@@ -2,24 +2,20 @@
 #include <math.h>
 #include <string.h>
 
-#include "predictor/serving/serving.h"
+#include "predictor/serving/serving_internal.h"
+#include "predictor/serving/serving_memo.h"
 
-#define LENGTHS 8.0 /* lengths of caches are asked at so many points in each doubling, and lie on lines between */
+#define LENGTHS_EACH 8.0 /* lengths of caches are asked at so many points in each doubling, and lie on lines between */
 
-/* EACH: operators of COPIES or SHARED at most. A collective over nodes is two: dispatch, experts and combine are five, the shared expert's three and an all-reduce, too. */
-enum { FREE, TOKENS, ROWS, PROMPTS, DECODES, COPIES, SHARED, STAGES, EACH = 5 };
+/* LENGTHS: DECODES at points between which lengths of caches lie, by the number of the point. EACH: operators of COPIES or SHARED at most. A collective over nodes is two:
+ * dispatch, experts and combine are five, the shared expert's three and an all-reduce, too. */
+enum { TOKENS, ROWS, PROMPTS, DECODES, LENGTHS, STAGES, COPIES, SHARED, KINDS, EACH = 5, POINTS = 256 };
 
-/* What was asked before, by what it is of. */
+/* What was asked before, of one kind each. Of COPIES and SHARED the time of each operator; else the sums of all but collectives, and of collectives. */
 typedef struct {
-    double a, b;
-    double s[EACH]; /* of COPIES and SHARED of each operator; else the first two are the sums of all but collectives, and of collectives */
-    int what;       /* FREE ... */
-} sum;
-
-typedef struct {
-    sum *v;
-    size_t n, n_slot, engines; /* that have it */
-} sums;
+    cd_serving_sums v;
+    size_t engines; /* that have it */
+} kept;
 
 /* The operators of COPIES and SHARED as they follow each other, of a step with prompts and of one that decodes. Their times are of one size each; kept by both sizes
  * they would be hundreds of times as many. */
@@ -38,7 +34,9 @@ struct cd_serving_engine {
     cd_serving_cost *c;
     double lift; /* stack->lift on this GPU */
     sequence sparse[2];
-    sums *all, own; /* all: of engines that differ in pp, dp and ep alone; own: from COPIES on */
+    size_t n_each[2]; /* operators of COPIES, of SHARED; of none nothing is asked */
+    kept *kept[KINDS]; /* engines that differ in what a kind does not depend on have the same */
+    double length[POINTS];
 };
 
 /* Links keep their rate when clocks fall: no lift lengthens them. */
@@ -52,13 +50,30 @@ bool cd_serving_engine_alike(const cd_serving_layout *a, const cd_serving_layout
 }
 
 /* ---- sums ---- */
-enum { FIRST = 1024 };
+/* Of a step with more tokens, or of a prompt of more, each number is rare. */
+enum { NEAR_TOKENS = 65536, NEAR_COPIES = 4096, NEAR_BATCH = 8 };
 
-static void sums_free(sums *s) { cd_mem_free(s->v); }
+static void kept_free(kept *k) {
+    if (!k || --k->engines) return;
+    cd_serving_sums_free(&k->v);
+    cd_mem_free(k);
+}
+
+static cdmpp_status kept_new(size_t n_value, size_t near_a, size_t near_b, kept **out, cdmpp_err *err) {
+    kept *k = cd_mem_zalloc(1, sizeof *k);
+    if (!k) return CD_FAIL(err, ENOMEM, "engine");
+    k->engines = 1;
+    const cdmpp_status st = cd_serving_sums_new(&k->v, n_value, near_a, near_b, err);
+    if (st) kept_free(k);
+    else *out = k;
+    return st;
+}
+
+static double point_length(double k) { return floor(exp2(k / LENGTHS_EACH)); }
 
 static void sequence_of(const cd_serving_engine *e, bool decode, sequence *out) {
     cd_serving_ops o;
-    cd_serving_ops_rest(e->m, &e->l, 1, 1, 1, decode, &o);
+    cd_serving_ops_experts(e->m, &e->l, 1, 1, decode, &o);
     for (size_t i = 0; i < o.n; i++) {
         if (o.v[i].of != CD_SERVING_OF_COPIES && o.v[i].of != CD_SERVING_OF_SHARED) continue;
         out->v[out->n].shared = o.v[i].of == CD_SERVING_OF_SHARED;
@@ -73,62 +88,57 @@ static double lift_of(const cd_serving_stack *s, double power) {
     return 1 + (s->lift - 1) * fmax(0, fmin(1, (1 - power) / (1 - s->lift_power)));
 }
 
-cdmpp_status cd_serving_engine_new(const cd_serving_model *m, const cd_serving_layout *l, const cd_serving_stack *s, cd_serving_cost *c, cd_serving_engine *like,
+bool cd_serving_engine_same_experts(const cd_serving_layout *a, const cd_serving_layout *b) {
+    return equal(a->dp, b->dp) && equal(a->moe_tp, b->moe_tp) && equal(a->moe_ep, b->moe_ep);
+}
+
+/* Whether what was asked of a kind is the same for a layout that is alike. */
+static bool has_same(int what, const cd_serving_layout *a, const cd_serving_layout *b) {
+    if (what < STAGES) return true;
+    return what == STAGES ? equal(a->pp, b->pp) && equal(a->dp, b->dp) : cd_serving_engine_same_experts(a, b);
+}
+
+static cdmpp_status keep_of(cd_serving_engine *e, const cd_serving_engine *like, cdmpp_err *err) {
+    const size_t *n = e->n_each;
+    const size_t near_a[KINDS] = {[COPIES] = NEAR_COPIES}, near_b[KINDS] = {[PROMPTS] = NEAR_BATCH, [DECODES] = NEAR_BATCH, [LENGTHS] = POINTS};
+    const size_t width[KINDS] = {[COPIES] = n[0], [SHARED] = n[1]};
+    for (int k = 0; k < KINDS; k++) {
+        if (like && has_same(k, &e->l, &like->l)) e->kept[k] = like->kept[k], e->kept[k]->engines++;
+        else CD_TRY(kept_new(width[k] > 2 ? width[k] : 2, near_a[k] ? near_a[k] : NEAR_TOKENS, near_b[k] ? near_b[k] : 1, &e->kept[k], err));
+    }
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_serving_engine_new(const cd_serving_model *m, const cd_serving_layout *l, const cd_serving_stack *s, cd_serving_cost *c, const cd_serving_engine *like,
                                    cd_serving_engine **out, cdmpp_err *err) {
     cd_serving_engine *e = cd_mem_zalloc(1, sizeof *e);
     if (!e) return CD_FAIL(err, ENOMEM, "engine");
-    *e = (cd_serving_engine){.m = m, .l = *l, .stack = s, .c = c, .lift = lift_of(s, cd_serving_cost_power(c)), .all = like ? like->all : cd_mem_zalloc(1, sizeof *e->all)};
-    if (e->all) e->all->engines++;
-    e->own.v = cd_mem_zalloc(FIRST, sizeof *e->own.v), e->own.n_slot = FIRST;
-    if (e->all && !like) e->all->v = cd_mem_zalloc(FIRST, sizeof *e->all->v), e->all->n_slot = FIRST;
-    if (!e->own.v || !e->all || !e->all->v) {
-        cd_serving_engine_free(e);
-        return CD_FAIL(err, ENOMEM, "engine");
-    }
+    *e = (cd_serving_engine){.m = m, .l = *l, .stack = s, .c = c, .lift = lift_of(s, cd_serving_cost_power(c))};
     for (int decode = 0; decode < 2; decode++) sequence_of(e, decode, &e->sparse[decode]);
-    *out = e;
-    return CDMPP_OK;
+    for (size_t i = 0; i < e->sparse[0].n; i++) e->n_each[e->sparse[0].v[i].shared]++;
+    for (size_t k = 0; k < POINTS; k++) e->length[k] = point_length((double)k);
+    const cdmpp_status st = keep_of(e, like, err);
+    if (st) cd_serving_engine_free(e);
+    else *out = e;
+    return st;
 }
 
 void cd_serving_engine_free(cd_serving_engine *e) {
     if (!e) return;
-    sums_free(&e->own);
-    if (e->all && !--e->all->engines) {
-        sums_free(e->all);
-        cd_mem_free(e->all);
-    }
+    for (int k = 0; k < KINDS; k++) kept_free(e->kept[k]);
     cd_mem_free(e);
 }
 
-static size_t place(const sums *t, int what, double a, double b) {
-    size_t i = (size_t)cd_rng_mix(cd_rng_mix((uint64_t)a * 8 + (uint64_t)what) ^ (uint64_t)b) & (t->n_slot - 1);
-    while (t->v[i].what && !(t->v[i].what == what && equal(t->v[i].a, a) && equal(t->v[i].b, b))) i = (i + 1) & (t->n_slot - 1);
-    return i;
-}
-
-static cdmpp_status keep(sums *t, const sum *one, cdmpp_err *err) {
-    if (2 * (t->n + 1) > t->n_slot) {
-        sum *old = t->v, *wide = cd_mem_zalloc(t->n_slot * 2, sizeof *wide);
-        const size_t n = t->n_slot;
-        if (!wide) return CD_FAIL(err, ENOMEM, "%zu sums", n);
-        t->v = wide, t->n_slot = 2 * n;
-        for (size_t i = 0; i < n; i++)
-            if (old[i].what) t->v[place(t, old[i].what, old[i].a, old[i].b)] = old[i];
-        cd_mem_free(old);
-    }
-    t->v[place(t, one->what, one->a, one->b)] = *one;
-    t->n++;
-    return CDMPP_OK;
-}
+static double length_at(const cd_serving_engine *e, double k) { return k < POINTS ? e->length[(size_t)k] : point_length(k); }
 
 /* of: CD_SERVING_OF_*, the operators that count; -1: all. */
 static cdmpp_status total(cd_serving_engine *e, const cd_serving_ops *o, int of, double out[EACH], cdmpp_err *err) {
     double s[3][2] = {{0}};
     for (size_t i = 0; i < o->n; i++) {
-        cd_serving_time t;
+        double t;
         if (of >= 0 && o->v[i].of != of) continue;
-        CD_TRY(cd_err_key(err, cd_serving_cost_of(e->c, &o->v[i], &t, err), o->v[i].name));
-        s[o->v[i].beside][is_link(&o->v[i])] += o->v[i].count * t.s;
+        CD_TRY(cd_err_key(err, cd_serving_cost_s(e->c, &o->v[i], &t, err), o->v[i].name));
+        s[o->v[i].beside][is_link(&o->v[i])] += o->v[i].count * t;
     }
     const double *longer = s[s[1][0] + s[1][1] < s[2][0] + s[2][1] ? 2 : 1];
     for (int link = 0; link < 2; link++) out[link] = s[0][link] + longer[link];
@@ -137,43 +147,62 @@ static cdmpp_status total(cd_serving_engine *e, const cd_serving_ops *o, int of,
 
 static cdmpp_status each(cd_serving_engine *e, const cd_serving_ops *o, int of, double out[EACH], cdmpp_err *err) {
     for (size_t i = 0, n = 0; i < o->n; i++) {
-        cd_serving_time t;
+        double t;
         if (o->v[i].of != of) continue;
-        CD_TRY(cd_err_key(err, cd_serving_cost_of(e->c, &o->v[i], &t, err), o->v[i].name));
-        out[n++] = o->v[i].count * t.s;
+        CD_TRY(cd_err_key(err, cd_serving_cost_s(e->c, &o->v[i], &t, err), o->v[i].name));
+        out[n++] = o->v[i].count * t;
     }
     return CDMPP_OK;
 }
 
-/* Of COPIES and SHARED times as they are; else the time of all with the lift. */
-static cdmpp_status asked(cd_serving_engine *e, int what, double a, double b, double lift, double *out, cdmpp_err *err) {
-    static const int of[] = {[TOKENS] = CD_SERVING_OF_TOKENS, [ROWS] = CD_SERVING_OF_ROWS, [PROMPTS] = -1, [DECODES] = -1, [COPIES] = CD_SERVING_OF_COPIES,
+static cdmpp_status fresh(cd_serving_engine *e, int what, double a, double b, double out[EACH], cdmpp_err *err) {
+    static const int of[] = {[TOKENS] = CD_SERVING_OF_TOKENS, [ROWS] = CD_SERVING_OF_ROWS, [PROMPTS] = -1, [DECODES] = -1, [LENGTHS] = -1, [COPIES] = CD_SERVING_OF_COPIES,
                              [SHARED] = CD_SERVING_OF_SHARED, [STAGES] = CD_SERVING_OF_STAGES};
-    const bool alone = what == COPIES || what == SHARED;
-    sums *t = what < COPIES ? e->all : &e->own;
-    const sum *known = &t->v[place(t, what, a, b)];
-    sum one = {.a = a, .b = b, .what = what};
     cd_serving_ops o;
-    if (!known->what) {
-        if (what == PROMPTS) cd_serving_ops_prompt(e->m, &e->l, a, b, &o);
-        else if (what == DECODES) cd_serving_ops_decode(e->m, &e->l, a, b, &o);
-        else cd_serving_ops_rest(e->m, &e->l, a, b, a, false, &o);
-        CD_TRY(alone ? each(e, &o, of[what], one.s, err) : total(e, &o, of[what], one.s, err));
-        CD_TRY(keep(t, &one, err));
-        known = &one;
+    if (what == PROMPTS) cd_serving_ops_prompt(e->m, &e->l, b, a, &o);
+    else if (what == DECODES) cd_serving_ops_decode(e->m, &e->l, b, a, &o);
+    else if (what == LENGTHS) cd_serving_ops_decode(e->m, &e->l, a, length_at(e, b), &o);
+    else if (what == COPIES || what == SHARED) cd_serving_ops_experts(e->m, &e->l, a, a, false, &o);
+    else cd_serving_ops_rest(e->m, &e->l, a, a, a, false, &o);
+    return what == COPIES || what == SHARED ? each(e, &o, of[what], out, err) : total(e, &o, of[what], out, err);
+}
+
+/* Where its values are; of all but 0 nothing was asked yet, or nothing takes time. b: sequences of PROMPTS and DECODES, the point of LENGTHS, else 0. */
+static cdmpp_status known_of(cd_serving_engine *e, int what, double a, double b, const double **out, cdmpp_err *err) {
+    cd_serving_sums *t = &e->kept[what]->v;
+    double *v = cd_serving_sums_at(t, a, b), s[EACH] = {0};
+    if (!v) return CD_FAIL(err, ENOMEM, "sums");
+    if (!(v[0] > 0 || v[1] > 0)) {
+        CD_TRY(fresh(e, what, a, b, s, err));
+        memcpy(v, s, t->far.n_value * sizeof *v);
     }
-    if (alone) memcpy(out, known->s, EACH * sizeof *out);
-    else *out = lift * known->s[0] + known->s[1];
+    *out = v;
+    return CDMPP_OK;
+}
+
+static cdmpp_status asked_new(cd_serving_engine *e, int what, double a, double b, double lift, double *out, cdmpp_err *err) {
+    const double *v;
+    CD_TRY(known_of(e, what, a, b, &v, err));
+    *out = lift * v[0] + v[1];
+    return CDMPP_OK;
+}
+
+/* The time of all with the lift; not of COPIES and SHARED. Most of a sweep is this line. */
+static inline __attribute__((always_inline)) cdmpp_status asked(cd_serving_engine *e, int what, double a, double b, double lift, double *out, cdmpp_err *err) {
+    const double *v = cd_serving_sums_near(&e->kept[what]->v, a, b);
+    if (!v || !(v[0] > 0 || v[1] > 0)) return asked_new(e, what, a, b, lift, out, err);
+    *out = lift * v[0] + v[1];
     return CDMPP_OK;
 }
 
 /* Operators of tokens of all copies, and those of the shared expert between them, in the order in which they were summed ever. */
 static cdmpp_status copies_s(cd_serving_engine *e, bool decode, double tokens, double all, double lift, double *out, cdmpp_err *err) {
     const sequence *q = &e->sparse[decode];
-    double of[2][EACH], s[3] = {0};
+    const double *of[2] = {NULL};
+    double s[3] = {0};
     size_t n[2] = {0};
-    CD_TRY(asked(e, COPIES, all, 1, 1, of[0], err));
-    CD_TRY(asked(e, SHARED, tokens, 1, 1, of[1], err));
+    if (e->n_each[0]) CD_TRY(known_of(e, COPIES, all, 0, &of[0], err));
+    if (e->n_each[1]) CD_TRY(known_of(e, SHARED, tokens, 0, &of[1], err));
     for (size_t i = 0; i < q->n; i++) s[q->v[i].beside] += (q->v[i].link ? 1 : lift) * of[q->v[i].shared][n[q->v[i].shared]++];
     *out = s[0] + fmax(s[1], s[2]);
     return CDMPP_OK;
@@ -182,10 +211,10 @@ static cdmpp_status copies_s(cd_serving_engine *e, bool decode, double tokens, d
 /* Everything but attention. */
 static cdmpp_status rest_s(cd_serving_engine *e, bool decode, double tokens, double rows, double all, double lift, double *out, cdmpp_err *err) {
     double row, copies = 0, stages = 0;
-    CD_TRY(asked(e, TOKENS, tokens, 1, lift, out, err));
-    CD_TRY(asked(e, ROWS, 1, rows, lift, &row, err));
+    CD_TRY(asked(e, TOKENS, tokens, 0, lift, out, err));
+    CD_TRY(asked(e, ROWS, rows, 0, lift, &row, err));
     if (e->m->sparse_layers > 0) CD_TRY(copies_s(e, decode, tokens, all, lift, &copies, err));
-    if (e->l.pp > 1) CD_TRY(asked(e, STAGES, tokens, 1, lift, &stages, err));
+    if (e->l.pp > 1) CD_TRY(asked(e, STAGES, tokens, 0, lift, &stages, err));
     *out += row + copies + stages;
     return CDMPP_OK;
 }
@@ -198,12 +227,12 @@ static cdmpp_status attention_s(cd_serving_engine *e, double batch, double n, do
     double all, less, least, cache;
     *out = 0, *a = ALONE;
     if (!(batch > 0) || !(n > 0)) return CDMPP_OK;
-    CD_TRY(asked(e, PROMPTS, batch, n, lift, out, err));
+    CD_TRY(asked(e, PROMPTS, n, batch, lift, out, err));
     if (!(past > 0)) return CDMPP_OK;
-    CD_TRY(asked(e, PROMPTS, batch, n + past, lift, &all, err));
-    CD_TRY(asked(e, PROMPTS, batch, past, lift, &less, err));
-    CD_TRY(asked(e, PROMPTS, batch, 1, lift, &least, err));
-    CD_TRY(asked(e, DECODES, batch, past, lift, &cache, err));
+    CD_TRY(asked(e, PROMPTS, n + past, batch, lift, &all, err));
+    CD_TRY(asked(e, PROMPTS, past, batch, lift, &less, err));
+    CD_TRY(asked(e, PROMPTS, 1, batch, lift, &least, err));
+    CD_TRY(asked(e, DECODES, past, batch, lift, &cache, err));
     if (all - less + least > *out) *out = all - less + least, *a = BEHIND;
     if (cache > *out) *out = cache, *a = CACHE;
     return CDMPP_OK;
@@ -214,14 +243,12 @@ static cdmpp_status prompts_s(cd_serving_engine *e, double batch, double n, doub
     return attention_s(e, batch, n, past, lift, out, &a, err);
 }
 
-static double length_at(double k) { return floor(exp2(k / LENGTHS)); }
-
 static cdmpp_status decode_s(cd_serving_engine *e, double batch, double context, double lift, double *out, cdmpp_err *err) {
-    const double k = floor(LENGTHS * log2(fmax(context, 1))), lo = length_at(k);
-    double a, b, hi = length_at(k + 1), step = k + 1;
-    while (hi <= lo) hi = length_at(++step);
-    CD_TRY(asked(e, DECODES, batch, lo, lift, &a, err));
-    CD_TRY(asked(e, DECODES, batch, hi, lift, &b, err));
+    const double k = floor(LENGTHS_EACH * log2(fmax(context, 1))), lo = length_at(e, k);
+    double a, b, hi = length_at(e, k + 1), step = k + 1;
+    while (hi <= lo) hi = length_at(e, ++step);
+    CD_TRY(asked(e, LENGTHS, batch, k, lift, &a, err));
+    CD_TRY(asked(e, LENGTHS, batch, step, lift, &b, err));
     *out = a + (b - a) * fmax(0, fmin(1, (context - lo) / (hi - lo)));
     return CDMPP_OK;
 }

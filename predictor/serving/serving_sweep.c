@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/cli/cli.h"
-#include "predictor/serving/serving.h"
+#include "predictor/serving/serving_sweep_internal.h"
 
 enum { MOST = 1000000, LIST = 4096 };
 
@@ -66,18 +66,7 @@ cdmpp_status cd_serving_combine(cd_arena *a, const cd_serving_config *usual, con
     return CDMPP_OK;
 }
 
-/* ---- running ---- */
-static bool of_one(cdmpp_status st) { return st == CDMPP_ERANGE || st == CDMPP_EMODEL || st == CDMPP_EUNSUPPORTED; }
-
-static void count_reason(cd_serving_sweep *s, const cdmpp_err *why) {
-    const char *key = why->key[0] ? why->key : "other";
-    size_t i = 0;
-    while (i < s->n_reason && strncmp(s->reason[i].text, key, sizeof s->reason[i].text - 1) != 0) i++;
-    if (i == CD_SERVING_REASONS) i = CD_SERVING_REASONS - 1;
-    else if (i == s->n_reason) snprintf(s->reason[s->n_reason++].text, sizeof s->reason[i].text, "%s", key);
-    s->reason[i].n++;
-}
-
+/* ---- the front ---- */
 static int by_gpu(const void *a, const void *b) {
     const cd_serving_point *x = *(cd_serving_point *const *)a, *y = *(cd_serving_point *const *)b;
     if (x->per_gpu < y->per_gpu || x->per_gpu > y->per_gpu) return x->per_gpu > y->per_gpu ? -1 : 1;
@@ -113,29 +102,56 @@ static cdmpp_status refused(const cd_serving_sweep *s, cdmpp_err *err) {
     return st;
 }
 
-cdmpp_status cd_serving_sweep_run(cd_serving_session *s, const cd_serving_config *c, size_t n, double ttft_s, double tpot_s, cd_serving_price *price, void *ctx,
-                                  const volatile sig_atomic_t *stop, cd_serving_sweep *out, cdmpp_err *err) {
-    *out = (cd_serving_sweep){.v = cd_mem_zalloc(n + 1, sizeof *out->v), .tried = n, .ttft_s = ttft_s, .tpot_s = tpot_s};
-    if (!out->v) return CD_FAIL(err, ENOMEM, "%zu configurations", n);
+/* ---- running ---- */
+static void count_reason(cd_serving_sweep *s, const char *key) {
+    size_t i = 0;
+    while (i < s->n_reason && strcmp(s->reason[i].text, key) != 0) i++;
+    if (i == s->n_reason) snprintf(s->reason[s->n_reason++].text, sizeof s->reason[i].text, "%s", key);
+    s->reason[i].n++;
+}
+
+static bool over(double value, double target) { return target > 0 && value > target; }
+
+/* Those that are answered move together, in the order of the list, and reasons stand in it, whoever was first. */
+static void gather(const cd_serving_config *c, size_t n, const cd_serving_sweep_options *o, const cd_serving_outcomes *of, cd_serving_sweep *out) {
     for (size_t i = 0; i < n; i++) {
-        cd_serving_answer a;
-        cdmpp_err why = {0};
-        if (stop && *stop) return CD_FAIL(err, EINTERRUPTED, "after %zu of %zu configurations", i, n);
-        const cdmpp_status st = cd_serving_answer_of(s, &c[i], &a, NULL, NULL, &why);
-        if (st && !of_one(st)) {
-            if (err) *err = why;
-            return st;
-        }
-        if (st) {
-            count_reason(out, &why);
+        if (of->of[i] == CD_SERVING_OPEN) continue;
+        out->done++;
+        if (of->of[i] >= CD_SERVING_REFUSED) {
+            count_reason(out, of->key[of->of[i] - CD_SERVING_REFUSED]);
             continue;
         }
-        const double hour = price ? price(ctx, c[i].gpu) : (double)NAN;
-        out->v[out->n++] = (cd_serving_point){.c = &c[i], .ttft_s = a.r.ttft_s, .tpot_s = a.r.tpot_s, .tokens_s = a.r.tokens_s, .per_gpu = a.per_gpu, .per_user = a.per_user,
-                                              .gpus = a.gpus, .price = hour / 3600 / a.per_gpu * 1e6,
-                                              .met = (!(ttft_s > 0) || a.r.ttft_s <= ttft_s) && (!(tpot_s > 0) || !(a.r.tpot_s > tpot_s))};
+        cd_serving_point *p = &out->v[out->n++];
+        *p = of->v[i];
+        p->price = (o->price ? o->price(o->ctx, c[i].gpu) : (double)NAN) / 3600 / p->per_gpu * 1e6;
+        p->met = !over(p->ttft_s, o->ttft_s) && !over(p->tpot_s, o->tpot_s);
     }
-    return out->n ? find_front(out, err) : refused(out, err);
+}
+
+/* Of a sweep that was stopped, too: the few that are named are answered to the end. */
+static cdmpp_status finish(cd_serving_session *s, cd_serving_sweep *out, cdmpp_err *err) {
+    const volatile sig_atomic_t *stop = s->stop;
+    CD_TRY(find_front(out, err));
+    s->stop = NULL;
+    const cdmpp_status st = cd_serving_sweep_choose(s, out, err);
+    s->stop = stop;
+    return st;
+}
+
+cdmpp_status cd_serving_sweep_run(cd_serving_session *s, const cd_serving_config *c, size_t n, const cd_serving_sweep_options *o, cd_serving_sweep *out, cdmpp_err *err) {
+    cd_serving_outcomes of = {.of = cd_mem_zalloc(n + 1, sizeof *of.of)};
+    *out = (cd_serving_sweep){.v = cd_mem_zalloc(n + 1, sizeof *out->v), .tried = n, .ttft_s = o->ttft_s, .tpot_s = o->tpot_s, .level = s->level};
+    of.v = out->v; /* a point moves to the front of the same array */
+    cdmpp_status st = CDMPP_OK;
+    if (!out->v || !of.of) st = CD_FAIL(err, ENOMEM, "%zu configurations", n);
+    if (!st) st = cd_serving_session_know(s, c, n, err);
+    if (!st) st = cd_serving_sweep_share(s, c, n, o->threads, o->stop, &of, err);
+    if (!st) gather(c, n, o, &of, out);
+    if (!st && out->n) st = finish(s, out, err);
+    if (!st && out->done < n) st = CD_FAIL(err, EINTERRUPTED, "after %zu of %zu configurations", out->done, n);
+    if (!st && !out->n) st = refused(out, err);
+    cd_mem_free(of.of);
+    return st;
 }
 
 void cd_serving_sweep_free(cd_serving_sweep *s) {

@@ -35,38 +35,131 @@ static const cd_serving_point **front_of(const cd_serving_sweep *s) {
     return v;
 }
 
+/* ---- what is named ---- */
+static void put_range(cd_buf *b, double low, double high) {
+    if (isnan(low)) {
+        cd_buf_puts(b, " - |");
+        return;
+    }
+    cd_buf_puts(b, " "), cd_units_put_seconds(b, low);
+    cd_buf_puts(b, " to "), cd_units_put_seconds(b, high), cd_buf_puts(b, " |");
+}
+
+static void put_named(const char *what, const cd_serving_named *v, cd_buf *b) {
+    const cd_serving_point *p = v->p;
+    const cd_serving_config *c = p->c;
+    cd_buf_putf(b, "| %s | %s | %g | %g | %g | %g | %g | %g | ", what, c->gpu, p->gpus, c->worker.tp, c->worker.pp, c->worker.dp, c->worker.ep, c->concurrency);
+    cd_units_put_seconds(b, p->ttft_s), cd_buf_puts(b, " |"), put_range(b, v->ttft_low_s, v->ttft_high_s), cd_buf_puts(b, " ");
+    cd_units_put_seconds(b, p->tpot_s), cd_buf_puts(b, " |"), put_range(b, v->tpot_low_s, v->tpot_high_s);
+    cd_buf_putf(b, " %.4g |", p->per_gpu);
+    if (isnan(v->per_gpu_low)) cd_buf_puts(b, " - |");
+    else cd_buf_putf(b, " %.4g to %.4g |", v->per_gpu_low, v->per_gpu_high);
+    if (isnan(p->price)) cd_buf_puts(b, " - |\n");
+    else cd_buf_putf(b, " %.3g |\n", p->price);
+}
+
+/* By how much a target is missed, or that the interval reaches over it. */
+static void put_target(const char *what, const char *of, double value, double high, double target, bool *any, cd_buf *b) {
+    const bool misses = target > 0 && value > target;
+    if (!misses && !cd_serving_reaches_over(value, high, target)) return;
+    if (!*any) cd_buf_puts(b, "\n");
+    *any = true;
+    cd_buf_putf(b, misses ? "%s: %s is " : "%s: the interval of %s reaches ", what, of);
+    cd_units_put_seconds(b, (misses ? value : high) - target);
+    cd_buf_putf(b, " (%.3g %%) over the target of ", 100 * ((misses ? value : high) / target - 1));
+    cd_units_put_seconds(b, target), cd_buf_puts(b, "\n");
+}
+
+static void put_all_named(const cd_serving_sweep *s, cd_buf *b) {
+    const cd_serving_named *const v[] = {&s->most, &s->cheapest, &s->nearest};
+    static const char *const name[] = {"most tokens/s/GPU", "cheapest", "nearest miss"};
+    char range[40];
+    bool any = false;
+    if (!s->most.p && !s->nearest.p) return;
+    snprintf(range, sizeof range, "%g %% interval", 100 * s->level);
+    cd_buf_putf(b, "\n| named | GPU | GPUs | tp | pp | dp | ep | in flight | TTFT | %s | TPOT | %s | tokens/s/GPU | %s | price of 1e6 tokens |\n", range, range, range);
+    cd_buf_puts(b, "| --- | --- | --: | --: | --: | --: | --: | --: | --: | --- | --: | --- | --: | --- | --: |\n");
+    for (size_t i = 0; i < 3; i++)
+        if (v[i]->p) put_named(name[i], v[i], b);
+    for (size_t i = 0; i < 3; i++) {
+        if (!v[i]->p) continue;
+        put_target(name[i], "TTFT", v[i]->p->ttft_s, v[i]->ttft_high_s, s->ttft_s, &any, b);
+        put_target(name[i], "TPOT", v[i]->p->tpot_s, v[i]->tpot_high_s, s->tpot_s, &any, b);
+    }
+}
+
 void cd_serving_sweep_text(const cd_serving_sweep *s, cd_buf *b) {
     const cd_serving_point **v = front_of(s);
     if (!v) b->oom = true;
-    cd_buf_putf(b, "%zu configurations, %zu of them can be, %zu meet the targets, %zu are on the front\n", s->tried, s->n, s->n_met, s->n_front);
+    if (s->done < s->tried) cd_buf_putf(b, "NOT COMPLETE: stopped after %zu of %zu configurations; all that follows is of these\n", s->done, s->tried);
+    cd_buf_putf(b, "%zu configurations, %zu of them can be, %zu meet the targets, %zu are on the front\n", s->done, s->n, s->n_met, s->n_front);
     for (size_t i = 0; i < s->n_reason; i++) cd_buf_putf(b, "%zu left out: %s\n", s->reason[i].n, s->reason[i].text);
-    cd_buf_puts(b, "\n| GPU | GPUs | tp | pp | dp | ep | in flight | TTFT | TPOT | tokens/s/GPU | tokens/s/user | price of 1e6 tokens |\n"
-                   "| --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |\n");
+    put_all_named(s, b);
+    if (s->n_front)
+        cd_buf_puts(b, "\n| GPU | GPUs | tp | pp | dp | ep | in flight | TTFT | TPOT | tokens/s/GPU | tokens/s/user | price of 1e6 tokens |\n"
+                       "| --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |\n");
     for (size_t i = 0; v && i < s->n_front; i++) put_point(v[i], b);
     cd_mem_free(v);
+}
+
+/* ---- JSON ---- */
+static void json_point(cd_json_writer *w, const cd_serving_point *p) {
+    const cd_serving_worker *k = &p->c->worker;
+    cd_json_write_member_str(w, "gpu", p->c->gpu);
+    const struct {
+        const char *key;
+        double v;
+    } f[] = {{"gpus", p->gpus}, {"tp", k->tp}, {"pp", k->pp}, {"dp", k->dp}, {"ep", k->ep}, {"concurrency", p->c->concurrency}, {"ttft_s", p->ttft_s}, {"tpot_s", p->tpot_s},
+             {"tokens_s", p->tokens_s}, {"tokens_s_gpu", p->per_gpu}, {"tokens_s_user", p->per_user}, {"price_million_tokens", p->price}};
+    for (size_t j = 0; j < sizeof f / sizeof *f; j++) cd_json_write_member_real(w, f[j].key, f[j].v);
+    cd_json_write_member_bool(w, "met", p->met), cd_json_write_member_bool(w, "front", p->front);
+}
+
+static void json_missed(cd_json_writer *w, const char *key, double value, double target) {
+    if (!(target > 0) || !(value > target)) return;
+    cd_json_write_key(w, key), cd_json_write_open(w, '{');
+    cd_json_write_member_real(w, "target_s", target), cd_json_write_member_real(w, "over_s", value - target), cd_json_write_member_real(w, "times", value / target);
+    cd_json_write_close(w, '}');
+}
+
+/* null: there is none. */
+static void json_named(cd_json_writer *w, const char *key, const cd_serving_sweep *s, const cd_serving_named *v) {
+    cd_json_write_key(w, key);
+    if (!v->p) {
+        cd_json_write_null(w);
+        return;
+    }
+    cd_json_write_open(w, '{');
+    json_point(w, v->p);
+    const struct {
+        const char *key;
+        double v;
+    } f[] = {{"level", s->level}, {"ttft_low_s", v->ttft_low_s}, {"ttft_high_s", v->ttft_high_s}, {"tpot_low_s", v->tpot_low_s}, {"tpot_high_s", v->tpot_high_s},
+             {"tokens_s_gpu_low", v->per_gpu_low}, {"tokens_s_gpu_high", v->per_gpu_high}};
+    for (size_t j = 0; j < sizeof f / sizeof *f; j++) cd_json_write_member_real(w, f[j].key, f[j].v);
+    cd_json_write_key(w, "interval_over"), cd_json_write_open(w, '[');
+    if (cd_serving_reaches_over(v->p->ttft_s, v->ttft_high_s, s->ttft_s)) cd_json_write_str(w, "ttft");
+    if (cd_serving_reaches_over(v->p->tpot_s, v->tpot_high_s, s->tpot_s)) cd_json_write_str(w, "tpot");
+    cd_json_write_close(w, ']');
+    cd_json_write_key(w, "missed"), cd_json_write_open(w, '{');
+    json_missed(w, "ttft", v->p->ttft_s, s->ttft_s), json_missed(w, "tpot", v->p->tpot_s, s->tpot_s);
+    cd_json_write_close(w, '}'), cd_json_write_close(w, '}');
 }
 
 void cd_serving_sweep_json(const cd_serving_sweep *s, bool all, cd_buf *b) {
     cd_json_writer w = {.out = b};
     cd_json_write_open(&w, '{');
-    cd_json_write_member_int(&w, "tried", (int64_t)s->tried), cd_json_write_member_int(&w, "met", (int64_t)s->n_met);
+    cd_json_write_member_int(&w, "tried", (int64_t)s->tried), cd_json_write_member_int(&w, "done", (int64_t)s->done);
+    cd_json_write_member_bool(&w, "complete", s->done == s->tried), cd_json_write_member_int(&w, "met", (int64_t)s->n_met);
     cd_json_write_key(&w, "left_out"), cd_json_write_open(&w, '{');
     for (size_t i = 0; i < s->n_reason; i++) cd_json_write_member_int(&w, s->reason[i].text, (int64_t)s->reason[i].n);
     cd_json_write_close(&w, '}');
+    json_named(&w, "most_tokens_s_gpu", s, &s->most), json_named(&w, "cheapest", s, &s->cheapest), json_named(&w, "nearest_miss", s, &s->nearest);
     cd_json_write_key(&w, "configurations"), cd_json_write_open(&w, '[');
     for (size_t i = 0; i < s->n; i++) {
-        const cd_serving_point *p = &s->v[i];
-        const cd_serving_worker *k = &p->c->worker;
-        if (!all && !p->front) continue;
+        if (!all && !s->v[i].front) continue;
         cd_json_write_open(&w, '{');
-        cd_json_write_member_str(&w, "gpu", p->c->gpu);
-        const struct {
-            const char *key;
-            double v;
-        } f[] = {{"gpus", p->gpus}, {"tp", k->tp}, {"pp", k->pp}, {"dp", k->dp}, {"ep", k->ep}, {"concurrency", p->c->concurrency}, {"ttft_s", p->ttft_s}, {"tpot_s", p->tpot_s},
-                 {"tokens_s", p->tokens_s}, {"tokens_s_gpu", p->per_gpu}, {"tokens_s_user", p->per_user}, {"price_million_tokens", p->price}};
-        for (size_t j = 0; j < sizeof f / sizeof *f; j++) cd_json_write_member_real(&w, f[j].key, f[j].v);
-        cd_json_write_member_bool(&w, "met", p->met), cd_json_write_member_bool(&w, "front", p->front);
+        json_point(&w, &s->v[i]);
         cd_json_write_close(&w, '}');
     }
     cd_json_write_close(&w, ']'), cd_json_write_close(&w, '}');

@@ -52,7 +52,7 @@ static const cd_option table[] = {
     {"trials", 0, "N", CD_OPTION_INT, AT(ask.trials), "1..1000000", SCHEDULES, "Tasks without a schedule get the best predicted of N candidates (default: 160; where schedules are given, none)"},
     {"seed", 0, "N", CD_OPTION_INT, AT(ask.seed), "0..2000000000", SCHEDULES, "Of the candidates and of the interval (default: 0)"},
     {"cache", 0, "FOLDER", CD_OPTION_FOLDER, AT(ask.cache), NULL, SCHEDULES, "Where chosen candidates are kept; empty: nowhere (default: $XDG_CACHE_HOME/cdmpp/books, ~/.cache/cdmpp/books)"},
-    {"jobs", 'j', "N", CD_OPTION_INT, AT(ask.jobs), "1..1024", SCHEDULES, "Threads that look for candidates (default: one for each CPU)"},
+    {"jobs", 'j', "N", CD_OPTION_INT, AT(ask.jobs), "1..1024", SCHEDULES, "Threads that look for candidates, or answer configurations of --llm --sweep (default: one for each CPU)"},
     {"allow-missing", 0, NULL, CD_OPTION_FLAG, AT(ask.allow_missing), NULL, COSTS, "A total without the operators that have no estimate; their share is reported"},
     {"nearest", 0, NULL, CD_OPTION_FLAG, AT(ask.nearest), NULL, COSTS, "A device that no model knows and nobody describes is taken for the only one that a model knows; described ones are taken for their nearest anyway, with a warning"},
     {"from-records", 0, NULL, CD_OPTION_FLAG, AT(ask.from_records), NULL, COSTS, "Tasks take the measured time of their record: the replay without the model"},
@@ -203,7 +203,7 @@ static cdmpp_status check_vm(const options *o, const cd_cli_args *said, cdmpp_er
 
 /* Options of networks say nothing about --llm, and those of its group nothing about networks. */
 static cdmpp_status check_llm_reads(bool llm, const cd_cli_args *said, cdmpp_err *err) {
-    static const char *const its[] = {"cost-model", "devices", "measured", "prices", "level", "shared", "verbose", NULL};
+    static const char *const its[] = {"cost-model", "devices", "measured", "prices", "level", "shared", "jobs", "verbose", NULL};
     for (size_t k = 0; said->given && k < sizeof table / sizeof *table; k++) {
         bool reads = !said->given[k] || (table[k].group == LLM) == llm;
         for (size_t i = 0; llm && its[i]; i++) reads |= !strcmp(table[k].name, its[i]);
@@ -222,6 +222,7 @@ static cdmpp_status check_llm(options *o, const cd_cli_args *said, cdmpp_err *er
     o->llm.cost_model = o->ask.cost_model.n ? o->ask.cost_model.v[0] : NULL;
     o->llm.devices = o->ask.devices, o->llm.prices = o->prices;
     CD_TRY(numbers(o, err));
+    o->llm.jobs = o->ask.jobs;
     o->llm.level = o->ask.level, o->llm.shared = o->ask.shared;
     return cd_replay_llm_check(&o->llm, err);
 }

@@ -24,67 +24,6 @@ typedef struct {
     cd_serving_rows rows[4]; /* of the two steps of the first answer; what the others write over */
 } work;
 
-/* ---- options ---- */
-static cdmpp_status type_of(const char *option, const char *name, int *out, cdmpp_err *err) {
-    if (!name) return CDMPP_OK;
-    if ((*out = cd_serving_type(name)) >= 0) return CDMPP_OK;
-    return CD_FAIL(err, EUSAGE, "--%s: expected a number type of docs/reference/llm-operators.md, found \"%.40s\"", option, name);
-}
-
-typedef struct {
-    const char *name, *text;
-    double lo, hi, *to;
-} value;
-
-static cdmpp_status whole(const value *f, size_t n, cdmpp_err *err) {
-    for (size_t i = 0; i < n; i++) {
-        CD_TRY(cd_option_number(f[i].name, f[i].text, f[i].lo, f[i].hi, f[i].to, err));
-        if (f[i].text && floor(*f[i].to) < *f[i].to) return CD_FAIL(err, EUSAGE, "--%s: expected a whole number, found '%.60s'", f[i].name, f[i].text);
-    }
-    return CDMPP_OK;
-}
-
-static cdmpp_status config_of(const cd_replay_llm *o, cd_serving_config *c, cdmpp_err *err) {
-    const value n[] = {{"isl", o->isl, 1, 1e7, &c->isl}, {"osl", o->osl, 1, 1e7, &c->osl}, {"requests", o->requests, 1, 1e6, &c->requests},
-                       {"max-tokens", o->tokens, 1, 1e9, &c->tokens}, {"graph-tokens", o->graph, 1, 1e9, &c->graph_tokens}, {"max-sequences", o->sequences, 1, 1e6, &c->worker.batch}, {"node-gpus", o->node, 1, 1024, &c->node},
-                       {"engines", o->engines, 1, 1e6, &c->worker.count}, {"decode-workers", o->decode_workers, 1, 1e6, &c->decode.count},
-                       {"decode-tp", o->decode_tp, 1, 1024, &c->decode.tp}, {"decode-pp", o->decode_pp, 1, 1024, &c->decode.pp},
-                       {"decode-dp", o->decode_dp, 1, 1024, &c->decode.dp}, {"decode-ep", o->decode_ep, 1, 1024, &c->decode.ep},
-                       {"decode-max-sequences", o->decode_sequences, 1, 1e6, &c->decode.batch}},
-                f[] = {{"rate", o->rate, 1e-6, 1e6, &c->rate}, {"length-spread", o->spread, 0, 1, &c->spread}, {"memory-share", o->share, 0.01, 1, &c->memory_share},
-                       {"node-gbs", o->node_gbs, 1e-3, 1e5, &c->node_gb_s}};
-    *c = cd_serving_config_defaults();
-    CD_TRY(whole(n, sizeof n / sizeof *n, err));
-    for (size_t i = 0; i < sizeof f / sizeof *f; i++) CD_TRY(cd_option_number(f[i].name, f[i].text, f[i].lo, f[i].hi, f[i].to, err));
-    if (o->rate) c->concurrency = 0;
-    c->prompts = o->prompts;
-    c->stack = o->stack ? o->stack : "vllm";
-    c->gpu = "";
-    CD_TRY(type_of("dtype", o->dtype, &c->linear, err));
-    CD_TRY(type_of("experts-dtype", o->experts_dtype, &c->expert, err));
-    CD_TRY(type_of("kv-dtype", o->kv_dtype, &c->kv, err));
-    return c->kv < 0 || cd_serving_kv_type(c->kv) ? CDMPP_OK : CD_FAIL(err, EUSAGE, "--kv-dtype: expected " CD_SERVING_KV_TYPES ", found \"%.40s\"", o->kv_dtype);
-}
-
-cdmpp_status cd_replay_llm_check(const cd_replay_llm *o, cdmpp_err *err) {
-    cd_serving_config c;
-    double v;
-    CD_TRY(config_of(o, &c, err));
-    CD_TRY(cd_option_number("ttft", o->ttft, 1e-3, 1e9, &v, err));
-    CD_TRY(cd_option_number("tpot", o->tpot, 1e-3, 1e9, &v, err));
-    if (!o->cost_model) return CD_FAIL(err, EUSAGE, "--llm: expected --cost-model with a model of operators of language models");
-    if (!o->list.gpu && !o->runs) return CD_FAIL(err, EUSAGE, "--llm: expected --gpu, as h100");
-    if (o->rate && o->list.concurrency) return CD_FAIL(err, EUSAGE, "--rate and --concurrency are two loads");
-    if (o->load && (o->isl || o->osl || o->spread)) return CD_FAIL(err, EUSAGE, "--load has the lengths in place of --isl, --osl and --length-spread");
-    if (o->load && o->runs) return CD_FAIL(err, EUSAGE, "--load and --runs: a row of --runs has lengths of its own");
-    if (!o->decode_workers && !o->runs && (o->decode_tp || o->decode_pp || o->decode_dp || o->decode_ep || o->decode_sequences))
-        return CD_FAIL(err, EUSAGE, "--decode-tp, --decode-pp, --decode-dp, --decode-ep and --decode-max-sequences go with --decode-workers");
-    if (!o->sweep && (o->ttft || o->tpot || o->picture || o->prices)) return CD_FAIL(err, EUSAGE, "--ttft, --tpot, --picture and --prices go with --sweep");
-    if (o->stream && (o->sweep || o->runs || o->list.concurrency || o->rate || o->requests || o->load || o->spread || o->decode_workers || o->engines || o->prompts >= 0))
-        return CD_FAIL(err, EUSAGE, "--stream has steps on standard input: it goes without --sweep, --runs, --concurrency, --rate, --requests, --load, --length-spread, --engines, --decode-workers and --prompts");
-    return o->sweep && o->runs ? CD_FAIL(err, EUSAGE, "--sweep and --runs are two lists of configurations") : CDMPP_OK;
-}
-
 /* ---- files ---- */
 static cdmpp_status load_ops(const char *path, cd_llm_op_model **out, cdmpp_err *err) {
     char *data;
@@ -300,24 +239,41 @@ static void warn_no_price(const char *path, cd_csv_table *t, const work *w, cd_l
         if ((!i || w->c[i].gpu != w->c[i - 1].gpu) && isnan(price_of(t, w->c[i].gpu))) cd_log_put(log, CD_LOG_WARNING, "%s has no price of %s", path, w->c[i].gpu);
 }
 
+static cdmpp_status print_sweep(cd_command_run *r, const cd_serving_sweep *s, cdmpp_err *err) {
+    cd_buf b = {0};
+    if (r->said.json) cd_serving_sweep_json(s, true, &b);
+    else cd_serving_sweep_text(s, &b);
+    return cd_command_result(r->said.json, "cdmpp.serving_sweep", "cdmpp-replay", &r->log, &b, err);
+}
+
+/* One that was stopped prints what it has, and is still an error. A picture does not say that it is of a part. */
+static cdmpp_status run_sweep(const cd_replay_llm *o, cd_command_run *r, work *w, const cd_serving_sweep_options *ask, cdmpp_err *err) {
+    cd_serving_sweep s = {0};
+    cdmpp_status st = cd_serving_sweep_run(&w->s, w->c, w->n, ask, &s, err);
+    cd_serving_session_stand_ins(&w->s, say_stand_in, &r->log);
+    if (st == CDMPP_EINTERRUPTED && s.n) {
+        cdmpp_err why = {0};
+        const cdmpp_status printed = print_sweep(r, &s, &why);
+        if (printed) st = printed, *err = why;
+    }
+    if (!st && o->picture) st = cd_serving_sweep_picture(&s, o->picture, err);
+    if (!st) st = print_sweep(r, &s, err);
+    cd_serving_sweep_free(&s);
+    return st;
+}
+
 static cdmpp_status sweep(const cd_replay_llm *o, cd_command_run *r, work *w, cdmpp_err *err) {
     double ttft = 0, tpot = 0;
-    cd_serving_sweep s = {0};
     cd_csv_table prices = {0};
-    cd_buf b = {0};
+    cd_threads *threads = NULL;
     CD_TRY(cd_option_number("ttft", o->ttft, 1e-3, 1e9, &ttft, err));
     CD_TRY(cd_option_number("tpot", o->tpot, 1e-3, 1e9, &tpot, err));
     cdmpp_status st = o->prices ? read_prices(o->prices, &prices, err) : CDMPP_OK;
     if (!st && o->prices) warn_no_price(o->prices, &prices, w, &r->log);
-    if (!st) st = cd_serving_sweep_run(&w->s, w->c, w->n, ttft * 1e-3, tpot * 1e-3, o->prices ? price_of : NULL, &prices, r->stop, &s, err);
-    cd_serving_session_stand_ins(&w->s, say_stand_in, &r->log);
-    if (!st && o->picture) st = cd_serving_sweep_picture(&s, o->picture, err);
-    if (!st) {
-        if (r->said.json) cd_serving_sweep_json(&s, true, &b);
-        else cd_serving_sweep_text(&s, &b);
-        st = cd_command_result(r->said.json, "cdmpp.serving_sweep", "cdmpp-replay", &r->log, &b, err);
-    }
-    cd_serving_sweep_free(&s);
+    if (!st) st = cd_threads_new(o->jobs, &threads, err);
+    const cd_serving_sweep_options ask = {ttft * 1e-3, tpot * 1e-3, o->prices ? price_of : NULL, &prices, threads, r->stop};
+    if (!st) st = run_sweep(o, r, w, &ask, err);
+    cd_threads_free(threads);
     cd_csv_table_free(&prices);
     return st;
 }
@@ -376,7 +332,7 @@ static cdmpp_status stream(const cd_replay_llm *o, cd_command_run *r, work *w, c
 static cdmpp_status run(const cd_replay_llm *o, cd_command_run *r, work *w, cdmpp_err *err) {
     cd_serving_config usual;
     size_t asked, fresh;
-    CD_TRY(config_of(o, &usual, err));
+    CD_TRY(cd_replay_llm_config(o, &usual, err));
     if (o->load) CD_TRY(read_load(o, r, &usual, w, err));
     const cd_serving_lists l = lists_of(o, w);
     CD_TRY(cd_serving_stack_name(&w->arena, usual.stack, &usual.stack, err));

@@ -9,7 +9,7 @@ typedef struct cd_replay_llm {
     cd_serving_lists list;
     const char *isl, *osl, *rate, *spread, *requests, *tokens, *graph, *sequences, *share, *node, *node_gbs, *ttft, *tpot, *engines;       /* numbers as text */
     const char *decode_workers, *decode_tp, *decode_pp, *decode_dp, *decode_ep, *decode_sequences;
-    int prompts;
+    int prompts, jobs; /* jobs 0: a thread for each CPU */
     bool sweep, stream;
     /* options that other estimates have, too */
     const char *cost_model, *devices, *measured, *prices;
@@ -18,6 +18,8 @@ typedef struct cd_replay_llm {
 
 /* Numbers and words of the options, before anything is read. Errors: EUSAGE. */
 cdmpp_status cd_replay_llm_check(const cd_replay_llm *o, cdmpp_err *err);
+/* Its configuration: numbers and types of the options, and the usual ones where there is none. Errors: EUSAGE. */
+cdmpp_status cd_replay_llm_config(const cd_replay_llm *o, cd_serving_config *c, cdmpp_err *err);
 /* Prints. Sets r->exit_code to 3 where some configurations were refused, or lines of --stream. */
 cdmpp_status cd_replay_llm_run(const cd_replay_llm *o, cd_command_run *r, cdmpp_err *err);
 #endif

@@ -95,6 +95,23 @@ TEST(nearest_then_fastest) {
     is(ask(f, 4096, 1, 0, false), CD_LLM_OP_PREDICTED, fmin(none, fmin(one, other)));
 }
 
+/* Without an interval the seconds are the same, to the last bit. */
+TEST(seconds_alone) {
+    const fixture *f = *state;
+    cd_llm_op_answer v;
+    cdmpp_err err = {0};
+    const cd_llm_op_record r = made_llm_gemm(4096, 300, 700, 1);
+    cd_llm_op_record row = made_llm_gemm(8, 300, 700, 1);
+    row.kernel = B;
+    assert_ok(cd_llm_op_ask_as_is(f->a, &row, f->d[0], 0, &v, &err));
+    is(v, CD_LLM_OP_MEASURED, 2e-5);
+    assert_true(isnan(v.low_s) && isnan(v.high_s)); /* nor has a measured row */
+    assert_ok(cd_llm_op_ask_as_is(f->a, &r, f->d[0], 0, &v, &err));
+    assert_true(isnan(v.low_s) && isnan(v.high_s));
+    assert_close(v.latency_s, ask(f, 4096, 1, 0, true).latency_s, 0, 0);
+    assert_true(ask(f, 4096, 1, 0, true).low_s > 0);
+}
+
 /* "vllm" is each version that was measured; a version that was not is none of them, nor is another library. */
 TEST(a_library) {
     const fixture *f = *state;
@@ -176,4 +193,4 @@ TEST(no_memory) {
     }
 }
 
-TESTS(up, down, nearest_then_fastest, a_library, new_names, many, no_memory)
+TESTS(up, down, nearest_then_fastest, seconds_alone, a_library, new_names, many, no_memory)

@@ -344,4 +344,24 @@ TEST(idle_copies) {
     close_session(&f);
 }
 
-TESTS(up, down, copies_together, copies_in_parts, part_beside_an_end, copies_without_a_prompt, shared_expert_of_copies, shared_sums, beside_as_long, copies_of_two_nodes, idle_copies)
+/* A layout with the same experts has asked: only its limit of graphs is another. */
+TEST(experts_are_asked_once) {
+    fixture f;
+    cd_serving_config c = small();
+    cd_serving_answer a, b;
+    size_t first, second, fresh;
+    open_session_of(&f, folder_with_experts());
+    c.worker.dp = c.worker.ep = 2;
+    f.made.m.experts = 8, f.made.m.sparse_layers = 2, f.made.m.dense_layers = 0, f.made.m.topk = 2, f.made.m.expert_ffn = 32, f.made.m.skew = 1.2;
+    assert_ok(cd_serving_answer_of(&f.s, &c, &a, NULL, NULL, &err));
+    cd_serving_session_counts(&f.s, &first, &fresh);
+    c.graph_tokens = 7;
+    assert_ok(cd_serving_answer_of(&f.s, &c, &b, NULL, NULL, &err));
+    cd_serving_session_counts(&f.s, &second, &fresh);
+    assert_true(first > 0);
+    assert_int_equal(second, first);
+    assert_close(a.r.tpot_s, b.r.tpot_s, 0, 0);
+    close_session(&f);
+}
+
+TESTS(up, down, copies_together, copies_in_parts, part_beside_an_end, copies_without_a_prompt, shared_expert_of_copies, shared_sums, beside_as_long, copies_of_two_nodes, idle_copies, experts_are_asked_once)

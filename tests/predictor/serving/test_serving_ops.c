@@ -157,6 +157,33 @@ TEST(host_bounds_calls) {
     }
 }
 
+/* Asked for its seconds first, an operator still tells later how they are known. */
+TEST(seconds_first) {
+    made_serving s;
+    cd_serving_time t;
+    double x;
+    size_t asked, known;
+    const cd_serving_op op = {.name = "p", .r = {.kind = CD_LLM_OP_GEMM, .type = CD_LLM_OP_T_BF16, .kv = CD_LLM_OP_T_BF16, .size = {8, 128, 64, 1}}, .count = 1};
+    const cd_serving_op small = {.name = "s", .bytes = 3e6, .count = 1};
+    cd_buf b = {0};
+    made_rows(&b);
+    made_serving_open(&s, tmp_put(&dir, "first.csv", b.p, b.n), 1);
+    cd_buf_free(&b);
+    assert_ok(cd_serving_cost_s(s.c, &op, &x, &err));
+    assert_ok(cd_serving_cost_of(s.c, &op, &t, &err));
+    assert_close(t.s, x, 0, 0);
+    assert_int_equal(t.how, CD_LLM_OP_MEASURED);
+    assert_true(t.known);
+    assert_ok(cd_serving_cost_s(s.c, &op, &x, &err));
+    assert_close(t.s, x, 0, 0);
+    cd_serving_cost_counts(s.c, &asked, &known);
+    assert_int_equal(known, 1);
+    assert_ok(cd_serving_cost_s(s.c, &small, &x, &err));
+    assert_ok(cd_serving_cost_of(s.c, &small, &t, &err));
+    assert_close(t.s, x, 0, 0);
+    made_serving_close(&s);
+}
+
 /* An engine that shares another's sums answers as one that has its own, whichever is freed first. */
 TEST(shared_sums) {
     made_serving s;
@@ -182,4 +209,4 @@ TEST(shared_sums) {
     made_serving_close(&s);
 }
 
-TESTS(up, down, every_weight_once, states, chosen, latent_of_other_heads, without_gate, host_bounds_calls, shared_sums)
+TESTS(up, down, every_weight_once, states, chosen, latent_of_other_heads, without_gate, host_bounds_calls, seconds_first, shared_sums)

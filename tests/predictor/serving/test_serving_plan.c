@@ -245,6 +245,7 @@ TEST(apart) {
 }
 
 TEST(sweeps) {
+    const cd_serving_sweep_options any = {0}, strict = {.ttft_s = 1e-9};
     fixture f;
     cd_arena a = {0};
     cd_serving_config usual = small(), *v;
@@ -255,7 +256,7 @@ TEST(sweeps) {
     open_session(&f);
     assert_ok(cd_serving_combine(&a, &usual, &l, &v, &n, &err));
     assert_int_equal(n, 9);
-    assert_ok(cd_serving_sweep_run(&f.s, v, n, 0, 0, NULL, NULL, NULL, &s, &err));
+    assert_ok(cd_serving_sweep_run(&f.s, v, n, &any, &s, &err));
     assert_int_equal(s.n, 6);
     assert_int_equal(s.n_reason, 1);
     assert_string_equal(s.reason[0].text, "tp");
@@ -272,10 +273,10 @@ TEST(sweeps) {
     const char *svg = tmp_path(&dir, "a.svg");
     assert_ok(cd_serving_sweep_picture(&s, svg, &err));
     cd_serving_sweep_free(&s);
-    assert_ok(cd_serving_sweep_run(&f.s, v, n, 1e-9, 0, NULL, NULL, NULL, &s, &err));
+    assert_ok(cd_serving_sweep_run(&f.s, v, n, &strict, &s, &err));
     assert_int_equal(s.n_met + s.n_front, 0);
     cd_serving_sweep_free(&s);
-    assert_status(cd_serving_sweep_run(&f.s, v + 6, 3, 0, 0, NULL, NULL, NULL, &s, &err), CDMPP_ENODATA);
+    assert_status(cd_serving_sweep_run(&f.s, v + 6, 3, &any, &s, &err), CDMPP_ENODATA);
     cd_serving_sweep_free(&s);
     assert_status(cd_serving_combine(&a, &usual, &bad, &v, &n, &err), CDMPP_EUSAGE);
     assert_status(cd_serving_combine(&a, &usual, &half, &v, &n, &err), CDMPP_EUSAGE);
@@ -312,7 +313,7 @@ TEST(one_token) {
     c.decode.count = 0;
     const cd_serving_lists l = {.tp = "1,2", .concurrency = "1,2,4"};
     assert_ok(cd_serving_combine(&a, &c, &l, &v, &n, &err));
-    assert_ok(cd_serving_sweep_run(&f.s, v, n, 0, 1e-9, NULL, NULL, NULL, &s, &err));
+    assert_ok(cd_serving_sweep_run(&f.s, v, n, &(cd_serving_sweep_options){.tpot_s = 1e-9}, &s, &err));
     assert_int_equal(s.n_met, 6);
     assert_int_equal(s.n_front, 1);
     for (size_t i = 0; i < s.n; i++) assert_true(!s.v[i].front || s.v[i].per_gpu >= s.v[(i + 1) % s.n].per_gpu);
@@ -436,7 +437,7 @@ TEST(printed) {
         cd_buf text = {0};
         s.known = NULL, s.made = NULL;
         s.n_known = s.cap_known = s.n_made = s.cap_made = 0;
-        g.st = cd_serving_sweep_run(&s, &c, 1, 0, 0, NULL, NULL, NULL, &w, &g.err);
+        g.st = cd_serving_sweep_run(&s, &c, 1, &(cd_serving_sweep_options){0}, &w, &g.err);
         if (!g.st) cd_serving_sweep_text(&w, &text);
         if (!g.st && text.oom) g.st = CDMPP_ENOMEM;
         cd_buf_free(&text);
