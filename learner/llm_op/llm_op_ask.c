@@ -146,7 +146,7 @@ static cdmpp_status choose(const cd_llm_op_asker *a, asking *q, cdmpp_err *err) 
         if (few && cd_llm_op_few_count(few) < CD_LLM_OP_FEW_MOST && !between(q->x)) q->near = CD_LLM_OP_NO_SIDE; /* a row from afar says less than all together */
     }
     q->s = q->near ? CD_LLM_OP_SET_NEAR : q->seen ? CD_LLM_OP_SET_SEEN : CD_LLM_OP_SET_UNSEEN;
-    if (q->s == CD_LLM_OP_SET_UNSEEN && (q->twin = cd_llm_op_twin_of(a->m, q->d, q->f))) return CDMPP_OK;
+    if (q->s == CD_LLM_OP_SET_UNSEEN && (q->twin = cd_llm_op_twin_for(a->m, q->r, q->d))) return CDMPP_OK;
     q->p = part_of(a, q->f, &q->s);
     q->wide = q->s == CD_LLM_OP_SET_SEEN && is_new_code(a, q->r, &q->c) && a->m->part[q->f][CD_LLM_OP_SET_UNSEEN].spread ? CD_LLM_OP_SET_UNSEEN : q->s;
     return q->p ? CDMPP_OK : no_trees(q->r, err);
