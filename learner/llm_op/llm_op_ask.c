@@ -32,9 +32,10 @@ typedef struct {
     float score, spread;
 } asking;
 
-/* Code that no training saw: a library, a version or a kernel that is named. */
+/* Code that no training saw: a library, a version or a kernel that is named. A known library without a version names none that is new. */
 static bool is_new_code(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_llm_op_codes *c) {
-    return (isnan(c->stack) && r->stack < a->names->n && a->names->text[r->stack][0]) || (isnan(c->kernel) && r->kernel);
+    const char *stack = r->stack < a->names->n ? a->names->text[r->stack] : "";
+    return (isnan(c->stack) && stack[0] && (isnan(c->maker) || strchr(stack, '-'))) || (isnan(c->kernel) && r->kernel);
 }
 
 static unsigned news_of(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, const cd_llm_op_codes *c, bool seen) {
