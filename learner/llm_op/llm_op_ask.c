@@ -32,9 +32,10 @@ typedef struct {
     float score, spread;
 } asking;
 
-/* Code that no training saw: a library, a version or a kernel that is named. */
+/* Code that no training saw: a library, a version or a kernel that is named. A known library without a version names none that is new. */
 static bool is_new_code(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_llm_op_codes *c) {
-    return (isnan(c->stack) && r->stack < a->names->n && a->names->text[r->stack][0]) || (isnan(c->kernel) && r->kernel);
+    const char *stack = r->stack < a->names->n ? a->names->text[r->stack] : "";
+    return (isnan(c->stack) && stack[0] && (isnan(c->maker) || strchr(stack, '-'))) || (isnan(c->kernel) && r->kernel);
 }
 
 static unsigned news_of(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, const cd_llm_op_codes *c, bool seen) {
@@ -149,7 +150,7 @@ static cdmpp_status choose(const cd_llm_op_asker *a, asking *q, cdmpp_err *err) 
         if (few && cd_llm_op_few_count(few) < CD_LLM_OP_FEW_MOST && !between(q->x)) q->near = CD_LLM_OP_NO_SIDE; /* a row from afar says less than all together */
     }
     q->s = q->near ? CD_LLM_OP_SET_NEAR : q->seen ? CD_LLM_OP_SET_SEEN : CD_LLM_OP_SET_UNSEEN;
-    if (q->s == CD_LLM_OP_SET_UNSEEN && (q->twin = cd_llm_op_twin_of(a->m, q->d, q->f))) return CDMPP_OK;
+    if (q->s == CD_LLM_OP_SET_UNSEEN && (q->twin = cd_llm_op_twin_for(a->m, q->r, q->d))) return CDMPP_OK;
     q->p = part_of(a, q->f, &q->s);
     q->wide = q->s == CD_LLM_OP_SET_SEEN && is_new_code(a, q->r, &q->c) && a->m->part[q->f][CD_LLM_OP_SET_UNSEEN].spread ? CD_LLM_OP_SET_UNSEEN : q->s;
     return q->p ? CDMPP_OK : no_trees(q->r, err);

@@ -76,26 +76,39 @@ static bool next(const cd_llm_op_asker *a, choice *c, cd_llm_op_record *r) {
     return false;
 }
 
+/* Of the rows of one device; false: none is like the question. */
+static bool open_on(const cd_llm_op_asker *a, const cd_llm_op_record *r, const char *library, long device, choice *c) {
+    cd_llm_op_record one = *r;
+    if (device < 0) return false;
+    const uint64_t group = group_of(r, (uint32_t)device);
+    *c = (choice){.at = first_of(a, group, r->stack), .end = first_of(a, group, r->stack + 1u)};
+    if (c->at < c->end) {
+        if (r->kernel) c->end = c->at; /* measured under this very name */
+        return true;
+    }
+    if (library) *c = (choice){first_of(a, group, 0), first_of(a, group + 1, 0), library, strlen(library), r->kernel};
+    choice look = *c;
+    return next(a, &look, &one);
+}
+
+/* Where the device has no such rows, those of its twin: it answers. */
 static choice open_of(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d) {
     choice c = {0};
     if (!a->n_of) return c;
     const char *library = library_of(a, r);
-    if (r->kernel && !library) return c;
-    long device = cd_llm_op_table_device(a->t, d);
-    const cd_device *twin = device < 0 ? cd_llm_op_twin_of(a->m, d, cd_llm_op_family_of((cd_llm_op_kind)r->kind)) : NULL;
-    if (twin) device = cd_llm_op_table_device(a->t, twin);
-    if (device < 0) return c;
-    const uint64_t group = group_of(r, (uint32_t)device);
-    c.at = first_of(a, group, r->stack), c.end = first_of(a, group, r->stack + 1u);
-    if (c.at < c.end && r->kernel) c.end = c.at; /* measured under this very name */
-    else if (c.at == c.end && library) c = (choice){first_of(a, group, 0), first_of(a, group + 1, 0), library, strlen(library), r->kernel};
-    return c;
+    if ((r->kernel && !library) || open_on(a, r, library, cd_llm_op_table_device(a->t, d), &c)) return c;
+    const cd_device *twin = cd_llm_op_twin_for(a->m, r, d);
+    return twin && open_on(a, r, library, cd_llm_op_table_device(a->t, twin), &c) ? c : (choice){0};
 }
 
 /* ---- answers ---- */
 static cd_llm_op_how how(const cd_llm_op_answer *a) { return a->twin ? a->twin_how : a->how; }
 
-static bool better(const cd_llm_op_answer *a, const cd_llm_op_answer *b) { return how(a) != how(b) ? how(a) < how(b) : a->latency_s < b->latency_s; }
+/* Rows of the device itself are nearer than those of its twin. */
+static bool better(const cd_llm_op_answer *a, const cd_llm_op_answer *b) {
+    if (a->how != b->how) return a->how < b->how;
+    return how(a) != how(b) ? how(a) < how(b) : a->latency_s < b->latency_s;
+}
 
 cdmpp_status cd_llm_op_ask(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, double level, cd_llm_op_answer *out, cdmpp_err *err) {
     choice c = open_of(a, r, d);

@@ -108,7 +108,7 @@ static bool few_row(const cd_llm_op_asker *a, const cd_llm_op_part *p, size_t i,
     const cd_llm_op_codes c = cd_llm_op_asker_codes(a, r);
     float x[CD_LLM_OP_N_FEATURE], y;
     cd_llm_op_estimate e;
-    const cd_device *d = a->t->known[a->t->device[i]], *twin = cd_llm_op_twin_of(a->m, d, cd_llm_op_family_of((cd_llm_op_kind)r->kind));
+    const cd_device *d = a->t->known[a->t->device[i]], *twin = cd_llm_op_twin_for(a->m, r, d);
     cd_llm_op_answer v;
     if (cd_llm_op_feature(r, d, &c, NULL, x, &e, NULL)) return false;
     cd_llm_op_model_types(a->m, r, x);

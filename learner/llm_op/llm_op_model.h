@@ -89,7 +89,7 @@ void cd_llm_op_model_call(const cd_llm_op_model *m, const cd_llm_op_record *r, c
 /* Is a GPU of the training of this one's vendor? Told by the width of warps; true where nobody knows. */
 bool cd_llm_op_model_vendor(const cd_llm_op_model *m, const cd_device *d);
 bool cd_llm_op_model_seen(const cd_llm_op_model *m, cd_llm_op_family f, const cd_device *d);
-/* The nearest GPU of the same chip that was trained on in this family, which lives with the model; NULL: there is none. */
+/* The nearest GPU of the same chip that was trained on in this family, which lives with the model; NULL: there is none, or d itself was. */
 CD_KEEP const cd_device *cd_llm_op_twin_of(const cd_llm_op_model *m, const cd_device *d, cd_llm_op_family f);
 
 /* ---- answers ---- */

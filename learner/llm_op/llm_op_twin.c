@@ -33,13 +33,28 @@ static double distance(const cd_device *a, const cd_device *b) {
     return fabs(log(a->cores / b->cores)) + fabs(log(a->clock_mhz / b->clock_mhz)) + fabs(log(a->bandwidth_gb_s / b->bandwidth_gb_s));
 }
 
-const cd_device *cd_llm_op_twin_of(const cd_llm_op_model *m, const cd_device *d, cd_llm_op_family f) {
+/* Does its description tell how fast it is in this type? A collective moves bytes, whatever their type is. */
+static bool tells(const cd_device *t, cd_llm_op_family f, cd_llm_op_type type) {
+    cd_llm_op_machine v;
+    return f == CD_LLM_OP_COLLECTIVE || cd_llm_op_machine_of(t, type, &v, NULL) == CDMPP_OK;
+}
+
+/* type NULL: any. */
+static const cd_device *nearest(const cd_llm_op_model *m, const cd_device *d, cd_llm_op_family f, const cd_llm_op_type *type) {
     const cd_device *best = NULL;
+    if (cd_llm_op_model_seen(m, f, d)) return NULL;
     for (size_t i = 0; i < m->n_device; i++) {
         const cd_device *t = &m->device[i].about;
-        if (m->device[i].family[f] && cd_llm_op_twin_is(t, d, f) && (!best || distance(t, d) < distance(best, d))) best = t;
+        if (m->device[i].family[f] && cd_llm_op_twin_is(t, d, f) && (!type || tells(t, f, *type)) && (!best || distance(t, d) < distance(best, d))) best = t;
     }
     return best;
+}
+
+const cd_device *cd_llm_op_twin_of(const cd_llm_op_model *m, const cd_device *d, cd_llm_op_family f) { return nearest(m, d, f, NULL); }
+
+const cd_device *cd_llm_op_twin_for(const cd_llm_op_model *m, const cd_llm_op_record *r, const cd_device *d) {
+    const cd_llm_op_type type = (cd_llm_op_type)r->type;
+    return nearest(m, d, cd_llm_op_family_of((cd_llm_op_kind)r->kind), &type);
 }
 
 /* How much of the difference between the two estimates shows in a time is not known, so all of it is in the interval. */

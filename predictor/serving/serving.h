@@ -185,6 +185,7 @@ typedef struct cd_serving_time {
     cd_llm_op_how how;
     bool known;         /* an interval is known, or it was measured */
     unsigned news;      /* CD_LLM_OP_NEW_*: what the model's training did not have */
+    bool twin;          /* the GPU of the same chip answered */
 } cd_serving_time;
 
 /* What was measured, in order to ask it often: which libraries, kernels and sizes there are. */

@@ -19,7 +19,7 @@ struct cd_serving_cost {
     bool borrowed;         /* another's */
     cd_serving_tables *t;
     const cd_device *d;
-    long device;           /* in the tables; CD_LLM_OP_NONE: not there */
+    long device, like;     /* in the tables, and the GPU of the same chip whose times it gets where it has no rows; CD_LLM_OP_NONE: not there */
     uint32_t stack, other; /* numbers of the name that questions carry, and of a stack of another library that the model knows; the same: it knows none */
     double between_s;
     unsigned told;         /* CD_LLM_OP_NEW_* that answers tell: a stack without a version is none that is new */
@@ -34,25 +34,28 @@ static bool same_maker(const char *a, const char *b) {
     return n && n == strcspn(b, "-") && !strncmp(a, b, n);
 }
 
-/* The asked stack where it was measured, else the one of its library with the most rows. */
-static uint32_t pick_stack(const cd_serving_cost *c, uint32_t asked) {
+/* The asked stack where it was measured, else the one of its library with the most rows; 0: none has any. */
+static uint32_t pick_stack(const cd_serving_cost *c, uint32_t asked, long device) {
     const cd_dict *names = &c->t->t.names;
-    uint32_t best = asked;
+    uint32_t best = 0;
     size_t most = 0;
-    for (uint32_t s = 1; s < names->n; s++) {
+    for (uint32_t s = 1; device >= 0 && s < names->n; s++) {
         size_t rows = 0;
-        for (size_t i = 0; i < c->t->n_group; i++) rows += c->t->group[i].stack == s && c->t->group[i].device == (uint32_t)c->device ? c->t->group[i].rows : 0;
+        for (size_t i = 0; i < c->t->n_group; i++) rows += c->t->group[i].stack == s && c->t->group[i].device == (uint32_t)device ? c->t->group[i].rows : 0;
         if (rows && s == asked) return s;
         if (rows > most && same_maker(names->text[s], names->text[asked])) most = rows, best = s;
     }
     return best;
 }
 
-/* In the tables; where it has no rows, that of the GPU of the same chip whose times it gets. */
-static long device_of(const cd_llm_op_model *m, const cd_llm_op_table *t, const cd_device *d) {
-    const long device = cd_llm_op_table_device(t, d);
-    const cd_device *twin = device < 0 && !cd_llm_op_model_seen(m, CD_LLM_OP_PRODUCT, d) ? cd_llm_op_twin_of(m, d, CD_LLM_OP_PRODUCT) : NULL;
-    return twin ? cd_llm_op_table_device(t, twin) : device;
+static long like_of(const cd_llm_op_model *m, const cd_llm_op_table *t, const cd_device *d) {
+    const cd_device *twin = cd_llm_op_twin_of(m, d, CD_LLM_OP_PRODUCT);
+    return twin ? cd_llm_op_table_device(t, twin) : CD_LLM_OP_NONE;
+}
+
+static uint32_t measured_stack(const cd_serving_cost *c, uint32_t asked) {
+    const uint32_t own = pick_stack(c, asked, c->device), twin = own ? own : pick_stack(c, asked, c->like);
+    return twin ? twin : asked;
 }
 
 /* The last one that the model was trained on: the newest. */
@@ -67,9 +70,9 @@ cdmpp_status cd_serving_cost_new(const cd_llm_op_model *m, cd_serving_tables *t,
                                  cdmpp_err *err) {
     cd_serving_cost *c = cd_mem_zalloc(1, sizeof *c);
     if (!c) return CD_FAIL(err, ENOMEM, "costs");
-    *c = (cd_serving_cost){.m = m, .t = t, .d = d, .device = device_of(m, &t->t, d), .between_s = between_s, .known = {.n_key = KEY, .n_value = VALUE}, .told = ~(strchr(stack, '-') ? 0u : (unsigned)CD_LLM_OP_NEW_STACK)};
+    *c = (cd_serving_cost){.m = m, .t = t, .d = d, .device = cd_llm_op_table_device(&t->t, d), .like = like_of(m, &t->t, d), .between_s = between_s, .known = {.n_key = KEY, .n_value = VALUE}, .told = ~(strchr(stack, '-') ? 0u : (unsigned)CD_LLM_OP_NEW_STACK)};
     cdmpp_status st = cd_dict_add(&t->t.names, (cd_str){stack, strlen(stack)}, &c->stack, err);
-    if (!st) c->stack = pick_stack(c, c->stack);
+    if (!st) c->stack = measured_stack(c, c->stack);
     if (!st) st = pick_other(c, err);
     if (!st) st = cd_llm_op_asker_new(m, &t->t, &t->t.names, &c->a, err);
     if (st) cd_serving_cost_free(c);
@@ -93,16 +96,17 @@ void cd_serving_cost_free(cd_serving_cost *c) {
 }
 
 void cd_serving_cost_counts(const cd_serving_cost *c, size_t *asked, size_t *fresh) { *asked = c->asked, *fresh = c->known.n; }
-const char *cd_serving_cost_stack(const cd_serving_cost *c) { return c->device < 0 ? "" : c->t->t.names.text[c->stack]; }
+const char *cd_serving_cost_stack(const cd_serving_cost *c) { return c->device < 0 && c->like < 0 ? "" : c->t->t.names.text[c->stack]; }
 
 double cd_serving_cost_power(const cd_serving_cost *c) { return cd_llm_op_machine_power(c->d); }
 
 /* ---- one question ---- */
+/* How near: of a twin's answer, how near the twin was measured. */
 static cdmpp_status point(const cd_serving_cost *c, const cd_llm_op_record *r, cd_serving_time *out, cdmpp_err *err) {
     cd_llm_op_answer a;
     CD_TRY(cd_llm_op_ask_as_is(c->a, r, c->d, c->level, &a, err));
     const bool range = a.low_s > 0;
-    *out = (cd_serving_time){a.latency_s, range ? log(a.high_s / a.low_s) / (2 * NORMAL) : 0, a.how, range || a.how == CD_LLM_OP_MEASURED, a.news & c->told};
+    *out = (cd_serving_time){a.latency_s, range ? log(a.high_s / a.low_s) / (2 * NORMAL) : 0, a.twin ? a.twin_how : a.how, range || a.how == CD_LLM_OP_MEASURED, a.news & c->told, a.twin != NULL};
     return CDMPP_OK;
 }
 
@@ -157,6 +161,7 @@ static cdmpp_status corners(const cd_serving_cost *c, const cd_serving_group *g,
     if (out->how == CD_LLM_OP_MEASURED) out->how = CD_LLM_OP_INTERPOLATED;
     out->known = a.known && b.known;
     out->news = a.news | b.news;
+    out->twin = a.twin || b.twin;
     return CDMPP_OK;
 }
 
@@ -182,10 +187,10 @@ static int type_rank(uint8_t a, uint8_t b) { return a == b ? 0 : sixteen(a) && s
 
 /* 0: the stack itself, 1: its library, 2: another, TWIN to TWIN + 2: of these with a twin of the type; OTHER: rows of something else. Collectives move bytes, whatever
  * their type is. */
-static int rank_of(const cd_serving_cost *c, const cd_serving_group *g, const cd_llm_op_record *r) {
+static int rank_of(const cd_serving_cost *c, const cd_serving_group *g, const cd_llm_op_record *r, long device) {
     const char *const *name = (const char *const *)c->t->t.names.text;
     const int a = type_rank(g->type, r->type), b = type_rank(g->kv, r->kv), twin = a > b ? a : b;
-    if (g->kind != r->kind || g->device != (uint32_t)c->device) return OTHER;
+    if (g->kind != r->kind || device < 0 || g->device != (uint32_t)device) return OTHER;
     if (!collective(r->kind) && twin == OTHER) return OTHER;
     if (collective(r->kind) && cd_llm_op_type_weight_bytes((cd_llm_op_type)g->type) < 2) return OTHER;
     return (collective(r->kind) ? 0 : twin) + (g->stack == c->stack ? 0 : same_maker(name[g->stack], name[c->stack]) ? 1 : 2);
@@ -196,16 +201,23 @@ static bool reaches(const cd_serving_cost *c, const cd_serving_group *g, bool no
     return !nodes || !g->kernel || strcasestr(c->t->t.names.text[g->kernel], "nccl");
 }
 
+static int best_of(const cd_serving_cost *c, const cd_llm_op_record *r, bool nodes, long device) {
+    int best = OTHER;
+    for (size_t i = 0; i < c->t->n_group; i++)
+        if (reaches(c, &c->t->group[i], nodes) && rank_of(c, &c->t->group[i], r, device) < best) best = rank_of(c, &c->t->group[i], r, device);
+    return best;
+}
+
 /* Of several kernels the one that was measured nearest: a library has chosen it. Of those alike the fastest. */
 static cdmpp_status by_stack(const cd_serving_cost *c, const cd_llm_op_record *r, bool nodes, cd_serving_time *out, cdmpp_err *err) {
     cd_llm_op_record plain = *r;
-    int best = OTHER;
+    int best = best_of(c, r, nodes, c->device);
+    const long device = best < OTHER ? c->device : c->like;
     bool any = false;
-    for (size_t i = 0; c->device >= 0 && i < c->t->n_group; i++)
-        if (reaches(c, &c->t->group[i], nodes) && rank_of(c, &c->t->group[i], r) < best) best = rank_of(c, &c->t->group[i], r);
+    if (best == OTHER) best = best_of(c, r, nodes, device);
     for (size_t i = 0; best < OTHER && i < c->t->n_group; i++) {
         cd_serving_time v;
-        if (!reaches(c, &c->t->group[i], nodes) || rank_of(c, &c->t->group[i], r) != best) continue;
+        if (!reaches(c, &c->t->group[i], nodes) || rank_of(c, &c->t->group[i], r, device) != best) continue;
         CD_TRY(of_group(c, &c->t->group[i], *r, &v, err));
         if (!any || v.how < out->how || (v.how == out->how && v.s < out->s)) *out = v;
         any = true;
@@ -260,19 +272,19 @@ static void key_of(const cd_serving_op *o, double key[KEY]) {
 /* v[2]: 0: nobody has asked; below 0: for the seconds alone. */
 static void put_value(const cd_serving_time *t, bool whole, double v[VALUE]) {
     v[0] = t->s, v[1] = t->sigma;
-    v[2] = whole ? 1 + 2 * t->known + 4 * (int)t->how + 16.0 * t->news : -1;
+    v[2] = whole ? 1 + 2 * t->known + 4 * (int)t->how + 16 * t->twin + 32.0 * t->news : -1;
 }
 
 static cd_serving_time value_of(const double v[VALUE]) {
     const unsigned u = (unsigned)v[2];
-    return (cd_serving_time){v[0], v[1], (cd_llm_op_how)(u / 4 % 4), u / 2 % 2, u / 16};
+    return (cd_serving_time){v[0], v[1], (cd_llm_op_how)(u / 4 % 4), u / 2 % 2, u / 32, u / 16 % 2};
 }
 
 /* What no table measures. */
 static cdmpp_status moved(const cd_serving_cost *c, const cd_serving_op *op, cd_serving_time *out, cdmpp_err *err) {
     const double rate = op->rate > 0 ? op->rate * 1e-9 : op->link ? c->d->link_gb_s : SMALL_SHARE * c->d->bandwidth_gb_s;
     if (!(rate > 0)) return cd_llm_op_machine_lacks(c->d, op->link ? "link_gb_s" : "bandwidth_gb_s", op->link ? c->d->link_gb_s : c->d->bandwidth_gb_s, "link", NULL, err);
-    *out = (cd_serving_time){op->bytes / (rate * 1e9) + (op->latency_s > 0 ? op->latency_s : op->link ? HAND_OVER_S : c->between_s), 0, CD_LLM_OP_PREDICTED, true, 0};
+    *out = (cd_serving_time){op->bytes / (rate * 1e9) + (op->latency_s > 0 ? op->latency_s : op->link ? HAND_OVER_S : c->between_s), 0, CD_LLM_OP_PREDICTED, true, 0, false};
     return CDMPP_OK;
 }
 
@@ -285,6 +297,7 @@ static cdmpp_status known_of(cd_serving_cost *c, const cd_serving_op *op, bool w
         cd_serving_time t;
         c->level = whole ? LEVEL : 0;
         CD_TRY(fresh(c, &op->r, op->nodes, &t, err));
+        if (t.twin) t.how = CD_LLM_OP_PREDICTED;
         put_value(&t, whole, v);
     }
     *out = v;

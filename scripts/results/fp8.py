@@ -32,13 +32,14 @@ def read(name):
     with open(name) as f:
         return [r for r in map(json.loads, f) if r.get("measured_s") and r.get("latency_s")]
 
-def line(name, answers):
+def line(name, answers, of=None):
+    """A row; of: what it was trained on, where it is not told by the answers."""
     off = sorted(100 * abs(r["latency_s"] / r["measured_s"] - 1) for r in answers)
     bound = [100 * abs(r["bound_s"] / r["measured_s"] - 1) for r in answers]
     inside = [100.0 * (r["low_s"] <= r["measured_s"] <= r["high_s"]) for r in answers if r["low_s"]]
     twins = {r["twin"] for r in answers if "twin" in r}
     mean = sum(off) / len(off)
-    print("| %s | %s | %d | %.1f | %.1f | %.1f | %.1f | %.1f |" % (name, ", ".join(sorted(twins)) or "itself", len(off), mean, off[len(off) // 2], off[int(0.9 * len(off))], sum(inside) / max(1, len(inside)),
+    print("| %s | %s | %d | %.1f | %.1f | %.1f | %.1f | %.1f |" % (name, of or ", ".join(sorted(twins)) or "itself", len(off), mean, off[len(off) // 2], off[int(0.9 * len(off))], sum(inside) / max(1, len(inside)),
                                                            sum(bound) / len(bound)))
     return mean, sum(inside) / max(1, len(inside)), len(off)
 
@@ -51,7 +52,7 @@ def table(*parts):
         answers = read(path)
         every += answers
         line(name.upper(), answers)
-    mean, inside, n = line("all", every)
+    mean, inside, n = line("all", every, "two of them")
     twins = [r for r in every if "twin" in r]
     covered = 100.0 * sum(r["low_s"] <= r["measured_s"] <= r["high_s"] for r in twins) / max(1, len(twins))
     off = 100 * sum(abs(r["latency_s"] / r["measured_s"] - 1) for r in twins) / max(1, len(twins))

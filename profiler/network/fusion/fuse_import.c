@@ -100,8 +100,8 @@ static uint32_t scaled_weight(cd_fuse_importer *m, const cd_fuse_node *x, uint32
     return cd_fuse_binary(m->f, CD_FUSE_OP_MUL, w, cd_fuse_reshape(m->f, c, &s));
 }
 
-/* (x + b) * c becomes x*c + b*c, and a product's weight takes up the c. Scalars are not folded, as in TVM; neither is what others
- * read too. */
+/* (x + b) * c becomes x*c + b*c, and a product's weight takes up the c, but not one in words of 8 bits. Scalars are not folded, as in TVM;
+ * neither is what others read too. */
 uint32_t cd_fuse_import_scale(cd_fuse_importer *m, uint32_t x, uint32_t c) {
     const cd_fuse_node n = m->f->node[x];
     const bool one = cd_graph_shape_elements(cd_fuse_import_shape(m, c)) == 1 && n.shape.rank > 1 && n.shape.dim[1] != 1; /* TVM folds no scalars */
@@ -111,7 +111,7 @@ uint32_t cd_fuse_import_scale(cd_fuse_importer *m, uint32_t x, uint32_t c) {
         return cd_fuse_binary(m->f, CD_FUSE_OP_ADD, y, cd_fuse_binary(m->f, CD_FUSE_OP_MUL, n.in[1], c));
     }
     const bool product = n.op == CD_FUSE_OP_CONV || n.op == CD_FUSE_OP_DENSE || (n.op == CD_FUSE_OP_CONVT && n.a.groups == 1);
-    if (!product || !m->f->node[n.in[1]].is_const) return cd_fuse_binary(m->f, CD_FUSE_OP_MUL, x, c);
+    if (!product || n.a.dot4 || !m->f->node[n.in[1]].is_const) return cd_fuse_binary(m->f, CD_FUSE_OP_MUL, x, c);
     const uint32_t in[2] = {n.in[0], scaled_weight(m, &n, c)};
     const uint32_t y = cd_fuse_add_node(m->f, n.op, n.dtype, &n.shape, in, 2, &n.a);
     if (y) m->f->node[y].origin = n.origin;

@@ -4,7 +4,7 @@
  *                            dot4        of weights alone    no part where zb is 0
  *
  * int8 data are taken as uint8, 128 higher, and uint8 weights as int8, 128 lower, each with its zero point: the sum is the same. What this does not fit (two tensors of data,
- * groups, one dimension) multiplies numbers of 32 bits. */
+ * or of weights, groups, one dimension) multiplies numbers of 32 bits. */
 #include <string.h>
 
 #include "profiler/network/fusion/fuse_import_internal.h"
@@ -109,7 +109,7 @@ static void matmul_integer(cd_fuse_importer *m) {
     const quantised a = operand(m, 0, 2), b = operand(m, 1, 3);
     const cd_graph_shape *sa = cd_fuse_import_shape(m, own), *sb = cd_fuse_import_shape(m, b.node);
     const int64_t k = sa->dim[sa->rank ? sa->rank - 1 : 0], rows = k ? cd_graph_shape_elements(sa) / k : 0;
-    const bool fits = sa->rank && sb->rank == 2 && k > 0 && m->f->node[b.node].is_const && is_along(m->f, a.zero, rows) && is_along(m->f, b.zero, sb->dim[1]);
+    const bool fits = sa->rank && sb->rank == 2 && k > 0 && m->f->node[b.node].is_const && !m->f->node[own].is_const && is_along(m->f, a.zero, rows) && is_along(m->f, b.zero, sb->dim[1]);
     const uint32_t y = fits && !m->f->st ? word_matmul(m, a, b, own, rows) : plain_matmul(m, a, b);
     if (y) cd_fuse_import_output(m, 0, y);
 }
@@ -152,7 +152,7 @@ static void conv_integer(cd_fuse_importer *m) {
     const uint32_t own = cd_fuse_import_input(m, 0), rank = cd_fuse_import_shape(m, own)->rank;
     const quantised x = operand(m, 0, 2), w = operand(m, 1, 3);
     const double zero = w.zero ? m->f->node[w.zero].value : 0;
-    const bool fits = rank > 3 && cd_graph_node_int(m->n, "group", 1) == 1 && m->f->node[w.node].is_const && is_along(m->f, x.zero, 1) && (!w.zero || m->f->node[w.zero].op == CD_FUSE_OP_CONST) &&
+    const bool fits = rank > 3 && rank < 6 && cd_graph_node_int(m->n, "group", 1) == 1 && m->f->node[w.node].is_const && !m->f->node[own].is_const && is_along(m->f, x.zero, 1) && (!w.zero || m->f->node[w.zero].op == CD_FUSE_OP_CONST) &&
                       zero == (w.low ? 0 : 128);
     if (m->f->st) return;
     const uint32_t y = fits ? word_conv(m, x, w, own)

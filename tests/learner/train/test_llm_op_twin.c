@@ -235,4 +235,109 @@ TEST(files) {
 
 }
 
-TESTS(up, down, which_they_are, what_tells_them_apart, the_nearest, answers, many, rows_of_its_own, types_alike, files)
+/* ---- rows of its own beside those of the twin ---- */
+
+static cd_llm_op_record named(double m, uint16_t kernel, double latency_s) {
+    cd_llm_op_record r = made_llm_gemm(m, 300, 700, 1);
+    r.kernel = kernel, r.latency_s = latency_s;
+    return r;
+}
+
+/* One and many at once give the same. */
+static cd_llm_op_answer both(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d) {
+    const cd_llm_op_answer one = ask(a, r, d);
+    cd_llm_op_answer many;
+    cdmpp_err err = {0};
+    assert_ok(cd_llm_op_ask_many(a, r, &d, 1, 0.9, &many, NULL, &err));
+    assert_memory_equal(&many.latency_s, &one.latency_s, 3 * sizeof(double));
+    assert_true(many.twin == one.twin && many.how == one.how && many.kernel == one.kernel);
+    return one;
+}
+
+enum { A = 1, B };
+
+/* Kernel B ran on the H100 alone at this size, and faster: what was measured on the GPU itself is nearer. Where only the twin was measured, so are its kernels asked, whatever else has rows. */
+TEST(left_open) {
+    const fixture *f = *state;
+    cd_llm_op_table t = {0};
+    cd_llm_op_asker *a;
+    cdmpp_err err = {0};
+    uint32_t k;
+    const cd_llm_op_record rows[] = {named(8, A, 3e-5), named(8, B, 1e-5), named(8, A, 4e-5), named(512, B, 9e-5)};
+    for (size_t i = 0; i < f->t.names.n; i++) assert_ok(cd_dict_add(&t.names, (cd_str){f->t.names.text[i], strlen(f->t.names.text[i])}, &k, &err));
+    for (size_t i = 0; i < 4; i++) assert_ok(cd_llm_op_table_put(&t, &rows[i], i < 2 ? f->h100 : f->h800, &err));
+    cd_llm_op_record other = named(8, A, 1e-5), r = named(8, 0, 0);
+    other.type = other.kv = CD_LLM_OP_T_F16;
+    assert_ok(cd_llm_op_table_put(&t, &other, f->h200, &err));
+    assert_ok(cd_llm_op_table_index(&t, &err));
+    assert_ok(cd_llm_op_asker_new(f->m, &t, &t.names, &a, &err));
+    cd_llm_op_answer v = both(a, &r, f->h800);
+    assert_true(v.how == CD_LLM_OP_MEASURED && !v.twin && v.kernel == A);
+    assert_close(v.latency_s, 4e-5, 1e-12, 0);
+    v = both(a, &r, f->h200);
+    assert_true(v.twin && v.twin_how == CD_LLM_OP_MEASURED && v.kernel == B);
+    cd_llm_op_asker_free(a);
+    cd_llm_op_table_free(&t);
+}
+
+/* The twin's description does not tell how fast it is in a type: trees that saw no GPU answer, as without a twin. */
+TEST(types_of_one_alone) {
+    const fixture *f = *state;
+    cd_llm_op_record r = made_llm_gemm(70, 390, 720, 1);
+    double *twin = NULL;
+    for (size_t i = 0; i < f->m->n_device; i++)
+        if (!strcmp(f->m->device[i].name, "h100")) twin = &f->m->device[i].about.fp8_tflops;
+    const double was = *twin;
+    r.type = r.kv = CD_LLM_OP_T_FP8;
+    assert_non_null(both(f->bare, &r, f->h200).twin);
+    *twin = CD_DEVICE_UNKNOWN;
+    assert_null(both(f->bare, &r, f->h200).twin);
+    assert_null(both(f->a, &r, f->h200).twin);
+    r.type = r.kv = CD_LLM_OP_T_BF16;
+    assert_non_null(both(f->bare, &r, f->h200).twin);
+    *twin = was;
+}
+
+/* A GPU that was trained on answers for itself, whatever is like it. */
+TEST(trained_on) {
+    const fixture *f = *state;
+    cd_llm_op_model_device v[] = {{.name = "h100", .about = *f->h100, .family = {true}}, {.name = "again", .about = *f->h100, .family = {true}}};
+    cd_device again = *f->h100;
+    const cd_llm_op_model m = {.device = v, .n_device = 2};
+    again.name = "again";
+    assert_null(cd_llm_op_twin_of(&m, &again, CD_LLM_OP_PRODUCT));
+    v[1].family[0] = false;
+    assert_string_equal(cd_llm_op_twin_of(&m, &again, CD_LLM_OP_PRODUCT)->name, "h100");
+}
+
+/* A model of one GPU answers its twins, and rows of their own correct that. */
+TEST(trained_on_one) {
+    const fixture *f = *state;
+    cd_llm_op_table t = {0}, own = {0};
+    cd_llm_op_train_result l = {0};
+    cd_llm_op_asker *bare, *a;
+    cdmpp_err err = {0};
+    uint32_t k;
+    made_llm_table(&t, &f->h100, 1, 3, 16);
+    assert_ok(cd_llm_op_table_index(&t, &err));
+    assert_ok(cd_llm_op_train(&f->c, &t, 7, NULL, NULL, NULL, &l, &err));
+    assert_ok(cd_llm_op_asker_new(l.model, NULL, &t.names, &bare, &err));
+    for (size_t i = 0; i < t.names.n; i++) assert_ok(cd_dict_add(&own.names, (cd_str){t.names.text[i], strlen(t.names.text[i])}, &k, &err));
+    for (int i = 0; i < 30; i++) {
+        cd_llm_op_record r = made_llm_gemm(3 + 5 * i, 300 + 7 * i, 700, 1);
+        r.latency_s = 1.3 * ask(bare, &r, f->h200).latency_s;
+        assert_ok(cd_llm_op_table_put(&own, &r, f->h200, &err));
+    }
+    assert_ok(cd_llm_op_table_index(&own, &err));
+    assert_ok(cd_llm_op_asker_new(l.model, &own, &own.names, &a, &err));
+    const cd_llm_op_record r = made_llm_gemm(70, 390, 720, 1);
+    assert_int_equal(both(a, &r, f->h200).few, 30);
+    assert_close(ask(a, &r, f->h200).latency_s, 1.3 * ask(bare, &r, f->h200).latency_s, 0.05, 0);
+    cd_llm_op_asker_free(a);
+    cd_llm_op_asker_free(bare);
+    cd_llm_op_table_free(&own);
+    cd_llm_op_train_result_free(&l);
+    cd_llm_op_table_free(&t);
+}
+
+TESTS(up, down, which_they_are, what_tells_them_apart, the_nearest, answers, many, rows_of_its_own, types_alike, files, left_open, types_of_one_alone, trained_on, trained_on_one)

@@ -244,4 +244,76 @@ TEST(test_two_of_data) {
     cd_graph_free(m.g);
 }
 
-TESTS(up, down, test_products, test_convolutions, test_two_of_data)
+/* ---- what stands beside a product ---- */
+
+static cdmpp_status bytes(void *ctx, const cd_graph_tensor *t, uint32_t draw, void *to, cdmpp_err *e) {
+    uint8_t *v = to;
+    (void)ctx, (void)e;
+    for (int64_t i = 0; i < cd_graph_shape_elements(&t->shape); i++) v[i] = (uint8_t)drawn(draw, (uint64_t)i, 0, 255);
+    return CDMPP_OK;
+}
+
+/* The first result of a network over bytes. */
+static void run(gm *m, uint32_t words, int32_t *out) {
+    cd_network_live *live = NULL;
+    double s;
+    const cd_network_values_options o = {.graph = m->g, .target = "llvm", .hardware = cd_target_hardware(false, 1, 64), .measure = measure, .input = bytes};
+    assert_int_equal(m->st, CDMPP_OK);
+    assert_ok(cd_network_live_open(&o, &live, &err));
+    assert_int_equal(count_words(cd_network_live_workload(live)), words);
+    assert_ok(cd_network_live_input(live, 1, &err));
+    cd_network_live_pass(live, &s);
+    assert_ok(cd_network_live_read(live, 0, out, &err));
+    cd_network_live_close(live);
+    cd_graph_free(m->g);
+}
+
+static uint32_t whole_input(gm *m, cd_graph_shape s) {
+    uint32_t x = CD_GRAPH_NONE;
+    *m = (gm){0};
+    assert_ok(cd_graph_new("beside", &m->g, &err));
+    assert_ok(cd_graph_input(m->g, "x", U8, &s, &x, &err));
+    return x;
+}
+
+/* Whole numbers times one for each channel: a weight in words does not take it up. */
+TEST(test_scaled) {
+    static const int64_t c[] = {3, -2, 500, 7};
+    int64_t w[32];
+    int32_t got[4];
+    for (int64_t i = 0; i < 32; i++) w[i] = drawn(7, (uint64_t)i, -128, 127);
+    for (int conv = 0; conv < 2; conv++) {
+        gm m;
+        const uint32_t x = whole_input(&m, conv ? GM_SHAPE(1, 8, 1, 1) : GM_SHAPE(1, 8));
+        const uint32_t k = constant(&m, I8, conv ? GM_SHAPE(4, 8, 1, 1) : GM_SHAPE(8, 4), w, NULL), by = constant(&m, CD_I32, conv ? GM_SHAPE(4, 1, 1) : GM_SHAPE(4), c, NULL);
+        assert_ok(cd_graph_result(m.g, gm_add(&m, "Mul", "", gm_add(&m, conv ? "ConvInteger" : "MatMulInteger", "", x, k), by), &err));
+        run(&m, 1, got);
+        for (int64_t j = 0; j < 4; j++) {
+            int sum = 0;
+            for (int64_t i = 0; i < 8; i++) sum += drawn(1, (uint64_t)i, 0, 255) * (int)w[conv ? j * 8 + i : i * 4 + j];
+            assert_int_equal(got[j], sum * (int)c[j]);
+        }
+    }
+}
+
+/* Both operands are weights, and a zero point is data: numbers of 32 bits. */
+TEST(test_two_of_weights) {
+    int64_t a[24], b[20];
+    int32_t got[12];
+    for (int64_t i = 0; i < 24; i++) a[i] = drawn(8, (uint64_t)i, 0, 255);
+    for (int64_t i = 0; i < 20; i++) b[i] = drawn(9, (uint64_t)i, -128, 127);
+    for (int conv = 0; conv < 2; conv++) {
+        gm m;
+        const uint32_t zero = whole_input(&m, (cd_graph_shape){0}), x = constant(&m, U8, conv ? GM_SHAPE(1, 5, 3, 1) : GM_SHAPE(3, 5), a, NULL), w = constant(&m, I8, conv ? GM_SHAPE(4, 5, 1, 1) : GM_SHAPE(5, 4), b, NULL);
+        assert_ok(cd_graph_result(m.g, gm_add(&m, conv ? "ConvInteger" : "MatMulInteger", "", x, w, zero), &err));
+        run(&m, 0, got);
+        for (int64_t i = 0; i < 3; i++)
+            for (int64_t j = 0; j < 4; j++) {
+                int sum = 0;
+                for (int64_t p = 0; p < 5; p++) sum += ((int)a[conv ? p * 3 + i : i * 5 + p] - drawn(1, 0, 0, 255)) * (int)b[conv ? j * 5 + p : p * 4 + j];
+                assert_int_equal(got[conv ? j * 3 + i : i * 4 + j], sum);
+            }
+    }
+}
+
+TESTS(up, down, test_products, test_convolutions, test_two_of_data, test_scaled, test_two_of_weights)

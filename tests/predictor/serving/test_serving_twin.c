@@ -1,0 +1,108 @@
+/* What was measured on a GPU of the same chip, for one that no training saw: libraries, kernels and grids of sizes are those of its rows. */
+#include <math.h>
+#include <string.h>
+
+#include "learner/train/train.h"
+#include "made_llm_ops.h"
+#include "predictor/serving/serving.h"
+#include "tmp.h"
+
+/* At 8 rows kernel a was measured and b was not, which is faster before and after. Of a third library a grid of n and k. */
+static const char ROWS[] =
+    "op,device,stack,kernel,m,n,k,num_gpus,message_bytes,latency_s\ngemm,h100,vllm-1,a,8,300,700,,,3e-5\ngemm,h100,vllm-1,b,1,300,700,,,1e-6\ngemm,h100,vllm-1,b,512,300,700,,,2e-6\n"
+    "gemm,h100,odd-1,,8,256,256,,,1e-4\ngemm,h100,odd-1,,8,256,1024,,,2e-4\ngemm,h100,odd-1,,8,1024,256,,,3e-4\ngemm,h100,odd-1,,8,1024,1024,,,5e-4\n";
+
+typedef struct {
+    tmp_dir dir;
+    cd_device_table *devices;
+    cd_diag diag;
+    const cd_device *h100, *h200;
+    cd_llm_op_train_result l;
+} fixture;
+
+static cdmpp_err err;
+
+static int up(void **state) {
+    static fixture f;
+    cd_llm_op_table t = {0};
+    cd_config c;
+    const cd_device *d[3];
+    memset(&f, 0, sizeof f);
+    f.dir = tmp_make();
+    assert_ok(cd_device_table_load("configs/devices.yaml", &f.diag, &f.devices, &err));
+    assert_ok(cd_device_table_find(f.devices, "h100", &f.h100, &err));
+    assert_ok(cd_device_table_find(f.devices, "h200", &f.h200, &err));
+    d[0] = f.h100;
+    assert_ok(cd_device_table_find(f.devices, "l40s", &d[1], &err));
+    assert_ok(cd_device_table_find(f.devices, "a100-sxm4-80gb", &d[2], &err));
+    made_llm_table(&t, d, 3, 2, 16);
+    assert_ok(cd_llm_op_table_index(&t, &err));
+    assert_ok(cd_config_init(&c, &err));
+    assert_ok(cd_config_set(&c, "operators.rounds=10", &err));
+    assert_ok(cd_llm_op_train(&c, &t, 7, NULL, NULL, NULL, &f.l, &err));
+    cd_config_free(&c);
+    cd_llm_op_table_free(&t);
+    *state = &f;
+    return 0;
+}
+
+static int down(void **state) {
+    fixture *f = *state;
+    cd_llm_op_train_result_free(&f->l);
+    cd_device_table_free(f->devices);
+    cd_diag_free(&f->diag);
+    tmp_remove(&f->dir);
+    return 0;
+}
+
+/* The time of a product of 8 rows by these tables. */
+static cd_serving_time ask(fixture *f, const char *rows, const cd_device *d, const char *stack, double n, double k, char *of) {
+    cd_serving_tables *t;
+    cd_serving_cost *c;
+    cd_serving_time v;
+    const char *path = tmp_put(&f->dir, "rows.csv", rows, strlen(rows));
+    const cd_serving_op op = {.name = "product", .r = made_llm_gemm(8, n, k, 0), .count = 1};
+    assert_ok(cd_serving_tables_open(path, f->devices, NULL, NULL, &t, &err));
+    assert_int_equal(cd_serving_tables_bad(t), 0);
+    assert_ok(cd_serving_cost_new(f->l.model, t, d, stack, 0, &c, &err));
+    assert_ok(cd_serving_cost_of(c, &op, &v, &err));
+    if (of) strcpy(of, cd_serving_cost_stack(c));
+    cd_serving_cost_free(c);
+    cd_serving_tables_free(t);
+    return v;
+}
+
+static double ratio(const fixture *f, double n, double k) {
+    const cd_llm_op_record r = made_llm_gemm(8, n, k, 0);
+    cd_llm_op_estimate a, b;
+    assert_ok(cd_llm_op_estimate_of(&r, f->h100, &a, &err));
+    assert_ok(cd_llm_op_estimate_of(&r, f->h200, &b, &err));
+    return b.base_s / a.base_s;
+}
+
+static void same(fixture *f, const char *rows, const char *stack, const char *version, double n, double k) {
+    char of[64];
+    const cd_serving_time twin = ask(f, ROWS, f->h100, stack, n, k, NULL), v = ask(f, rows, f->h200, stack, n, k, of);
+    assert_string_equal(of, version);
+    assert_true(twin.how != CD_LLM_OP_PREDICTED && !twin.twin);
+    assert_true(v.how == CD_LLM_OP_PREDICTED && v.twin && (v.news & CD_LLM_OP_NEW_DEVICE));
+    assert_close(v.s, twin.s * ratio(f, n, k), 1e-9, 0);
+}
+
+/* The kernel that was measured nearest on the twin, and its grid. */
+TEST(nearest) {
+    fixture *f = *state;
+    same(f, ROWS, "vllm", "vllm-1", 300, 700);
+    same(f, ROWS, "odd", "odd-1", 512, 512);
+}
+
+/* Rows of the GPU itself, but of something else, hide none of its twin's. */
+TEST(rows_of_its_own) {
+    fixture *f = *state;
+    char rows[1024];
+    snprintf(rows, sizeof rows, "%sall_reduce,h200,vllm-1,,,,,2,1024,1e-5\n", ROWS);
+    same(f, rows, "vllm", "vllm-1", 300, 700);
+    same(f, rows, "odd", "odd-1", 512, 512);
+}
+
+TESTS(up, down, nearest, rows_of_its_own)
