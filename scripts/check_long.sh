@@ -22,7 +22,7 @@ stage "ASan and UBSan" MODE=san scripts/check.sh unit corpora cli
 stage "allocation after allocation refused" MODE=fault scripts/check.sh unit
 # The threads of our own. Training is left out: OpenMP is not built for TSan.
 stage "TSan" MODE=tsan UNITS="base/cli/test_log base/core/test_threads dataset/extract/test_extract learner/hpo/test_hpo learner/loss/test_domain_distance learner/fit/test_fit learner/nn/test_net_laws \
-        learner/fit/test_optim learner/distributed/test_rabit_tracker learner/report/test_train_artifacts predictor/score/test_answer_cache predictor/api/test_context predictor/score/test_predict predictor/api/test_score predictor/serve/test_serve profiler/runtime/multi/test_multi_executor profiler/runtime/single/test_executor_units" \
+        learner/fit/test_optim learner/distributed/test_rabit_tracker learner/report/test_train_artifacts predictor/score/test_answer_cache predictor/api/test_context predictor/score/test_predict predictor/api/test_score predictor/serve/test_serve predictor/serving/test_serving_sweep profiler/runtime/multi/test_multi_executor profiler/runtime/single/test_executor_units" \
     TSAN_OPTIONS="suppressions=$PWD/tests/support/tsan.supp" scripts/check.sh unit
 stage "generated programs of many schedules" MODE=release CDMPP_ROUNDS=60 UNITS="profiler/codegen/c/test_codegen_c profiler/codegen/c/test_codegen_c_values" \
     scripts/check.sh unit
