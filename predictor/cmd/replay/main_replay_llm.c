@@ -94,7 +94,8 @@ static void say_new(const cd_replay_llm *o, const work *w, cd_log *log) {
         for (int f = 0; f < CD_LLM_OP_N_FAMILY; f++) seen |= cd_llm_op_model_seen(w->ops, (cd_llm_op_family)f, d);
         if (seen || cd_serving_tables_have(w->tables, d)) continue;
         const cd_device *twin = cd_llm_op_twin_of(w->ops, d, CD_LLM_OP_PRODUCT);
-        if (twin) cd_log_put(log, CD_LOG_WARNING, "%s: %s was not trained on: its times are those of %s, which has the same chip, by what their descriptions differ", o->cost_model, d->name, twin->name);
+        if (twin) cd_log_put(log, CD_LOG_WARNING, "%s: %s was not trained on: its times are those of %s, which has the same chip, by what their descriptions differ%s", o->cost_model, d->name,
+                             twin->name, cd_serving_tables_have(w->tables, twin) ? ", measured ones among them" : "");
         else cd_log_put(log, CD_LOG_WARNING, "%s: %s was not trained on%s: its times come from its description", o->cost_model, d->name,
                    cd_llm_op_model_vendor(w->ops, d) ? "" : ", nor any GPU of its vendor");
     }

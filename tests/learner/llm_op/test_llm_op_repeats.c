@@ -163,7 +163,7 @@ TEST(repeats_are_told) {
     snprintf(want, sizeof want, "x: warning: 3 rows were measured more than once: the median counts; 2 of them differ by more than a fifth (the widest: %s:3 1e-06 s, %s:6 5e-06 s)\n", first, second);
     assert_string_equal(said, want);
     cd_llm_op_table_free(&t);
-    put_times(f, &t, 1, (const double[]){1, 1.1}, 2);
+    put_times(f, &t, 1, (const double[]){1e-6, 1.1e-6}, 2);
     assert_ok(cd_llm_op_table_index(&t, &err));
     said_of(&t, said, sizeof said);
     assert_string_equal(said, "x: 1 row was measured more than once: the median counts\n");
