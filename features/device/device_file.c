@@ -116,6 +116,7 @@ static cdmpp_status add_name(reading *r, const cd_yaml *v) {
     }
     for (size_t i = 0; i < l->n_name; i++)
         if (!strcmp(l->name[i].bare, b)) {
+            if (l->name[i].device == l->n) return CDMPP_OK; /* the same device in another spelling */
             BAD(r, ESCHEMA, v, "", "'%s' is already a name of %s, line %u", v->text,
                 l->device[l->name[i].device].name, l->name[i].at->line);
             return CDMPP_OK;
@@ -293,6 +294,7 @@ cdmpp_status cd_device_table_find(const cd_device_table *l, const char *name, co
         const long far = (long)cd_did_you_mean_distance(b, l->name[i].bare) - (long)shared_beginning(b, l->name[i].bare);
         if (far < least) least = far, near = l->name[i].text;
     }
+    if (l->n == 1) return CD_FAIL(err, ESCHEMA, "no device '%.60s'; the only one that is described is '%s'", name, l->device[0].name);
     return CD_FAIL(err, ESCHEMA, "no device '%.60s'; the nearest of %zu is '%s'", name, l->n, near);
 }
 

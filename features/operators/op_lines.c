@@ -144,7 +144,9 @@ long cd_op_reader_line(const cd_op_reader *r) { return number(&r->in); }
 bool cd_op_reader_odd(const cd_op_reader *r, size_t i, cdmpp_err *why) {
     if (i >= r->in.n_odd) return false;
     *why = (cdmpp_err){0};
-    (void)cd_err_at(why, CD_FAIL(why, ESCHEMA, "column '%s' is not read: did you mean '%s'?", r->in.odd[i].name, r->in.odd[i].near), r->in.path, 1);
+    const char *near = r->in.odd[i].near; /* a column of times in a further unit is renamed too easily */
+    const char *unit = !strcmp(near, "latency_s") || !strcmp(near, "latency_ms") ? " Times are read from 'latency_s' (seconds) or 'latency_ms' (milliseconds)" : "";
+    (void)cd_err_at(why, CD_FAIL(why, ESCHEMA, "column '%s' is not read: did you mean '%s'?%s", r->in.odd[i].name, near, unit), r->in.path, 1);
     return true;
 }
 

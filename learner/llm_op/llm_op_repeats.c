@@ -138,8 +138,7 @@ double cd_llm_op_table_half(const cd_llm_op_table *t, size_t row, double level) 
 }
 
 /* ---- what is told ---- */
-/* "gemm.tsv:12 1.2e-05 s" */
-static void put_time(const cd_llm_op_repeats *a, const cd_llm_op_time *x, cd_buf *b) {
+void cd_llm_op_repeats_put_time(const cd_llm_op_repeats *a, const cd_llm_op_time *x, cd_buf *b) {
     size_t f = a->n_file;
     while (f && a->file[f - 1].before >= x->place) f--;
     if (f && x->place) cd_buf_putf(b, "%s:%u ", a->file[f - 1].path, x->place - a->file[f - 1].before);
@@ -154,15 +153,16 @@ static void put_widest(const cd_llm_op_table *t, cd_buf *b) {
         if (x[i].s > most->s) most = &x[i];
     }
     cd_buf_puts(b, " (the widest: ");
-    put_time(&t->again, least, b);
+    cd_llm_op_repeats_put_time(&t->again, least, b);
     cd_buf_puts(b, ", ");
-    put_time(&t->again, most, b);
+    cd_llm_op_repeats_put_time(&t->again, most, b);
     cd_buf_puts(b, ")");
 }
 
 void cd_llm_op_table_say(const cd_llm_op_table *t, struct cd_log *log) {
     const cd_llm_op_repeats *a = &t->again;
     cd_buf b = {0};
+    cd_llm_op_table_say_far(t, log);
     if (!a->n_row) return;
     cd_buf_putf(&b, "%zu %s measured more than once: the median counts", a->n_row, a->n_row > 1 ? "rows were" : "row was");
     if (a->n_wide) {

@@ -88,7 +88,7 @@ cdmpp_status cd_llm_op_table_put(cd_llm_op_table *t, const cd_llm_op_record *r, 
  * (Student), else by what repeated rows of its kind differ, a quantile of 20 of them or more. NaN: nobody knows. level: 0..1, both open. */
 double cd_llm_op_table_half(const cd_llm_op_table *t, size_t row, double level);
 /* How many rows were measured more than once, how many of these differ by more than a fifth, and where the widest stands: a warning if there are such, else a line
- * of information; nothing if no row was. After the index. */
+ * of information; nothing if no row was. Before it a warning of rows whose times are far from the analytic estimate. After the index. */
 struct cd_log;
 void cd_llm_op_table_say(const cd_llm_op_table *t, struct cd_log *log);
 /* Sorts for cd_llm_op_table_near, and takes the medians; again after rows were added. Errors: ENOMEM. */

@@ -102,10 +102,10 @@ bool cd_model_set_vector(const cd_model_set *m, const cd_model *model, size_t i,
 /* "float16", "bfloat16", "float32", "float64". */
 const char *cd_model_set_type(cd_te_least_type t);
 /* That a share of the time of a network is of a type that the model was not trained on, and how the device's own peak of the type compares with that of
- * float32, as which it answers. d NULL: not described. */
-void cd_model_set_say_type(const cd_device *d, cd_te_least_type t, const char *network, const char *device, double share, cd_log *log);
+ * float32, as which it answers. d NULL: not described. products: a model of operators of language models answers the matrix products in it. */
+void cd_model_set_say_type(const cd_device *d, bool products, cd_te_least_type t, const char *network, const char *device, double share, cd_log *log);
 /* The same of 8-bit integers. */
-void cd_model_set_say_int8(const cd_device *d, const char *network, const char *device, double share, cd_log *log);
+void cd_model_set_say_int8(const cd_device *d, bool products, const char *network, const char *device, double share, cd_log *log);
 /* Cores that the times of a CPU are of, where its description says that they are fewer than all: "one core", "4 cores"; NULL: all, or nobody says. */
 enum { CD_MODEL_SET_CORES = 24 };
 const char *cd_model_set_cores(const cd_device *d, char out[CD_MODEL_SET_CORES]);

@@ -110,12 +110,26 @@ static const char *or_else(const cd_device *d) {
     return d && d->kind == CD_DEVICE_GPU ? ", and of matrix products a model of operators of language models" : "";
 }
 
-void cd_model_set_say_type(const cd_device *d, cd_te_least_type t, const char *network, const char *device, double share, cd_log *log) {
+/* Matrix products have their answer: what is left moves bytes. */
+static void say_rest(const char *type, const char *network, const char *device, double share, cd_log *log) {
+    cd_log_put(log, CD_LOG_WARNING, "%s on %s: %.0f %% of the time is of %s outside of matrix products: the model was not trained on it, and answers as for float32. Numbers of fewer bytes take less time, "
+               "so the time may be too long; only a model that was trained on %s knows better", network, device, 100 * share, type, type);
+}
+
+void cd_model_set_say_type(const cd_device *d, bool products, cd_te_least_type t, const char *network, const char *device, double share, cd_log *log) {
     const bool half = t == CD_TE_LEAST_F16 || t == CD_TE_LEAST_BF16;
+    if (products && half) {
+        say_rest(cd_model_set_type(t), network, device, share, log);
+        return;
+    }
     say(d ? cd_device_peak(d, t) : -1, d ? cd_device_peak(d, CD_TE_LEAST_F32) : -1, cd_model_set_type(t), half ? or_else(d) : "", network, device, share, log);
 }
 
-void cd_model_set_say_int8(const cd_device *d, const char *network, const char *device, double share, cd_log *log) {
+void cd_model_set_say_int8(const cd_device *d, bool products, const char *network, const char *device, double share, cd_log *log) {
+    if (products) {
+        say_rest("int8", network, device, share, log);
+        return;
+    }
     const double base = d ? cd_device_peak(d, CD_TE_LEAST_F32) : -1;
     say(d && d->int8_tops >= 0 && base > 0 ? fmax(d->int8_tops * 1e12, base) : -1, base, "int8", or_else(d), network, device, share, log);
 }

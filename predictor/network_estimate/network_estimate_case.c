@@ -232,33 +232,6 @@ static void warn_unlike(const cd_network_estimate *e, const cd_network_estimate_
                named(e, c, name), c->device->name, 100 * unlike_s / c->ops_s, why);
 }
 
-/* Seconds on the place of programs in the type, where the model has not seen it. */
-static double of_type_s(const cd_network_estimate_case *c, uint32_t place, const char *type) {
-    double sum = 0;
-    for (uint32_t k = 0; k < c->source->graph->n_node; k++) {
-        const cd_node_cost_entry *n = cd_network_estimate_case_cost(c, k);
-        const char *at = n->unlike ? strstr(n->unlike, type) : NULL;
-        if ((!c->where || c->where[k] == place) && n->source == CD_COST_MODEL && n->reason & CD_UNLIKE_DTYPE && at && (at == n->unlike || at[-1] == ' '))
-            sum += n->seconds * (double)c->source->graph->node[k].repeat;
-    }
-    return sum;
-}
-
-/* The model's answer and the roofline of a stand-in are those of float32. */
-static void warn_types(const cd_network_estimate *e, const cd_network_estimate_case *c) {
-    char name[SAID];
-    (void)named(e, c, name);
-    for (uint32_t k = 0; k < c->n_place; k++) {
-        const double bytes = of_type_s(c, k, "int8") + of_type_s(c, k, "uint8");
-        if (bytes > UNLIKE * c->ops_s) cd_model_set_say_int8(c->place[k]->about, name, c->place[k]->name, bytes / c->ops_s, e->o->log);
-        for (int t = 0; t < CD_TE_N_LEAST; t++) {
-            const double s = t == CD_TE_LEAST_F32 ? 0 : of_type_s(c, k, cd_model_set_type((cd_te_least_type)t));
-            if (s > UNLIKE * c->ops_s)
-                cd_model_set_say_type(c->place[k]->about, (cd_te_least_type)t, name, c->place[k]->name, s / c->ops_s, e->o->log);
-        }
-    }
-}
-
 /* Neither times of files nor of records say how far off they are. Once a run. */
 static void say_interval(cd_network_estimate *e, cd_network_estimate_case *c) {
     if (!isnan(c->interval.low_s)) return;
@@ -303,7 +276,8 @@ static void sum_up(cd_network_estimate *e, cd_network_estimate_case *c) {
         if (n->source == CD_COST_MODEL || n->source == CD_COST_LIBRARY) add_unlike(c, n, n->seconds * (double)g->node[k].repeat);
     }
     warn_unlike(e, c);
-    warn_types(e, c);
+    char name[SAID];
+    cd_network_estimate_warn_types(e, c, named(e, c, name));
     say_interval(e, c);
     warn_missing(e, c);
     warn_given(e, c);

@@ -54,6 +54,10 @@ void cd_network_estimate_measured(const cd_network_estimate *e, cd_network_estim
 /* A message where times were used of which nobody says the device. */
 void cd_network_estimate_warn_times(const cd_network_estimate *e, cd_network_estimate_case *c);
 
+/* ---- network_estimate_types.c ---- */
+/* Warnings of number types that the model has not seen; name: of the network, in messages. */
+void cd_network_estimate_warn_types(const cd_network_estimate *e, const cd_network_estimate_case *c, const char *name);
+
 /* ---- network_estimate_memory.c ---- */
 /* Fills weight_bytes and input_bytes: what stays in memory between runs. */
 void cd_network_estimate_weights(cd_network_estimate_source *s);

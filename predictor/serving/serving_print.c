@@ -72,7 +72,7 @@ static void put_memory(const cd_serving_said *v, cd_buf *b) {
 
 static void put_sizes(const cd_llm_op_record *r, cd_buf *b) {
     for (size_t i = 0; i < cd_llm_op_n_size((cd_llm_op_kind)r->kind); i++)
-        cd_buf_putf(b, "%s%s %g", i ? ", " : "", cd_llm_op_param_name(cd_llm_op_size_param((cd_llm_op_kind)r->kind, i)), r->size[i]);
+        cd_buf_putf(b, "%s%s %.10g", i ? ", " : "", cd_llm_op_param_name(cd_llm_op_size_param((cd_llm_op_kind)r->kind, i)), r->size[i]);
 }
 
 static void put_rows(const char *title, const cd_serving_rows *r, cd_buf *b) {

@@ -64,9 +64,11 @@ static void put_target(const char *what, const char *of, double value, double hi
     if (!misses && !cd_serving_reaches_over(value, high, target)) return;
     if (!*any) cd_buf_puts(b, "\n");
     *any = true;
+    const double at = misses ? value : high;
     cd_buf_putf(b, misses ? "%s: %s is " : "%s: the interval of %s reaches ", what, of);
-    cd_units_put_seconds(b, (misses ? value : high) - target);
-    cd_buf_putf(b, " (%.3g %%) over the target of ", 100 * ((misses ? value : high) / target - 1));
+    cd_units_put_seconds(b, at - target);
+    if (at < 10 * target) cd_buf_putf(b, " (%.3g %%) over the target of ", 100 * (at / target - 1));
+    else cd_buf_putf(b, " (%.3g times as long) over the target of ", at / target);
     cd_units_put_seconds(b, target), cd_buf_puts(b, "\n");
 }
 

@@ -94,9 +94,21 @@ static void say_new(const cd_replay_llm *o, const work *w, cd_log *log) {
         for (int f = 0; f < CD_LLM_OP_N_FAMILY; f++) seen |= cd_llm_op_model_seen(w->ops, (cd_llm_op_family)f, d);
         if (seen || cd_serving_tables_have(w->tables, d)) continue;
         const cd_device *twin = cd_llm_op_twin_of(w->ops, d, CD_LLM_OP_PRODUCT);
-        if (twin) cd_log_put(log, CD_LOG_WARNING, "%s: %s was not trained on: its times are those of %s, which has the same chip, by what their descriptions differ", o->cost_model, d->name, twin->name);
+        if (twin) cd_log_put(log, CD_LOG_WARNING, "%s: %s was not trained on: its times are those of %s, which has the same chip, by what their descriptions differ%s", o->cost_model, d->name,
+                             twin->name, cd_serving_tables_have(w->tables, twin) ? ", measured ones among them" : "");
         else cd_log_put(log, CD_LOG_WARNING, "%s: %s was not trained on%s: its times come from its description", o->cost_model, d->name,
                    cd_llm_op_model_vendor(w->ops, d) ? "" : ", nor any GPU of its vendor");
+    }
+}
+
+/* Tables of other GPUs are read, and change nothing. */
+static void say_unused(const cd_replay_llm *o, const work *w, cd_log *log) {
+    for (size_t i = 0; o->measured && i < w->n; i++) {
+        const cd_device *d;
+        if (said(w, i, false) || cd_device_table_find(w->devices, w->c[i].gpu, &d, NULL) || d->kind == CD_DEVICE_CPU) continue; /* refused later */
+        const cd_device *twin = cd_llm_op_twin_of(w->ops, d, CD_LLM_OP_PRODUCT);
+        if (!cd_serving_tables_have(w->tables, d) && !(twin && cd_serving_tables_have(w->tables, twin)))
+            cd_log_put(log, CD_LOG_WARNING, "%s has no rows of %s, nor of a GPU of its chip: its times are all predicted", o->measured, d->name);
     }
 }
 
@@ -150,6 +162,7 @@ static cdmpp_status open_files(const cd_replay_llm *o, cd_command_run *r, work *
     CD_TRY(load_ops(o->cost_model, &w->ops, err));
     CD_TRY(open_tables(o, r, w, err));
     say_new(o, w, &r->log);
+    say_unused(o, w, &r->log);
     w->s = (cd_serving_session){.stop = r->stop, .m = &w->m, .ops = w->ops, .devices = w->devices, .tables = w->tables, .stacks = &w->stacks, .level = o->level, .shared = o->shared};
     return CDMPP_OK;
 }
@@ -211,21 +224,34 @@ static cdmpp_status answer_all(const cd_replay_llm *o, cd_command_run *r, work *
     return print(o, r, v, w->n, err);
 }
 
-/* The price of an hour by name; NaN: it has none. */
+/* --prices, and whose names they are. */
+typedef struct {
+    cd_csv_table t;
+    const cd_device_table *devices;
+} price_list;
+
+/* The price of an hour by any name of the GPU; NaN: it has none. */
 static double price_of(void *ctx, const char *gpu) {
-    const cd_csv_table *t = ctx;
+    const price_list *p = ctx;
+    const cd_csv_table *t = &p->t;
     double v;
     for (size_t i = 0; i < t->n_row; i++)
-        if (cd_device_table_same(NULL, t->cell[i][cd_csv_table_find(t, "device")], gpu) && !cd_csv_table_number(t, i, cd_csv_table_find(t, "price_per_hour"), &v, NULL)) return v;
+        if (cd_device_table_same(p->devices, t->cell[i][cd_csv_table_find(t, "device")], gpu) && !cd_csv_table_number(t, i, cd_csv_table_find(t, "price_per_hour"), &v, NULL)) return v;
     return (double)NAN;
 }
 
-static cdmpp_status read_prices(const char *path, cd_csv_table *t, cdmpp_err *err) {
-    size_t col;
+/* A GPU has one price, under whatever name. */
+static cdmpp_status read_prices(const char *path, price_list *p, cdmpp_err *err) {
+    cd_csv_table *t = &p->t;
+    size_t col, device;
     double v;
     CD_TRY(cd_csv_table_read(t, path, err));
-    CD_TRY(cd_csv_table_need(t, "device", &col, err));
+    CD_TRY(cd_csv_table_need(t, "device", &device, err));
     CD_TRY(cd_csv_table_need(t, "price_per_hour", &col, err));
+    for (size_t i = 0; i < t->n_row; i++)
+        for (size_t k = 0; k < i; k++)
+            if (cd_device_table_same(p->devices, t->cell[i][device], t->cell[k][device]))
+                return cd_err_at(err, CD_FAIL(err, EINVALID, "a second price of %.60s", t->cell[i][device]), path, t->line[i]);
     for (size_t i = 0; i < t->n_row; i++) {
         CD_TRY(cd_csv_table_number(t, i, col, &v, err));
         if (!(v >= 0)) return cd_err_at(err, cd_err_key(err, CD_FAIL(err, ERANGE, "expected 0 or more, found %g", v), "price_per_hour"), path, t->line[i]);
@@ -234,7 +260,7 @@ static cdmpp_status read_prices(const char *path, cd_csv_table *t, cdmpp_err *er
 }
 
 /* Configurations of one GPU follow each other and have one text. */
-static void warn_no_price(const char *path, cd_csv_table *t, const work *w, cd_log *log) {
+static void warn_no_price(const char *path, price_list *t, const work *w, cd_log *log) {
     for (size_t i = 0; i < w->n; i++)
         if ((!i || w->c[i].gpu != w->c[i - 1].gpu) && isnan(price_of(t, w->c[i].gpu))) cd_log_put(log, CD_LOG_WARNING, "%s has no price of %s", path, w->c[i].gpu);
 }
@@ -264,7 +290,7 @@ static cdmpp_status run_sweep(const cd_replay_llm *o, cd_command_run *r, work *w
 
 static cdmpp_status sweep(const cd_replay_llm *o, cd_command_run *r, work *w, cdmpp_err *err) {
     double ttft = 0, tpot = 0;
-    cd_csv_table prices = {0};
+    price_list prices = {.devices = w->devices};
     cd_threads *threads = NULL;
     CD_TRY(cd_option_number("ttft", o->ttft, 1e-3, 1e9, &ttft, err));
     CD_TRY(cd_option_number("tpot", o->tpot, 1e-3, 1e9, &tpot, err));
@@ -274,7 +300,7 @@ static cdmpp_status sweep(const cd_replay_llm *o, cd_command_run *r, work *w, cd
     const cd_serving_sweep_options ask = {ttft * 1e-3, tpot * 1e-3, o->prices ? price_of : NULL, &prices, threads, r->stop};
     if (!st) st = run_sweep(o, r, w, &ask, err);
     cd_threads_free(threads);
-    cd_csv_table_free(&prices);
+    cd_csv_table_free(&prices.t);
     return st;
 }
 

@@ -131,7 +131,7 @@ static cdmpp_status say_types(const cd_partition *p, uint32_t k, cdmpp_err *err)
     const cd_device *d = cd_model_set_device(&p->models, p->machine.device[k].as);
     CD_TRY(cd_shard_cost_types(p->cost, k, share, err));
     for (int t = 0; t < CD_TE_N_LEAST; t++)
-        if (t != CD_TE_LEAST_F32 && share[t] > UNLIKE) cd_model_set_say_type(d, (cd_te_least_type)t, named(p, name), p->machine.device[k].name, share[t], p->o->log);
+        if (t != CD_TE_LEAST_F32 && share[t] > UNLIKE) cd_model_set_say_type(d, false, (cd_te_least_type)t, named(p, name), p->machine.device[k].name, share[t], p->o->log);
     return CDMPP_OK;
 }
 

@@ -28,6 +28,12 @@ replay --device zen5-avx512 --tasks half.json --cost-model a.cdmpp --cost-model 
 echo "--- 8 bits: products between quantisations and of whole numbers; the convolution is not"
 cdmpp-replay --network "$ROOT/tests/profiler/data/quantised.onnx" --device h100 --devices "$ROOT/configs/devices.yaml" --trials 2 --ops --cost-model a.cdmpp --cost-model llm.cdmpp 2>/dev/null |
     grep -o -e 'library  *[^ ]*' -e 'model  *ConvInteger' | sed 's/  */ /g' | sort | uniq
+echo "--- what is said of 8 bits: on a processor their answer is no float32's; on a GPU products have theirs"
+told() { cdmpp-replay --network "$ROOT/tests/profiler/data/quantised.onnx" --devices "$ROOT/configs/devices.yaml" --trials 2 "$@" 2>&1 >/dev/null | grep -e ' bits' -e ' is of ' | grep -v unlike | sed 's/: [0-9]* %/: N %/'; }
+told --device zen5-avx512 --cost-model a.cdmpp
+told --device zen5-avx512 --cost-model a.cdmpp --cost-model llm.cdmpp | wc -l
+told --device h100 --cost-model a.cdmpp
+told --device h100 --cost-model a.cdmpp --cost-model llm.cdmpp
 echo "--- alone it is no model of programs, and other commands do not take it"
 cdmpp-replay --network lstm --input-size 4 --cost-model llm.cdmpp --device h100 2>&1 | sed 's/default-[0-9]*/default-N/' | head -n 2 | cut -c 1-200
 cdmpp-partition --network lstm --input-size 4 --cost-model a.cdmpp --cost-model llm.cdmpp --as zen5-avx512 --devices cpu0 2>&1 | head -n 3

@@ -10,11 +10,17 @@ cp "$S/config.json" "$S/operators.csv" "$ROOT/configs/devices.yaml" .
 ask="cdmpp-replay --llm config.json --cost-model ops.cdmpp --devices devices.yaml --measured operators.csv --isl 256 --osl 16" # no function: a signal is for the command
 # names, sizes and what is over are kept; times follow from trees
 untimed() {
-    sed 's/[0-9.]* [mun]*s\b/T/g; s/([0-9.e+]* %)/(N %)/; s/ [0-9.e+]* | [0-9.e+]* to [0-9.e+]* |/ N | N to N |/; s/| T | T | [0-9.e+]* | [0-9.e+]* |/| T | T | N | N |/; s/| [0-9.e+]* |$/| P |/'
+    sed 's/[0-9.]* [mun]*s\b/T/g; s/([0-9.e+]* \(%\|times as long\))/(N \1)/; s/ [0-9.e+]* | [0-9.e+]* to [0-9.e+]* |/ N | N to N |/; s/| T | T | [0-9.e+]* | [0-9.e+]* |/| T | T | N | N |/; s/| [0-9.e+]* |$/| P |/'
 }
 printf 'device,price_per_hour\nH100,3.6\nH200,1\n' >prices.csv
 $ask --gpu h100 --sweep --tp 1,2 --concurrency 1,8 --ttft 1000 --prices prices.csv | untimed
 echo "met: $?"
+printf 'device,price_per_hour\nH100,3.6\nh100_sxm,1\n' >twice.csv
+$ask --gpu h100 --sweep --tp 1 --concurrency 1 --prices twice.csv
+echo "two prices: $?"
+printf 'device,price_per_hour\nH100_SXM,3.6\n' >alias.csv
+$ask --gpu h100 --sweep --tp 1 --concurrency 1 --prices alias.csv | grep -c '^| cheapest | h100'
+$ask --gpu b200 --sweep --tp 1 --concurrency 1 2>&1 >/dev/null | sed 's/^.*warning/warning/'
 $ask --gpu h100 --sweep --tp 1,2 --concurrency 1,8 --ttft 0.1 --tpot 0.001 | untimed
 echo "missed: $?"
 $ask --gpu h100 --sweep --tp 1,2 --concurrency 1,8 --ttft 0.1 --json >missed.json

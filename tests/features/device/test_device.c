@@ -242,6 +242,19 @@ TEST(names_of_one_device) {
     stop(&f);
 }
 
+/* An alias may be the name in another spelling. Of one device there is none that is near. */
+TEST(one_device_alone) {
+    fixture f;
+    const cd_device *d;
+    cdmpp_err err = {0};
+    assert_int_equal(read_text(&f, "- {name: half9000, aliases: [Half 9000, HALF-9000, h9], kind: gpu, cores: 1}\n"), CDMPP_OK);
+    assert_int_equal(cd_device_table_find(f.l, "H9", &d, &err), CDMPP_OK);
+    assert_string_equal(d->name, "half9000");
+    assert_int_equal(cd_device_table_find(f.l, "h100", &d, &err), CDMPP_ESCHEMA);
+    assert_string_equal(err.msg, "no device 'h100'; the only one that is described is 'half9000'");
+    stop(&f);
+}
+
 /* Of a processor: its L3, where it has one, however small; else the L2 of its cores. Of others the L2. */
 TEST(the_last_cache) {
     static const struct {
@@ -347,5 +360,5 @@ TEST(the_file_is_found) {
 }
 
 TESTS(up, down, all_devices_are_there, vectors_are_finite_and_moderate, peaks_agree, t4_is_the_reference, cores_in_use_count,
-      unknown_values_are_flagged, unknown_device_names_the_nearest, manual, a_device_of_two_keys, a_peak_is_computed, a_descriptor, distances, names_of_one_device, the_last_cache, mistakes_have_a_place,
+      unknown_values_are_flagged, unknown_device_names_the_nearest, manual, a_device_of_two_keys, a_peak_is_computed, a_descriptor, distances, names_of_one_device, one_device_alone, the_last_cache, mistakes_have_a_place,
       any_allocation_may_fail, the_file_is_found)

@@ -327,19 +327,20 @@ TEST(a_column_twice) {
 TEST(odd_columns) {
     static const struct {
         const char *head, *name, *near;
-    } v[] = {{"op,dtpye,m,n,k", "dtpye", "dtype"}, {"op,m,n,k,latncy_s", "latncy_s", "latency_s"}, {"op,m,n,k,num_sites,moe_kernel,notes,x", NULL, NULL},
+    } v[] = {{"op,dtpye,m,n,k", "dtpye", "dtype"}, {"op,m,n,k,latncy_s", "latncy_s", "latency_s"}, {"op,m,n,k,latency_us", "latency_us", "latency_s"}, {"op,m,n,k,num_sites,moe_kernel,notes,x", NULL, NULL},
              {"op,dtype,dtypes,m,n,k", NULL, NULL}, {"op,isl,batchsize,num_heads", "batchsize", "batch_size"}};
     tmp_dir dir = tmp_make();
     for (size_t k = 0; k < sizeof v / sizeof *v; k++) {
         cd_dict names = {0};
         cd_op_reader *r = NULL;
         cdmpp_err err = {0};
-        char want[100];
+        char want[200];
         assert_ok(cd_llm_op_reader_open(tmp_put(&dir, "t.csv", v[k].head, strlen(v[k].head)), &names, &r, &err));
         assert_true(cd_op_reader_odd(r, 0, &err) == (v[k].name != NULL));
         assert_false(cd_op_reader_odd(r, 1, &err));
         if (v[k].name) {
-            (void)snprintf(want, sizeof want, "column '%s' is not read: did you mean '%s'?", v[k].name, v[k].near);
+            (void)snprintf(want, sizeof want, "column '%s' is not read: did you mean '%s'?%s", v[k].name, v[k].near,
+                           strcmp(v[k].near, "latency_s") ? "" : " Times are read from 'latency_s' (seconds) or 'latency_ms' (milliseconds)");
             assert_true(cd_op_reader_odd(r, 0, &err));
             assert_string_equal(err.msg, want);
             assert_int_equal(err.line, 1);

@@ -163,10 +163,34 @@ TEST(repeats_are_told) {
     snprintf(want, sizeof want, "x: warning: 3 rows were measured more than once: the median counts; 2 of them differ by more than a fifth (the widest: %s:3 1e-06 s, %s:6 5e-06 s)\n", first, second);
     assert_string_equal(said, want);
     cd_llm_op_table_free(&t);
-    put_times(f, &t, 1, (const double[]){1, 1.1}, 2);
+    put_times(f, &t, 1, (const double[]){1e-6, 1.1e-6}, 2);
     assert_ok(cd_llm_op_table_index(&t, &err));
     said_of(&t, said, sizeof said);
     assert_string_equal(said, "x: 1 row was measured more than once: the median counts\n");
+    cd_llm_op_table_free(&t);
+}
+
+/* Seconds that are milliseconds; times of a plain table are not told. */
+TEST(far_times_are_told) {
+    fixture *f = *state;
+    static const char text[] = "device,m,n,k,latency_s\nh100,8,4096,4096,1.5e-5\nh100,16,4096,4096,1.5e-2\nh100,32,4096,4096,1.6e-2\n";
+    cd_llm_op_table t = {0};
+    cdmpp_err err = {0};
+    size_t none = 0;
+    char path[256], said[1024], want[512];
+    snprintf(path, sizeof path, "%s", tmp_put(&f->dir, "gemm.far.csv", text, sizeof text - 1));
+    assert_ok(cd_llm_op_table_add(&t, path, f->devices, NULL, count, &none, &err));
+    assert_ok(cd_llm_op_table_index(&t, &err));
+    said_of(&t, said, sizeof said);
+    snprintf(want, sizeof want, "x: warning: 2 of 3 measured rows are more than 300 times off the analytic estimate (the farthest: %s:4 0.016 s, estimate ", path);
+    assert_memory_equal(said, want, strlen(want));
+    assert_non_null(strstr(said, "latency_ms in milliseconds"));
+    cd_llm_op_table_free(&t);
+    none = 0;
+    put_times(f, &t, 8, (const double[]){1e-5}, 1);
+    assert_ok(cd_llm_op_table_index(&t, &err));
+    said_of(&t, said, sizeof said);
+    assert_string_equal(said, "");
     cd_llm_op_table_free(&t);
 }
 
@@ -204,4 +228,4 @@ TEST(spread_of_repeats) {
     cd_llm_op_table_free(&t);
 }
 
-TESTS(up, down, medians, intervals_hold, repeats_are_told, spread_of_repeats)
+TESTS(up, down, medians, intervals_hold, repeats_are_told, far_times_are_told, spread_of_repeats)
