@@ -6,7 +6,8 @@ cat >serving.yaml <<YAML
 - {stack: vllm, tokens: 2048, sequences: 64, memory_share: 0.9, reserve_gb: 3, between_s: 2e-6, step_s: 1e-4, spread_tpot: 0.1, spread_ttft: 0.2}
 YAML
 cdmpp-train "$S/operators.yaml" --quiet --set data.files="[$S/operators.csv]" --set operators.rounds=5 --set device.file="$ROOT/configs/devices.yaml" --out ops.cdmpp >/dev/null
-ask() { cdmpp-replay --llm "${MODEL:-$S/config.json}" --cost-model ops.cdmpp --devices "$ROOT/configs/devices.yaml" --measured "$S/operators.csv" "$@"; }
+cp "$S/operators.csv" .
+ask() { cdmpp-replay --llm "${MODEL:-$S/config.json}" --cost-model ops.cdmpp --devices "$ROOT/configs/devices.yaml" --measured operators.csv "$@"; }
 show() { grep -o "\"\($1\)\":[^,}]*" | sort | uniq -c | sed 's/^ *//'; }
 sed 's/"torch_dtype"/"quantization_config": {"quant_method": "compressed-tensors"}, "torch_dtype"/' "$S/config.json" >quantised.json
 MODEL=quantised.json ask --gpu h100
