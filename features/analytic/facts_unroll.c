@@ -66,7 +66,7 @@ static bool clean(const cd_expr *e, const cd_expr *var) {
         if (cd_expr_uses(e->a[0], var)) return false;
         from = 1;
     } else if (e->op == CD_CALL) {
-        if (strcmp(e->u.name, "sqrt") && strcmp(e->u.name, "rsqrt")) return false;
+        if (strcmp(e->u.name, "sqrt") && strcmp(e->u.name, "rsqrt") && !cd_expr_is_dot4(e)) return false;
     } else if (!cd_expr_op_is_arith((cd_expr_op)e->op)) {
         return false;
     }

@@ -38,6 +38,10 @@ static bool is_mul(const cd_expr *e) { return e->op == CD_MUL && cd_expr_dtype_i
 
 static void arithmetic(const counter *c, const cd_expr *e, double part) {
     cd_an_value *v = c->v;
+    if (e->op == CD_ADD && (cd_expr_is_dot4(e->a[0]) || cd_expr_is_dot4(e->a[1]))) {
+        v->adds += part, v->fused += part;
+        return;
+    }
     if (!cd_expr_dtype_is_float(e->type)) {
         v->ints += part;
         return;
@@ -72,7 +76,8 @@ static void visit(const counter *c, const cd_expr *e, double part) {
             branch(c, e, part);
             return;
         }
-        call(c, e, part);
+        if (cd_expr_is_dot4(e)) v->muls += part;
+        else call(c, e, part);
         break;
     case CD_SELECT: v->selects += part; break;
     case CD_CAST: v->casts += part; break;

@@ -50,8 +50,8 @@ static double of_words_s(const cd_network_estimate_case *c, uint32_t place) {
 static bool is_gpu(const cd_network_estimate_device *d) { return d->about && d->about->kind == CD_DEVICE_GPU; }
 
 static void say_words(const cd_network_estimate_device *d, const char *network, double share, cd_log *log) {
-    cd_log_put(log, CD_LOG_WARNING, "%s on %s: %.0f %% of the time is of sums of products in 8 bits. The model has seen no such programs, and its answer may be many times too long: %s",
-               network, d->name, 100 * share, is_gpu(d) ? "of matrix products a model of operators of language models knows better" : "do not compare it with float32; --quantize int8 --run measures both on this machine");
+    cd_log_put(log, CD_LOG_WARNING, "%s on %s: %.0f %% of the time is of sums of products in 8 bits, which the model was not trained on: it answers as for float32 with a quarter of the products; %s",
+               network, d->name, 100 * share, is_gpu(d) ? "of matrix products a model of operators of language models knows better" : "--quantize int8 --run measures both on this machine");
 }
 
 /* The model's answer and the roofline of a stand-in are those of float32. */

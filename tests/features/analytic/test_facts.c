@@ -1,4 +1,5 @@
 /* Facts of programs: the table, laws that hold whatever the schedule, what is refused, memory. */
+#include <math.h>
 #include <stdlib.h>
 
 #include "facts_checks.h"
@@ -236,10 +237,59 @@ static void test_example(void **state) {
     cd_arena_free(&a);
 }
 
+/* ---- products of words ---- */
+
+typedef struct {
+    cd_facts *f;
+    cd_facts_set set;
+    float x[64][CD_N_FACTS];
+    size_t n;
+} kept;
+
+static void keep(void *ctx, const cd_nest *nest) {
+    kept *k = ctx;
+    cdmpp_err err = {0};
+    assert_true(k->n < 64);
+    if (!cd_facts_of(k->f, k->set, nest, k->x[k->n], &err)) k->n++;
+}
+
+static void draw_all(const char *text, cd_facts_set set, kept *k) {
+    made_facts_room r = {0};
+    cdmpp_err err = {0};
+    *k = (kept){.set = set};
+    assert_ok(prog_tasks(&text, 1, &r.tasks, &err));
+    assert_ok(cd_program_new(&r.program, &err));
+    assert_ok(cd_facts_new(&k->f, &err));
+    (void)made_facts_draws(&r, 0, set == CD_FACTS_OF_GPU, 30, keep, k);
+    cd_facts_free(k->f);
+    cd_program_free(r.program);
+    cd_task_registry_free(r.tasks);
+}
+
+#define PRODUCT(type, body) \
+    "\"ops\": [{\"name\": \"A\", \"shape\": [64, 48], \"dtype\": \"" type "\"}, {\"name\": \"B\", \"shape\": [96, 48], \"dtype\": \"" type "\", \"layout_free\": true}," \
+    "{\"name\": \"C\", \"axis\": [[\"i\", 0, 64], [\"j\", 0, 96]], \"reduce_axis\": [[\"k\", 0, 48]], \"reduce\": \"sum\", \"body\": \"" body "\"}], \"args\": [\"A\", \"B\", \"C\"]"
+
+/* dot4 is a multiplication that fuses with its sum, and is done in vectors: every fact is that of the product of float32 of the same shape. */
+static void words_are(cd_facts_set set) {
+    static kept words, floats;
+    draw_all(PRODUCT("int32", "dot4:int32(A[i, k], B[j, k])"), set, &words);
+    draw_all(PRODUCT("float32", "A[i, k]*B[j, k]"), set, &floats);
+    assert_true(words.n > 0 && words.n == floats.n);
+    for (size_t i = 0; i < words.n; i++)
+        for (size_t c = 0; c < cd_facts_count(set); c++)
+            if (!(words.x[i][c] == floats.x[i][c] || (isnan(words.x[i][c]) && isnan(floats.x[i][c])))) fail_msg("fact %zu: %g, of float32 %g", c, (double)words.x[i][c], (double)floats.x[i][c]);
+}
+
+TEST(words) {
+    words_are(CD_FACTS_OF_CPU);
+    words_are(CD_FACTS_OF_GPU);
+}
+
 TEST(odd_tasks) { facts_odd_tasks(CD_FACTS_OF_CPU); }
 
 static void test_no_heap_after_warm_up(void **state) { facts_no_heap(*state, CD_FACTS_OF_CPU); }
 
 static void test_faults(void **state) { facts_faults(*state, CD_FACTS_OF_CPU, MADE_F_CONV, "[]"); }
 
-TESTS(made_facts_up, made_facts_down, columns, manual, test_laws, test_refused, test_packed, test_conflicts, test_example, odd_tasks, test_no_heap_after_warm_up, test_faults)
+TESTS(made_facts_up, made_facts_down, columns, manual, test_laws, test_refused, test_packed, test_conflicts, test_example, words, odd_tasks, test_no_heap_after_warm_up, test_faults)
