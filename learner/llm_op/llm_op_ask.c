@@ -20,6 +20,7 @@ typedef struct {
     cd_llm_op_family f;
     cd_llm_op_codes c;
     bool seen;
+    unsigned has;              /* CD_LLM_OP_HAS_* of its device */
     float x[CD_LLM_OP_N_FEATURE];
     cd_llm_op_estimate e;
     double own, said;          /* own: ln of what the trees of set seen expect, NaN: nobody needs it; said: by neighbours */
@@ -38,13 +39,13 @@ static bool is_new_code(const cd_llm_op_asker *a, const cd_llm_op_record *r, con
     return (isnan(c->stack) && stack[0] && (isnan(c->maker) || strchr(stack, '-'))) || (isnan(c->kernel) && r->kernel);
 }
 
-static unsigned news_of(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, const cd_llm_op_codes *c, bool seen) {
+static unsigned news_of(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, const cd_llm_op_codes *c, unsigned has) {
     const cd_llm_op_range *g = &a->m->range[r->kind];
     unsigned u = 0;
-    if (!seen) u |= CD_LLM_OP_NEW_DEVICE | (cd_llm_op_model_vendor(a->m, d) ? 0u : (unsigned)CD_LLM_OP_NEW_VENDOR);
+    if (!has) u |= CD_LLM_OP_NEW_DEVICE | (cd_llm_op_model_vendor(a->m, d) ? 0u : (unsigned)CD_LLM_OP_NEW_VENDOR);
     if (isnan(c->stack) && a->m->stacks.n) u |= CD_LLM_OP_NEW_STACK;
     if (isnan(c->kernel) && r->kernel) u |= CD_LLM_OP_NEW_KERNEL; /* most questions name no kernel: who asks leaves it to the library */
-    if (!g->type[r->type]) u |= CD_LLM_OP_NEW_TYPE;
+    if (!g->type[r->type] || (has && !(has & CD_LLM_OP_HAS_TYPE))) u |= CD_LLM_OP_NEW_TYPE; /* of a GPU that has rows its own count */
     for (size_t i = 0; i < cd_llm_op_n_size((cd_llm_op_kind)r->kind); i++)
         if (!g->any || r->size[i] < g->low[i] || r->size[i] > g->high[i]) u |= CD_LLM_OP_NEW_SIZE;
     return u;
@@ -134,7 +135,8 @@ static void correct(const cd_llm_op_few *few, const cd_llm_op_record *r, const c
 static cdmpp_status begin(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, long device, cd_llm_op_known *known, asking *q, cdmpp_err *err) {
     *q = (asking){.r = r, .d = d, .device = device, .f = cd_llm_op_family_of((cd_llm_op_kind)r->kind), .c = cd_llm_op_asker_codes(a, r), .own = NAN};
     if (device >= 0) cd_llm_op_table_curves(a->t, r, (uint32_t)device, q->curve);
-    q->seen = cd_llm_op_model_seen(a->m, q->f, d);
+    q->has = cd_llm_op_model_has(a->m, q->f, d, (cd_llm_op_type)r->type);
+    q->seen = q->has != 0;
     CD_TRY(cd_llm_op_feature(r, d, &q->c, known, q->x, &q->e, err));
     cd_llm_op_model_types(a->m, r, q->x);
     return CDMPP_OK;
@@ -152,7 +154,7 @@ static cdmpp_status choose(const cd_llm_op_asker *a, asking *q, cdmpp_err *err) 
     q->s = q->near ? CD_LLM_OP_SET_NEAR : q->seen ? CD_LLM_OP_SET_SEEN : CD_LLM_OP_SET_UNSEEN;
     if (q->s == CD_LLM_OP_SET_UNSEEN && (q->twin = cd_llm_op_twin_for(a->m, q->r, q->d))) return CDMPP_OK;
     q->p = part_of(a, q->f, &q->s);
-    q->wide = q->s == CD_LLM_OP_SET_SEEN && is_new_code(a, q->r, &q->c) && a->m->part[q->f][CD_LLM_OP_SET_UNSEEN].spread ? CD_LLM_OP_SET_UNSEEN : q->s;
+    q->wide = q->s == CD_LLM_OP_SET_SEEN && (is_new_code(a, q->r, &q->c) || !(q->has & CD_LLM_OP_HAS_ALIKE)) && a->m->part[q->f][CD_LLM_OP_SET_UNSEEN].spread ? CD_LLM_OP_SET_UNSEEN : q->s;
     return q->p ? CDMPP_OK : no_trees(q->r, err);
 }
 
@@ -167,10 +169,10 @@ static void by_few(const cd_llm_op_asker *a, const asking *q, cd_llm_op_answer *
 static void tell(const cd_llm_op_asker *a, const asking *q, double level, cd_llm_op_answer *out) {
     const double base = q->s == CD_LLM_OP_SET_NEAR ? q->said : log(q->e.base_s);
     *out = empty(q->r, &q->e);
-    out->news = news_of(a, q->r, q->d, &q->c, q->seen);
+    out->news = news_of(a, q->r, q->d, &q->c, q->has);
     if (q->s == CD_LLM_OP_SET_NEAR && q->near == CD_LLM_OP_TWO_SIDES) out->how = CD_LLM_OP_INTERPOLATED;
     if (q->near == CD_LLM_OP_TWO_SIDES) out->line_s = exp(q->said);
-    if (q->s == CD_LLM_OP_SET_NEAR) out->news &= ~(unsigned)(CD_LLM_OP_NEW_DEVICE | CD_LLM_OP_NEW_VENDOR);
+    if (q->s == CD_LLM_OP_SET_NEAR) out->news &= ~(unsigned)(CD_LLM_OP_NEW_DEVICE | CD_LLM_OP_NEW_VENDOR | (a->m->range[q->r->kind].type[q->r->type] ? CD_LLM_OP_NEW_TYPE : 0));
     out->latency_s = exp(is_own(q) ? q->own : base + q->p->bias + (double)q->score);
     const cd_llm_op_part *wide = &a->m->part[q->f][q->wide];
     if (wide->spread && level > 0) interval(wide, (double)q->spread, level, out);

@@ -64,6 +64,22 @@ bool cd_llm_op_model_seen(const cd_llm_op_model *m, cd_llm_op_family f, const cd
     return false;
 }
 
+static bool alike(cd_llm_op_type a, cd_llm_op_type b) {
+    return cd_llm_op_type_unit(a) == cd_llm_op_type_unit(b) && !(fabs(cd_llm_op_type_weight_bytes(a) - cd_llm_op_type_weight_bytes(b)) > 0) &&
+           !(fabs(cd_llm_op_type_input_bytes(a) - cd_llm_op_type_input_bytes(b)) > 0);
+}
+
+unsigned cd_llm_op_model_has(const cd_llm_op_model *m, cd_llm_op_family f, const cd_device *d, cd_llm_op_type t) {
+    size_t i = 0;
+    while (i < m->n_device && strcmp(m->device[i].name, d->name) != 0) i++;
+    if (i == m->n_device || !m->device[i].family[f]) return 0;
+    const uint32_t have = m->device[i].types[f];
+    if (have >> (unsigned)t & 1u) return CD_LLM_OP_HAS_ROWS | CD_LLM_OP_HAS_TYPE | CD_LLM_OP_HAS_ALIKE;
+    for (int k = 0; k < CD_LLM_OP_N_TYPE; k++)
+        if (have >> k & 1u && alike(t, (cd_llm_op_type)k)) return CD_LLM_OP_HAS_ROWS | CD_LLM_OP_HAS_ALIKE;
+    return CD_LLM_OP_HAS_ROWS;
+}
+
 /* Trees that never saw a type answer for one of as many bytes on the same units: bfloat16 for float16, 8 bits with scales for int8. */
 void cd_llm_op_model_types(const cd_llm_op_model *m, const cd_llm_op_record *r, float x[CD_LLM_OP_N_FEATURE]) {
     const cd_llm_op_range *g = &m->range[r->kind];
@@ -71,9 +87,7 @@ void cd_llm_op_model_types(const cd_llm_op_model *m, const cd_llm_op_record *r, 
     if (g->type[t]) return;
     for (int k = 0; k < CD_LLM_OP_N_TYPE; k++) {
         const cd_llm_op_type as = (cd_llm_op_type)k;
-        if (!g->type[as] || cd_llm_op_type_unit(as) != cd_llm_op_type_unit(t) || fabs(cd_llm_op_type_weight_bytes(as) - cd_llm_op_type_weight_bytes(t)) > 0 ||
-            fabs(cd_llm_op_type_input_bytes(as) - cd_llm_op_type_input_bytes(t)) > 0)
-            continue;
+        if (!g->type[as] || !alike(as, t)) continue;
         x[CD_LLM_OP_X_type] = (float)as;
         if (r->kv == r->type) x[CD_LLM_OP_X_kv] = (float)as;
         return;

@@ -22,7 +22,7 @@
  * File: a container (base/io) with the header
  *   {"schema":"cdmpp.model","schema_version":2,
  *    "model":{"kind":"llm-operators","feature_version","feature_digest","stacks":[names],"kernels":[names],
- *             "devices":[{"name","warp","families":[names],"numbers":{the known ones of its description}}],
+ *             "devices":[{"name","warp","families":[names],"types":{family:[names]},"numbers":{the known ones of its description}}],
  *             "ranges":[{"kind","types":[names],"low":[..],"high":[..]}],
  *             "calls":[{"kind","type","maker","kernel","host_s","alone"}] (none: nothing was found out),
  *             "parts":[{"family","set","bias","rows","bytes","spread_bytes","spread_bias","times":[one for each level]}]}, provenance}
@@ -49,6 +49,7 @@ typedef struct cd_llm_op_model_device {
     double warp;            /* threads in lockstep: NVIDIA 32, AMD 64; not above 0: not known */
     cd_device about;        /* its description when it was trained on; of older files numbers are unknown */
     bool family[CD_LLM_OP_N_FAMILY];
+    uint32_t types[CD_LLM_OP_N_FAMILY]; /* bits: cd_llm_op_type that it has rows of; of older files all */
 } cd_llm_op_model_device;
 
 typedef struct cd_llm_op_range {

@@ -38,6 +38,18 @@ static void put_numbers(cd_buf *b, const cd_device *d) {
     cd_buf_puts(b, "}");
 }
 
+static void put_types(cd_buf *b, const cd_llm_op_model_device *d) {
+    cd_buf_puts(b, "\"types\":{");
+    for (int f = 0, n = 0; f < CD_LLM_OP_N_FAMILY; f++) {
+        if (!d->family[f]) continue;
+        cd_buf_putf(b, "%s\"%s\":[", n++ ? "," : "", cd_llm_op_family_name((cd_llm_op_family)f));
+        for (int t = 0, c = 0; t < CD_LLM_OP_N_TYPE; t++)
+            if (d->types[f] >> t & 1u) cd_buf_putf(b, "%s\"%s\"", c++ ? "," : "", cd_llm_op_type_name((cd_llm_op_type)t));
+        cd_buf_puts(b, "]");
+    }
+    cd_buf_puts(b, "},");
+}
+
 static void put_devices(cd_buf *b, const cd_llm_op_model *m) {
     cd_buf_puts(b, "\"devices\":[");
     for (size_t i = 0; i < m->n_device; i++) {
@@ -47,6 +59,7 @@ static void put_devices(cd_buf *b, const cd_llm_op_model *m) {
         for (int f = 0, n = 0; f < CD_LLM_OP_N_FAMILY; f++)
             if (m->device[i].family[f]) cd_buf_putf(b, "%s\"%s\"", n++ ? "," : "", cd_llm_op_family_name((cd_llm_op_family)f));
         cd_buf_puts(b, "],");
+        put_types(b, &m->device[i]);
         put_numbers(b, &m->device[i].about);
         cd_buf_puts(b, "}");
     }
@@ -193,6 +206,19 @@ static cdmpp_status read_numbers(const cd_json *o, const char *name, cd_device *
     return CDMPP_OK;
 }
 
+/* Older files do not say which GPU has rows of which type. */
+static cdmpp_status read_types(const cd_json *o, cd_llm_op_model_device *d, cdmpp_err *err) {
+    const cd_json *v = cd_json_get(o, "types");
+    for (int f = 0; f < CD_LLM_OP_N_FAMILY; f++) {
+        bool type[CD_LLM_OP_N_TYPE] = {false};
+        d->types[f] = v ? 0 : UINT32_MAX;
+        if (!v || !d->family[f]) continue;
+        CD_TRY(flags(v, cd_llm_op_family_name((cd_llm_op_family)f), type_name, CD_LLM_OP_N_TYPE, type, err));
+        for (int t = 0; t < CD_LLM_OP_N_TYPE; t++) d->types[f] |= (uint32_t)type[t] << t;
+    }
+    return CDMPP_OK;
+}
+
 static cdmpp_status read_devices(cd_llm_op_model *m, const cd_json *model, cdmpp_err *err) {
     const cd_json *list, *v;
     CD_TRY(cd_json_need(model, "devices", &list, err));
@@ -207,6 +233,7 @@ static cdmpp_status read_devices(cd_llm_op_model *m, const cd_json *model, cdmpp
         if (!m->device[m->n_device].name) return CD_FAIL(err, ENOMEM, "device name");
         CD_TRY(cd_json_need_real(v, "warp", -1, 1e6, &m->device[m->n_device].warp, err));
         CD_TRY(flags(v, "families", family_name, CD_LLM_OP_N_FAMILY, m->device[m->n_device].family, err));
+        CD_TRY(cd_err_key(err, read_types(v, &m->device[m->n_device], err), "types"));
         CD_TRY(cd_err_key(err, read_numbers(v, m->device[m->n_device].name, &m->device[m->n_device].about, err), "numbers"));
     }
     return CDMPP_OK;

@@ -287,7 +287,9 @@ static cdmpp_status describe(training *t, const uint8_t *use, const double *log_
         out->n_row += use[i];
         out->n_refused += use[i] && isnan(log_base[i]);
         if (isnan(log_base[i])) continue;
-        m->device[t->t->device[i]].family[cd_llm_op_family_of((cd_llm_op_kind)r->kind)] = true;
+        const cd_llm_op_family f = cd_llm_op_family_of((cd_llm_op_kind)r->kind);
+        m->device[t->t->device[i]].family[f] = true;
+        m->device[t->t->device[i]].types[f] |= 1u << r->type;
         CD_TRY(name(&m->stacks, t->t->names.text[r->stack], err));
         CD_TRY(name(&m->kernels, t->t->names.text[r->kernel], err));
         for (size_t k = 0; k < cd_llm_op_n_size((cd_llm_op_kind)r->kind); k++) {

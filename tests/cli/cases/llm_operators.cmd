@@ -67,7 +67,7 @@ for m in cut.cdmpp all.csv "$ROOT/tests/golden/model_v1.cdmpp"; do
 done
 # the header, without --operators too
 cdmpp-predict --operators --cost-model llm.cdmpp --info >a.txt; cdmpp-predict --cost-model llm.cdmpp --info | cmp - a.txt && echo same; cdmpp-predict --cost-model llm.cdmpp --info --json | cmp - a.txt && echo same
-grep -o '"devices":\[{[^{}]*"numbers":{"clock_mhz":[0-9]*' a.txt; grep -o '"stacks":[^]]*]' a.txt
+grep -o '"devices":\[{[^{}]*{[^{}]*},"numbers":{"clock_mhz":[0-9]*' a.txt; grep -o '"stacks":[^]]*]' a.txt
 cdmpp-predict --cost-model cut.cdmpp --info 2>&1 | grep -o 'cut short.*'
 # of several times of a row the median counts; a file that is given twice is read once
 printf 'op,device,stack,m,n,k,latency_s\n' >again.csv

@@ -235,6 +235,49 @@ TEST(files) {
 
 }
 
+/* Only the A100 has rows of 8-bit integers. On others they are new, with the spread of a GPU never seen; one alike of the GPU itself is enough for its own spread. */
+TEST(types_of_another) {
+    const fixture *f = *state;
+    const cd_device *const all[] = {f->h100, f->l40s, f->a100};
+    cd_llm_op_table t = {0};
+    cd_llm_op_train_result l = {0};
+    cd_llm_op_model *m;
+    cd_llm_op_asker *a, *with;
+    cdmpp_err err = {0};
+    made_llm_table(&t, all, 3, 3, 16);
+    for (int i = 0; i < 60; i++) {
+        cd_llm_op_record r = made_llm_gemm(3 + 5 * i, 300, 700, 1);
+        r.type = r.kv = CD_LLM_OP_T_SQ;
+        r.latency_s = made_llm_time(&r, f->a100);
+        assert_ok(cd_llm_op_table_put(&t, &r, f->a100, &err));
+    }
+    assert_ok(cd_llm_op_table_index(&t, &err));
+    assert_ok(cd_llm_op_train(&f->c, &t, 7, NULL, NULL, NULL, &l, &err));
+    assert_ok(cd_llm_op_model_from_bytes(l.file.p, l.file.n, &m, &err));
+    assert_ok(cd_llm_op_asker_new(m, NULL, &t.names, &a, &err));
+    assert_ok(cd_llm_op_asker_new(m, &t, &t.names, &with, &err));
+    cd_llm_op_record r = made_llm_gemm(70, 300, 700, 1);
+    const double bf16 = log(ask(a, &r, f->h100).high_s / ask(a, &r, f->h100).low_s);
+    r.type = r.kv = CD_LLM_OP_T_SQ;
+    cd_llm_op_answer own = ask(a, &r, f->a100), other = ask(a, &r, f->h100), twin = ask(a, &r, f->h200);
+    assert_false(own.news & CD_LLM_OP_NEW_TYPE);
+    assert_true(other.news & CD_LLM_OP_NEW_TYPE && twin.news & CD_LLM_OP_NEW_TYPE && !(other.news & CD_LLM_OP_NEW_DEVICE));
+    assert_true(log(other.high_s / other.low_s) > 1.2 * bf16);
+    assert_false(ask(with, &r, f->a100).news & CD_LLM_OP_NEW_TYPE);
+    r.type = r.kv = CD_LLM_OP_T_INT8;
+    const cd_llm_op_answer like = ask(a, &r, f->a100);
+    assert_true(like.news & CD_LLM_OP_NEW_TYPE);
+    assert_close(log(like.high_s / like.low_s), log(own.high_s / own.low_s), 1e-9, 0);
+    for (size_t i = 0; i < m->n_device; i++) m->device[i].types[CD_LLM_OP_PRODUCT] = UINT32_MAX; /* as of an older file */
+    r.type = r.kv = CD_LLM_OP_T_SQ;
+    assert_false(ask(a, &r, f->h100).news & CD_LLM_OP_NEW_TYPE);
+    cd_llm_op_asker_free(a);
+    cd_llm_op_asker_free(with);
+    cd_llm_op_model_free(m);
+    cd_llm_op_train_result_free(&l);
+    cd_llm_op_table_free(&t);
+}
+
 /* ---- rows of its own beside those of the twin ---- */
 
 static cd_llm_op_record named(double m, uint16_t kernel, double latency_s) {
@@ -340,4 +383,4 @@ TEST(trained_on_one) {
     cd_llm_op_table_free(&t);
 }
 
-TESTS(up, down, which_they_are, what_tells_them_apart, the_nearest, answers, many, rows_of_its_own, types_alike, files, left_open, types_of_one_alone, trained_on, trained_on_one)
+TESTS(up, down, which_they_are, what_tells_them_apart, the_nearest, answers, many, rows_of_its_own, types_alike, types_of_another, files, left_open, types_of_one_alone, trained_on, trained_on_one)
