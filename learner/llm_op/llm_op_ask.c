@@ -19,8 +19,7 @@ typedef struct {
     long device;               /* in the table; CD_LLM_OP_NONE */
     cd_llm_op_family f;
     cd_llm_op_codes c;
-    bool seen;
-    unsigned has;              /* CD_LLM_OP_HAS_* of its device */
+    unsigned has;              /* CD_LLM_OP_HAS_* of its device; 0: it was not trained on */
     float x[CD_LLM_OP_N_FEATURE];
     cd_llm_op_estimate e;
     double own, said;          /* own: ln of what the trees of set seen expect, NaN: nobody needs it; said: by neighbours */
@@ -136,7 +135,6 @@ static cdmpp_status begin(const cd_llm_op_asker *a, const cd_llm_op_record *r, c
     *q = (asking){.r = r, .d = d, .device = device, .f = cd_llm_op_family_of((cd_llm_op_kind)r->kind), .c = cd_llm_op_asker_codes(a, r), .own = NAN};
     if (device >= 0) cd_llm_op_table_curves(a->t, r, (uint32_t)device, q->curve);
     q->has = cd_llm_op_model_has(a->m, q->f, d, (cd_llm_op_type)r->type);
-    q->seen = q->has != 0;
     CD_TRY(cd_llm_op_feature(r, d, &q->c, known, q->x, &q->e, err));
     cd_llm_op_model_types(a->m, r, q->x);
     return CDMPP_OK;
@@ -151,7 +149,7 @@ static cdmpp_status choose(const cd_llm_op_asker *a, asking *q, cdmpp_err *err) 
         q->near = cd_llm_op_feature_near(&near, q->r, (uint32_t)q->device, q->own, q->x, &q->said);
         if (few && cd_llm_op_few_count(few) < CD_LLM_OP_FEW_MOST && !between(q->x)) q->near = CD_LLM_OP_NO_SIDE; /* a row from afar says less than all together */
     }
-    q->s = q->near ? CD_LLM_OP_SET_NEAR : q->seen ? CD_LLM_OP_SET_SEEN : CD_LLM_OP_SET_UNSEEN;
+    q->s = q->near ? CD_LLM_OP_SET_NEAR : q->has ? CD_LLM_OP_SET_SEEN : CD_LLM_OP_SET_UNSEEN;
     if (q->s == CD_LLM_OP_SET_UNSEEN && (q->twin = cd_llm_op_twin_for(a->m, q->r, q->d))) return CDMPP_OK;
     q->p = part_of(a, q->f, &q->s);
     q->wide = q->s == CD_LLM_OP_SET_SEEN && (is_new_code(a, q->r, &q->c) || !(q->has & CD_LLM_OP_HAS_ALIKE)) && a->m->part[q->f][CD_LLM_OP_SET_UNSEEN].spread ? CD_LLM_OP_SET_UNSEEN : q->s;
@@ -224,20 +222,19 @@ cdmpp_status cd_llm_op_ask_as_is(const cd_llm_op_asker *a, const cd_llm_op_recor
 }
 
 /* Rows of the twin do not tell how far another board is: the interval is that of an answer without them. */
-static cdmpp_status widen(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *twin, double level, cd_llm_op_answer *v, cdmpp_err *err) {
-    cd_llm_op_answer w;
-    if (device_of(a, twin) < 0) return CDMPP_OK;
-    CD_TRY(predicted(a, r, twin, CD_LLM_OP_NONE, level, &w, err));
-    v->low_s = v->latency_s * w.low_s / w.latency_s;
-    v->high_s = v->latency_s * w.high_s / w.latency_s;
-    return CDMPP_OK;
+static void widen(const cd_llm_op_answer *without, cd_llm_op_answer *v) {
+    v->low_s = v->latency_s * without->low_s / without->latency_s;
+    v->high_s = v->latency_s * without->high_s / without->latency_s;
 }
 
 cdmpp_status cd_llm_op_twin_ask(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_llm_op_estimate *e, const cd_device *twin, double level, cd_llm_op_answer *out,
                                 cdmpp_err *err) {
-    cd_llm_op_answer v;
+    cd_llm_op_answer v, without;
     CD_TRY(cd_llm_op_ask_as_is(a, r, twin, level, &v, err));
-    CD_TRY(widen(a, r, twin, level, &v, err));
+    if (device_of(a, twin) >= 0) {
+        CD_TRY(predicted(a, r, twin, CD_LLM_OP_NONE, level, &without, err));
+        widen(&without, &v);
+    }
     cd_llm_op_twin_tell(&v, twin, e, out);
     return CDMPP_OK;
 }
@@ -250,6 +247,7 @@ typedef struct {
     float x[BLOCK * CD_LLM_OP_N_FEATURE], y[BLOCK];
     float *to[BLOCK];
     size_t n;
+    bool bare;              /* measured rows do not count */
     cd_llm_op_known *known; /* NULL: there are few records */
 } batch;
 
@@ -313,7 +311,7 @@ static cdmpp_status of_one(cdmpp_status st, const cdmpp_err *why, cdmpp_err *why
 /* Rows of a table lie far apart in memory: those of all records are asked for before the first is waited for. */
 static void fetch_rows(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *const *d, size_t n, batch *b) {
     for (size_t i = 0; i < n; i++) {
-        b->q[i].device = device_of(a, d[i]);
+        b->q[i].device = b->bare ? CD_LLM_OP_NONE : device_of(a, d[i]);
         if (b->q[i].device >= 0) b->q[i].hash = cd_llm_op_table_hash(a->t, &r[i], (uint32_t)b->q[i].device);
     }
     for (size_t i = 0; i < n; i++)
@@ -337,22 +335,27 @@ static cdmpp_status begin_all(const cd_llm_op_asker *a, const cd_llm_op_record *
     return CDMPP_OK;
 }
 
+static cdmpp_status ask_all(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *const *d, size_t n, double level, bool bare, cd_llm_op_answer *out, cdmpp_err *whys,
+                            cdmpp_err *err);
+
 /* Records whose twin is asked, all together. A twin was trained on, so it has none itself. */
 static cdmpp_status ask_twins(const cd_llm_op_asker *a, const batch *b, const bool *going, size_t n, double level, cd_llm_op_answer *out, cdmpp_err *whys, cdmpp_err *err) {
     cd_llm_op_record r[BLOCK];
     const cd_device *d[BLOCK];
-    cd_llm_op_answer v[BLOCK];
-    cdmpp_err why[BLOCK];
+    cd_llm_op_answer v[BLOCK], without[BLOCK];
+    cdmpp_err why[BLOCK], more[BLOCK];
     size_t of[BLOCK], m = 0;
+    bool rows = false;
     for (size_t i = 0; i < n; i++)
-        if (going[i] && b->q[i].twin) r[m] = *b->q[i].r, d[m] = b->q[i].twin, of[m++] = i;
+        if (going[i] && b->q[i].twin) rows |= device_of(a, b->q[i].twin) >= 0, r[m] = *b->q[i].r, d[m] = b->q[i].twin, of[m++] = i;
     if (!m) return CDMPP_OK;
-    CD_TRY(cd_llm_op_ask_many_as_is(a, r, d, m, level, v, why, err));
+    CD_TRY(ask_all(a, r, d, m, level, false, v, why, err));
+    if (rows) CD_TRY(ask_all(a, r, d, m, level, true, without, more, err));
     for (size_t k = 0; k < m; k++) {
-        cdmpp_status st = why[k].code;
-        if (!st) st = widen(a, &r[k], d[k], level, &v[k], &why[k]);
-        if (!st) tell_twin(a, &b->q[of[k]], &v[k], &out[of[k]]);
-        CD_TRY(of_one(st, &why[k], whys, of[k], err));
+        const cdmpp_err *bad = !why[k].code && rows && more[k].code ? &more[k] : &why[k];
+        if (!bad->code && device_of(a, d[k]) >= 0) widen(&without[k], &v[k]);
+        if (!bad->code) tell_twin(a, &b->q[of[k]], &v[k], &out[of[k]]);
+        CD_TRY(of_one(bad->code, bad, whys, of[k], err));
     }
     return CDMPP_OK;
 }
@@ -375,12 +378,18 @@ static cdmpp_status ask_block(const cd_llm_op_asker *a, const cd_llm_op_record *
     return ask_twins(a, b, going, n, level, out, whys, err);
 }
 
-cdmpp_status cd_llm_op_ask_many_as_is(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *const *d, size_t n, double level, cd_llm_op_answer *out, cdmpp_err *whys,
-                                      cdmpp_err *err) {
+static cdmpp_status ask_all(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *const *d, size_t n, double level, bool bare, cd_llm_op_answer *out, cdmpp_err *whys,
+                            cdmpp_err *err) {
     batch b;
     cd_llm_op_known known;
+    b.bare = bare;
     b.known = n < FEW ? NULL : &known;
     if (b.known) known = (cd_llm_op_known){0};
     for (size_t i = 0; i < n; i += BLOCK) CD_TRY(ask_block(a, r + i, d + i, n - i < BLOCK ? n - i : BLOCK, level, &b, out + i, whys ? whys + i : NULL, err));
     return CDMPP_OK;
+}
+
+cdmpp_status cd_llm_op_ask_many_as_is(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *const *d, size_t n, double level, cd_llm_op_answer *out, cdmpp_err *whys,
+                                      cdmpp_err *err) {
+    return ask_all(a, r, d, n, level, false, out, whys, err);
 }

@@ -52,7 +52,7 @@ typedef struct cd_model_set {
     bool guessed;               /* cd_model_set_host, cd_model_set_gpu_host, cd_model_set_is_host found no device that is this machine: the answer is the nearest one */
     float here[CD_N_DEVICE_COL]; /* since then: this machine's own description */
     cd_dict no_names;           /* of questions to `narrow` */
-    cd_llm_op_asker *narrow;      /* of the first model of operators of language models, made when it is first asked for */
+    cd_llm_op_asker *narrow;    /* of the first model of operators of language models, made when it is first asked for */
     char host[128];             /* and what its processor says: "AMD EPYC, zen4" */
 } cd_model_set;
 

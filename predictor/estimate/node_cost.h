@@ -57,7 +57,7 @@ typedef struct cd_node_cost {
 typedef struct cd_node_cost_options {
     const cd_model *model;      /* NULL: no tasks can be scored */
     const cd_library_op_model *opmodel;  /* NULL: no library operators */
-    const cd_llm_op_asker *narrow;         /* answers products in 16 and 8 bits and elementwise tasks in 16, on GPUs, in place of `model`; NULL: nobody does */
+    const cd_llm_op_asker *narrow;       /* answers products in 16 and 8 bits and elementwise tasks in 16, on GPUs, in place of `model`; NULL: nobody does */
     const cd_task_registry *tasks;
     const cd_schedule_db *schedules; /* schedules of the tasks; NULL: none */
     const char *device;         /* name in devices.yaml and in the model */

@@ -51,7 +51,7 @@ static bool is_sum(const cd_te_op *o) {
     return r && r->op == CD_ADD && r->a[0]->op == CD_VAR && r->a[1]->op == CD_VAR && !o->cond && o->n_out == 1 && !o->init;
 }
 
-/* What is multiplied, and its type. *per: numbers of an element. */
+/* What is multiplied, its type, and how many numbers an element holds. */
 typedef struct operands {
     const cd_expr *a, *b;
     uint8_t type;
