@@ -144,9 +144,14 @@ TEST(sigma_of_a_difference) {
 TEST(no_memory) {
     static char out[1 << 17];
     size_t asked, bad;
-    open_engine();
-    FAULT_SWEEP(v, 5) { v.st = ask("{\"prefill\":[[16,0],[7,8]],\"decode\":[20]}\n{\"cmd\":\"hello\"}\n", out, sizeof out, &asked, &bad, &v.err); }
-    close_session(&f);
+    FAULT_SWEEP(v, 5) { /* an engine of its own for each: it keeps what it was asked */
+        fault_off();
+        open_engine();
+        fault_on(&v);
+        v.st = ask("{\"prefill\":[[16,0],[7,8]],\"decode\":[20]}\n{\"cmd\":\"hello\"}\n", out, sizeof out, &asked, &bad, &v.err);
+        fault_off();
+        close_session(&f);
+    }
 }
 
 TESTS(up, down, one_line_each, as_a_configuration, prompts, sigma_of_a_difference, no_memory)
