@@ -33,8 +33,6 @@ cd_llm_op_codes cd_llm_op_asker_codes(const cd_llm_op_asker *a, const cd_llm_op_
 /* ---- GPUs of one chip ---- */
 /* Are both of one chip, for operators of this family? */
 bool cd_llm_op_twin_is(const cd_device *a, const cd_device *b, cd_llm_op_family f);
-/* Who is asked this record in the place of d: of cd_llm_op_twin_of those whose description tells how fast they are in its type. NULL: nobody. */
-const cd_device *cd_llm_op_twin_for(const cd_llm_op_model *m, const cd_llm_op_record *r, const cd_device *d);
 /* The twin's answer as one for the GPU whose estimate is e. */
 void cd_llm_op_twin_tell(const cd_llm_op_answer *of, const cd_device *twin, const cd_llm_op_estimate *e, cd_llm_op_answer *out);
 /* The same for a record, asked of the twin; as it is, without corrections by measured rows of d. Errors: those of cd_llm_op_ask. */

@@ -92,6 +92,10 @@ bool cd_llm_op_model_vendor(const cd_llm_op_model *m, const cd_device *d);
 bool cd_llm_op_model_seen(const cd_llm_op_model *m, cd_llm_op_family f, const cd_device *d);
 /* The nearest GPU of the same chip that was trained on in this family, which lives with the model; NULL: there is none, or d itself was. */
 CD_KEEP const cd_device *cd_llm_op_twin_of(const cd_llm_op_model *m, const cd_device *d, cd_llm_op_family f);
+/* Who is asked this record in the place of d: of these the nearest whose description tells how fast it is in the record's type. NULL: nobody. */
+CD_KEEP const cd_device *cd_llm_op_twin_for(const cd_llm_op_model *m, const cd_llm_op_record *r, const cd_device *d);
+/* What is new about the GPU itself: CD_LLM_OP_NEW_DEVICE, CD_LLM_OP_NEW_VENDOR; 0: a training had rows of it, of some family. twin: cd_llm_op_twin_of the first family that has one, NULL: none has. */
+unsigned cd_llm_op_model_about(const cd_llm_op_model *m, const cd_device *d, CD_KEEP const cd_device **twin);
 
 /* ---- answers ---- */
 typedef enum { CD_LLM_OP_MEASURED, CD_LLM_OP_INTERPOLATED, CD_LLM_OP_PREDICTED } cd_llm_op_how;

@@ -57,6 +57,16 @@ const cd_device *cd_llm_op_twin_for(const cd_llm_op_model *m, const cd_llm_op_re
     return nearest(m, d, cd_llm_op_family_of((cd_llm_op_kind)r->kind), &type);
 }
 
+unsigned cd_llm_op_model_about(const cd_llm_op_model *m, const cd_device *d, const cd_device **twin) {
+    bool seen = false;
+    *twin = NULL;
+    for (int f = 0; f < CD_LLM_OP_N_FAMILY; f++) {
+        seen |= cd_llm_op_model_seen(m, (cd_llm_op_family)f, d);
+        if (!*twin) *twin = cd_llm_op_twin_of(m, d, (cd_llm_op_family)f);
+    }
+    return seen ? 0 : CD_LLM_OP_NEW_DEVICE | (cd_llm_op_model_vendor(m, d) ? 0u : (unsigned)CD_LLM_OP_NEW_VENDOR);
+}
+
 /* How much of the difference between the two estimates shows in a time is not known, so all of it is in the interval. */
 void cd_llm_op_twin_tell(const cd_llm_op_answer *of, const cd_device *twin, const cd_llm_op_estimate *e, cd_llm_op_answer *out) {
     const double ratio = e->base_s / of->base_s, half = hypot(log(of->high_s / of->low_s) / 2, log(ratio));

@@ -19,6 +19,7 @@ typedef struct cd_step_requests {
     cd_serving_engine *e;
     const cd_serving_layout *l;
     const char *gpu, *stack;
+    cd_serving_about about;            /* of the GPU */
     double shared;                     /* of cd_serving_session */
     int in, out;                       /* descriptors */
     size_t max_bytes;                  /* of a line; 0: CD_FILE_LINE_MAX */

@@ -19,7 +19,8 @@ struct cd_serving_cost {
     bool borrowed;         /* another's */
     cd_serving_tables *t;
     const cd_device *d;
-    long device, like;     /* in the tables, and the GPU of the same chip whose times it gets where it has no rows; CD_LLM_OP_NONE: not there */
+    long device;           /* in the tables; CD_LLM_OP_NONE: not there */
+    bool rows;             /* the tables have some of it, or of a GPU of the same chip */
     uint32_t stack, other; /* numbers of the name that questions carry, and of a stack of another library that the model knows; the same: it knows none */
     double between_s;
     unsigned told;         /* CD_LLM_OP_NEW_* that answers tell: a stack without a version is none that is new */
@@ -48,14 +49,23 @@ static uint32_t pick_stack(const cd_serving_cost *c, uint32_t asked, long device
     return best;
 }
 
-static long like_of(const cd_llm_op_model *m, const cd_llm_op_table *t, const cd_device *d) {
-    const cd_device *twin = cd_llm_op_twin_of(m, d, CD_LLM_OP_PRODUCT);
-    return twin ? cd_llm_op_table_device(t, twin) : CD_LLM_OP_NONE;
+/* In the tables, the GPU of the same chip that answers a family where this one has no rows. Each family has its own: a training may have products of one GPU and attention of another. */
+static long like_of(const cd_serving_cost *c, cd_llm_op_family f) {
+    const cd_device *twin = cd_llm_op_twin_of(c->m, c->d, f);
+    return twin ? cd_llm_op_table_device(&c->t->t, twin) : CD_LLM_OP_NONE;
 }
 
+/* Products first: most of a step is theirs. */
 static uint32_t measured_stack(const cd_serving_cost *c, uint32_t asked) {
-    const uint32_t own = pick_stack(c, asked, c->device), twin = own ? own : pick_stack(c, asked, c->like);
-    return twin ? twin : asked;
+    uint32_t s = pick_stack(c, asked, c->device);
+    for (int f = 0; !s && f < CD_LLM_OP_N_FAMILY; f++) s = pick_stack(c, asked, like_of(c, (cd_llm_op_family)f));
+    return s ? s : asked;
+}
+
+static bool has_rows(const cd_serving_cost *c) {
+    bool any = c->device >= 0;
+    for (int f = 0; !any && f < CD_LLM_OP_N_FAMILY; f++) any = like_of(c, (cd_llm_op_family)f) >= 0;
+    return any;
 }
 
 /* The last one that the model was trained on: the newest. */
@@ -70,7 +80,8 @@ cdmpp_status cd_serving_cost_new(const cd_llm_op_model *m, cd_serving_tables *t,
                                  cdmpp_err *err) {
     cd_serving_cost *c = cd_mem_zalloc(1, sizeof *c);
     if (!c) return CD_FAIL(err, ENOMEM, "costs");
-    *c = (cd_serving_cost){.m = m, .t = t, .d = d, .device = cd_llm_op_table_device(&t->t, d), .like = like_of(m, &t->t, d), .between_s = between_s, .known = {.n_key = KEY, .n_value = VALUE}, .told = ~(strchr(stack, '-') ? 0u : (unsigned)CD_LLM_OP_NEW_STACK)};
+    *c = (cd_serving_cost){.m = m, .t = t, .d = d, .device = cd_llm_op_table_device(&t->t, d), .between_s = between_s, .known = {.n_key = KEY, .n_value = VALUE}, .told = ~(strchr(stack, '-') ? 0u : (unsigned)CD_LLM_OP_NEW_STACK)};
+    c->rows = has_rows(c);
     cdmpp_status st = cd_dict_add(&t->t.names, (cd_str){stack, strlen(stack)}, &c->stack, err);
     if (!st) c->stack = measured_stack(c, c->stack);
     if (!st) st = pick_other(c, err);
@@ -96,7 +107,7 @@ void cd_serving_cost_free(cd_serving_cost *c) {
 }
 
 void cd_serving_cost_counts(const cd_serving_cost *c, size_t *asked, size_t *fresh) { *asked = c->asked, *fresh = c->known.n; }
-const char *cd_serving_cost_stack(const cd_serving_cost *c) { return c->device < 0 && c->like < 0 ? "" : c->t->t.names.text[c->stack]; }
+const char *cd_serving_cost_stack(const cd_serving_cost *c) { return !c->rows ? "" : c->t->t.names.text[c->stack]; }
 
 double cd_serving_cost_power(const cd_serving_cost *c) { return cd_llm_op_machine_power(c->d); }
 
@@ -106,7 +117,7 @@ static cdmpp_status point(const cd_serving_cost *c, const cd_llm_op_record *r, c
     cd_llm_op_answer a;
     CD_TRY(cd_llm_op_ask_as_is(c->a, r, c->d, c->level, &a, err));
     const bool range = a.low_s > 0;
-    *out = (cd_serving_time){a.latency_s, range ? log(a.high_s / a.low_s) / (2 * NORMAL) : 0, a.twin ? a.twin_how : a.how, range || a.how == CD_LLM_OP_MEASURED, a.news & c->told, a.twin != NULL};
+    *out = (cd_serving_time){a.latency_s, range ? log(a.high_s / a.low_s) / (2 * NORMAL) : 0, a.twin ? a.twin_how : a.how, range || a.how == CD_LLM_OP_MEASURED, a.news & c->told, a.twin};
     return CDMPP_OK;
 }
 
@@ -161,7 +172,7 @@ static cdmpp_status corners(const cd_serving_cost *c, const cd_serving_group *g,
     if (out->how == CD_LLM_OP_MEASURED) out->how = CD_LLM_OP_INTERPOLATED;
     out->known = a.known && b.known;
     out->news = a.news | b.news;
-    out->twin = a.twin || b.twin;
+    out->twin = a.twin ? a.twin : b.twin;
     return CDMPP_OK;
 }
 
@@ -212,7 +223,8 @@ static int best_of(const cd_serving_cost *c, const cd_llm_op_record *r, bool nod
 static cdmpp_status by_stack(const cd_serving_cost *c, const cd_llm_op_record *r, bool nodes, cd_serving_time *out, cdmpp_err *err) {
     cd_llm_op_record plain = *r;
     int best = best_of(c, r, nodes, c->device);
-    const long device = best < OTHER ? c->device : c->like;
+    const cd_device *twin = best < OTHER ? NULL : cd_llm_op_twin_for(c->m, r, c->d);
+    const long device = twin ? cd_llm_op_table_device(&c->t->t, twin) : c->device;
     bool any = false;
     if (best == OTHER) best = best_of(c, r, nodes, device);
     for (size_t i = 0; best < OTHER && i < c->t->n_group; i++) {
@@ -269,22 +281,31 @@ static void key_of(const cd_serving_op *o, double key[KEY]) {
     memcpy(key + 2, o->r.size, sizeof o->r.size);
 }
 
-/* v[2]: 0: nobody has asked; below 0: for the seconds alone. */
-static void put_value(const cd_serving_time *t, bool whole, double v[VALUE]) {
-    v[0] = t->s, v[1] = t->sigma;
-    v[2] = whole ? 1 + 2 * t->known + 4 * (int)t->how + 16 * t->twin + 32.0 * t->news : -1;
+enum { NEWS = 1024 }; /* 16 times the values of cd_llm_op_answer's news */
+
+/* 1 + its number in the model; 0: no twin has answered. */
+static size_t twin_number(const cd_llm_op_model *m, const char *twin) {
+    for (size_t i = 0; twin && i < m->n_device; i++)
+        if (m->device[i].about.name == twin) return i + 1;
+    return 0;
 }
 
-static cd_serving_time value_of(const double v[VALUE]) {
-    const unsigned u = (unsigned)v[2];
-    return (cd_serving_time){v[0], v[1], (cd_llm_op_how)(u / 4 % 4), u / 2 % 2, u / 32, u / 16 % 2};
+/* v[2]: 0: nobody has asked; below 0: for the seconds alone. */
+static void put_value(const cd_serving_cost *c, const cd_serving_time *t, bool whole, double v[VALUE]) {
+    v[0] = t->s, v[1] = t->sigma;
+    v[2] = whole ? 1 + 2 * t->known + 4 * (int)t->how + 16.0 * t->news + NEWS * (double)twin_number(c->m, t->twin) : -1;
+}
+
+static cd_serving_time value_of(const cd_serving_cost *c, const double v[VALUE]) {
+    const unsigned u = (unsigned)v[2], twin = u / NEWS;
+    return (cd_serving_time){v[0], v[1], (cd_llm_op_how)(u / 4 % 4), u / 2 % 2, u / 16 % (NEWS / 16), twin ? c->m->device[twin - 1].about.name : NULL};
 }
 
 /* What no table measures. */
 static cdmpp_status moved(const cd_serving_cost *c, const cd_serving_op *op, cd_serving_time *out, cdmpp_err *err) {
     const double rate = op->rate > 0 ? op->rate * 1e-9 : op->link ? c->d->link_gb_s : SMALL_SHARE * c->d->bandwidth_gb_s;
     if (!(rate > 0)) return cd_llm_op_machine_lacks(c->d, op->link ? "link_gb_s" : "bandwidth_gb_s", op->link ? c->d->link_gb_s : c->d->bandwidth_gb_s, "link", NULL, err);
-    *out = (cd_serving_time){op->bytes / (rate * 1e9) + (op->latency_s > 0 ? op->latency_s : op->link ? HAND_OVER_S : c->between_s), 0, CD_LLM_OP_PREDICTED, true, 0, false};
+    *out = (cd_serving_time){op->bytes / (rate * 1e9) + (op->latency_s > 0 ? op->latency_s : op->link ? HAND_OVER_S : c->between_s), 0, CD_LLM_OP_PREDICTED, true, 0, NULL};
     return CDMPP_OK;
 }
 
@@ -298,7 +319,7 @@ static cdmpp_status known_of(cd_serving_cost *c, const cd_serving_op *op, bool w
         c->level = whole ? LEVEL : 0;
         CD_TRY(fresh(c, &op->r, op->nodes, &t, err));
         if (t.twin) t.how = CD_LLM_OP_PREDICTED;
-        put_value(&t, whole, v);
+        put_value(c, &t, whole, v);
     }
     *out = v;
     return CDMPP_OK;
@@ -309,7 +330,7 @@ cdmpp_status cd_serving_cost_of(cd_serving_cost *c, const cd_serving_op *op, cd_
     c->asked++;
     if (op->bytes > 0) return moved(c, op, out, err);
     CD_TRY(known_of(c, op, true, &v, err));
-    *out = value_of(v);
+    *out = value_of(c, v);
     return CDMPP_OK;
 }
 

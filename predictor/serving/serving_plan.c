@@ -55,6 +55,16 @@ void cd_serving_session_stand_ins(const cd_serving_session *s, cd_serving_stand_
     }
 }
 
+cd_serving_about cd_serving_session_about(const cd_serving_session *s, const char *gpu) {
+    cd_serving_about out = {0};
+    const cd_device *d, *twin;
+    if (cd_device_table_find(s->devices, gpu, &d, NULL)) return out;
+    out.news = cd_llm_op_model_about(s->ops, d, &twin);
+    out.twin = twin ? twin->name : NULL;
+    out.rows = cd_serving_tables_have(s->tables, d);
+    return out;
+}
+
 enum { NODE = 8 };
 #define QUEUE 0.1 /* of all requests, in the mean: a queue that does not grow is far shorter where there are many */
 

@@ -89,6 +89,14 @@ int cd_serving_type(const char *name);
 #define CD_SERVING_KV_TYPES "a type of a cache (float32, bfloat16, float16, fp8, int8, nvfp4)"
 bool cd_serving_kv_type(int type);
 
+/* What answers about a GPU rest on. A GPU that is not described has nothing new: it is refused. */
+typedef struct cd_serving_about {
+    unsigned news;      /* of cd_llm_op_model_about */
+    const char *twin;   /* the GPU of the same chip that is asked in its place; NULL: none is. Lives with the model */
+    bool rows;          /* tables have rows of the GPU itself */
+} cd_serving_about;
+cd_serving_about cd_serving_session_about(const cd_serving_session *s, const char *gpu);
+
 /* Told of each GPU and stack without measured rows of this library and version, for which those of `taken` stand. */
 typedef void cd_serving_stand_in(void *ctx, const char *gpu, const char *asked, const char *taken);
 void cd_serving_session_stand_ins(const cd_serving_session *s, cd_serving_stand_in *say, void *ctx);

@@ -18,9 +18,18 @@ static void put_range(cd_buf *b, double low, double high) {
     cd_buf_puts(b, " |");
 }
 
+void cd_serving_gpu_text(const char *gpu, const cd_serving_about *a, cd_buf *b) {
+    cd_buf_puts(b, gpu);
+    if (!a->news) return;
+    if (a->twin) cd_buf_putf(b, " (twin of %s", a->twin);
+    else cd_buf_putf(b, " (not trained on%s", a->news & CD_LLM_OP_NEW_VENDOR ? ", nor its vendor" : "");
+    cd_buf_puts(b, a->rows ? ", own rows)" : ")");
+}
+
 static void put_load(const cd_serving_said *v, cd_buf *b) {
     const cd_serving_config *c = v->c;
-    cd_buf_putf(b, "| %s | %g | %g | %g | %g | ", c->gpu, c->worker.tp, c->worker.pp, c->worker.dp, c->worker.ep);
+    cd_buf_puts(b, "| "), cd_serving_gpu_text(c->gpu, &v->about, b);
+    cd_buf_putf(b, " | %g | %g | %g | %g | ", c->worker.tp, c->worker.pp, c->worker.dp, c->worker.ep);
     if (c->concurrency > 0) cd_buf_putf(b, "%g |", c->concurrency);
     else if (c->rate > 0) cd_buf_putf(b, "%g /s |", c->rate);
     else cd_buf_puts(b, "as given |");
@@ -88,7 +97,7 @@ static void put_rows(const char *title, const cd_serving_rows *r, cd_buf *b) {
         cd_units_put_seconds(b, v->total_s);
         if (v->hidden) cd_buf_puts(b, " | beside | ");
         else cd_buf_putf(b, " | %.1f | ", 100 * v->total_s / r->total_s);
-        cd_buf_putf(b, "%.*s%s%s | ", (int)how.n, how.p, news[0] ? ", new " : "", news);
+        cd_buf_putf(b, "%.*s%s%s%s%s | ", (int)how.n, how.p, news[0] ? ", new " : "", news, v->twin ? ", twin " : "", v->twin ? v->twin : "");
         put_sizes(&v->r, b);
         cd_buf_puts(b, " |\n");
     }
@@ -152,7 +161,17 @@ static void json_row(cd_json_writer *w, const cd_serving_row *v, double step_s) 
     cd_json_write_member_real(w, "runs", v->count), cd_json_write_member_real(w, "total_s", v->total_s);
     cd_json_write_member_real(w, "share", v->hidden ? 0 : v->total_s / step_s), cd_json_write_member_strn(w, "how", how.p, how.n);
     if (news[0]) cd_json_write_member_str(w, "new", news);
+    if (v->twin) cd_json_write_member_str(w, "twin", v->twin);
     cd_json_write_close(w, '}');
+}
+
+void cd_serving_about_json(cd_json_writer *w, const cd_serving_about *a) {
+    char news[40];
+    cd_llm_op_news_text(a->news, news);
+    if (news[0]) cd_json_write_member_str(w, "new", news);
+    else cd_json_write_key(w, "new"), cd_json_write_null(w);
+    if (a->twin) cd_json_write_member_str(w, "twin", a->twin);
+    if (news[0]) cd_json_write_member_bool(w, "own_rows", a->rows);
 }
 
 void cd_serving_rows_json(cd_json_writer *w, const cd_serving_rows *r) {
@@ -169,9 +188,10 @@ static void json_rows(cd_json_writer *w, const char *key, const cd_serving_rows 
     cd_json_write_close(w, '}');
 }
 
-static void json_config(cd_json_writer *w, const cd_serving_config *c) {
+static void json_config(cd_json_writer *w, const cd_serving_said *v) {
+    const cd_serving_config *c = v->c;
     if (c->id) cd_json_write_member_str(w, "id", c->id);
-    cd_json_write_member_str(w, "gpu", c->gpu), cd_json_write_member_str(w, "stack", c->stack);
+    cd_json_write_member_str(w, "gpu", c->gpu), cd_serving_about_json(w, &v->about), cd_json_write_member_str(w, "stack", c->stack);
     const struct {
         const char *key;
         double v;
@@ -217,7 +237,7 @@ void cd_serving_json(const cd_serving_said *v, size_t n, bool rows, cd_buf *b) {
     cd_json_write_key(&w, "answers"), cd_json_write_open(&w, '[');
     for (size_t i = 0; i < n; i++) {
         cd_json_write_open(&w, '{');
-        json_config(&w, v[i].c);
+        json_config(&w, &v[i]);
         if (v[i].a) json_answer(&w, v[i].a);
         json_measured(&w, &v[i]);
         if (!v[i].a) {

@@ -113,8 +113,10 @@ static void count_reason(cd_serving_sweep *s, const char *key) {
 static bool over(double value, double target) { return target > 0 && value > target; }
 
 /* Those that are answered move together, in the order of the list, and reasons stand in it, whoever was first. */
-static void gather(const cd_serving_config *c, size_t n, const cd_serving_sweep_options *o, const cd_serving_outcomes *of, cd_serving_sweep *out) {
+static void gather(const cd_serving_session *s, const cd_serving_config *c, size_t n, const cd_serving_sweep_options *o, const cd_serving_outcomes *of, cd_serving_sweep *out) {
+    cd_serving_about about = {0};
     for (size_t i = 0; i < n; i++) {
+        if (!i || c[i].gpu != c[i - 1].gpu) about = cd_serving_session_about(s, c[i].gpu);
         if (of->of[i] == CD_SERVING_OPEN) continue;
         out->done++;
         if (of->of[i] >= CD_SERVING_REFUSED) {
@@ -123,6 +125,7 @@ static void gather(const cd_serving_config *c, size_t n, const cd_serving_sweep_
         }
         cd_serving_point *p = &out->v[out->n++];
         *p = of->v[i];
+        p->about = about;
         p->price = (o->price ? o->price(o->ctx, c[i].gpu) : (double)NAN) / 3600 / p->per_gpu * 1e6;
         p->met = !over(p->ttft_s, o->ttft_s) && !over(p->tpot_s, o->tpot_s);
     }
@@ -146,7 +149,7 @@ cdmpp_status cd_serving_sweep_run(cd_serving_session *s, const cd_serving_config
     if (!out->v || !of.of) st = CD_FAIL(err, ENOMEM, "%zu configurations", n);
     if (!st) st = cd_serving_session_know(s, c, n, err);
     if (!st) st = cd_serving_sweep_share(s, c, n, o->threads, o->stop, &of, err);
-    if (!st) gather(c, n, o, &of, out);
+    if (!st) gather(s, c, n, o, &of, out);
     if (!st && out->n) st = finish(s, out, err);
     if (!st && out->done < n) st = CD_FAIL(err, EINTERRUPTED, "after %zu of %zu configurations", out->done, n);
     if (!st && !out->n) st = refused(out, err);

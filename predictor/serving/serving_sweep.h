@@ -19,6 +19,7 @@ cdmpp_status cd_serving_combine(cd_arena *a, const cd_serving_config *usual, con
 
 typedef struct cd_serving_point {
     const cd_serving_config *c;
+    cd_serving_about about;         /* of its GPU */
     double ttft_s, tpot_s, tokens_s, per_gpu, per_user, gpus, price; /* price: of a million generated tokens; NaN: none was given */
     bool met, front;
 } cd_serving_point;

@@ -9,7 +9,8 @@
 
 static void put_point(const cd_serving_point *p, cd_buf *b) {
     const cd_serving_config *c = p->c;
-    cd_buf_putf(b, "| %s | %g | %g | %g | %g | %g | %g | ", c->gpu, p->gpus, c->worker.tp, c->worker.pp, c->worker.dp, c->worker.ep, c->concurrency);
+    cd_buf_puts(b, "| "), cd_serving_gpu_text(c->gpu, &p->about, b);
+    cd_buf_putf(b, " | %g | %g | %g | %g | %g | %g | ", p->gpus, c->worker.tp, c->worker.pp, c->worker.dp, c->worker.ep, c->concurrency);
     cd_units_put_seconds(b, p->ttft_s);
     cd_buf_puts(b, " | ");
     cd_units_put_seconds(b, p->tpot_s);
@@ -48,7 +49,8 @@ static void put_range(cd_buf *b, double low, double high) {
 static void put_named(const char *what, const cd_serving_named *v, cd_buf *b) {
     const cd_serving_point *p = v->p;
     const cd_serving_config *c = p->c;
-    cd_buf_putf(b, "| %s | %s | %g | %g | %g | %g | %g | %g | ", what, c->gpu, p->gpus, c->worker.tp, c->worker.pp, c->worker.dp, c->worker.ep, c->concurrency);
+    cd_buf_putf(b, "| %s | ", what), cd_serving_gpu_text(c->gpu, &p->about, b);
+    cd_buf_putf(b, " | %g | %g | %g | %g | %g | %g | ", p->gpus, c->worker.tp, c->worker.pp, c->worker.dp, c->worker.ep, c->concurrency);
     cd_units_put_seconds(b, p->ttft_s), cd_buf_puts(b, " |"), put_range(b, v->ttft_low_s, v->ttft_high_s), cd_buf_puts(b, " ");
     cd_units_put_seconds(b, p->tpot_s), cd_buf_puts(b, " |"), put_range(b, v->tpot_low_s, v->tpot_high_s);
     cd_buf_putf(b, " %.4g |", p->per_gpu);
@@ -107,7 +109,7 @@ void cd_serving_sweep_text(const cd_serving_sweep *s, cd_buf *b) {
 /* ---- JSON ---- */
 static void json_point(cd_json_writer *w, const cd_serving_point *p) {
     const cd_serving_worker *k = &p->c->worker;
-    cd_json_write_member_str(w, "gpu", p->c->gpu);
+    cd_json_write_member_str(w, "gpu", p->c->gpu), cd_serving_about_json(w, &p->about);
     const struct {
         const char *key;
         double v;
@@ -170,13 +172,20 @@ void cd_serving_sweep_json(const cd_serving_sweep *s, bool all, cd_buf *b) {
 /* ---- the picture ---- */
 static void name_number(double v, char *buf, size_t n) { snprintf(buf, n, "%g", v); }
 
-static void dots(cd_chart *c, const cd_serving_sweep *s, double *x, double *y, bool met, size_t line, const char *text) {
+/* Those of GPUs that no training saw have colours of their own, also on the front. */
+enum { FRONT, MEETS, MISSES, NEW_FRONT, NEW_MEETS, NEW_MISSES, KINDS };
+
+static int kind_of(const cd_serving_point *p) { return (p->front ? FRONT : p->met ? MEETS : MISSES) + (p->about.news ? NEW_FRONT : FRONT); }
+
+static void dots(cd_chart *c, const cd_serving_sweep *s, double *x, double *y, int kind) {
+    static const char *const text[KINDS] = {"the front", "meets the targets", "misses a target", "the front, GPU not trained on", "meets the targets, GPU not trained on",
+                                            "misses a target, GPU not trained on"};
     size_t n = 0;
     for (size_t i = 0; i < s->n; i++)
-        if (s->v[i].met == met && !s->v[i].front && !isnan(s->v[i].per_user)) x[n] = s->v[i].per_user, y[n++] = s->v[i].per_gpu;
+        if (kind_of(&s->v[i]) == kind && !isnan(s->v[i].per_user)) x[n] = s->v[i].per_user, y[n++] = s->v[i].per_gpu;
     if (!n) return;
-    cd_plot_dots(&c->p, x, y, n, cd_chart_colour(line));
-    cd_chart_legend(c, line, text);
+    cd_plot_dots(&c->p, x, y, n, cd_chart_colour((size_t)kind));
+    cd_chart_legend(c, (size_t)kind, text[kind]);
 }
 
 static void span(const cd_serving_sweep *s, cd_axis *x, cd_axis *y) {
@@ -200,14 +209,14 @@ cdmpp_status cd_serving_sweep_picture(const cd_serving_sweep *s, const char *pat
     } else {
         span(s, &c.p.x, &c.p.y);
         cd_chart_begin(&c, "Throughput of a GPU against speed for a user", "tokens/s/user", "tokens/s/GPU", name_number, name_number);
-        dots(&c, s, x, y, false, 2, "misses a target");
-        dots(&c, s, x, y, true, 1, "meets the targets");
         size_t n = 0;
+        for (int k = KINDS; k-- > 0;)
+            if (k % NEW_FRONT != FRONT) dots(&c, s, x, y, k);
         for (size_t i = 0; i < s->n_front; i++)
             if (!isnan(v[i]->per_user)) x[n] = v[i]->per_user, y[n++] = v[i]->per_gpu;
         cd_plot_line(&c.p, x, y, n, cd_chart_colour(0));
-        cd_plot_dots(&c.p, x, y, n, cd_chart_colour(0));
-        cd_chart_legend(&c, 0, "the front");
+        dots(&c, s, x, y, FRONT);
+        dots(&c, s, x, y, NEW_FRONT);
         st = cd_chart_write(&c, path, err);
     }
     cd_mem_free(x);

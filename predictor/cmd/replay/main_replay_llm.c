@@ -88,12 +88,10 @@ static void say_half(const work *w, cd_log *log) {
 static void say_new(const cd_replay_llm *o, const work *w, cd_log *log) {
     for (size_t i = 0; i < w->n; i++) {
         const cd_device *d;
-        bool seen = false;
+        const cd_device *twin;
         if (said(w, i, false)) continue;
         if (cd_device_table_find(w->devices, w->c[i].gpu, &d, NULL) || d->kind == CD_DEVICE_CPU) continue; /* refused later */
-        for (int f = 0; f < CD_LLM_OP_N_FAMILY; f++) seen |= cd_llm_op_model_seen(w->ops, (cd_llm_op_family)f, d);
-        if (seen || cd_serving_tables_have(w->tables, d)) continue;
-        const cd_device *twin = cd_llm_op_twin_of(w->ops, d, CD_LLM_OP_PRODUCT);
+        if (!cd_llm_op_model_about(w->ops, d, &twin) || cd_serving_tables_have(w->tables, d)) continue;
         if (twin) cd_log_put(log, CD_LOG_WARNING, "%s: %s was not trained on: its times are those of %s, which has the same chip, by what their descriptions differ%s", o->cost_model, d->name,
                              twin->name, cd_serving_tables_have(w->tables, twin) ? ", measured ones among them" : "");
         else cd_log_put(log, CD_LOG_WARNING, "%s: %s was not trained on%s: its times come from its description", o->cost_model, d->name,
@@ -106,8 +104,12 @@ static void say_unused(const cd_replay_llm *o, const work *w, cd_log *log) {
     for (size_t i = 0; o->measured && i < w->n; i++) {
         const cd_device *d;
         if (said(w, i, false) || cd_device_table_find(w->devices, w->c[i].gpu, &d, NULL) || d->kind == CD_DEVICE_CPU) continue; /* refused later */
-        const cd_device *twin = cd_llm_op_twin_of(w->ops, d, CD_LLM_OP_PRODUCT);
-        if (!cd_serving_tables_have(w->tables, d) && !(twin && cd_serving_tables_have(w->tables, twin)))
+        bool any = cd_serving_tables_have(w->tables, d);
+        for (int f = 0; !any && f < CD_LLM_OP_N_FAMILY; f++) {
+            const cd_device *twin = cd_llm_op_twin_of(w->ops, d, (cd_llm_op_family)f);
+            any = twin && cd_serving_tables_have(w->tables, twin);
+        }
+        if (!any)
             cd_log_put(log, CD_LOG_WARNING, "%s has no rows of %s, nor of a GPU of its chip: its times are all predicted", o->measured, d->name);
     }
 }
@@ -214,7 +216,7 @@ static cdmpp_status answer_all(const cd_replay_llm *o, cd_command_run *r, work *
             cd_serving_bad_add(&bad, &why[i]);
         }
         if (st && (w->n == 1 || !of_one(o, st))) return cd_serving_bad_tell(&bad, o->runs, on_bad, &r->log), *err = why[i], st;
-        v[i] = (cd_serving_said){&w->m, &w->c[i], st ? NULL : &a[i], !st && first ? p : NULL, !st && first ? p + 1 : NULL, &why[i]};
+        v[i] = (cd_serving_said){&w->m, &w->c[i], cd_serving_session_about(&w->s, w->c[i].gpu), st ? NULL : &a[i], !st && first ? p : NULL, !st && first ? p + 1 : NULL, &why[i]};
         if (st) r->exit_code = 3;
         else first = false;
     }
@@ -345,7 +347,7 @@ static cdmpp_status read_load(const cd_replay_llm *o, cd_command_run *r, cd_serv
 static cdmpp_status stream(const cd_replay_llm *o, cd_command_run *r, work *w, cdmpp_err *err) {
     cd_serving_layout l;
     size_t asked, bad;
-    cd_step_requests s = {.m = &w->m, .l = &l, .gpu = w->c->gpu, .stack = w->c->stack, .shared = o->shared, .in = STDIN_FILENO, .out = STDOUT_FILENO, .stop = r->stop};
+    cd_step_requests s = {.m = &w->m, .l = &l, .gpu = w->c->gpu, .stack = w->c->stack, .about = cd_serving_session_about(&w->s, w->c->gpu), .shared = o->shared, .in = STDIN_FILENO, .out = STDOUT_FILENO, .stop = r->stop};
     if (w->n != 1) return CD_FAIL(err, EUSAGE, "--stream: expected one value of each of --gpu, --tp, --pp, --dp and --ep, found %zu combinations", w->n);
     CD_TRY(cd_serving_engine_of(&w->s, w->c, &s.e, &l, err));
     cd_serving_session_stand_ins(&w->s, say_stand_in, &r->log);

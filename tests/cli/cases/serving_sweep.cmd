@@ -24,7 +24,15 @@ $ask --gpu b200 --sweep --tp 1 --concurrency 1 2>&1 >/dev/null | sed 's/^.*warni
 $ask --gpu h100 --sweep --tp 1,2 --concurrency 1,8 --ttft 0.1 --tpot 0.001 | untimed
 echo "missed: $?"
 $ask --gpu h100 --sweep --tp 1,2 --concurrency 1,8 --ttft 0.1 --json >missed.json
-grep -o '"most_tokens_s_gpu":null,"cheapest":null\|"nearest_miss":{"gpu":"h100","gpus":[12]\|"missed":{"ttft":{"target_s":[0-9.]*\|"complete":[a-z]*\|"done":[0-9]*' missed.json
+grep -o '"most_tokens_s_gpu":null,"cheapest":null\|"nearest_miss":{"gpu":"h100","new":null,"gpus":[12]\|"missed":{"ttft":{"target_s":[0-9.]*\|"complete":[a-z]*\|"done":[0-9]*' missed.json
+# which GPUs the training had, in rows, in JSON and in the picture
+$ask --gpu h100,h200,b200,mi300x --sweep --tp 1 --concurrency 1 --json --picture gpus.svg 2>/dev/null >gpus.json
+sed 's/.*"configurations"//' gpus.json | grep -o '"gpu":"[^"]*","new":[^,]*\(,"twin":"[^"]*"\)*\(,"own_rows":[a-z]*\)*'
+grep -o '>[^<]*GPU not trained on<' gpus.svg
+for g in h200 b200 mi300x; do $ask --gpu $g --sweep --tp 1 --concurrency 1 2>/dev/null | sed -n 's/^\(| most[^|]*|[^|]*|\|| [a-z0-9]* ([^|]*|\).*/\1/p'; done
+$ask --gpu h200 --tp 2 --json 2>/dev/null >one.json
+grep -o '"gpu":"[^"]*","new":[^,]*,"twin":"[^"]*"' one.json
+grep -o '"name":"qkv".*' one.json | sed 's/}.*//; s/.*"how"/"how"/'
 for j in 1 2 3; do $ask -j$j --gpu h100,h200 --sweep --tp 1,2,3 --concurrency 1,2,3,8 --ttft 30 --prices prices.csv --json >$j.json 2>/dev/null; done
 cmp 1.json 2.json && cmp 1.json 3.json && echo "threads: same"
 $ask -j2 --gpu h100 --tp 1

@@ -79,12 +79,12 @@ TEST(few_and_unknown) {
 }
 
 /* ---- stopped ---- */
-static const size_t *made; /* engines: one is made before the first answer */
+static const size_t *made; /* engines: each GPU has its own, made before its first answer */
 static volatile sig_atomic_t stop;
 
 static void on_alarm(int sig) {
     (void)sig;
-    if (*made) stop = 1;
+    if (*made > 1) stop = 1;
 }
 
 static void alarm_each(long us) {
@@ -92,6 +92,7 @@ static void alarm_each(long us) {
     assert_int_equal(setitimer(ITIMER_REAL, &every, NULL), 0);
 }
 
+/* GPUs take turns: there is something of each. */
 TEST(stopped) {
     fixture f;
     cd_arena a = {0};
@@ -109,6 +110,7 @@ TEST(stopped) {
     assert_status(cd_serving_sweep_run(&f.s, v, n, &o, &w, &err), CDMPP_EINTERRUPTED);
     alarm_each(0);
     assert_true(w.done >= 1 && w.done < n && w.n == w.done && w.tried == n);
+    assert_true(w.v[0].c->gpu == v[0].gpu && w.v[w.n - 1].c->gpu == v[n - 1].gpu);
     assert_true(w.n_front >= 1 && w.most.p && w.most.ttft_low_s > 0);
     cd_serving_sweep_text(&w, &text);
     assert_non_null(strstr(text.p, "NOT COMPLETE: stopped after "));
