@@ -51,7 +51,7 @@ TEST(one_line_each) {
     for (size_t i = 0; i < sizeof want / sizeof *want; i++, line = strtok(NULL, "\n")) {
         assert_non_null(line);
         if (strncmp(line, want[i], strlen(want[i])) != 0) fail_msg("line %zu: %s\nexpected %s", i, line, want[i]);
-        if (i == 8) assert_non_null(strstr(line, "\"gpu\":\"h100\",\"stack\":\"vllm-1\",\"dtype\":\"bfloat16\","));
+        if (i == 8) assert_non_null(strstr(line, "\"gpu\":\"h100\",\"new\":\"device\",\"own_rows\":true,\"stack\":\"vllm-1\",\"dtype\":\"bfloat16\","));
     }
     assert_null(line);
     assert_int_equal(asked, 14);

@@ -301,7 +301,7 @@ TEST(one_token) {
     assert_ok(cd_serving_answer_of(&f.s, &c, &one, &p, &d, &err));
     assert_true(isnan(one.r.tpot_s) && isnan(one.r.tpot_p99_s) && isnan(one.tpot_low_s) && isnan(one.per_user) && one.ttft_low_s > 0);
     c.tpot_s = 1;
-    const cd_serving_said said = {&f.made.m, &c, &one, &p, &d, NULL};
+    const cd_serving_said said = {&f.made.m, &c, {0}, &one, &p, &d, NULL};
     cd_serving_text(&said, 1, &b);
     assert_non_null(strstr(b.p, " | - | - | "));
     assert_ok(cd_serving_errors(&said, 1, &b, &err));
@@ -411,14 +411,14 @@ TEST(printed) {
     assert_ok(cd_serving_answer_of(&f.s, &c, &a, &p, &d, &err));
     measured.tpot_s = a.r.tpot_s / 2, measured.ttft_s = a.r.ttft_s;
     cdmpp_err why = {.code = CDMPP_ERANGE, .key = "tp", .msg = "no"};
-    const cd_serving_said v[] = {{&f.made.m, &measured, &a, &p, &d, NULL}, {&f.made.m, &c, NULL, NULL, NULL, &why}};
+    const cd_serving_said v[] = {{&f.made.m, &measured, {0}, &a, &p, &d, NULL}, {&f.made.m, &c, {0}, NULL, NULL, NULL, &why}};
     cd_serving_text(v, 2, &b);
     assert_non_null(strstr(b.p, "| attention_decode |"));
     assert_non_null(strstr(b.p, "tp: no"));
     assert_non_null(strstr(b.p, "parameters, vllm-1, prompts of 16 tokens, 8 generated\n"));
     cd_serving_config other = c;
     other.stack = "vllm", other.isl = 8;
-    const cd_serving_said unlike[] = {v[0], {&f.made.m, &other, NULL, NULL, NULL, &why}};
+    const cd_serving_said unlike[] = {v[0], {&f.made.m, &other, {0}, NULL, NULL, NULL, &why}};
     cd_buf_clear(&b);
     cd_serving_text(unlike, 2, &b); /* what the rows do not have in common stands over none */
     assert_non_null(strstr(b.p, "parameters, 8 generated\n"));
