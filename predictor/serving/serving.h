@@ -200,12 +200,25 @@ void cd_serving_tables_say(const cd_serving_tables *t, struct cd_log *log);
 bool cd_serving_tables_have(const cd_serving_tables *t, const cd_device *d); /* rows of the device */
 void cd_serving_tables_free(CD_TAKE cd_serving_tables *t); /* NULL is fine */
 
-/* All outlive it. stack: "vllm-0.24.0", or "vllm" for the version with the most rows. Errors: ENOMEM. */
-cdmpp_status cd_serving_cost_new(const cd_llm_op_model *m, cd_serving_tables *t, const cd_device *d, const char *stack, double between_s, CD_GIVE cd_serving_cost **out,
-                                 cdmpp_err *err);
+/* Kernels that a server is told to take: of a kind those with the word in their names, whatever their case. Without a word the library chooses. */
+typedef struct cd_serving_kernels {
+    cd_str word[CD_LLM_OP_N_KIND];
+} cd_serving_kernels;
+/* A kernel that was named, as the tables have it, and the types (bits) that it has rows of: operators of other types are the library's own. */
+typedef struct cd_serving_kernel {
+    uint32_t kernel, types;
+} cd_serving_kernel;
+/* "moe=marlin,attention_prefill=flashinfer"; "": none. Words live in the text. Errors: ESCHEMA. */
+cdmpp_status cd_serving_kernels_read(const char *text, cd_serving_kernels *out, cdmpp_err *err);
+
+/* All outlive it. stack: "vllm-0.24.0", or "vllm" for the version with the most rows. kernels: as cd_serving_kernels_read has them.
+ * Errors: ESCHEMA, key kernels: none has the name; ENOMEM; those of cd_serving_kernels_read. */
+cdmpp_status cd_serving_cost_new(const cd_llm_op_model *m, cd_serving_tables *t, const cd_device *d, const char *stack, const char *kernels, double between_s,
+                                 CD_GIVE cd_serving_cost **out, cdmpp_err *err);
 /* The same for another thread, with a memory of its own; c outlives it. Errors: ENOMEM. */
 cdmpp_status cd_serving_cost_twin(const cd_serving_cost *c, CD_GIVE cd_serving_cost **out, cdmpp_err *err);
 void cd_serving_cost_free(CD_TAKE cd_serving_cost *c); /* NULL is fine */
+CD_KEEP const cd_serving_kernel *cd_serving_cost_named(const cd_serving_cost *c); /* (CD_LLM_OP_N_KIND) */
 double cd_serving_cost_power(const cd_serving_cost *c); /* cd_llm_op_machine_power of its GPU */
 /* Asked twice it is answered from memory. Errors: those of cd_llm_op_ask. */
 cdmpp_status cd_serving_cost_of(cd_serving_cost *c, const cd_serving_op *op, cd_serving_time *out, cdmpp_err *err);

@@ -22,6 +22,8 @@ struct cd_serving_cost {
     long device;           /* in the tables; CD_LLM_OP_NONE: not there */
     bool rows;             /* the tables have some of it, or of a GPU of the same chip */
     uint32_t stack, other; /* numbers of the name that questions carry, and of a stack of another library that the model knows; the same: it knows none */
+    cd_serving_kernels kernels;
+    cd_serving_kernel named[CD_LLM_OP_N_KIND];
     double between_s;
     unsigned told;         /* CD_LLM_OP_NEW_* that answers tell: a stack without a version is none that is new */
     double level;          /* of the intervals that are asked for; 0: none, they take half of the time */
@@ -76,8 +78,8 @@ static cdmpp_status pick_other(cd_serving_cost *c, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_serving_cost_new(const cd_llm_op_model *m, cd_serving_tables *t, const cd_device *d, const char *stack, double between_s, cd_serving_cost **out,
-                                 cdmpp_err *err) {
+cdmpp_status cd_serving_cost_new(const cd_llm_op_model *m, cd_serving_tables *t, const cd_device *d, const char *stack, const char *kernels, double between_s,
+                                 cd_serving_cost **out, cdmpp_err *err) {
     cd_serving_cost *c = cd_mem_zalloc(1, sizeof *c);
     if (!c) return CD_FAIL(err, ENOMEM, "costs");
     *c = (cd_serving_cost){.m = m, .t = t, .d = d, .device = cd_llm_op_table_device(&t->t, d), .between_s = between_s, .known = {.n_key = KEY, .n_value = VALUE}, .told = ~(strchr(stack, '-') ? 0u : (unsigned)CD_LLM_OP_NEW_STACK)};
@@ -85,6 +87,8 @@ cdmpp_status cd_serving_cost_new(const cd_llm_op_model *m, cd_serving_tables *t,
     cdmpp_status st = cd_dict_add(&t->t.names, (cd_str){stack, strlen(stack)}, &c->stack, err);
     if (!st) c->stack = measured_stack(c, c->stack);
     if (!st) st = pick_other(c, err);
+    if (!st) st = cd_serving_kernels_read(kernels, &c->kernels, err);
+    for (int k = 0; !st && k < CD_LLM_OP_N_KIND; k++) st = cd_serving_kernels_find(&c->kernels, t, m, (uint8_t)k, &c->named[k], err);
     if (!st) st = cd_llm_op_asker_new(m, &t->t, &t->t.names, &c->a, err);
     if (st) cd_serving_cost_free(c);
     else *out = c;
@@ -109,6 +113,7 @@ void cd_serving_cost_free(cd_serving_cost *c) {
 void cd_serving_cost_counts(const cd_serving_cost *c, size_t *asked, size_t *fresh) { *asked = c->asked, *fresh = c->known.n; }
 const char *cd_serving_cost_stack(const cd_serving_cost *c) { return !c->rows ? "" : c->t->t.names.text[c->stack]; }
 
+const cd_serving_kernel *cd_serving_cost_named(const cd_serving_cost *c) { return c->named; }
 double cd_serving_cost_power(const cd_serving_cost *c) { return cd_llm_op_machine_power(c->d); }
 
 /* ---- one question ---- */
@@ -196,12 +201,16 @@ static bool sixteen(uint8_t type) { return type == CD_LLM_OP_T_BF16 || type == C
 /* 0: the same type; TWIN: the other one of 16 bits, which moves as many bytes and runs on the same units; OTHER. */
 static int type_rank(uint8_t a, uint8_t b) { return a == b ? 0 : sixteen(a) && sixteen(b) ? TWIN : OTHER; }
 
+/* A kernel was named for operators like this one. */
+static bool is_named(const cd_serving_cost *c, const cd_llm_op_record *r) { return c->named[r->kind].kernel && c->named[r->kind].types >> r->type & 1u; }
+
 /* 0: the stack itself, 1: its library, 2: another, TWIN to TWIN + 2: of these with a twin of the type; OTHER: rows of something else. Collectives move bytes, whatever
  * their type is. */
 static int rank_of(const cd_serving_cost *c, const cd_serving_group *g, const cd_llm_op_record *r, long device) {
     const char *const *name = (const char *const *)c->t->t.names.text;
     const int a = type_rank(g->type, r->type), b = type_rank(g->kv, r->kv), twin = a > b ? a : b;
     if (g->kind != r->kind || device < 0 || g->device != (uint32_t)device) return OTHER;
+    if (is_named(c, r) && !cd_serving_kernels_has(&c->kernels, g->kind, name[g->kernel])) return OTHER;
     if (!collective(r->kind) && twin == OTHER) return OTHER;
     if (collective(r->kind) && cd_llm_op_type_weight_bytes((cd_llm_op_type)g->type) < 2) return OTHER;
     return (collective(r->kind) ? 0 : twin) + (g->stack == c->stack ? 0 : same_maker(name[g->stack], name[c->stack]) ? 1 : 2);
@@ -235,7 +244,7 @@ static cdmpp_status by_stack(const cd_serving_cost *c, const cd_llm_op_record *r
         any = true;
     }
     if (any && best >= TWIN && out->how == CD_LLM_OP_MEASURED) out->how = CD_LLM_OP_INTERPOLATED;
-    plain.stack = (uint16_t)c->stack;
+    plain.stack = (uint16_t)c->stack, plain.kernel = is_named(c, r) ? (uint16_t)c->named[r->kind].kernel : 0;
     return any ? CDMPP_OK : point(c, &plain, out, err);
 }
 

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "predictor/serving/serving.h"
+#include "predictor/serving/serving_internal.h"
 
 struct cd_serving_known {
-    const char *gpu, *stack;
+    const char *gpu, *stack, *kernels;
     const cd_device *d;
     const cd_serving_stack *k;
     cd_serving_cost *c;
@@ -23,7 +23,7 @@ cd_serving_config cd_serving_config_defaults(void) {
     const cd_serving_worker one = {.tp = 1, .pp = 1, .dp = 1, .ep = 1, .count = 1};
     cd_serving_worker none = one;
     none.count = 0;
-    return (cd_serving_config){.worker = one, .decode = none, .isl = 1024, .osl = 128, .concurrency = 1, .linear = -1, .expert = -1, .kv = -1, .prompts = -1};
+    return (cd_serving_config){.kernels = "", .worker = one, .decode = none, .isl = 1024, .osl = 128, .concurrency = 1, .linear = -1, .expert = -1, .kv = -1, .prompts = -1};
 }
 
 double cd_serving_longest(const cd_serving_config *c) { return c->given ? c->given->longest : round(c->isl * (1 + c->spread)) + round(c->osl * (1 + c->spread)); }
@@ -84,13 +84,13 @@ double cd_serving_wide(const cd_serving_config *c) {
 static const char *table_stack(const cd_serving_stack *k, const char *asked) { return k->tables[0] ? k->tables : asked; }
 
 static cdmpp_status known_of(cd_serving_session *s, const cd_serving_config *c, const struct cd_serving_known **out, cdmpp_err *err) {
-    struct cd_serving_known k = {.gpu = c->gpu, .stack = c->stack};
+    struct cd_serving_known k = {.gpu = c->gpu, .stack = c->stack, .kernels = c->kernels};
     for (size_t i = 0; i < s->n_known; i++)
-        if (!strcmp(s->known[i].gpu, c->gpu) && !strcmp(s->known[i].stack, c->stack)) return *out = &s->known[i], CDMPP_OK;
+        if (!strcmp(s->known[i].gpu, c->gpu) && !strcmp(s->known[i].stack, c->stack) && !strcmp(s->known[i].kernels, c->kernels)) return *out = &s->known[i], CDMPP_OK;
     CD_TRY(cd_err_key(err, cd_device_table_find(s->devices, c->gpu, &k.d, err), "gpu"));
     CD_TRY(cd_serving_stack_find(s->stacks, c->stack, &k.k, err));
     if (CD_GROW(s->known, s->n_known, s->cap_known)) return CD_FAIL(err, ENOMEM, "costs");
-    CD_TRY(cd_serving_cost_new(s->ops, s->tables, k.d, table_stack(k.k, c->stack), k.k->between_s, &k.c, err));
+    CD_TRY(cd_serving_cost_new(s->ops, s->tables, k.d, table_stack(k.k, c->stack), c->kernels, k.k->between_s, &k.c, err));
     s->known[s->n_known] = k;
     *out = &s->known[s->n_known++];
     return CDMPP_OK;
@@ -100,7 +100,7 @@ static cdmpp_status known_of(cd_serving_session *s, const cd_serving_config *c, 
 cdmpp_status cd_serving_session_know(cd_serving_session *s, const cd_serving_config *c, size_t n, cdmpp_err *err) {
     const struct cd_serving_known *k;
     for (size_t i = 0; i < n; i++)
-        if (!i || c[i].gpu != c[i - 1].gpu || c[i].stack != c[i - 1].stack) CD_TRY(known_of(s, &c[i], &k, err));
+        if (!i || c[i].gpu != c[i - 1].gpu || c[i].stack != c[i - 1].stack || c[i].kernels != c[i - 1].kernels) CD_TRY(known_of(s, &c[i], &k, err));
     return CDMPP_OK;
 }
 
@@ -181,6 +181,7 @@ static cdmpp_status make_worker(cd_serving_session *s, const cd_serving_config *
     const bool together = s->m->experts > 0;
     out->schedulers = together ? w->pp : w->dp * w->pp;
     CD_TRY(cd_serving_layout_check(s->m, &out->layout, err));
+    CD_TRY(cd_serving_kernels_check(cd_serving_cost_named(known->c), &out->layout, err));
     const double tokens = c->tokens > 0 ? c->tokens : (double)k.tokens;
     CD_TRY(cd_serving_memory_of(s->m, &out->layout, &k, out->k.d, tokens, c->isl + c->osl, cd_serving_longest(c), &out->memory, err));
     out->limit = (cd_serving_limits){.tokens = tokens, .sequences = w->batch > 0 ? w->batch : (double)k.sequences, .cache_tokens = floor(out->memory.tokens / w->pp),

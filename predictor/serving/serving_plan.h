@@ -14,7 +14,7 @@ typedef struct cd_serving_worker {
 } cd_serving_worker;
 
 typedef struct cd_serving_config {
-    const char *gpu, *stack;
+    const char *gpu, *stack, *kernels; /* kernels: as cd_serving_kernels_read has them */
     cd_serving_worker worker, decode; /* decode.count above 0: disaggregated, and `worker` computes prompts */
     double isl, osl, spread, concurrency, rate, requests;
     const cd_serving_requests *given; /* in their place; NULL: none. isl and osl are their means, `requests` at most as many where they come by themselves */
@@ -70,7 +70,7 @@ void cd_serving_session_twin_end(cd_serving_session *s, cd_serving_session *twin
 cdmpp_status cd_serving_answer_of(cd_serving_session *s, const cd_serving_config *c, cd_serving_answer *out, cd_serving_rows *prompt, cd_serving_rows *decode, cdmpp_err *err);
 /* The engine of one of its workers, as long as the session; *out is its layout. Load and decode are not looked at. Errors: those of cd_serving_answer_of. */
 cdmpp_status cd_serving_engine_of(cd_serving_session *s, const cd_serving_config *c, CD_KEEP cd_serving_engine **e, cd_serving_layout *out, cdmpp_err *err);
-/* Many configurations, from a CSV table: columns are called as the options of cdmpp-replay --llm (id, gpu, stack, tp, pp, dp, ep, isl, osl, concurrency, rate,
+/* Many configurations, from a CSV table: columns are called as the options of cdmpp-replay --llm (id, gpu, stack, kernels, tp, pp, dp, ep, isl, osl, concurrency, rate,
  * requests, spread, dtype, experts-dtype, kv-dtype, prompts, max-tokens, max-sequences, engines (or workers), decode-workers, decode-tp ... decode-ep, decode-max-sequences), with _
  * or -, and ttft_s, tpot_s where they were measured. What a row leaves empty is that of `usual`. Texts live in the table. */
 typedef struct cd_serving_runs {

@@ -192,6 +192,7 @@ static void json_config(cd_json_writer *w, const cd_serving_said *v) {
     const cd_serving_config *c = v->c;
     if (c->id) cd_json_write_member_str(w, "id", c->id);
     cd_json_write_member_str(w, "gpu", c->gpu), cd_serving_about_json(w, &v->about), cd_json_write_member_str(w, "stack", c->stack);
+    if (c->kernels[0]) cd_json_write_member_str(w, "kernels", c->kernels);
     const struct {
         const char *key;
         double v;

@@ -12,7 +12,7 @@ static const struct {
     form form;
     size_t at;
     double lo, hi;
-} column[] = {{"id", TEXT, AT(id), 0, 0}, {"gpu", TEXT, AT(gpu), 0, 0}, {"stack", TEXT, AT(stack), 0, 0},
+} column[] = {{"id", TEXT, AT(id), 0, 0}, {"gpu", TEXT, AT(gpu), 0, 0}, {"stack", TEXT, AT(stack), 0, 0}, {"kernels", TEXT, AT(kernels), 0, 0},
               {"tp", WHOLE, AT(worker.tp), 1, 1024}, {"pp", WHOLE, AT(worker.pp), 1, 1024}, {"dp", WHOLE, AT(worker.dp), 1, 1024}, {"ep", WHOLE, AT(worker.ep), 1, 1024},
               {"engines", WHOLE, AT(worker.count), 1, 1e6}, {"workers", WHOLE, AT(worker.count), 1, 1e6}, /* as --json has it */ {"max_sequences", WHOLE, AT(worker.batch), 1, 1e6},
               {"decode_tp", WHOLE, AT(decode.tp), 1, 1024}, {"decode_pp", WHOLE, AT(decode.pp), 1, 1024}, {"decode_dp", WHOLE, AT(decode.dp), 1, 1024},

@@ -5,7 +5,7 @@
 #include "predictor/serving/serving.h"
 
 typedef struct cd_replay_llm {
-    const char *model, *stack, *dtype, *experts_dtype, *kv_dtype, *serving, *runs, *load, *picture;
+    const char *model, *stack, *kernels, *dtype, *experts_dtype, *kv_dtype, *serving, *runs, *load, *picture;
     cd_serving_lists list;
     const char *isl, *osl, *rate, *spread, *requests, *tokens, *graph, *sequences, *share, *node, *node_gbs, *ttft, *tpot, *engines;       /* numbers as text */
     const char *decode_workers, *decode_tp, *decode_pp, *decode_dp, *decode_ep, *decode_sequences;

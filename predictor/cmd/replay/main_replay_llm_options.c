@@ -31,6 +31,8 @@ cdmpp_status cd_replay_llm_config(const cd_replay_llm *o, cd_serving_config *c, 
                        {"decode-max-sequences", o->decode_sequences, 1, 1e6, &c->decode.batch}},
                 f[] = {{"rate", o->rate, 1e-6, 1e6, &c->rate}, {"length-spread", o->spread, 0, 1, &c->spread}, {"memory-share", o->share, 0.01, 1, &c->memory_share},
                        {"node-gbs", o->node_gbs, 1e-3, 1e5, &c->node_gb_s}};
+    cd_serving_kernels words;
+    cdmpp_err why = {0};
     *c = cd_serving_config_defaults();
     CD_TRY(whole(n, sizeof n / sizeof *n, err));
     for (size_t i = 0; i < sizeof f / sizeof *f; i++) CD_TRY(cd_option_number(f[i].name, f[i].text, f[i].lo, f[i].hi, f[i].to, err));
@@ -38,6 +40,8 @@ cdmpp_status cd_replay_llm_config(const cd_replay_llm *o, cd_serving_config *c, 
     c->prompts = o->prompts;
     c->stack = o->stack ? o->stack : "vllm";
     c->gpu = "";
+    c->kernels = o->kernels ? o->kernels : "";
+    if (cd_serving_kernels_read(c->kernels, &words, &why)) return CD_FAIL(err, EUSAGE, "--%.200s", why.msg);
     CD_TRY(type_of("dtype", o->dtype, &c->linear, err));
     CD_TRY(type_of("experts-dtype", o->experts_dtype, &c->expert, err));
     CD_TRY(type_of("kv-dtype", o->kv_dtype, &c->kv, err));

@@ -54,6 +54,21 @@ for bad in '--kv-dtype int4_wo' '--kv-dtype fp8_block' '--decode-tp 2' '--decode
     ask --gpu h100 $bad
     echo "not read: $?"
 done
+# a kernel that is named answers in place of the one that the library takes, in a table of runs, too
+awk -F, -v OFS=, 'NR == 1 { $3 = $3 ",kernel"; print; next } $1 != "gemm" { $3 = $3 ","; print; next } { v = $NF; $3 = "vllm-1,Fast_a"; print; $NF = 3 * v; $3 = "vllm-1,Slow_b"; print }' "$S/operators.csv" >kernels.csv
+named() { cdmpp-replay --llm "$S/config.json" --cost-model ops.cdmpp --devices "$ROOT/configs/devices.yaml" --measured kernels.csv --gpu h100 --json "$@"; }
+named | grep -o '"name":"qkv".*' | grep -o '"total_s":[^,]*' | head -1 >fast.txt
+named --kernels gemm=slow >slow.json
+grep -o '"name":"qkv".*' slow.json | grep -o '"total_s":[^,]*' | head -1 | paste -d : fast.txt - | awk -F : '{ printf "slower by %.3f\n", $4 / $2 }'
+show kernels <slow.json
+named --kernels gemm=none
+echo "no such kernel: $?"
+printf 'id,gpu,kernels\na,h100,gemm=slow\nb,h100,gemm\n' >which.csv
+named --runs which.csv | show 'kernels\|refused'
+for bad in moe moe= x=slow gemm=a,gemm=b; do
+    named --kernels "$bad"
+    echo "not read: $?"
+done
 for bad in '--batch 7' '--trials 9' '--network resnet50' '--workers 2' '--list-networks' '--csv'; do
     # shellcheck disable=SC2086 # options
     ask --gpu h100 $bad

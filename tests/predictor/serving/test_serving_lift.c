@@ -86,7 +86,7 @@ TEST(by_power) {
 
 static double on(made_serving *s, const cd_device *d, const cd_serving_step *step) {
     cd_serving_cost *own = s->c;
-    assert_ok(cd_serving_cost_new(&s->none, s->t, d, "vllm-2", 0, &s->c, &err));
+    assert_ok(cd_serving_cost_new(&s->none, s->t, d, "vllm-2", "", 0, &s->c, &err));
     const double t = step_s(s, step);
     cd_serving_cost_free(s->c);
     s->c = own;

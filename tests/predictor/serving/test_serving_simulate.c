@@ -381,7 +381,7 @@ TEST(refused) {
         cd_serving_cost *c = NULL;
         cd_serving_engine *e = NULL;
         cd_serving_result r;
-        f.st = cd_serving_cost_new(&s.none, s.t, s.d, "vllm-1", 0, &c, &f.err);
+        f.st = cd_serving_cost_new(&s.none, s.t, s.d, "vllm-1", "", 0, &c, &f.err);
         if (!f.st) f.st = cd_serving_engine_new(&s.m, &s.l, &s.k, c, NULL, &e, &f.err);
         if (!f.st) f.st = cd_serving_simulate(e, &load, &limit, 0, &r, &f.err);
         cd_serving_engine_free(e);

@@ -82,7 +82,7 @@ static cd_serving_time ask_of(fixture *f, const char *rows, const cd_device *d, 
     const cd_serving_op op = {.name = "operator", .r = *r, .count = 1};
     assert_ok(cd_serving_tables_open(path, f->devices, NULL, NULL, &t, &err));
     assert_int_equal(cd_serving_tables_bad(t), 0);
-    assert_ok(cd_serving_cost_new(f->l.model, t, d, stack, 0, &c, &err));
+    assert_ok(cd_serving_cost_new(f->l.model, t, d, stack, "", 0, &c, &err));
     assert_ok(cd_serving_cost_of(c, &op, &v, &err));
     const cd_serving_time first = v;
     assert_ok(cd_serving_cost_of(c, &op, &v, &err)); /* from memory */

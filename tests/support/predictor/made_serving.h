@@ -63,7 +63,7 @@ static inline void made_serving_open(made_serving *s, const char *path, double t
     s->k = (cd_serving_stack){.name = "vllm", .tables = "", .since = "", .fitted = "", .tokens = 64, .sequences = 8, .memory_share = 0.9, .lift = 1, .source = ""};
     assert_ok(cd_serving_tables_open(path, s->devices, NULL, NULL, &s->t, &err));
     assert_int_equal(cd_serving_tables_bad(s->t), 0);
-    assert_ok(cd_serving_cost_new(&s->none, s->t, s->d, "vllm-2", 0, &s->c, &err));
+    assert_ok(cd_serving_cost_new(&s->none, s->t, s->d, "vllm-2", "", 0, &s->c, &err));
 }
 
 static inline void made_serving_close(made_serving *s) {

@@ -1,0 +1,146 @@
+/* Kernels that are named: which rows answer then, which types they are of, and what no kernel is called. */
+#include <string.h>
+
+#include "predictor/serving/serving_internal.h"
+#include "check.h"
+#include "fault.h"
+#include "tmp.h"
+
+/* Two kernels of bfloat16, of which the first is faster, and one of fp8. */
+static const char ROWS[] = "op,device,stack,kernel,dtype,m,n,k,latency_s\ngemm,h100,vllm-1,Cutlass_a,bfloat16,8,64,64,1e-5\ngemm,h100,vllm-1,Marlin_b,bfloat16,8,64,64,3e-5\n"
+                           "gemm,h100,vllm-1,Deep_c,fp8,8,64,64,7e-6\n";
+
+static tmp_dir dir;
+static cd_device_table *devices;
+static cd_diag diag;
+static const cd_device *h100;
+static cd_serving_tables *tables;
+static cd_llm_op_model none; /* no trees: what is not measured is an error */
+static cdmpp_err err;
+
+static int up(void **state) {
+    (void)state;
+    dir = tmp_make();
+    assert_ok(cd_device_table_load("configs/devices.yaml", &diag, &devices, &err));
+    assert_ok(cd_device_table_find(devices, "h100", &h100, &err));
+    assert_ok(cd_serving_tables_open(tmp_put(&dir, "rows.csv", ROWS, sizeof ROWS - 1), devices, NULL, NULL, &tables, &err));
+    assert_int_equal(cd_serving_tables_bad(tables), 0);
+    return 0;
+}
+
+static int down(void **state) {
+    (void)state;
+    cd_serving_tables_free(tables);
+    cd_device_table_free(devices);
+    cd_diag_free(&diag);
+    tmp_remove(&dir);
+    return 0;
+}
+
+static cdmpp_status refused(const char *text) {
+    cd_serving_kernels k;
+    err = (cdmpp_err){0};
+    return cd_serving_kernels_read(text, &k, &err);
+}
+
+TEST(words) {
+    cd_serving_kernels k;
+    assert_ok(cd_serving_kernels_read("moe=marlin,attention_prefill=FlashInfer", &k, &err));
+    assert_true(cd_serving_kernels_has(&k, CD_LLM_OP_MOE, "vllm_MARLIN_experts") && !cd_serving_kernels_has(&k, CD_LLM_OP_MOE, "vllm_marli") && !cd_serving_kernels_has(&k, CD_LLM_OP_MOE, ""));
+    assert_true(cd_serving_kernels_has(&k, CD_LLM_OP_PREFILL, "flashinfer") && cd_serving_kernels_has(&k, CD_LLM_OP_GEMM, "any") && cd_serving_kernels_has(&k, CD_LLM_OP_GEMM, ""));
+    assert_ok(cd_serving_kernels_read("", &k, &err));
+    assert_true(cd_serving_kernels_has(&k, CD_LLM_OP_MOE, "any"));
+    const char *const bad[] = {"moe", "moe=", "=marlin", "experts=marlin", "moe=a,moe=b", "moe=a,,gemm=b", "mo=a"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_int_equal(refused(bad[i]), CDMPP_ESCHEMA);
+    assert_int_equal(refused("moe=a,gemm"), CDMPP_ESCHEMA);
+    assert_non_null(strstr(err.msg, "found 'gemm'"));
+}
+
+static double seconds(const char *kernels, cd_llm_op_type type) {
+    cd_serving_cost *c;
+    double s;
+    const cd_serving_op op = {.name = "operator", .count = 1, .r = {.kind = CD_LLM_OP_GEMM, .type = (uint8_t)type, .kv = (uint8_t)type, .size = {8, 64, 64, 1}}};
+    assert_ok(cd_serving_cost_new(&none, tables, h100, "vllm-1", kernels, 0, &c, &err));
+    assert_ok(cd_serving_cost_s(c, &op, &s, &err));
+    cd_serving_cost_free(c);
+    return s;
+}
+
+/* The library takes the fastest; a type that the kernel has no rows of stays the library's. */
+TEST(who_answers) {
+    assert_close(seconds("", CD_LLM_OP_T_BF16), 1e-5, 0, 0);
+    assert_close(seconds("gemm=marlin", CD_LLM_OP_T_BF16), 3e-5, 0, 0);
+    assert_close(seconds("gemm=CUTLASS", CD_LLM_OP_T_BF16), 1e-5, 0, 0);
+    assert_close(seconds("gemm=_", CD_LLM_OP_T_BF16), 1e-5, 0, 0); /* of two that have it the fastest */
+    assert_close(seconds("gemm=marlin", CD_LLM_OP_T_FP8), 7e-6, 0, 0);
+    assert_close(seconds("gemm=deep", CD_LLM_OP_T_BF16), 1e-5, 0, 0);
+}
+
+TEST(none_is_called_so) {
+    cd_serving_cost *c = NULL;
+    err = (cdmpp_err){0};
+    assert_int_equal(cd_serving_cost_new(&none, tables, h100, "vllm-1", "gemm=triton", 0, &c, &err), CDMPP_ESCHEMA);
+    assert_null(c);
+    assert_string_equal(err.key, "kernels");
+    assert_string_equal(err.msg, "no kernel of gemm has 'triton' in its name; --measured has Cutlass_a, Marlin_b, Deep_c");
+    assert_int_equal(cd_serving_cost_new(&none, tables, h100, "vllm-1", "moe=marlin", 0, &c, &err), CDMPP_ESCHEMA);
+    assert_string_equal(err.msg, "no kernel of moe has 'marlin' in its name");
+}
+
+/* Without tables the names are those that the model was trained on. */
+TEST(without_tables) {
+    cd_llm_op_model m = {0};
+    cd_serving_tables *t;
+    cd_serving_kernels k;
+    cd_serving_kernel found;
+    uint32_t at;
+    assert_ok(cd_serving_tables_open(NULL, devices, NULL, NULL, &t, &err));
+    assert_ok(cd_dict_add(&m.kernels, (cd_str){"Triton_a", 8}, &at, &err));
+    assert_ok(cd_dict_add(&m.kernels, (cd_str){"Marlin_b", 8}, &at, &err));
+    assert_ok(cd_serving_kernels_read("gemm=marlin", &k, &err));
+    assert_ok(cd_serving_kernels_find(&k, t, &m, CD_LLM_OP_GEMM, &found, &err));
+    assert_string_equal(t->t.names.text[found.kernel], "Marlin_b");
+    assert_true(found.types == UINT32_MAX);
+    assert_ok(cd_serving_kernels_find(&k, t, &m, CD_LLM_OP_MOE, &found, &err));
+    assert_true(!found.kernel && found.types == UINT32_MAX);
+    assert_ok(cd_serving_kernels_read("gemm=cutlass", &k, &err));
+    assert_int_equal(cd_serving_kernels_find(&k, t, &m, CD_LLM_OP_GEMM, &found, &err), CDMPP_ESCHEMA);
+    assert_string_equal(err.msg, "no kernel of gemm has 'cutlass' in its name");
+    cd_dict_free(&m.kernels);
+    cd_serving_tables_free(t);
+}
+
+/* A kernel without rows of any type that the model's operators have. */
+TEST(types_of_the_model) {
+    cd_serving_kernel named[CD_LLM_OP_N_KIND];
+    const cd_serving_layout l = {.linear = CD_LLM_OP_T_BF16, .project = CD_LLM_OP_T_BF16, .shared = CD_LLM_OP_T_FP8, .recurrent = CD_LLM_OP_T_BF16, .base = CD_LLM_OP_T_BF16,
+                                 .expert = CD_LLM_OP_T_W4A16_MXFP4, .attention = CD_LLM_OP_T_FP8, .kv = CD_LLM_OP_T_FP8};
+    for (int k = 0; k < CD_LLM_OP_N_KIND; k++) named[k] = (cd_serving_kernel){0, UINT32_MAX};
+    const struct {
+        cd_llm_op_kind kind;
+        cd_llm_op_type good, bad;
+    } of[] = {{CD_LLM_OP_MOE, CD_LLM_OP_T_W4A16_MXFP4, CD_LLM_OP_T_FP8}, {CD_LLM_OP_GEMM, CD_LLM_OP_T_FP8, CD_LLM_OP_T_INT8_WO}, {CD_LLM_OP_PREFILL, CD_LLM_OP_T_FP8, CD_LLM_OP_T_BF16},
+              {CD_LLM_OP_LATENT_PREFILL, CD_LLM_OP_T_FP8, CD_LLM_OP_T_BF16}, {CD_LLM_OP_DECODE, CD_LLM_OP_T_BF16, CD_LLM_OP_T_FP8}, {CD_LLM_OP_LATENT_DECODE, CD_LLM_OP_T_BF16, CD_LLM_OP_T_FP8}};
+    assert_ok(cd_serving_kernels_check(named, &l, &err));
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        named[of[i].kind].types = 1u << of[i].good;
+        assert_ok(cd_serving_kernels_check(named, &l, &err));
+        named[of[i].kind].types = 1u << of[i].bad;
+        assert_int_equal(cd_serving_kernels_check(named, &l, &err), CDMPP_ESCHEMA);
+        assert_string_equal(err.key, "kernels");
+        assert_non_null(strstr(err.msg, cd_llm_op_type_name(of[i].bad)));
+        named[of[i].kind].types = UINT32_MAX;
+    }
+    named[CD_LLM_OP_ALL_REDUCE].types = 1u << CD_LLM_OP_T_NVFP4; /* collectives move bytes */
+    assert_ok(cd_serving_kernels_check(named, &l, &err));
+}
+
+TEST(no_memory) {
+    FAULT_SWEEP(f, 2) {
+        cd_serving_cost *c = NULL;
+        f.st = cd_serving_cost_new(&none, tables, h100, "vllm-1", "gemm=marlin", 0, &c, &f.err);
+        cd_serving_cost_free(c);
+    }
+}
+
+TESTS(up, down, words, who_answers, none_is_called_so, without_tables, types_of_the_model, no_memory)
