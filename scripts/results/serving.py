@@ -4,6 +4,7 @@
     serving.py runs E2E.csv OUT        -> OUT/PART.csv for each part; OUT/NAME.json, config.json of each model (sizes as published)
     serving.py fit STACK RUNS.csv YAML COMMAND...    constants of a stack that make errors of RUNS least: YAML is written again. COMMAND is cdmpp-replay with its files
     serving.py spread STACK W YAML COMMAND...    spreads of models that constants were not fitted on, from runs that were left out of the fit: YAML is written again
+    serving.py models STACK W YAML COMMAND...    the same spreads are raised to those of models that nothing was fitted on, where these are wider: YAML is written again
     serving.py sum NAME ANSWERS.json...  errors of answers as rows of Markdown
     serving.py between NAME LOW.json HIGH.json   how many measured times lie between two answers of the same runs
 
@@ -172,13 +173,13 @@ def write_yaml(path, stack, values):
     out[at + 1:at + 1] = [f"  {k}: {v:.6g}\n" for k, v in values.items() if k not in done]
     open(path, "w").writelines(out)
 
-def read_yaml(path, stack):
+def read_yaml(path, stack, keys=None):
     got, here = {}, False
     for line in open(path):
         if line.startswith("- stack:"):
             here = line.split()[2] == stack
         k, _, v = line.strip().partition(":")
-        if here and k in steps_of(stack):
+        if here and k in (keys or steps_of(stack)):
             got.setdefault(k, float(v)) # of several versions the first
     return got
 
@@ -276,6 +277,19 @@ def spread(stack, folder, yaml, *command):
     print(stack, " ".join("%s %.3f %.3f" % f for f in found), flush=True)
     write_yaml(yaml, stack, {"spread_tpot_other": max(f[1] for f in found), "spread_ttft_other": max(f[2] for f in found)})
 
+def models(stack, folder, yaml, *command):
+    """Runs of models that nothing was fitted on, of all libraries together: one has too few of them."""
+    left = {"tpot": [], "ttft": []}
+    for p in ("gpt-oss-vllm", "gpt-oss-trtllm", "deepseek-trtllm"):
+        at = command.index("--llm") + 1
+        name = f"{folder}/{'deepseek' if p.startswith('deepseek') else 'gpt-oss'}.json"
+        for a in errors(f"{folder}/{p}.csv", yaml, list(command[:at]) + [name] + list(command[at + 1:]))[1]:
+            for k in left:
+                left[k].append(abs(math.log(a[k + "_s"] / a[f"measured_{k}_s"])))
+    found, old = {k: sigma(e) for k, e in left.items()}, read_yaml(yaml, stack, ("spread_tpot_other", "spread_ttft_other"))
+    print(stack, "tpot %.3f ttft %.3f" % (found["tpot"], found["ttft"]), "before", old, flush=True)
+    write_yaml(yaml, stack, {f"spread_{k}_other": max(v, old[f"spread_{k}_other"]) for k, v in found.items()})
+
 def between(name, low, high):
     pairs = [(a, b) for a, b in zip(answers(low), answers(high)) if "refused" not in a and "refused" not in b]
     for key in ("ttft_s", "tpot_s"):
@@ -283,4 +297,4 @@ def between(name, low, high):
         print(f"| {name} | {key[:4].upper()} | {len(pairs)} | {n} |")
 
 if __name__ == "__main__":
-    {"fit": lambda a: fit(*a), "spread": lambda a: spread(*a), "between": lambda a: between(*a), "runs": lambda a: runs(*a), "sum": lambda a: summary(*a)}[sys.argv[1]](sys.argv[2:])
+    {"fit": lambda a: fit(*a), "spread": lambda a: spread(*a), "models": lambda a: models(*a), "between": lambda a: between(*a), "runs": lambda a: runs(*a), "sum": lambda a: summary(*a)}[sys.argv[1]](sys.argv[2:])
