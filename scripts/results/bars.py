@@ -253,6 +253,13 @@ def neusight(b):
         x = f.figure("batches", "test-inside")
         b.add("batches", "measured prefill and step of these in their intervals", "85 to 95 %", bar=[(abs(x["value"] - 90), 5)], text="%.1f %%" % x["value"], n=x["n"], test_set="llm-batches", again="`batches`")
 
+    if "throughput" in f.stages:
+        for name, what in (("mean", "tokens a second of a GPU at full load, five models on five GPUs, mean error"), ("sheet", "the same on B200 and GB200, which are answered from their descriptions alone")):
+            x = f.figure("throughput", name)
+            b.add("throughput", what, "20 %", x["value"], 20, form="%.1f", unit="%", n=x["n"], test_set="llm-throughput", again="`throughput`")
+        x = f.figure("throughput", "inside")
+        b.add("throughput", "measured throughput in its interval", "85 to 95 %", bar=[(abs(x["value"] - 90), 5)], text="%.1f %%" % x["value"], n=x["n"], test_set="llm-throughput", again="`throughput`")
+
     if "fp8" in f.stages:
         for name, what, goal, of in (("all", "fp8 products of four GPUs, of which two were trained on", "2 %", 2), ("twins", "of these the two that were not: of the same chip", "15 %", 15)):
             x = f.figure("fp8", name)

@@ -152,7 +152,8 @@ def table(path, out, part):
     open(f"{out}/all.md", "w").write("\n".join(lines) + "\n")
     good = [(c, a) for c, a in every if a]
     mean, _, p90, _, held = figures_of(good)
-    print("figure:mean=%.1f,%%,%d figure:p90=%.1f,%%,%d figure:inside=%.1f,%%,%d" % (mean, len(good), p90, len(good), held, len(good)))
+    sheet = [(c, a) for c, a in good if c[1] in ("b200", "gb200")]
+    print("figure:mean=%.1f,%%,%d figure:p90=%.1f,%%,%d figure:inside=%.1f,%%,%d figure:sheet=%.1f,%%,%d" % (mean, len(good), p90, len(good), held, len(good), figures_of(sheet)[0], len(sheet)))
 
 if __name__ == "__main__":
     {"runs": runs, "table": table}[sys.argv[1]](*sys.argv[2:])
