@@ -331,6 +331,7 @@ typedef struct cd_serving_result {
     double running, waiting;    /* sequences in steps, requests in the queue: means over time */
     double busy;                /* part of the time in which a step runs */
     double put_back;            /* sequences that lost their cache */
+    double crowded;             /* part of the time in which a prompt that may not be divided waits for tokens of a step, as sequences that decode have them */
     size_t steps;
 } cd_serving_result;
 

@@ -73,6 +73,8 @@ double cd_serving_overload(const cd_serving_config *c, const cd_serving_answer *
     return c->rate > 0 && all > 20 && a->r.waiting > QUEUE * all && answered < c->rate ? answered : 0;
 }
 
+bool cd_serving_crowded(const cd_serving_answer *a) { return a->r.crowded > 0.1; }
+
 static double wide_of(const cd_serving_worker *w) { return w->tp * w->pp * w->dp; }
 
 double cd_serving_wide(const cd_serving_config *c) {
@@ -232,7 +234,7 @@ static void add_kind(cd_serving_result *sum, const cd_serving_result *r, double 
     const double from[] = {r->ttft_s, r->ttft_median_s, r->ttft_p99_s, r->tpot_s, r->tpot_p99_s, r->request_s}, w = isfinite(r->tokens_s) ? n * r->tokens_s : n, all = *weight + w;
     for (size_t i = 0; i < sizeof to / sizeof *to; i++) *to[i] = *weight > 0 ? *to[i] + (from[i] - *to[i]) * (w / all) : from[i];
     sum->tokens_s += n * r->tokens_s, sum->running += n * r->running, sum->waiting += n * r->waiting, sum->put_back += n * r->put_back, sum->steps += r->steps;
-    sum->total_s = fmax(sum->total_s, r->total_s);
+    sum->total_s = fmax(sum->total_s, r->total_s), sum->crowded = fmax(sum->crowded, r->crowded);
     *weight = all;
 }
 

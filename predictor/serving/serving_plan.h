@@ -102,6 +102,8 @@ typedef void cd_serving_stand_in(void *ctx, const char *gpu, const char *asked, 
 void cd_serving_session_stand_ins(const cd_serving_session *s, cd_serving_stand_in *say, void *ctx);
 /* Requests a second that are answered where they come faster and the queue grows as long as they come; 0: they do not. */
 double cd_serving_overload(const cd_serving_config *c, const cd_serving_answer *a);
+/* Prompts that have to be whole wait for room in a step for more than a tenth of the time: it is about as long as a prompt, and each sequence that decodes takes a token of it. */
+bool cd_serving_crowded(const cd_serving_answer *a);
 /* GPUs of the larger of its engines that are joined as those of one node, though no node's GPUs are said: machines have eight, as a rule. 0: not more than these. */
 double cd_serving_wide(const cd_serving_config *c);
 

@@ -2,7 +2,7 @@
  *
  *   request ──> front end, one at a time ──> queue ──> prompt in one or more steps ──> first token ──> a token a step ──> end ──> next request
  *
- * (1) `turn` counts steps in which sequences decode; a sequence that joined at turn d with n tokens to go ends at turn d + n;
+ * (1) `turn` counts steps in which sequences decode; a sequence that joined at d with n tokens to go ends at d + n;
  * (2) the running sequences are a heap by their last turn;
  * (3) `held` is the sum of the lengths of the running sequences' caches, of which all grow by one in a turn;
  * (4) prompts that are computed in parts are the first ones of the queue: each copy has one of them at most. */
@@ -50,7 +50,8 @@ typedef struct {
     uint64_t turn;
     double now, front, held;        /* front: when the front end is free */
     double promised;                /* tokens that running sequences have at their end */
-    double run_time, busy_time, wait_time, put_back, request_s;
+    double run_time, busy_time, wait_time, crowded_time, put_back, request_s;
+    bool crowded;                   /* sequences that decode leave the first prompt no room in a step */
     uint64_t steps;
 } sim;
 
@@ -194,12 +195,16 @@ static taken take(sim *s) {
     taken t = {0};
     double held = reserved(s);
     clear(s, s->limit.prompts == CD_SERVING_APART);
+    s->crowded = false;
     for (size_t k = 0; is_ready(s, k) && s->n_run + k < (size_t)s->limit.sequences; k++) {
         request *r = waiting(s, k);
         const double all = need(s, k), to_come = s->load->given ? r->osl : s->load->osl, left = s->load->tokens_alone ? 0 : all - r->part;
         if (!fits(s, held, all, to_come, s->n_run + k)) break;
         if (k >= s->n_part) r->copy = copy_for(s, left);
-        if (left > copy_of(s, r->copy)->room && s->limit.prompts == CD_SERVING_WHOLE) break;
+        if (left > copy_of(s, r->copy)->room && s->limit.prompts == CD_SERVING_WHOLE) {
+            s->crowded = !k;
+            break;
+        }
         take_one(s, r, left);
         if (k >= s->n_part && !r->ends && !(r->taken > 0)) break;
         t.n++, t.whole += r->ends, t.tokens += r->taken;
@@ -310,7 +315,7 @@ static cdmpp_status step(sim *s, cdmpp_err *err) {
     for (; !s->limit.reserved && s->n_run > 1 && s->held + (double)s->n_run > s->limit.cache_tokens; full = true) put_back(s);
     see(s);
     taken t = {0};
-    if (full) clear(s, false);
+    if (full) clear(s, s->crowded = false);
     else t = take(s);
     const bool prompts = t.whole || t.tokens > 0, apart = s->limit.prompts == CD_SERVING_APART && prompts;
     double each;
@@ -327,6 +332,7 @@ static cdmpp_status step(sim *s, cdmpp_err *err) {
     s->now += taken_s;
     s->run_time += taken_s * (double)s->n_run;
     s->busy_time += taken_s;
+    if (!prompts && s->crowded) s->crowded_time += taken_s;
     count_waiting(s, taken_s);
     s->steps += turns;
     if (s->n_run && !apart) turns_done(s, turns);
@@ -355,7 +361,7 @@ static cdmpp_status figures(const sim *s, cd_serving_result *out, cdmpp_err *err
         out->ttft_p99_s = a[(s->n * 99) / 100];
         out->tpot_p99_s = n ? b[(n * 99) / 100] : (double)NAN;
         out->tokens_s = s->now > 0 ? tokens / s->now : (double)INFINITY; /* a worker that decodes, and nothing to decode */
-        if (s->now > 0) out->running = s->run_time / s->now, out->busy = s->busy_time / s->now, out->waiting = s->wait_time / s->now;
+        if (s->now > 0) out->running = s->run_time / s->now, out->busy = s->busy_time / s->now, out->waiting = s->wait_time / s->now, out->crowded = s->crowded_time / s->now;
     }
     const cdmpp_status st = a && b ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu requests", s->n);
     cd_mem_free(a), cd_mem_free(b);
@@ -367,21 +373,15 @@ static cdmpp_status simulate(cd_serving_engine *e, const cd_serving_load *load, 
     sim s = {.e = e, .load = load, .limit = *limit, .copies = fmax(1, limit->copies), .n = (size_t)fmax(requests, load->concurrency), .request_s = request_s};
     s.limit.tokens *= s.copies, s.limit.sequences *= s.copies, s.limit.cache_tokens *= s.copies;
     if (s.n > MAX_REQUESTS) return cd_err_key(err, CD_FAIL(err, ERANGE, "expected at most %d, found %zu", MAX_REQUESTS, s.n), "requests");
-    s.r = cd_mem_zalloc(s.n, sizeof *s.r);
-    s.wait = cd_mem_zalloc(s.n, sizeof *s.wait);
-    s.heap = cd_mem_zalloc(s.n, sizeof *s.heap);
-    s.copy = cd_mem_zalloc((size_t)s.copies, sizeof *s.copy);
-    cdmpp_status st = s.r && s.wait && s.heap && s.copy ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu requests", s.n);
-    if (!st) send_first(&s);
+    s.r = cd_mem_zalloc(s.n, sizeof *s.r), s.wait = cd_mem_zalloc(s.n, sizeof *s.wait);
+    s.heap = cd_mem_zalloc(s.n, sizeof *s.heap), s.copy = cd_mem_zalloc((size_t)s.copies, sizeof *s.copy);
+    cdmpp_status st = s.r && s.wait && s.heap && s.copy ? (send_first(&s), CDMPP_OK) : CD_FAIL(err, ENOMEM, "%zu requests", s.n);
     while (!st && s.done < s.n) {
         if (load->stop && *load->stop) st = CD_FAIL(err, EINTERRUPTED, "after %zu of %zu requests", s.done, s.n);
         else st = step(&s, err);
     }
     if (!st) st = figures(&s, out, err);
-    cd_mem_free(s.r);
-    cd_mem_free(s.wait);
-    cd_mem_free(s.heap);
-    cd_mem_free(s.copy);
+    cd_mem_free(s.r), cd_mem_free(s.wait), cd_mem_free(s.heap), cd_mem_free(s.copy);
     return st;
 }
 

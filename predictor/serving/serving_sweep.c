@@ -79,8 +79,10 @@ static cdmpp_status find_front(cd_serving_sweep *s, cdmpp_err *err) {
     double best = 0;
     size_t n = 0;
     if (!v) return CD_FAIL(err, ENOMEM, "%zu configurations", s->n);
-    for (size_t i = 0; i < s->n; i++)
+    for (size_t i = 0; i < s->n; i++) {
+        s->n_crowded += s->v[i].crowded;
         if (s->v[i].met) v[n++] = &s->v[i];
+    }
     qsort(v, n, sizeof(cd_serving_point *), by_gpu);
     for (size_t i = 0; i < n; i++) {
         v[i]->front = v[i]->per_user > best || !i; /* without a further token users see no speed: the most throughput */

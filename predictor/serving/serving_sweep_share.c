@@ -105,7 +105,8 @@ static cdmpp_status work(void *ctx, size_t who, size_t end, int w, cdmpp_err *er
             refuse(h, i, st, &why);
             continue;
         }
-        h->out->v[i] = (cd_serving_point){.c = &h->c[i], .ttft_s = a.r.ttft_s, .tpot_s = a.r.tpot_s, .tokens_s = a.r.tokens_s, .per_gpu = a.per_gpu, .per_user = a.per_user, .gpus = a.gpus};
+        h->out->v[i] = (cd_serving_point){.c = &h->c[i], .ttft_s = a.r.ttft_s, .tpot_s = a.r.tpot_s, .tokens_s = a.r.tokens_s, .per_gpu = a.per_gpu, .per_user = a.per_user, .gpus = a.gpus,
+                                          .crowded = cd_serving_crowded(&a)};
         h->out->of[i] = CD_SERVING_ANSWERED;
     }
     return CDMPP_OK;

@@ -4,7 +4,7 @@
     throughput.py runs TABLES.md PART OUT      OUT/MODEL.json, config.json of each model (sizes as published); OUT/MODEL-GPU.csv, its runs on a GPU
     throughput.py table TABLES.md OUT PART     errors of OUT/MODEL-GPU.out as a Markdown table, OUT/all.md, and words for figures.py put
 
-TABLES.md is docs/source/developer-guide/perf-overview.md of NVIDIA/TensorRT-LLM: a section for each model, a table with a row for each pair of lengths and a column for each GPU with its
+TABLES.md is perf-overview.md of the developer guide of NVIDIA/TensorRT-LLM: a section for each model, a table with a row for each pair of lengths and a column for each GPU with its
 parallelism and type. A cell has generated tokens a second of a GPU. The document also says how they were measured: the requests (REQUESTS) come at once and have equal lengths, DEPn
 is attention by data and experts over n GPUs, and the cache may take 0.95 of what is left. Limits of a step are those that the tool chooses (limits).
 

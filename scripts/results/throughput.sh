@@ -1,6 +1,6 @@
 #!/bin/sh
 # throughput.sh -- tokens a second of language models served by TensorRT-LLM, of its own document (scripts/results/throughput.py). Stage of run.sh; data: llm/aic, and the file
-# docs/source/developer-guide/perf-overview.md of NVIDIA/TensorRT-LLM, which $TRTLLM_TABLES names. PART=chosen: only the part that choices may be made by; no figures are written.
+# perf-overview.md of the developer guide of NVIDIA/TensorRT-LLM, which $TRTLLM_TABLES names. PART=chosen: only the part that choices may be made by; no figures are written.
 set -eu
 : "${W:?}" "${CDMPP_DATA:?}"
 [ -f "${TRTLLM_TABLES:-}" ] || { echo "results: throughput: TRTLLM_TABLES names no perf-overview.md of NVIDIA/TensorRT-LLM" >&2; exit 1; }
@@ -15,20 +15,21 @@ if [ ! -s "$W/llm.cdmpp" ]; then
     mv "$W/llm.tmp" "$W/llm.cdmpp"
 fi
 answer() { # part: errors on standard output, as words of figures.py put
-    mkdir -p "$W/$1"
-    $py runs "$TRTLLM_TABLES" "$1" "$W/$1" >"$W/$1/list.txt"
+    at=$W/$1 of=$1
+    mkdir -p "$at"
+    $py runs "$TRTLLM_TABLES" "$of" "$at" >"$at/list.txt"
     while read -r model gpu; do
-        [ ! -s "$W/$1/$model-$gpu.out" ] || continue
-        measured=
+        [ ! -s "$at/$model-$gpu.out" ] || continue
+        set --
         case $gpu in # H200 is answered from its twin's rows; Blackwell's data centre GPUs from their descriptions alone
-        h100 | h200) measured=--measured=$D/aic/h100_sxm ;;
-        rtx-pro-6000-server) measured=--measured=$D/aic/rtx_pro_6000_server ;;
+        h100 | h200) set -- --measured "$D/aic/h100_sxm" ;;
+        rtx-pro-6000-server) set -- --measured "$D/aic/rtx_pro_6000_server" ;;
         esac
-        "$B/cdmpp-replay" --quiet --llm "$W/$1/$model.json" --cost-model "$W/llm.cdmpp" --devices configs/devices.yaml --runs "$W/$1/$model-$gpu.csv" --json ${measured:+"$measured"} \
-            >"$W/out.tmp" 2>"$W/$1/$model-$gpu.err" </dev/null || [ $? -eq 3 ]
-        mv "$W/out.tmp" "$W/$1/$model-$gpu.out"
-    done <"$W/$1/list.txt"
-    $py table "$TRTLLM_TABLES" "$W/$1" "$1" 2>"$W/$1/each.txt"
+        "$B/cdmpp-replay" --quiet --llm "$at/$model.json" --cost-model "$W/llm.cdmpp" --devices configs/devices.yaml --runs "$at/$model-$gpu.csv" --json "$@" \
+            >"$W/out.tmp" 2>"$at/$model-$gpu.err" </dev/null || [ $? -eq 3 ]
+        mv "$W/out.tmp" "$at/$model-$gpu.out"
+    done <"$at/list.txt"
+    $py table "$TRTLLM_TABLES" "$at" "$of" 2>"$at/each.txt"
 }
 chosen=$(answer chosen)
 if [ -n "${PART:-}" ]; then

@@ -136,6 +136,19 @@ static void say_overload(const cd_serving_said *v, size_t n, cd_log *log) {
                    cd_serving_overload(first->c, first->a));
 }
 
+static void say_crowded(const cd_serving_said *v, size_t n, cd_log *log) {
+    size_t many = 0;
+    const cd_serving_said *worst = NULL;
+    for (size_t i = 0; i < n; i++) {
+        if (!v[i].a || !cd_serving_crowded(v[i].a)) continue;
+        many++;
+        if (!worst || v[i].a->r.crowded > worst->a->r.crowded) worst = &v[i];
+    }
+    if (worst)
+        cd_log_put(log, CD_LOG_WARNING, "in %zu of %zu configurations prompts wait for room in a step, up to %.0f %% of the time: it takes %g tokens, those of whole prompts (%g each) and one of each sequence that decodes; --max-tokens makes it larger, --prompts chunked divides prompts",
+                   many, n, 100 * worst->a->r.crowded, worst->a->limit.tokens, worst->c->isl);
+}
+
 static void on_bad(void *ctx, const cdmpp_err *err) { cd_log_err(ctx, CD_LOG_WARNING, err); }
 
 /* Bad lines are told and count for the exit status. */
@@ -222,6 +235,7 @@ static cdmpp_status answer_all(const cd_replay_llm *o, cd_command_run *r, work *
     }
     cd_serving_bad_tell(&bad, o->runs, on_bad, &r->log);
     say_overload(v, w->n, &r->log);
+    say_crowded(v, w->n, &r->log);
     cd_serving_session_stand_ins(&w->s, say_stand_in, &r->log);
     return print(o, r, v, w->n, err);
 }

@@ -54,6 +54,9 @@ for bad in '--kv-dtype int4_wo' '--kv-dtype fp8_block' '--decode-tp 2' '--decode
     ask --gpu h100 $bad
     echo "not read: $?"
 done
+# prompts about as long as a step wait until nothing decodes: it is told; divided they do not
+for how in whole chunked; do ask --gpu h100 --isl 512 --osl 64 --concurrency 8 --max-tokens 514 --prompts $how >out.txt; done
+ask --gpu h100 --isl 512 --osl 64 --concurrency 4,8 --max-tokens 514 --prompts whole --sweep --tp 1 | grep 'wait for room'
 # a kernel that is named answers in place of the one that the library takes, in a table of runs, too
 awk -F, -v OFS=, 'NR == 1 { $3 = $3 ",kernel"; print; next } $1 != "gemm" { $3 = $3 ","; print; next } { v = $NF; $3 = "vllm-1,Fast_a"; print; $NF = 3 * v; $3 = "vllm-1,Slow_b"; print }' "$S/operators.csv" >kernels.csv
 named() { cdmpp-replay --llm "$S/config.json" --cost-model ops.cdmpp --devices "$ROOT/configs/devices.yaml" --measured kernels.csv --gpu h100 --json "$@"; }

@@ -239,6 +239,34 @@ TEST(together) {
     made_serving_close(&s);
 }
 
+/* A step of 17 tokens has room for a prompt of 16 and for one sequence that decodes. The third request of three in flight waits until one of two has ended; with room for one more
+ * it does not. A prompt that is divided waits for nobody. */
+TEST(crowded) {
+    made_serving s;
+    cd_serving_engine *e;
+    cd_serving_result r;
+    const cd_serving_load load = {.isl = 16, .osl = 11, .concurrency = 3, .requests = 30};
+    cd_serving_limits limit = {.tokens = 17, .sequences = 8, .cache_tokens = 1000, .prompts = CD_SERVING_WHOLE};
+    made_serving_open(&s, path, 1);
+    assert_ok(cd_serving_engine_new(&s.m, &s.l, &s.k, s.c, NULL, &e, &err));
+    assert_ok(cd_serving_simulate(e, &load, &limit, 0, &r, &err));
+    assert_true(r.crowded > 0.3 && r.crowded < 1 && r.running < 2);
+    limit.tokens = 18;
+    assert_ok(cd_serving_simulate(e, &load, &limit, 0, &r, &err));
+    assert_close(r.crowded, 0, 0, 0);
+    limit.tokens = 16; /* a prompt waits until nothing decodes */
+    assert_ok(cd_serving_simulate(e, &load, &limit, 0, &r, &err));
+    assert_true(r.crowded > 0.3 && r.running <= 1);
+    limit.tokens = 17, limit.sequences = 2; /* no place: the step is not what it waits for */
+    assert_ok(cd_serving_simulate(e, &load, &limit, 0, &r, &err));
+    assert_close(r.crowded, 0, 0, 0);
+    limit.sequences = 8, limit.prompts = CD_SERVING_CHUNKED;
+    assert_ok(cd_serving_simulate(e, &load, &limit, 0, &r, &err));
+    assert_close(r.crowded, 0, 0, 0);
+    cd_serving_engine_free(e);
+    made_serving_close(&s);
+}
+
 /* A server that takes two of six requests in flight. A further token takes the time of a step of two, whatever waits; a request waits while two others are served in its place,
  * the first six for none, none, one, one, two, two. */
 TEST(saturated) {
@@ -396,4 +424,4 @@ TEST(refused) {
     made_serving_close(&s);
 }
 
-TESTS(up, down, operators, windows_and_experts, collectives_of_nodes, steps, alone, together, saturated, cache, put_back, put_back_apart, arrivals, enough_requests, refused)
+TESTS(up, down, operators, windows_and_experts, collectives_of_nodes, steps, alone, together, crowded, saturated, cache, put_back, put_back_apart, arrivals, enough_requests, refused)
