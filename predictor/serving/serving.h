@@ -103,6 +103,7 @@ typedef struct cd_serving_stack {
     double request_s;               /* once a request: before its prompt may run */
     double between_s;               /* of a small kernel that is in no table, beside its bytes */
     bool fp8_attention;             /* where products are in fp8, attention and its cache are, too */
+    bool mxfp4_inputs_fp8;          /* experts in MXFP4 take inputs in fp8 on GPUs with units for fp4 */
     const char *fitted;             /* what constants were fitted on: model_type, layers and width, GPU, type of products, "qwen3 64 5120 h100 bfloat16"; words left out at the end: any */
     double spread_tpot, spread_ttft; /* standard deviation of ln(measured / predicted) of these runs */
     double spread_tpot_other, spread_ttft_other; /* the same of runs that a group was left out for; of other models. 0: not known */

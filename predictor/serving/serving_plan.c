@@ -152,6 +152,7 @@ static cd_serving_layout types_of(const cd_serving_model *m, const struct cd_ser
     cd_llm_op_type *const to[] = {&l.linear, &l.project, &l.shared, &l.recurrent};
     for (size_t i = 0; i < sizeof to / sizeof *to; i++) *to[i] = c->linear >= 0 ? (cd_llm_op_type)c->linear : half && of[i] == m->base ? l.base : of[i];
     l.expert = c->expert >= 0 ? (cd_llm_op_type)c->expert : m->expert != m->base ? m->expert : c->linear >= 0 ? l.linear : l.base;
+    if (c->expert < 0 && l.expert == CD_LLM_OP_T_W4A16_MXFP4 && k->k->mxfp4_inputs_fp8 && k->d->fp4_tflops > 0) l.expert = CD_LLM_OP_T_W4A8_MXFP4;
     const bool narrow = k->k->fp8_attention && l.linear == CD_LLM_OP_T_FP8;
     l.kv = c->kv >= 0 ? (cd_llm_op_type)c->kv : m->kv >= 0 ? (cd_llm_op_type)m->kv : narrow ? CD_LLM_OP_T_FP8 : l.base;
     l.attention = narrow && l.kv == CD_LLM_OP_T_FP8 ? CD_LLM_OP_T_FP8 : l.base;

@@ -16,6 +16,7 @@ static const cd_conf_key key[] = {
     {"overlap", CD_CONF_BOOL, AT(overlap), "false", "", "the host prepares a step while the GPU computes: the longer of both counts"},
     {"prompts", CD_CONF_ENUM, AT(prompts), "chunked", CD_SERVING_PROMPTS, "what a step takes of prompts: whole ones, also a part, or steps of their own"},
     {"cache", CD_CONF_ENUM, AT(cache), "grown", CD_SERVING_CACHES, "cache of a sequence: reserved to its end, or grown"},
+    {"mxfp4_inputs_fp8", CD_CONF_BOOL, AT(mxfp4_inputs_fp8), "false", "", "experts in MXFP4 take inputs in fp8 on GPUs with units for fp4"},
     {"fp8_attention", CD_CONF_BOOL, AT(fp8_attention), "false", "", "with fp8 products attention and its cache are in fp8, too"},
     {"tokens", CD_CONF_INT, AT(tokens), "8192", "1..1e9", "tokens of a step at most"},
     {"sequences", CD_CONF_INT, AT(sequences), "1024", "1..1e9", "sequences of a step at most"},

@@ -200,6 +200,31 @@ TEST(fitted_on_gpu_and_type) {
     }
 }
 
+/* Experts in MXFP4: inputs in fp8 where the library has them so and the GPU has units for fp4, unless the type is named; other types stay. */
+TEST(inputs_of_mxfp4) {
+    static const struct {
+        const char *gpu;
+        cd_llm_op_type checkpoint, want;
+        bool fp8;
+        int named;
+    } of[] = {{"b200", CD_LLM_OP_T_W4A16_MXFP4, CD_LLM_OP_T_W4A8_MXFP4, true, -1}, {"b200", CD_LLM_OP_T_W4A16_MXFP4, CD_LLM_OP_T_W4A16_MXFP4, false, -1},
+              {"h100", CD_LLM_OP_T_W4A16_MXFP4, CD_LLM_OP_T_W4A16_MXFP4, true, -1}, {"b200", CD_LLM_OP_T_W4A16_MXFP4, CD_LLM_OP_T_W4A16_MXFP4, true, CD_LLM_OP_T_W4A16_MXFP4},
+              {"b200", CD_LLM_OP_T_INT4_WO, CD_LLM_OP_T_INT4_WO, true, -1}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        fixture f;
+        cd_serving_config c = small();
+        cd_serving_engine *e;
+        cd_serving_layout l;
+        open_session(&f);
+        f.stacks.v[0].mxfp4_inputs_fp8 = of[i].fp8;
+        f.made.m.expert = of[i].checkpoint;
+        c.gpu = of[i].gpu, c.expert = of[i].named;
+        assert_ok(cd_serving_engine_of(&f.s, &c, &e, &l, &err));
+        assert_int_equal(l.expert, of[i].want);
+        close_session(&f);
+    }
+}
+
 /* The file of the project: each entry names the GPU and the type of its runs, and of vLLM from 0.14 on there are none. */
 TEST(fitted_of_the_file) {
     static const char *const of[][2] = {{"vllm-0.12.0", "qwen3 64 5120 h100 bfloat16"}, {"vllm-0.14.0", "none"}, {"vllm", "none"}, {"trtllm", "qwen3 64 5120 h100 fp8"}, {"sglang", "qwen3 64 5120 h100 bfloat16"}};
@@ -447,4 +472,4 @@ TEST(printed) {
     close_session(&f);
 }
 
-TESTS(up, down, layouts, memory, stacks, answers, fitted_on, fitted_on_gpu_and_type, fitted_of_the_file, apart, sweeps, one_token, types_are_checked, twins, runs, printed)
+TESTS(up, down, layouts, memory, stacks, answers, fitted_on, fitted_on_gpu_and_type, inputs_of_mxfp4, fitted_of_the_file, apart, sweeps, one_token, types_are_checked, twins, runs, printed)
