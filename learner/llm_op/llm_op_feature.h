@@ -23,7 +23,7 @@ enum {
 #include "learner/llm_op/llm_op_feature_cols.def"
     CD_LLM_OP_N_FEATURE
 };
-#define CD_LLM_OP_FEATURE_VERSION 5 /* raise it when a value changes under the same name */
+#define CD_LLM_OP_FEATURE_VERSION 6 /* raise it when a value changes under the same name */
 
 const char *cd_llm_op_feature_name(size_t i);
 /* Columns of a set are the first ones of all; returns how many. */

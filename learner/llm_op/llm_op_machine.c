@@ -12,6 +12,11 @@ static double wide_of(const cd_device *d) {
     return fmax(0.5, fmax(d->bf16_tflops, d->tensor_tflops) * 1e12 / (d->cores * d->clock_mhz * 1e6 * CORE_CLOCK));
 }
 
+#define ASYNC_KB 200.0
+#define ASYNC_WIDE 3.0
+
+bool cd_llm_op_machine_async(const cd_device *d) { return d->shared_kb > 0 ? d->shared_kb > ASYNC_KB : wide_of(d) > ASYNC_WIDE; }
+
 /* Multiply-adds of a multiprocessor's vector units in a clock; as described, or from the peak. */
 static double lanes_of(const cd_device *d) { return d->lanes > 0 ? d->lanes : d->fp32_gflops * 1e3 / (2 * d->cores * d->clock_mhz); }
 

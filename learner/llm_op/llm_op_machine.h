@@ -20,4 +20,7 @@ cdmpp_status cd_llm_op_machine_of(const cd_device *d, cd_llm_op_type t, cd_llm_o
 cdmpp_status cd_llm_op_machine_lacks(const cd_device *d, const char *key, double x, const char *none, const char *peak, cdmpp_err *err);
 /* What the board's power would allow of the peak in bf16 under full load: below 1 it limits the clock, above 1 it does not; 0: not known. */
 double cd_llm_op_machine_power(const cd_device *d);
+/* Matrix units have instructions of their own, which kernels are written for (Hopper, Blackwell of data centres): told by the shared memory of a multiprocessor, which feeds them, or by
+ * their width where nobody knows it. A GPU that is sold with slower units (H20) has these instructions, too. */
+bool cd_llm_op_machine_async(const cd_device *d);
 #endif

@@ -129,6 +129,14 @@ class Page:
         return "| %s | %d | %d | %.1f | %.1f (NeuSight) | |" % (what, sum(x["n"] for x in r), len(self.sets["neusight-training"]["looks"]),
             bars.weighted(r, "mean error"), bars.weighted(r, "NeuSight"))
 
+    def figure_row(self, what, stage, name, test_set, other=None):
+        """other: a figure of the same stage, with whose it is behind it in brackets. The line of a stage that has not run is left out."""
+        if stage not in self.figures.stages:
+            return "\0"
+        f = self.figures.figure(stage, name)
+        theirs = "%.1f %s" % (self.figures.figure(stage, other.split(" ")[0])["value"], other.split(" ", 1)[1]) if other else ""
+        return "| %s | %d | %d | %.1f | %s | |" % (what, f["n"], len(self.sets[test_set]["looks"]), f["value"], theirs)
+
     def training_behind(self):
         return sum(r["mean error"] > r["NeuSight"] for r in self.nvidia())
 
@@ -136,7 +144,7 @@ class Page:
     def names(self):
         f = self.figures
         mine = ("fig", "runs", "table", "text", "day", "seeds", "bar_table", "figure_table", "missed", "look_table", "set_table", "part", "readme_row",
-            "training_row", "training_behind")
+            "training_row", "figure_row", "training_behind")
         return {**{n: getattr(self, n) for n in mine}, "cell": f.cell, "sources": self.source_table,
             "all_bars": lambda: [b for b in self.bars if b["verdict"]],
             "converted": lambda: [n for n, d in f.stages.items() if d["source"].startswith(CONVERTED)], "all_stages": lambda: f.stages,
@@ -150,7 +158,7 @@ class Page:
                 return str(eval(m[1].strip(), names)) # noqa: S307: templates are ours
             except Exception as e:
                 raise SystemExit("render: {{ %s }}: %s: %s" % (m[1].strip(), type(e).__name__, e))
-        return re.sub(r"\{\{(.*?)\}\}", one, template, flags=re.S)
+        return re.sub(r"\{\{(.*?)\}\}", one, template, flags=re.S).replace("\0\n", "")
 
     def pages(self):
         """path, content of all pages"""

@@ -1,5 +1,6 @@
 /* What a GPU is to operators: rates from its description, what its power allows, and numbers that are missing. */
 #include "learner/llm_op/llm_op_estimate.h"
+#include "learner/llm_op/llm_op_feature.h"
 #include "check.h"
 
 #include <math.h>
@@ -51,6 +52,40 @@ TEST(power) {
     d.tdp_w = 300, d.bf16_tflops = 0; /* units for float16 alone */
     assert_close(cd_llm_op_machine_power(&d), 0, 0, 0);
     assert_close(of(&d, CD_LLM_OP_T_F16).peak, 614.4e12, 1e-12, 0);
+}
+
+/* By the shared memory of a multiprocessor, however slow its units are; by their width where nobody knows it. */
+TEST(own_instructions) {
+    cd_device d = gpu();
+    d.shared_kb = 228, d.bf16_tflops = d.tensor_tflops = 150;
+    assert_true(cd_llm_op_machine_async(&d));
+    d.shared_kb = 164, d.bf16_tflops = d.tensor_tflops = 614.4;
+    assert_false(cd_llm_op_machine_async(&d));
+    d.shared_kb = CD_DEVICE_UNKNOWN;
+    assert_true(cd_llm_op_machine_async(&d));
+    d.bf16_tflops = d.tensor_tflops = 300;
+    assert_false(cd_llm_op_machine_async(&d));
+}
+
+/* The code of a kernel: of attention another one where matrix units have instructions of their own. */
+TEST(code_of_a_kernel) {
+    cd_device d = gpu();
+    const cd_llm_op_codes c = {0, 0, 7, 0, false};
+    const struct {
+        cd_llm_op_kind kind;
+        bool other;
+    } of[] = {{CD_LLM_OP_PREFILL, true}, {CD_LLM_OP_LATENT_PREFILL, true}, {CD_LLM_OP_LATENT_DECODE, true}, {CD_LLM_OP_DECODE, false}, {CD_LLM_OP_GEMM, false}, {CD_LLM_OP_MOE, false}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        float x[CD_LLM_OP_N_FEATURE];
+        cd_llm_op_estimate e;
+        cdmpp_err err = {0};
+        const cd_llm_op_record r = {.kind = (uint8_t)of[i].kind, .type = CD_LLM_OP_T_BF16, .kv = CD_LLM_OP_T_BF16, .size = {64, 64, 64, 8, 8, 1, 1}};
+        for (int shared = 100; shared <= 228; shared += 128) {
+            d.shared_kb = shared;
+            assert_ok(cd_llm_op_feature(&r, &d, &c, NULL, x, &e, &err));
+            assert_close(x[CD_LLM_OP_X_kernel], of[i].other && shared > 200 ? 7.5 : 7, 0, 0);
+        }
+    }
 }
 
 /* Each number that is missing is named. */
@@ -105,4 +140,4 @@ TEST(all_missing) {
     assert_string_equal(err.msg, "mine has no units for this type");
 }
 
-TESTS(NULL, NULL, cache, power, missing, all_missing)
+TESTS(NULL, NULL, cache, power, own_instructions, code_of_a_kernel, missing, all_missing)
