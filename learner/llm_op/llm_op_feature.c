@@ -61,11 +61,11 @@ static void attention_columns(const cd_llm_op_record *r, const cd_device *d, con
     rounds(cd_llm_op_ceil(e->each / 256) * e->groups, d->cores, x + CD_LLM_OP_X_wave256, x + CD_LLM_OP_X_full256);
 }
 
-/* A name of a kernel of attention stands for another program where matrix units have instructions of their own. With products and experts told apart likewise a GPU of three that
- * was left out was answered no better, or worse. */
-static float kernel_of(const cd_llm_op_codes *c, cd_llm_op_family f, const cd_device *d) {
+/* A kernel of attention is another program where matrix units have instructions of their own, whatever its name is. With products, experts and decode told apart likewise a GPU of
+ * three that was left out was answered no better, or worse. */
+static float async_of(cd_llm_op_family f, const cd_device *d) {
     const bool attention = f == CD_LLM_OP_FAMILY_PREFILL || f == CD_LLM_OP_FAMILY_LATENT_PREFILL || f == CD_LLM_OP_FAMILY_LATENT_DECODE;
-    return c->kernel + (attention && cd_llm_op_machine_async(d) ? 0.5f : 0);
+    return attention ? cd_llm_op_machine_async(d) : NAN;
 }
 
 cdmpp_status cd_llm_op_feature(const cd_llm_op_record *r, const cd_device *d, const cd_llm_op_codes *c, cd_llm_op_known *known, float x[CD_LLM_OP_N_FEATURE],
@@ -81,7 +81,8 @@ cdmpp_status cd_llm_op_feature(const cd_llm_op_record *r, const cd_device *d, co
     x[CD_LLM_OP_X_kv] = r->kv;
     x[CD_LLM_OP_X_maker] = c->maker;
     x[CD_LLM_OP_X_stack] = c->stack;
-    x[CD_LLM_OP_X_kernel] = kernel_of(c, f, d);
+    x[CD_LLM_OP_X_kernel] = c->kernel;
+    x[CD_LLM_OP_X_async] = async_of(f, d);
     x[CD_LLM_OP_X_flops] = lg(e->flops);
     x[CD_LLM_OP_X_bytes] = lg(e->bytes);
     x[CD_LLM_OP_X_base] = lg(e->base_s * 1e6);
