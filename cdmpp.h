@@ -502,9 +502,10 @@ typedef enum cdmpp_operator_how {
 #define CDMPP_OPERATOR_NEW_DEVICE 1u
 #define CDMPP_OPERATOR_NEW_STACK 2u  /* library and version */
 #define CDMPP_OPERATOR_NEW_KERNEL 4u
-#define CDMPP_OPERATOR_NEW_DTYPE 8u
+#define CDMPP_OPERATOR_NEW_DTYPE 8u   /* with CDMPP_OPERATOR_ALIKE one of as many bytes on the same units is answered in its place */
 #define CDMPP_OPERATOR_NEW_SIZE 16u
 #define CDMPP_OPERATOR_NEW_VENDOR 32u /* no GPU of the training has warps as wide: AMD for NVIDIA */
+#define CDMPP_OPERATOR_ALIKE 64u
 
 /* Room for the answers, (n) each; NULL: not wanted. */
 typedef struct cdmpp_operator_result {
