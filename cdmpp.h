@@ -158,7 +158,7 @@ typedef struct cdmpp_options {
     const char *profile;      /* NULL: "full"; "tuner", "two-stage" where the model has them (docs/reference/model.md) */
     int nearest_device;       /* not 0: a device that the model does not know is taken for the most
                                  similar one that it does, and flagged; 0: EMODEL */
-    const char *devices_file; /* descriptions for that, and peaks below which no time is (docs/reference/devices.md); NULL: the installed ones, if any */
+    const char *devices_file; /* descriptions for that, and peaks below which no time is (docs/reference/devices.md), before the installed ones; NULL: these alone, if any */
     int nthreads;             /* 0: 1. The results have the same bits for any number */
     size_t max_rows;          /* of a candidate; 0: 16384. Longer ones get ERANGE */
     cdmpp_observer *observer; /* measured results that correct the predictions; NULL: none */
@@ -317,7 +317,7 @@ typedef struct cdmpp_estimate_options {
                                  them come those in the folders of $CDMPP_MODELS */
     size_t n_model;
     const char *device;       /* "v100" or "v100,k80"; NULL: what the graph says, or the only one that the models know */
-    const char *devices_file; /* descriptions of devices (docs/reference/devices.md); NULL: the installed ones */
+    const char *devices_file; /* descriptions of devices (docs/reference/devices.md), before the installed ones; NULL: these alone */
     const char *target;       /* of the devices' programs; NULL: from their descriptions */
     int nearest_device;       /* a described device that no model knows is taken for its nearest, marked; not 0: one that nobody describes for
                                * a model's only one; 0: EMODEL */
@@ -391,7 +391,7 @@ typedef struct cdmpp_partition_options {
     size_t n_model;
     const char *devices;      /* "cpu0,ocl0", the first holds inputs and results; NULL: all of machine, else cpu0,ocl0 */
     const char *machine;      /* devices and links, a file of cdmpp-partition link measure; NULL: usual values of cpuN and oclN */
-    const char *devices_file; /* descriptions of the models' devices (docs/reference/devices.md); NULL: the installed ones */
+    const char *devices_file; /* descriptions of the models' devices (docs/reference/devices.md), before the installed ones; NULL: these alone */
     const char *const *as;    /* (n_as) "granite-rapids": the models' device that all are; "ocl0=granite-rapids": that one is; n_as 0: as machine
                                  says, else the only device that the models know */
     size_t n_as;
@@ -467,7 +467,7 @@ typedef struct cdmpp_operators cdmpp_operators;
 typedef struct cdmpp_operators_options {
     size_t size;                  /* sizeof(cdmpp_operators_options) */
     const char *device;           /* "h100": of questions that name none; NULL: then such a question is ESCHEMA */
-    const char *devices_file;     /* descriptions of devices (docs/reference/devices.md); NULL: the installed ones */
+    const char *devices_file;     /* descriptions of devices (docs/reference/devices.md), before the installed ones; NULL: these alone */
     const char *const *measured;  /* (n_measured) tables of measured times, or folders of these */
     size_t n_measured;
     double level;                 /* of the intervals, 0.01 to 0.999; 0: 0.9 */
@@ -502,9 +502,10 @@ typedef enum cdmpp_operator_how {
 #define CDMPP_OPERATOR_NEW_DEVICE 1u
 #define CDMPP_OPERATOR_NEW_STACK 2u  /* library and version */
 #define CDMPP_OPERATOR_NEW_KERNEL 4u
-#define CDMPP_OPERATOR_NEW_DTYPE 8u
+#define CDMPP_OPERATOR_NEW_DTYPE 8u   /* with CDMPP_OPERATOR_ALIKE one of as many bytes on the same units is answered in its place */
 #define CDMPP_OPERATOR_NEW_SIZE 16u
 #define CDMPP_OPERATOR_NEW_VENDOR 32u /* no GPU of the training has warps as wide: AMD for NVIDIA */
+#define CDMPP_OPERATOR_ALIKE 64u
 
 /* Room for the answers, (n) each; NULL: not wanted. */
 typedef struct cdmpp_operator_result {

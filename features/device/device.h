@@ -56,10 +56,17 @@ cdmpp_status cd_device_table_load(const char *path, cd_diag *diag, CD_GIVE cd_de
 /* The same from text in memory; `path` is for messages. */
 cdmpp_status cd_device_table_read(const char *path, const char *text, size_t n, cd_diag *diag, CD_GIVE cd_device_table **out,
                              cdmpp_err *err);
+/* The file that cd_device_table_path finds, and behind its devices those of the file that is there without it: for `wanted` the one beside `config`, behind that the usual one. A
+ * device that both describe is as the first file says, also under the other's names for it. *path: the first file; NULL: nobody asks. Errors: those of both, of the first file. */
+cdmpp_status cd_device_table_open(cd_arena *a, const char *wanted, const char *config, cd_diag *diag, CD_KEEP const char **path, CD_GIVE cd_device_table **out, cdmpp_err *err);
+/* Is it of the first file? */
+bool cd_device_table_own(const cd_device_table *l, const cd_device *d);
 void cd_device_table_free(CD_TAKE cd_device_table *l); /* NULL is fine */
 /* Numbers that are unusual (device_usual.def): a line for each, with its place, key, value and unit; "": none. Lives with the list. */
 CD_KEEP const char *cd_device_table_unusual(const cd_device_table *l);
-/* The same as warnings, for whoever reads a file of the user's. */
+/* Which descriptions the first file is in the place of, as a line; "": none. A device that both describe alike is none. */
+CD_KEEP const char *cd_device_table_replaced(const cd_device_table *l);
+/* The former as warnings, the latter as a note, for whoever reads a file of the user's. */
 struct cd_log;
 void cd_device_table_say(const cd_device_table *l, struct cd_log *log);
 size_t cd_device_table_count(const cd_device_table *l);

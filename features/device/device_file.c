@@ -11,24 +11,9 @@
 
 #include "base/cli/cli.h"
 #include "base/io/io.h"
-#include "features/device/device.h"
+#include "features/device/device_internal.h"
 
 enum { MAX_NAME = 64, MAX_DEVICE = 4096 };
-
-/* A name under which a device is found: its own or an alias. */
-typedef struct {
-    const char *text, *bare; /* as written; letters and digits only */
-    const cd_yaml *at;
-    size_t device;
-} handle;
-
-struct cd_device_table {
-    cd_arena arena;
-    cd_device *device;
-    handle *name;
-    size_t n, n_name;
-    cd_buf unusual; /* a line for each number that is */
-};
 
 static const struct {
     const char *key, *unit;
@@ -122,7 +107,7 @@ static cdmpp_status add_name(reading *r, const cd_yaml *v) {
             return CDMPP_OK;
         }
     if (CD_GROW(l->name, l->n_name, r->cap_name)) return CD_FAIL(r->err, ENOMEM, "device names");
-    const handle h = {v->text, cd_str_dup(&l->arena, (cd_str){b, strlen(b)}), v, l->n};
+    const cd_device_handle h = {v->text, cd_str_dup(&l->arena, (cd_str){b, strlen(b)}), v, l->n};
     if (!h.bare) return CD_FAIL(r->err, ENOMEM, "device name");
     l->name[l->n_name++] = h;
     return CDMPP_OK;
@@ -206,7 +191,7 @@ static cdmpp_status read_device(reading *r, const cd_yaml *map) {
         BAD(r, ERANGE, member(map, "cores_used"), "cores_used", "expected at most cores, %g, found %g", d->cores, d->cores_used);
     check_peaks(r, map, d);
     check_usual(r, map, d);
-    r->l->n++;
+    r->l->own = ++r->l->n;
     return CDMPP_OK;
 }
 
@@ -255,11 +240,15 @@ void cd_device_table_free(cd_device_table *l) {
     if (!l) return;
     cd_mem_free(l->name);
     cd_buf_free(&l->unusual);
+    cd_buf_free(&l->replaced);
+    cd_device_table_free(l->behind);
     cd_arena_free(&l->arena);
     cd_mem_free(l);
 }
 
 const char *cd_device_table_unusual(const cd_device_table *l) { return l->unusual.n ? l->unusual.p : ""; }
+
+const char *cd_device_table_replaced(const cd_device_table *l) { return l->replaced.n ? l->replaced.p : ""; }
 
 void cd_device_table_say(const cd_device_table *l, struct cd_log *log) {
     for (const char *p = cd_device_table_unusual(l); *p;) {
@@ -267,6 +256,16 @@ void cd_device_table_say(const cd_device_table *l, struct cd_log *log) {
         cd_log_put(log, CD_LOG_WARNING, "%.*s", n, p);
         p += n + 1;
     }
+    if (l->replaced.n) cd_log_put(log, CD_LOG_INFO, "%.*s", (int)l->replaced.n - 1, l->replaced.p);
+}
+
+bool cd_device_same_numbers(const cd_device *a, const cd_device *b) {
+    bool same = a->kind == b->kind;
+    for (size_t k = 0; k < N_KEY; k++) {
+        const double x = *(const double *)((const char *)a + keys[k].offset), y = *(const double *)((const char *)b + keys[k].offset);
+        same &= !(x < y || x > y);
+    }
+    return same;
 }
 
 size_t cd_device_table_count(const cd_device_table *l) { return l->n; }

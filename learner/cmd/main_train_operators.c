@@ -87,9 +87,7 @@ static cdmpp_status print_llm(running *r, const char *path, cd_buf *b, cdmpp_err
 static cdmpp_status load(running *r, const of_kind *k, const char *config, cdmpp_err *err) {
     cd_arena a = {0};
     cd_diag diag = {0};
-    const char *path;
-    cdmpp_status st = cd_device_table_path(&a, r->c->device_file, config, &path, err);
-    if (!st) st = cd_device_table_load(path, &diag, &r->devices, err);
+    cdmpp_status st = cd_device_table_open(&a, r->c->device_file, config, &diag, NULL, &r->devices, err);
     if (st && diag.n) cd_log_lines(r->o->log, CD_LOG_ERROR, diag.text.p);
     if (!st) cd_device_table_say(r->devices, r->o->log);
     for (size_t i = 0; !st && i < r->c->data_files.n; i++) st = k->add(r, r->c->data_files.v[i], err);

@@ -171,6 +171,7 @@ static void tell(const cd_llm_op_asker *a, const asking *q, double level, cd_llm
     if (q->s == CD_LLM_OP_SET_NEAR && q->near == CD_LLM_OP_TWO_SIDES) out->how = CD_LLM_OP_INTERPOLATED;
     if (q->near == CD_LLM_OP_TWO_SIDES) out->line_s = exp(q->said);
     if (q->s == CD_LLM_OP_SET_NEAR) out->news &= ~(unsigned)(CD_LLM_OP_NEW_DEVICE | CD_LLM_OP_NEW_VENDOR | (a->m->range[q->r->kind].type[q->r->type] ? CD_LLM_OP_NEW_TYPE : 0));
+    if (out->news & CD_LLM_OP_NEW_TYPE) out->alike = cd_llm_op_model_alike(a->m, q->f, q->r, q->d);
     out->latency_s = exp(is_own(q) ? q->own : base + q->p->bias + (double)q->score);
     const cd_llm_op_part *wide = &a->m->part[q->f][q->wide];
     if (wide->spread && level > 0) interval(wide, (double)q->spread, level, out);

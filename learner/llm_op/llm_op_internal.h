@@ -25,6 +25,8 @@ struct cd_llm_op_asker {
 /* What the training has of a family on a GPU: rows, of the very type, of a type alike (as many bytes, the same units). */
 enum { CD_LLM_OP_HAS_ROWS = 1, CD_LLM_OP_HAS_TYPE = 2, CD_LLM_OP_HAS_ALIKE = 4 };
 unsigned cd_llm_op_model_has(const cd_llm_op_model *m, cd_llm_op_family f, const cd_device *d, cd_llm_op_type t);
+/* 1 + a type alike that the training has of the operator, of this GPU where it has any of its family; 0: there is none. */
+uint8_t cd_llm_op_model_alike(const cd_llm_op_model *m, cd_llm_op_family f, const cd_llm_op_record *r, const cd_device *d);
 /* Columns of a type that was not trained on become those of one alike. */
 void cd_llm_op_model_types(const cd_llm_op_model *m, const cd_llm_op_record *r, float x[CD_LLM_OP_N_FEATURE]);
 /* Codes of a record's names. */

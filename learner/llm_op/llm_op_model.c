@@ -69,11 +69,26 @@ static bool alike(cd_llm_op_type a, cd_llm_op_type b) {
            !(fabs(cd_llm_op_type_input_bytes(a) - cd_llm_op_type_input_bytes(b)) > 0);
 }
 
-unsigned cd_llm_op_model_has(const cd_llm_op_model *m, cd_llm_op_family f, const cd_device *d, cd_llm_op_type t) {
+/* Bits of the types that the GPU has rows of; false: of the family it has none. */
+static bool types_of(const cd_llm_op_model *m, cd_llm_op_family f, const cd_device *d, uint32_t *have) {
     size_t i = 0;
     while (i < m->n_device && strcmp(m->device[i].name, d->name) != 0) i++;
-    if (i == m->n_device || !m->device[i].family[f]) return 0;
-    const uint32_t have = m->device[i].types[f];
+    if (i == m->n_device || !m->device[i].family[f]) return false;
+    *have = m->device[i].types[f];
+    return true;
+}
+
+uint8_t cd_llm_op_model_alike(const cd_llm_op_model *m, cd_llm_op_family f, const cd_llm_op_record *r, const cd_device *d) {
+    uint32_t have = UINT32_MAX;
+    (void)types_of(m, f, d, &have);
+    for (uint8_t k = 0; k < CD_LLM_OP_N_TYPE; k++)
+        if (k != r->type && have >> k & 1u && m->range[r->kind].type[k] && alike((cd_llm_op_type)r->type, (cd_llm_op_type)k)) return (uint8_t)(k + 1);
+    return 0;
+}
+
+unsigned cd_llm_op_model_has(const cd_llm_op_model *m, cd_llm_op_family f, const cd_device *d, cd_llm_op_type t) {
+    uint32_t have;
+    if (!types_of(m, f, d, &have)) return 0;
     if (have >> (unsigned)t & 1u) return CD_LLM_OP_HAS_ROWS | CD_LLM_OP_HAS_TYPE | CD_LLM_OP_HAS_ALIKE;
     for (int k = 0; k < CD_LLM_OP_N_TYPE; k++)
         if (have >> k & 1u && alike(t, (cd_llm_op_type)k)) return CD_LLM_OP_HAS_ROWS | CD_LLM_OP_HAS_ALIKE;

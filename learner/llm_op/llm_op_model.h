@@ -114,6 +114,7 @@ typedef struct cd_llm_op_answer {
     const char *twin;             /* the GPU of the same chip whose answer this is, times the ratio of the estimates; lives with the model. NULL: there is none */
     cd_llm_op_how twin_how;       /* how the twin's answer came about */
     uint32_t few;                 /* measured rows of the device that corrected the answer, where it was not trained on; else 0 */
+    uint8_t alike;                /* where its type is new: 1 + the type that is answered in its place, of as many bytes on the same units; 0: none is */
     uint16_t stack, kernel;       /* whose answer it is: the record's, or those that were measured where it left them open */
 } cd_llm_op_answer;
 

@@ -31,9 +31,7 @@ static cdmpp_status load_model(cd_llm_op_oracle *o, const char *path, cdmpp_err 
 static cdmpp_status load_devices(cd_llm_op_oracle *o, const cd_llm_op_oracle_options *how, cdmpp_err *err) {
     cd_arena a = {0};
     cd_diag diag = {0};
-    const char *path;
-    cdmpp_status st = cd_device_table_path(&a, how->devices_file, NULL, &path, err);
-    if (!st) st = cd_device_table_load(path, &diag, &o->devices, err);
+    cdmpp_status st = cd_device_table_open(&a, how->devices_file, NULL, &diag, NULL, &o->devices, err);
     if (!st && how->device) st = cd_err_key(err, cd_device_table_find(o->devices, how->device, &o->device, err), "device");
     cd_diag_free(&diag);
     cd_arena_free(&a);

@@ -51,9 +51,7 @@ bool cd_device_law_one_machine(const float *a, const float *b) {
 static cdmpp_status describe(work *w, cdmpp_err *err) {
     cd_device_table *l = NULL;
     cd_diag diag = {0};
-    const char *path;
-    cdmpp_status st = cd_device_table_path(&w->arena, w->t->c->device_file, w->t->c->path, &path, err);
-    if (!st) st = cd_device_table_load(path, &diag, &l, err);
+    const cdmpp_status st = cd_device_table_open(&w->arena, w->t->c->device_file, w->t->c->path, &diag, NULL, &l, err);
     for (size_t k = 0; !st && k < w->t->n_device; k++) w->described[k] = !cd_device_table_vector(l, w->t->device_name[k], w->sheet[k].v, NULL);
     cd_device_table_free(l);
     cd_diag_free(&diag);

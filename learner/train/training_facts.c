@@ -180,13 +180,13 @@ cdmpp_status cd_training_facts_find(cd_training_set *t, bool read, cdmpp_err *er
     cd_device_table *l = NULL;
     cd_diag diag = {0};
     const char *path = NULL;
-    cdmpp_status st = cd_err_key(err, cd_device_table_path(&t->arena, t->c->device_file, t->c->path, &path, err), "device.file");
+    cdmpp_status st = cd_err_key(err, cd_device_table_open(&t->arena, t->c->device_file, t->c->path, &diag, &path, &l, err), "device.file");
     if (st == CDMPP_EIO && t->c->train_facts == CD_CONFIG_FACTS_AUTO && !t->c->device_file[0]) { /* nobody asked for one */
         if (err) *err = (cdmpp_err){0};
+        cd_diag_free(&diag);
         if (t->arena.oom) return CD_FAIL(err, ENOMEM, "descriptions of devices");
         return find(t, NULL, NULL, err);
     }
-    if (!st) st = cd_err_key(err, cd_device_table_load(path, &diag, &l, err), "device.file");
     if (!st) st = find(t, l, path, err);
     if (!st) st = cd_training_set_note_unusual(t, l, err);
     cd_device_table_free(l);

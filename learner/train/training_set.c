@@ -179,7 +179,7 @@ static cdmpp_status describe_one(cd_training_set *t, const cd_device_table *l, s
 /* A network with a device branch needs to know what it runs on; trees go by number. */
 /* The file may be read twice, for vectors and for facts. */
 cdmpp_status cd_training_set_note_unusual(cd_training_set *t, const cd_device_table *l, cdmpp_err *err) {
-    if (!t->unusual.n) cd_buf_puts(&t->unusual, cd_device_table_unusual(l));
+    if (!t->unusual.n) cd_buf_puts(&t->unusual, cd_device_table_unusual(l)), cd_buf_puts(&t->unusual, cd_device_table_replaced(l));
     return t->unusual.oom ? CD_FAIL(err, ENOMEM, "message") : CDMPP_OK;
 }
 
@@ -192,8 +192,7 @@ static cdmpp_status describe_devices(cd_training_set *t, bool needed, cdmpp_err 
     if (!t->device_vector) return CD_FAIL(err, ENOMEM, "devices");
     memset(t->device_vector, 0, t->n_device * t->w_device * sizeof *t->device_vector);
     if (!needed) return CDMPP_OK;
-    cdmpp_status st = cd_err_key(err, cd_device_table_path(&t->arena, t->c->device_file, t->c->path, &path, err), "device.file");
-    if (!st) st = cd_err_key(err, cd_device_table_load(path, &diag, &l, err), "device.file");
+    cdmpp_status st = cd_err_key(err, cd_device_table_open(&t->arena, t->c->device_file, t->c->path, &diag, &path, &l, err), "device.file");
     for (size_t k = 0; !st && k < t->n_device; k++) st = describe_one(t, l, k, path, err);
     if (!st) st = cd_training_set_note_unusual(t, l, err);
     cd_device_table_free(l);

@@ -7,9 +7,7 @@
 static cdmpp_status load_devices(const char *file, cd_device_table **out, cdmpp_err *err) {
     cd_arena a = {0};
     cd_diag diag = {0};
-    const char *path;
-    cdmpp_status st = cd_device_table_path(&a, file, NULL, &path, err);
-    if (!st) st = cd_device_table_load(path, &diag, out, err);
+    const cdmpp_status st = cd_device_table_open(&a, file, NULL, &diag, NULL, out, err);
     cd_diag_free(&diag);
     cd_arena_free(&a);
     return st;

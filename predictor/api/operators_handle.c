@@ -12,7 +12,7 @@ struct cdmpp_operators {
 
 _Static_assert(sizeof(cdmpp_operator_value) == sizeof(cd_op_named) && offsetof(cdmpp_operator_value, text) == offsetof(cd_op_named, text) &&
                    offsetof(cdmpp_operator_value, number) == offsetof(cd_op_named, number), "values go as they are");
-_Static_assert((int)CDMPP_OPERATOR_PREDICTED == (int)CD_LLM_OP_PREDICTED && CDMPP_OPERATOR_NEW_SIZE == CD_LLM_OP_NEW_SIZE, "how and news go as they are");
+_Static_assert((int)CDMPP_OPERATOR_PREDICTED == (int)CD_LLM_OP_PREDICTED && CDMPP_OPERATOR_NEW_SIZE == CD_LLM_OP_NEW_SIZE && CDMPP_OPERATOR_ALIKE > CD_LLM_OP_NEW_VENDOR, "how and news go as they are");
 
 cdmpp_status cdmpp_operators_open(const char *model, const cdmpp_operators_options *options, cdmpp_operators **out, cdmpp_err *err) {
     cdmpp_operators_options a = {0};
@@ -44,7 +44,7 @@ static void put(const cdmpp_operator_result *r, size_t i, const cd_llm_op_answer
     if (r->estimate) r->estimate[i] = st ? (double)NAN : a->base_s;
     if (r->bound) r->bound[i] = st ? (double)NAN : a->roof_s;
     if (r->how) r->how[i] = st ? CDMPP_OPERATOR_PREDICTED : (cdmpp_operator_how)a->how;
-    if (r->news) r->news[i] = st ? 0 : a->news;
+    if (r->news) r->news[i] = st ? 0 : a->news | (a->alike ? CDMPP_OPERATOR_ALIKE : 0);
     if (r->status) r->status[i] = st;
     if (r->error) r->error[i] = *why;
 }

@@ -45,10 +45,8 @@ static double now_of(void *ctx) { return now(ctx); }
 static cdmpp_status open_devices(run *r, cdmpp_err *err) {
     cd_arena a = {0};
     cd_diag diag = {0};
-    const char *path;
-    cdmpp_status st = cd_device_table_path(&a, r->o->devices, NULL, &path, err);
+    cdmpp_status st = cd_device_table_open(&a, r->o->devices, NULL, &diag, NULL, &r->devices, err);
     if (st && a.oom) st = CD_FAIL(err, ENOMEM, "descriptions of devices"); /* it takes a path without memory for one that is not there */
-    if (!st) st = cd_device_table_load(path, &diag, &r->devices, err);
     if (!st) cd_device_table_say(r->devices, r->o->log);
     cd_diag_free(&diag);
     cd_arena_free(&a);

@@ -46,7 +46,7 @@ typedef struct cd_model_set {
     bool default_said;          /* cd_model_set_host has named it in the log */
     bool gpu_said;              /* cd_model_set_gpu_host has named gpu_default */
     cd_device_table *devices;        /* descriptions; NULL: there is no file of them */
-    cd_device_table *usual;          /* those that everybody has, where others were named: of the devices of models; NULL: none */
+    bool named;                      /* a file of them was named: its devices come first */
     cd_network_cost *costs;          /* fits of what networks cost; NULL: there is no file of them */
     cd_network_cost *measured;       /* those of machines that models are corrected for; in `costs` too, where the file has no entry of the machine */
     bool guessed;               /* cd_model_set_host, cd_model_set_gpu_host, cd_model_set_is_host found no device that is this machine: the answer is the nearest one */
@@ -97,7 +97,7 @@ double cd_model_set_rooflines(const float *here, const float *there, double flop
 /* For messages: by how many times nine of ten times may be shorter or longer, "4.9". spread: standard deviation of ln(true / predicted). Gives `out`. */
 enum { CD_MODEL_SET_TIMES_OFF = 16 };
 const char *cd_model_set_times_off(double spread, char out[CD_MODEL_SET_TIMES_OFF]);
-/* The description of device i of a model: the model's own, else that of the file, else the usual one. False: there is none. */
+/* The description of device i of a model: the model's own, else that of the file. False: there is none. */
 bool cd_model_set_vector(const cd_model_set *m, const cd_model *model, size_t i, float out[CD_N_DEVICE_COL]);
 /* "float16", "bfloat16", "float32", "float64". */
 const char *cd_model_set_type(cd_te_least_type t);

@@ -141,9 +141,9 @@ static cdmpp_status describe(const cd_model_set_options *a, cd_model_set *m, cdm
     if (cd_device_table_path(&m->arena, a->devices, NULL, &path, a->devices ? err : NULL))
         return a->devices ? CD_FAIL(err, EIO, "%s: cannot find '%s', a file that describes devices; a device is named by %s", option, a->devices,
                                     a->name_option ? a->name_option : "--device") : CDMPP_OK;
-    const cdmpp_status st = cd_device_table_load(path, &diag, &m->devices, err);
+    const cdmpp_status st = cd_device_table_open(&m->arena, a->devices, NULL, &diag, NULL, &m->devices, err);
     if (st && diag.n && a->lines) a->lines(a->ctx, diag.text.p);
-    if (!st && a->devices && !cd_device_table_path(&m->arena, NULL, NULL, &path, NULL)) (void)cd_device_table_load(path, &diag, &m->usual, NULL);
+    m->named = a->devices != NULL;
     cd_diag_free(&diag);
     return st;
 }
@@ -209,7 +209,6 @@ void cd_model_set_free(cd_model_set *m) {
     cd_dict_free(&m->no_names);
     cd_mem_free(m->v);
     cd_device_table_free(m->devices);
-    cd_device_table_free(m->usual);
     cd_network_cost_free(m->costs);
     cd_network_cost_free(m->measured);
     cd_arena_free(&m->arena);
@@ -263,7 +262,7 @@ bool cd_model_set_vector(const cd_model_set *m, const cd_model *model, size_t i,
     for (size_t c = 0; width == CD_N_DEVICE_COL && c < width; c++) any |= v[c] != 0;
     if (any) memcpy(out, v, width * sizeof *v);
     const char *name = cd_model_device(model, i);
-    return any || (m->devices && !cd_device_table_vector(m->devices, name, out, NULL)) || (m->usual && !cd_device_table_vector(m->usual, name, out, NULL));
+    return any || (m->devices && !cd_device_table_vector(m->devices, name, out, NULL));
 }
 
 static bool both_know(const float *a, const float *b, int column) {

@@ -83,7 +83,7 @@ void cd_model_set_put_devices(const cd_model_set *m, bool json, cd_buf *out) {
 cdmpp_status cd_model_set_check_kind(const cd_model_set *m, const cd_model *model, const char *name, cdmpp_err *err) {
     const cd_device *d;
     const int at = model ? cd_model_find_device(model, name, strlen(name)) : -1;
-    if (at < 0 || !m->usual || cd_device_table_find(m->devices, name, &d, NULL)) return CDMPP_OK;
+    if (at < 0 || !m->named || cd_device_table_find(m->devices, name, &d, NULL) || !cd_device_table_own(m->devices, d)) return CDMPP_OK;
     const bool gpu = cd_model_device_is_gpu(model, (size_t)at) != 0;
     if (gpu == (d->kind == CD_DEVICE_GPU)) return CDMPP_OK;
     return cd_err_key(err, CD_FAIL(err, ESCHEMA, "the description says that %.60s is of kind %s, and the model knows programs of a %s of this name", name, cd_device_kind_name(d->kind), gpu ? "GPU" : "CPU"), "kind");

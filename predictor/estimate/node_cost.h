@@ -39,6 +39,7 @@ typedef struct cd_node_cost_entry {
     cd_cost_source source;
     uint32_t flags;             /* CD_MODEL_* */
     uint32_t reason;            /* CD_UNLIKE_* */
+    const char *alike;          /* its number type is answered as this one, of as many bytes on the same units; NULL: as itself */
     const char *unlike;         /* these reasons as a text; NULL: none */
     const char *schedule;       /* origin, NULL: none */
     const char *why;            /* missing, or given because nobody can score it: the reason */

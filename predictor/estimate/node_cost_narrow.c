@@ -126,8 +126,9 @@ bool cd_node_cost_narrow_of(const cd_te_dag *d, cd_llm_op_record *out) {
 }
 
 /* ---- its time ---- */
-static uint32_t reason_of(unsigned news) {
-    return (news & CD_LLM_OP_NEW_DEVICE ? CD_UNLIKE_DEVICE : 0u) | (news & CD_LLM_OP_NEW_TYPE ? CD_UNLIKE_DTYPE : 0u) | (news & CD_LLM_OP_NEW_SIZE ? CD_UNLIKE_RANGE : 0u);
+/* A type that is answered as one alike is none that nobody has seen. */
+static uint32_t reason_of(unsigned news, bool alike) {
+    return (news & CD_LLM_OP_NEW_DEVICE ? CD_UNLIKE_DEVICE : 0u) | (news & CD_LLM_OP_NEW_TYPE && !alike ? CD_UNLIKE_DTYPE : 0u) | (news & CD_LLM_OP_NEW_SIZE ? CD_UNLIKE_RANGE : 0u);
 }
 
 bool cd_node_cost_narrow(const cd_llm_op_asker *a, const cd_task *t, const cd_device *d, cd_node_cost_entry *n) {
@@ -138,7 +139,8 @@ bool cd_node_cost_narrow(const cd_llm_op_asker *a, const cd_task *t, const cd_de
     n->schedule = NULL; /* it runs a library's kernel */
     n->low_s = v.low_s, n->high_s = v.high_s;
     n->spread = v.low_s > 0 ? log(v.high_s / v.low_s) / (2 * NORMAL) : 0;
-    n->reason = reason_of(v.news);
+    n->alike = v.alike ? cd_llm_op_type_name((cd_llm_op_type)(v.alike - 1)) : NULL;
+    n->reason = reason_of(v.news, v.alike > 0);
     n->flags = n->reason ? CD_MODEL_OUT_OF_RANGE : 0;
     n->least_s = v.roof_s;
     return true;

@@ -211,7 +211,7 @@ static cdmpp_status check_named(cd_network_estimate *e, const char *name, cdmpp_
     const cd_str is = target ? model_of(target) : (cd_str){"", 0};
     const char *said = is.n ? cd_str_dup(&e->arena, is) : name;
     if (!said) return CD_FAIL(err, ENOMEM, "names");
-    if (!strcmp(said, name) || cd_device_table_same(e->models.devices, said, name) || cd_device_table_same(e->models.usual, said, name)) return CDMPP_OK;
+    if (!strcmp(said, name) || cd_device_table_same(e->models.devices, said, name)) return CDMPP_OK;
     return CD_FAIL(err, EUSAGE, "--target says -model=%.60s, and the device is %.60s: leave -model= out, or name one device", said, name);
 }
 

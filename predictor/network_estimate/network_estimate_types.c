@@ -54,12 +54,27 @@ static void say_words(const cd_network_estimate_device *d, const char *network, 
                network, d->name, 100 * share, is_gpu(d) ? "of matrix products a model of operators of language models knows better" : "--quantize int8 --run measures both on this machine");
 }
 
+/* Operators whose type is answered as another one, which is no reason to doubt them. */
+static void say_alike(const cd_network_estimate *e, const cd_network_estimate_case *c, uint32_t place, const char *name) {
+    const char *as = NULL;
+    double sum = 0;
+    for (uint32_t k = 0; k < c->source->graph->n_node; k++) {
+        const cd_node_cost_entry *n = cd_network_estimate_case_cost(c, k);
+        if ((c->where && c->where[k] != place) || !n->alike) continue;
+        as = n->alike;
+        sum += seconds(c, k);
+    }
+    if (sum > TOLD * c->ops_s)
+        cd_log_put(e->o->log, CD_LOG_INFO, "%s on %s: %.0f %% of the time is answered as in %s, whose numbers have as many bytes and run on the same units", name, c->place[place]->name, 100 * sum / c->ops_s, as);
+}
+
 /* The model's answer and the roofline of a stand-in are those of float32. */
 void cd_network_estimate_warn_types(const cd_network_estimate *e, const cd_network_estimate_case *c, const char *name) {
     for (uint32_t k = 0; k < c->n_place; k++) {
         const cd_network_estimate_device *d = c->place[k];
         const bool products = d->narrow && is_gpu(d);
         const double bytes = of_type_s(c, k, "int8") + of_type_s(c, k, "uint8"), words = of_words_s(c, k);
+        say_alike(e, c, k, name);
         if (words > TOLD * c->ops_s) say_words(d, name, words / c->ops_s, e->o->log);
         if (bytes > TOLD * c->ops_s) cd_model_set_say_int8(d->about, products, name, d->name, bytes / c->ops_s, e->o->log);
         for (int t = 0; t < CD_TE_N_LEAST; t++) {

@@ -35,6 +35,7 @@ static void put_op(const cd_network_estimate_case *c, uint32_t op, bool critical
     cd_json_write_key(w, "source");
     cd_json_write_strn(w, source.p, source.n);
     cd_json_write_member_bool(w, "out_of_range", n->flags & CD_MODEL_OUT_OF_RANGE);
+    if (n->alike) cd_json_write_member_str(w, "alike", n->alike);
     if (n->unlike) cd_json_write_member_str(w, "reason", n->unlike);
     cd_json_write_member_str(w, "workload_key", v->key);
     cd_json_write_member_str(w, "schedule", n->schedule);

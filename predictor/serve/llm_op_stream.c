@@ -83,6 +83,7 @@ void cd_llm_op_answer_put(cd_buf *b, const cd_dict *names, const cd_llm_op_told 
     else cd_buf_putf(b, ",\"level\":%g", level);
     if (news[0]) cd_buf_putf(b, ",\"new\":\"%s\"", news);
     else cd_buf_puts(b, ",\"new\":null");
+    if (v->alike) cd_buf_putf(b, ",\"alike\":\"%s\"", cd_llm_op_type_name((cd_llm_op_type)(v->alike - 1)));
     if (v->twin) {
         cd_buf_puts(b, ",\"twin\":");
         cd_buf_put_json_str(b, v->twin, strlen(v->twin));

@@ -186,6 +186,7 @@ typedef struct cd_serving_time {
     cd_llm_op_how how;
     bool known;         /* an interval is known, or it was measured */
     unsigned news;      /* CD_LLM_OP_NEW_*: what the model's training did not have */
+    uint8_t alike;      /* 1 + the type that answered in the place of the operator's, which is new or was not measured; 0: its own did */
     const char *twin;   /* the GPU of the same chip that answered; lives with the model. NULL: none did */
 } cd_serving_time;
 
@@ -255,7 +256,8 @@ typedef struct cd_serving_row {
     double count, total_s, sigma;
     cd_llm_op_how how;
     unsigned news;              /* CD_LLM_OP_NEW_* */
-    const char *twin;           /* as in cd_serving_time */
+    uint8_t alike;              /* as in cd_serving_time */
+    const char *twin;
     bool known, hidden, link;   /* hidden: it runs beside a longer one; link: between GPUs, which no lift lengthens */
     size_t group;               /* above 0: rows of one difference follow each other */
 } cd_serving_row;

@@ -122,7 +122,7 @@ static cdmpp_status point(const cd_serving_cost *c, const cd_llm_op_record *r, c
     cd_llm_op_answer a;
     CD_TRY(cd_llm_op_ask_as_is(c->a, r, c->d, c->level, &a, err));
     const bool range = a.low_s > 0;
-    *out = (cd_serving_time){a.latency_s, range ? log(a.high_s / a.low_s) / (2 * NORMAL) : 0, a.twin ? a.twin_how : a.how, range || a.how == CD_LLM_OP_MEASURED, a.news & c->told, a.twin};
+    *out = (cd_serving_time){a.latency_s, range ? log(a.high_s / a.low_s) / (2 * NORMAL) : 0, a.twin ? a.twin_how : a.how, range || a.how == CD_LLM_OP_MEASURED, a.news & c->told, a.alike, a.twin};
     return CDMPP_OK;
 }
 
@@ -177,22 +177,26 @@ static cdmpp_status corners(const cd_serving_cost *c, const cd_serving_group *g,
     if (out->how == CD_LLM_OP_MEASURED) out->how = CD_LLM_OP_INTERPOLATED;
     out->known = a.known && b.known;
     out->news = a.news | b.news;
+    out->alike = a.alike ? a.alike : b.alike;
     out->twin = a.twin ? a.twin : b.twin;
     return CDMPP_OK;
 }
 
+static bool collective(uint8_t kind) { return kind == CD_LLM_OP_ALL_REDUCE || kind == CD_LLM_OP_ALL_GATHER || kind == CD_LLM_OP_REDUCE_SCATTER || kind == CD_LLM_OP_ALL_TO_ALL; }
+
 static cdmpp_status of_group(const cd_serving_cost *c, const cd_serving_group *g, cd_llm_op_record r, cd_serving_time *out, cdmpp_err *err) {
     cd_serving_time grid;
+    const uint8_t alike = r.type != g->type ? (uint8_t)(g->type + 1) : r.kv != g->kv ? (uint8_t)(g->kv + 1) : 0;
     r.type = g->type, r.kv = g->kv, r.stack = g->stack, r.kernel = g->kernel;
     CD_TRY(point(c, &r, out, err));
+    if (alike && !collective(r.kind)) out->alike = alike;
     const unsigned sides = grid_of(r.kind);
     if (out->how != CD_LLM_OP_PREDICTED || !sides) return CDMPP_OK;
     CD_TRY(corners(c, g, &r, sides, &grid, err));
+    grid.alike = out->alike;
     if (grid.how != CD_LLM_OP_PREDICTED) *out = grid;
     return CDMPP_OK;
 }
-
-static bool collective(uint8_t kind) { return kind == CD_LLM_OP_ALL_REDUCE || kind == CD_LLM_OP_ALL_GATHER || kind == CD_LLM_OP_REDUCE_SCATTER || kind == CD_LLM_OP_ALL_TO_ALL; }
 
 enum { TWIN = 3, OTHER = 2 * TWIN };
 
@@ -279,6 +283,7 @@ static cdmpp_status fresh(cd_serving_cost *c, const cd_llm_op_record *r, bool no
     c->stack = own;
     if (st || v.s >= out->s) return st;
     if (v.how == CD_LLM_OP_MEASURED) v.how = CD_LLM_OP_INTERPOLATED;
+    if (blocks) v.alike = CD_LLM_OP_T_FP8 + 1;
     *out = v;
     return CDMPP_OK;
 }
@@ -290,7 +295,8 @@ static void key_of(const cd_serving_op *o, double key[KEY]) {
     memcpy(key + 2, o->r.size, sizeof o->r.size);
 }
 
-enum { NEWS = 1024 }; /* 16 times the values of cd_llm_op_answer's news */
+enum { NEWS = 1024, TYPES = 16 * NEWS }; /* 16 times the values of cd_llm_op_answer's news; these times those of alike */
+_Static_assert(CD_LLM_OP_N_TYPE < TYPES / NEWS, "alike has room");
 
 /* 1 + its number in the model; 0: no twin has answered. */
 static size_t twin_number(const cd_llm_op_model *m, const char *twin) {
@@ -302,19 +308,19 @@ static size_t twin_number(const cd_llm_op_model *m, const char *twin) {
 /* v[2]: 0: nobody has asked; below 0: for the seconds alone. */
 static void put_value(const cd_serving_cost *c, const cd_serving_time *t, bool whole, double v[VALUE]) {
     v[0] = t->s, v[1] = t->sigma;
-    v[2] = whole ? 1 + 2 * t->known + 4 * (int)t->how + 16.0 * t->news + NEWS * (double)twin_number(c->m, t->twin) : -1;
+    v[2] = whole ? 1 + 2 * t->known + 4 * (int)t->how + 16.0 * t->news + NEWS * t->alike + TYPES * (double)twin_number(c->m, t->twin) : -1;
 }
 
 static cd_serving_time value_of(const cd_serving_cost *c, const double v[VALUE]) {
-    const unsigned u = (unsigned)v[2], twin = u / NEWS;
-    return (cd_serving_time){v[0], v[1], (cd_llm_op_how)(u / 4 % 4), u / 2 % 2, u / 16 % (NEWS / 16), twin ? c->m->device[twin - 1].about.name : NULL};
+    const unsigned u = (unsigned)v[2], twin = u / TYPES;
+    return (cd_serving_time){v[0], v[1], (cd_llm_op_how)(u / 4 % 4), u / 2 % 2, u / 16 % (NEWS / 16), (uint8_t)(u / NEWS % (TYPES / NEWS)), twin ? c->m->device[twin - 1].about.name : NULL};
 }
 
 /* What no table measures. */
 static cdmpp_status moved(const cd_serving_cost *c, const cd_serving_op *op, cd_serving_time *out, cdmpp_err *err) {
     const double rate = op->rate > 0 ? op->rate * 1e-9 : op->link ? c->d->link_gb_s : SMALL_SHARE * c->d->bandwidth_gb_s;
     if (!(rate > 0)) return cd_llm_op_machine_lacks(c->d, op->link ? "link_gb_s" : "bandwidth_gb_s", op->link ? c->d->link_gb_s : c->d->bandwidth_gb_s, "link", NULL, err);
-    *out = (cd_serving_time){op->bytes / (rate * 1e9) + (op->latency_s > 0 ? op->latency_s : op->link ? HAND_OVER_S : c->between_s), 0, CD_LLM_OP_PREDICTED, true, 0, NULL};
+    *out = (cd_serving_time){op->bytes / (rate * 1e9) + (op->latency_s > 0 ? op->latency_s : op->link ? HAND_OVER_S : c->between_s), 0, CD_LLM_OP_PREDICTED, true, 0, 0, NULL};
     return CDMPP_OK;
 }
 

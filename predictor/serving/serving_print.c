@@ -97,7 +97,9 @@ static void put_rows(const char *title, const cd_serving_rows *r, cd_buf *b) {
         cd_units_put_seconds(b, v->total_s);
         if (v->hidden) cd_buf_puts(b, " | beside | ");
         else cd_buf_putf(b, " | %.1f | ", 100 * v->total_s / r->total_s);
-        cd_buf_putf(b, "%.*s%s%s%s%s | ", (int)how.n, how.p, news[0] ? ", new " : "", news, v->twin ? ", twin " : "", v->twin ? v->twin : "");
+        cd_buf_putf(b, "%.*s%s%s", (int)how.n, how.p, news[0] ? ", new " : "", news);
+        if (v->alike) cd_buf_putf(b, ", as %s", cd_llm_op_type_name((cd_llm_op_type)(v->alike - 1)));
+        cd_buf_putf(b, "%s%s | ", v->twin ? ", twin " : "", v->twin ? v->twin : "");
         put_sizes(&v->r, b);
         cd_buf_puts(b, " |\n");
     }
@@ -161,6 +163,7 @@ static void json_row(cd_json_writer *w, const cd_serving_row *v, double step_s) 
     cd_json_write_member_real(w, "runs", v->count), cd_json_write_member_real(w, "total_s", v->total_s);
     cd_json_write_member_real(w, "share", v->hidden ? 0 : v->total_s / step_s), cd_json_write_member_strn(w, "how", how.p, how.n);
     if (news[0]) cd_json_write_member_str(w, "new", news);
+    if (v->alike) cd_json_write_member_str(w, "alike", cd_llm_op_type_name((cd_llm_op_type)(v->alike - 1)));
     if (v->twin) cd_json_write_member_str(w, "twin", v->twin);
     cd_json_write_close(w, '}');
 }

@@ -28,7 +28,7 @@ static const cd_option table[] = {
     {"list-devices", 0, NULL, CD_OPTION_FLAG, offsetof(request, list_devices), NULL, WHAT, "Only list the devices that --as may name: those of the models and those that are described"},
     {"times", 0, "DEVICE=N", CD_OPTION_TEXTS, AT(times), NULL, WHAT, "Run every program N times on this device: makes it slower on purpose"},
     {"target", 0, "TARGET", CD_OPTION_TEXTS, AT(target), NULL, WHAT, "Target of the programs, or DEVICE=TARGET for one device (default: as the machine says, else by the device's description)"},
-    {"device-file", 0, "FILE", CD_OPTION_FILE, AT(descriptions), "*.yaml", WHAT, "Descriptions of the cost model's devices (default: configs/devices.yaml here, then the installed one)"},
+    {"device-file", 0, "FILE", CD_OPTION_FILE, AT(descriptions), "*.yaml", WHAT, "Descriptions of the cost model's devices, before those that everybody has (configs/devices.yaml here, else the installed one)"},
     {"batch", 'b', "N", CD_OPTION_INT, AT(batch), "1..1048576", WHAT, "Batch size (default: 1, or what the file says)"},
     {"batch-size", 0, "N", CD_OPTION_INT, AT(batch), "1..1048576", WHAT, NULL}, /* as OpBench calls it */
     {"input-size", 0, "N", CD_OPTION_INT, AT(input_size), "1..1048576", WHAT, "Edge of the image or length of the sequence of networks of the zoo (default: as published)"},

@@ -24,7 +24,7 @@ static const cd_option table[] = {
     {"as", 0, "NAME", CD_OPTION_TEXTS, AT(as), NULL, WHAT, "The cost model's device that stands for a unit (default: this machine, else the nearest that the model knows)"},
     {"machine", 0, "FILE", CD_OPTION_FILE, AT(machine), "*.json", WHAT, "What starting and waiting cost, by cdmpp-partition link measure: of its device cpu0 (default: usual values, not measured)"},
     {"target", 0, "TARGET", CD_OPTION_TEXTS, AT(target), NULL, WHAT, "Target of the programs (default: by the device's description)"},
-    {"device-file", 0, "FILE", CD_OPTION_FILE, AT(descriptions), "*.yaml", WHAT, "Descriptions of the cost model's devices (default: configs/devices.yaml here, then the installed one)"},
+    {"device-file", 0, "FILE", CD_OPTION_FILE, AT(descriptions), "*.yaml", WHAT, "Descriptions of the cost model's devices, before those that everybody has (configs/devices.yaml here, else the installed one)"},
     {"batch", 'b', "N", CD_OPTION_INT, AT(batch), "1..1048576", WHAT, "Batch size (default: 1, or what the file says)"},
     {"batch-size", 0, "N", CD_OPTION_INT, AT(batch), "1..1048576", WHAT, NULL}, /* as OpBench calls it */
     {"input-size", 0, "N", CD_OPTION_INT, AT(input_size), "1..1048576", WHAT, "Edge of the image or length of the sequence of networks of the zoo (default: as published)"},

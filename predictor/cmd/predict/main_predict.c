@@ -30,7 +30,7 @@ static const cd_option table[] = {
     {"device", 0, "NAME", CD_OPTION_TEXT, AT(device), NULL, 0, "Device of all records (default: -model= of the target, else the folder of the file)"},
     {"profile", 0, "NAME", CD_OPTION_TEXT, AT(profile), "full|tuner|two-stage", 0, "Who answers: full, the whole model (default), or tuner, the small network for schedule search; two-stage only with --format packed (docs/reference/model.md)"},
     {"operators", 0, NULL, CD_OPTION_FLAG, AT(operators), NULL, 0, "The files are tables of operators (docs/reference/operators.md, llm-operators.md), the model is one of operators; with --stream requests are operators of language models"},
-    {"devices", 0, "FILE", CD_OPTION_FILE, AT(devices), "*.yaml", 0, "Descriptions of devices: peaks that no answer passes, and who is like whom (default: beside the installed configurations)"},
+    {"devices", 0, "FILE", CD_OPTION_FILE, AT(devices), "*.yaml", 0, "Descriptions of devices: peaks that no answer passes, and who is like whom; they come before the installed ones"},
     {"from", 0, "NAME", CD_OPTION_TEXT, AT(from), NULL, 0, "Scale the times that were measured on this GPU (docs/reference/operators.md); with --operators a cost model may be missing"},
     {"to", 0, "NAME", CD_OPTION_TEXT, AT(to), NULL, 0, "With --from: the GPU whose times are asked for"},
     {"measured", 0, "LOG|FOLDER", CD_OPTION_FILES, AT(measured), NULL, 0, "Records measured on the device: they correct the answers for its other programs (docs/guide/own-machine.md); with --operators tables of operators of language models: what is in them is answered as it was measured, what is between it interpolated"},

@@ -9,9 +9,7 @@
 cdmpp_status cd_predict_devices(const char *file, cd_log *log, cd_device_table **out, cdmpp_err *err) {
     cd_arena a = {0};
     cd_diag diag = {0};
-    const char *path;
-    cdmpp_status st = cd_device_table_path(&a, file, NULL, &path, err);
-    if (!st) st = cd_device_table_load(path, &diag, out, err);
+    cdmpp_status st = cd_device_table_open(&a, file, NULL, &diag, NULL, out, err);
     if (st && diag.n) cd_log_lines(log, CD_LOG_ERROR, diag.text.p);
     if (!st && log) cd_device_table_say(*out, log);
     cd_diag_free(&diag);

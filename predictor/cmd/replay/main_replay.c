@@ -44,7 +44,7 @@ static const cd_option table[] = {
     {"training", 0, NULL, CD_OPTION_FLAG, AT(ask.training), NULL, WHAT, "An iteration of training: forward, backward and update"},
     {"save-graph", 0, "FILE", CD_OPTION_FILE, AT(save_graph), "*.json", WHAT, "Write the networks as graphs in our own form, to change and to give to --graph, or as NAME.dot for Graphviz; tasks of loaded networks come from cdmpp-profile --list-tasks --out-tasks"},
     {"target", 0, "TARGET", CD_OPTION_TEXTS, AT(ask.target), NULL, WHAT, "Target of the devices' programs; DEVICE=TARGET: of that device (default: from its description)"},
-    {"devices", 0, "FILE", CD_OPTION_FILE, AT(ask.devices), "*.yaml", WHAT, "Descriptions of devices (default: configs/devices.yaml here, then the installed one)"},
+    {"devices", 0, "FILE", CD_OPTION_FILE, AT(ask.devices), "*.yaml", WHAT, "Descriptions of devices, before those that everybody has (configs/devices.yaml here, else the installed one)"},
     {"records", 'r', "LOG", CD_OPTION_FILES, AT(ask.records), NULL, SCHEDULES, "Measure logs or folders of these: the best record of a task on this device is its schedule; its time is not used"},
     {"store", 0, "DB", CD_OPTION_FILES, AT(ask.store), "*.db", SCHEDULES, "The same from a store of measurements"},
     {"schedules", 0, "FILE", CD_OPTION_FILES, AT(ask.schedules), "*.json", SCHEDULES, "Schedule databases of --save-schedules; they come before logs"},

@@ -39,9 +39,7 @@ static cdmpp_status load_ops(const char *path, cd_llm_op_model **out, cdmpp_err 
 static cdmpp_status load_devices(const char *path, cd_log *log, cd_device_table **out, cdmpp_err *err) {
     cd_arena a = {0};
     cd_diag diag = {0};
-    const char *found = NULL;
-    cdmpp_status st = cd_device_table_path(&a, path ? path : "", NULL, &found, err);
-    if (!st) st = cd_device_table_load(found, &diag, out, err);
+    cdmpp_status st = cd_device_table_open(&a, path, NULL, &diag, NULL, out, err);
     if (diag.n) cd_log_lines(log, CD_LOG_ERROR, diag.text.p);
     if (!st) cd_device_table_say(*out, log);
     if (st && diag.n) cd_command_reported(st, err);

@@ -82,7 +82,7 @@ static const cd_option table[] = {
     {"svg", 0, "FILE", CD_OPTION_OUTPUT, AT(svg), "*.svg", REPLAY, "Draw best found over trials and over simulated seconds"},
     {"opbench", 0, "FOLDER", CD_OPTION_FOLDER, AT(opbench), NULL, REPLAY, "Also write OpBench's partial_res and op_costs files there"},
     {"records", 0, "LOG|FOLDER", CD_OPTION_FILES, AT(given), "*.json", KEEP, "calibrate: measure nothing; these logs of another device, a GPU or a board, correct the model, and --tasks has their tasks"},
-    {"devices", 0, "FILE", CD_OPTION_FILE, AT(devices), "*.yaml", KEEP, "calibrate: descriptions of devices, in the place of the installed ones: who is like whom, and what analytic times of a device that the model does not know are computed with"},
+    {"devices", 0, "FILE", CD_OPTION_FILE, AT(devices), "*.yaml", KEEP, "calibrate: descriptions of devices, before the installed ones: who is like whom, and what analytic times of a device that the model does not know are computed with"},
     {"run-networks", 0, "NAME|FILE|none", CD_OPTION_TEXTS, AT(networks), NULL, KEEP, "calibrate: a network that is run at the end, so that what a network adds to its operators is known; at least four of them, or none (default: seven built-in ones; on CUDA none)"},
     {"force", 0, NULL, CD_OPTION_FLAG, AT(force), NULL, KEEP, "calibrate: write the model also where the machine is too noisy, or held out programs are no better"},
     {"list-tuners", 0, NULL, CD_OPTION_FLAG, AT(list_tuners), NULL, SEARCH, "List the tuners"},

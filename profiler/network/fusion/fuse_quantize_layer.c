@@ -42,11 +42,19 @@ static bool fits_channels(const cd_fuse_graph *g, const cd_fuse_node *w, uint32_
     return cd_graph_shape_elements(s) == 1 || (s->rank == w->shape.rank && cd_graph_shape_elements(s) == s->dim[axis] && s->dim[axis] == w->shape.dim[axis]);
 }
 
+/* Numbers of 8 bits less zero points that are not one known number, times a scale (fuse_import_quantize.c). */
+static bool has_zeros(const cd_fuse_graph *g, const cd_fuse_node *x) {
+    const cd_fuse_node *c = x->op == CD_FUSE_OP_MUL ? &g->node[x->in[0]] : x;
+    return c->op == CD_FUSE_OP_CAST && g->node[c->in[0]].op == CD_FUSE_OP_SUB && g->node[c->in[0]].dtype == CD_I32;
+}
+
 const char *cd_fuse_quantize_layer_refuse_file(const cd_fuse_graph *g, const cd_fuse_node *n) {
     bool turned;
     const cd_fuse_node *x = data_of(g, n), *w = weight_of(g, n, &turned);
+    if (has_zeros(g, x)) return "its input has a zero point that is not one known number";
     if (x->op != CD_FUSE_OP_DEQUANTIZE || x->is_const) return "its input is not quantised";
     if (g->node[x->in[1]].op != CD_FUSE_OP_CONST) return "its input has more than one scale, or one that is not known";
+    if (has_zeros(g, w)) return "its weight has a zero point that is not one known number";
     if (w->op != CD_FUSE_OP_DEQUANTIZE) return "its weight is not quantised";
     const cd_dtype tx = g->node[x->in[0]].dtype, tw = g->node[w->in[0]].dtype;
     if ((tx != CD_QUANTIZE_U8 && tx != CD_QUANTIZE_I8) || (tw != CD_QUANTIZE_U8 && tw != CD_QUANTIZE_I8)) return "an operand is not of 8 bits";

@@ -18,9 +18,10 @@ echo "--- devices: a list, and names that are near"
 M=$ROOT/tests/golden/model_v1.cdmpp
 printf -- '- {name: mine, kind: cpu, cores: 8, clock_mhz: 3000, simd_bits: 256}\n- {name: yours, kind: gpu, cores: 8, clock_mhz: 1000}\n' >own.yaml
 unset CDMPP_MODELS
-cdmpp-replay --list-devices --cost-model "$M" --devices own.yaml | sed "s|$ROOT/||"
-cdmpp-replay --list-devices --devices own.yaml --json
-cdmpp-partition --list-devices --cost-model "$M" --device-file own.yaml | tail -n 1
+cdmpp-replay --list-devices --cost-model "$M" --devices own.yaml | sed "s|$ROOT/||" >list.txt
+grep 'model$\|zen5\|mine\|yours' list.txt; grep -c 'h100\|graviton2' list.txt # ours behind them
+cdmpp-replay --list-devices --devices own.yaml --json | grep -o '^.*"yours"[^}]*\|{"name":"h200"[^}]*'
+cdmpp-partition --list-devices --cost-model "$M" --device-file own.yaml | grep yours
 cdmpp-replay --network resnet-18 --cost-model "$M" --devices own.yaml --device zen-avx2; echo "exit $?"
 cdmpp-partition -q --network resnet-18 --cost-model "$M" --devices cpu0 --as mien --device-file own.yaml; echo "exit $?"
 cdmpp-replay --network resnet-18 --cost-model "$M" --devices zen4; echo "exit $?"

@@ -207,9 +207,10 @@ TEST(types_alike) {
         assert_close(a.latency_s, b.latency_s, 0, 0);
         assert_close(a.high_s, b.high_s, 0, 0);
         assert_true(!(a.news & CD_LLM_OP_NEW_TYPE) && b.news & CD_LLM_OP_NEW_TYPE);
+        assert_true(!a.alike && b.alike == CD_LLM_OP_T_BF16 + 1 && c.alike == b.alike && ask(f->bare, &half, f->rtx).alike == b.alike);
         assert_close(c.latency_s, ask(f->bare, &r, f->h200).latency_s, 0, 0);
         half.type = half.kv = CD_LLM_OP_T_FP8;
-        assert_true(ask(f->bare, &half, f->h100).latency_s != a.latency_s);
+        assert_true(ask(f->bare, &half, f->h100).latency_s != a.latency_s && !ask(f->bare, &half, f->h100).alike);
         half.type = CD_LLM_OP_T_F16, half.kv = CD_LLM_OP_T_FP8; /* a cache of another type stays */
         float x[CD_LLM_OP_N_FEATURE] = {0};
         x[CD_LLM_OP_X_kv] = CD_LLM_OP_T_FP8;
@@ -262,15 +263,17 @@ TEST(types_of_another) {
     cd_llm_op_answer own = ask(a, &r, f->a100), other = ask(a, &r, f->h100), twin = ask(a, &r, f->h200);
     assert_false(own.news & CD_LLM_OP_NEW_TYPE);
     assert_true(other.news & CD_LLM_OP_NEW_TYPE && twin.news & CD_LLM_OP_NEW_TYPE && !(other.news & CD_LLM_OP_NEW_DEVICE));
-    assert_true(log(other.high_s / other.low_s) > 1.2 * bf16);
+    assert_true(log(other.high_s / other.low_s) > 1.2 * bf16 && !own.alike && !other.alike);
     assert_false(ask(with, &r, f->a100).news & CD_LLM_OP_NEW_TYPE);
     r.type = r.kv = CD_LLM_OP_T_INT8;
     const cd_llm_op_answer like = ask(a, &r, f->a100);
-    assert_true(like.news & CD_LLM_OP_NEW_TYPE);
+    assert_true(like.news & CD_LLM_OP_NEW_TYPE && like.alike == CD_LLM_OP_T_SQ + 1 && !ask(a, &r, f->h100).alike);
     assert_close(log(like.high_s / like.low_s), log(own.high_s / own.low_s), 1e-9, 0);
     for (size_t i = 0; i < m->n_device; i++) m->device[i].types[CD_LLM_OP_PRODUCT] = UINT32_MAX; /* as of an older file */
     r.type = r.kv = CD_LLM_OP_T_SQ;
     assert_false(ask(a, &r, f->h100).news & CD_LLM_OP_NEW_TYPE);
+    r.type = r.kv = CD_LLM_OP_T_INT8;
+    assert_int_equal(ask(a, &r, f->h100).alike, CD_LLM_OP_T_SQ + 1);
     cd_llm_op_asker_free(a);
     cd_llm_op_asker_free(with);
     cd_llm_op_model_free(m);

@@ -37,7 +37,8 @@ static cdmpp_status open_it(const fixture *f, double level, cdmpp_operators **ou
 static const cdmpp_operator_value row[] = {{"op", "gemm", 0}, {"stack", "vllm-1", 0}, {"m", NULL, 8}, {"n", NULL, 256}, {"k", NULL, 512}},
                                   between[] = {{"op", "gemm", 0}, {"stack", "vllm-1", 0}, {"m", NULL, 16}, {"n", NULL, 256}, {"k", NULL, 512}},
                                   other[] = {{"op", "gemm", 0}, {"device", "l40s", 0}, {"dtype", "fp8", 0}, {"stack", "sglang-2", 0}, {"m", NULL, 1 << 20}, {"n", NULL, 256}, {"k", NULL, 512}},
-                                  bad[] = {{"op", "gemm", 0}, {"m", NULL, -1}};
+                                  bad[] = {{"op", "gemm", 0}, {"m", NULL, -1}},
+                                  half[] = {{"op", "gemm", 0}, {"dtype", "float16", 0}, {"m", NULL, 32}, {"n", NULL, 256}, {"k", NULL, 512}};
 static const cdmpp_operator asked[] = {{row, 5}, {between, 5}, {other, 7}, {bad, 2}};
 
 TEST(answers) {
@@ -60,6 +61,10 @@ TEST(answers) {
     assert_int_equal(news[2], CDMPP_OPERATOR_NEW_DEVICE | CDMPP_OPERATOR_NEW_STACK | CDMPP_OPERATOR_NEW_DTYPE | CDMPP_OPERATOR_NEW_SIZE);
     assert_true(st[3] == CDMPP_ERANGE && isinf(s[3]) && isnan(low[3]) && isnan(bound[3]) && news[3] == 0);
     assert_string_equal(why[3].key, "m");
+    uint32_t alike;
+    const cdmpp_operator in16 = {half, 5};
+    assert_ok(cdmpp_operators_ask(o, &in16, 1, &(cdmpp_operator_result){.size = sizeof r, .news = &alike}, NULL));
+    assert_int_equal(alike, CDMPP_OPERATOR_NEW_DTYPE | CDMPP_OPERATOR_ALIKE | (alike & CDMPP_OPERATOR_NEW_STACK));
     double alone;
     const cdmpp_operator_result one = {.size = sizeof one, .seconds = &alone};
     assert_ok(cdmpp_operators_ask(o, &asked[1], 1, &one, NULL));

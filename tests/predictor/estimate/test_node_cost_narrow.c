@@ -64,7 +64,7 @@ TEST(what_they_are) {
 
 /* The set loads the model when it is first asked; its answer is that of the operator. It is no model of programs, and not everybody takes it. */
 TEST(their_time) {
-    static const char *const text[] = {DENSE("bfloat16"), DENSE("float32")};
+    static const char *const text[] = {DENSE("bfloat16"), DENSE("float32"), DENSE("float16")};
     tmp_dir dir = tmp_make();
     cd_model_set m = {0}, none = {0};
     cd_task_registry *tasks;
@@ -79,7 +79,7 @@ TEST(their_time) {
     assert_ok(cd_model_set_narrow(&m, &a, &err));
     assert_ok(cd_model_set_narrow(&m, &again, &err));
     assert_true(a && a == again);
-    assert_ok(prog_tasks(text, 2, &tasks, &err));
+    assert_ok(prog_tasks(text, 3, &tasks, &err));
     assert_ok(cd_device_table_find(m.devices, "h100", &h100, &err));
     assert_ok(cd_device_table_find(m.devices, "zen5-avx512", &zen5, &err));
     const cd_task *half = cd_task_registry_find(tasks, (cd_str){"0", 1}), *single = cd_task_registry_find(tasks, (cd_str){"1", 1});
@@ -89,6 +89,11 @@ TEST(their_time) {
     assert_ok(cd_llm_op_ask(a, &r, h100, 0.9, &v, &err));
     assert_close(n.seconds, v.latency_s, 0, 0);
     assert_int_equal(n.source, CD_COST_LIBRARY);
+    assert_true(!n.alike && !(n.reason & CD_UNLIKE_DTYPE));
+    assert_true(cd_node_cost_narrow(a, cd_task_registry_find(tasks, (cd_str){"2", 1}), h100, &n)); /* a type alike, of the same time */
+    assert_string_equal(n.alike, "bfloat16");
+    assert_true(!(n.reason & CD_UNLIKE_DTYPE));
+    assert_close(n.seconds, v.latency_s, 0, 0);
     assert_false(cd_node_cost_narrow(a, single, h100, &n));
     assert_false(cd_node_cost_narrow(a, half, zen5, &n));
     cd_model_set_free(&m);
@@ -106,7 +111,7 @@ TEST(their_time) {
 }
 
 /* A product of words by a model of this type: its answer, of the time of `as`. */
-static void check_words(cd_llm_op_type trained, cd_llm_op_type as, bool new_type) {
+static void check_words(cd_llm_op_type trained, cd_llm_op_type as, const char *alike, bool new_type) {
     static const char *const text[] = {T("int32", "[64, 32]", "[256, 32]", "[[\"i\", 0, 64], [\"j\", 0, 256]]", "dot4:int32(A[i, k], B[j, k])", "") ", \"C\"]"};
     tmp_dir dir = tmp_make();
     cd_model_set m = {0};
@@ -128,17 +133,18 @@ static void check_words(cd_llm_op_type trained, cd_llm_op_type as, bool new_type
     assert_ok(cd_llm_op_ask(a, &r, h100, 0.9, &v, &err));
     assert_close(n.seconds, v.latency_s, 0, 0);
     assert_int_equal((n.reason & CD_UNLIKE_DTYPE) != 0, new_type);
+    assert_string_equal(n.alike ? n.alike : "", alike);
     assert_false(cd_node_cost_narrow(a, t, v100, &n)); /* no units for 8 bits */
     cd_task_registry_free(tasks);
     cd_model_set_free(&m);
     tmp_remove(&dir);
 }
 
-/* The loop of words is a quarter as long as the sum. A model that knows products with scales alone answers by these, and says that the type is new; one that knows neither says so, too. */
+/* The loop of words is a quarter as long as the sum. A model that knows products with scales alone answers by these, a type alike; to one that knows neither the type is new. */
 TEST(words) {
-    check_words(CD_LLM_OP_T_INT8, CD_LLM_OP_T_INT8, false);
-    check_words(CD_LLM_OP_T_SQ, CD_LLM_OP_T_SQ, true);
-    check_words(CD_LLM_OP_T_BF16, CD_LLM_OP_T_INT8, true);
+    check_words(CD_LLM_OP_T_INT8, CD_LLM_OP_T_INT8, "", false);
+    check_words(CD_LLM_OP_T_SQ, CD_LLM_OP_T_SQ, "sq", false);
+    check_words(CD_LLM_OP_T_BF16, CD_LLM_OP_T_INT8, "", true);
 }
 
 TESTS(NULL, NULL, what_they_are, their_time, words)

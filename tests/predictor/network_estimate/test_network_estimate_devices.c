@@ -161,7 +161,7 @@ TEST(cases_and_sources) {
     assert_ok(open_it(&o));
     assert_true(e.n_device == 2 && e.n_item == 4 && !e.graphs);
     assert_string_equal(e.device[0].target, "llvm -keys=cpu -mcpu=skylake-avx512 -model=zen5-avx512");
-    assert_string_equal(e.device[1].target, "llvm -keys=cpu -model=zen5-avx2");
+    assert_string_equal(e.device[1].target, "llvm -keys=cpu -mcpu=core-avx2 -model=zen5-avx2");
     assert_true(e.device[0].hardware.num_cores == 4 && e.device[1].hardware.num_cores == 1 && e.device[0].hardware.vector_unit_bytes == 64 && !e.device[0].gpu);
     assert_int_equal(e.n_source, 4);
     for (int k = 0; k < 4; k++) {

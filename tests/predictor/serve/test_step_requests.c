@@ -22,7 +22,7 @@ static void open_engine(void) { open_engine_of(path); }
 static cdmpp_status ask(const char *text, char *out, size_t cap, size_t *asked, size_t *bad, cdmpp_err *why) {
     const int in = open(tmp_put(&dir, "in", text, strlen(text)), O_RDONLY), to = open(tmp_path(&dir, "out"), O_RDWR | O_CREAT | O_TRUNC, 0600);
     assert_true(in >= 0 && to >= 0);
-    const cd_step_requests o = {.m = f.s.m, .e = e, .l = &l, .gpu = "h100", .about = cd_serving_session_about(&f.s, "h100"), .stack = "vllm-1", .shared = 0.3, .in = in, .out = to, .max_bytes = 4096};
+    const cd_step_requests o = {.m = f.s.m, .e = e, .l = &l, .gpu = "h100", .stack = "vllm-1", .about = cd_serving_session_about(&f.s, "h100"), .shared = 0.3, .in = in, .out = to, .max_bytes = 4096};
     const cdmpp_status st = cd_step_requests_run(&o, asked, bad, why);
     const ssize_t got = pread(to, out, cap - 1, 0);
     out[got > 0 ? got : 0] = 0;

@@ -86,7 +86,7 @@ static cd_serving_time ask_of(fixture *f, const char *rows, const cd_device *d, 
     assert_ok(cd_serving_cost_of(c, &op, &v, &err));
     const cd_serving_time first = v;
     assert_ok(cd_serving_cost_of(c, &op, &v, &err)); /* from memory */
-    assert_true(v.s == first.s && v.how == first.how && v.news == first.news && v.twin == first.twin && v.known == first.known);
+    assert_true(v.s == first.s && v.how == first.how && v.news == first.news && v.twin == first.twin && v.alike == first.alike && v.known == first.known);
     if (of) strcpy(of, cd_serving_cost_stack(c));
     cd_serving_cost_free(c);
     cd_serving_tables_free(t);
@@ -130,6 +130,20 @@ TEST(rows_of_its_own) {
     snprintf(rows, sizeof rows, "%sall_reduce,h200,vllm-1,,,,,2,1024,1e-5\n", ROWS);
     same(f, rows, "vllm", "vllm-1", 300, 700);
     same(f, rows, "odd", "odd-1", 512, 512);
+}
+
+/* Rows of bfloat16 speak for float16, on the GPU and on its twin, and so it is told; without rows the training's do. */
+TEST(alike) {
+    fixture *f = *state;
+    const cd_llm_op_record r = made_llm_gemm(8, 300, 700, 0);
+    cd_llm_op_record half = r;
+    half.type = half.kv = CD_LLM_OP_T_F16;
+    const cd_serving_time own = ask_of(f, ROWS, f->h100, "vllm", &half, NULL), twin = ask_of(f, ROWS, f->h200, "vllm", &half, NULL);
+    assert_true(own.how == CD_LLM_OP_INTERPOLATED && own.s == ask_of(f, ROWS, f->h100, "vllm", &r, NULL).s && own.alike == CD_LLM_OP_T_BF16 + 1);
+    assert_true(twin.twin && !strcmp(twin.twin, "h100") && twin.alike == CD_LLM_OP_T_BF16 + 1 && twin.news == CD_LLM_OP_NEW_DEVICE);
+    const cd_serving_time none = ask_of(f, DECODE, f->h100, "vllm", &half, NULL);
+    assert_true(none.alike == CD_LLM_OP_T_BF16 + 1 && none.news & CD_LLM_OP_NEW_TYPE && !none.twin);
+    assert_int_equal(ask_of(f, ROWS, f->h100, "vllm", &r, NULL).alike, 0);
 }
 
 static bool *family_of(const fixture *f, const char *name, cd_llm_op_family k) {
@@ -187,4 +201,4 @@ TEST(about_gpus) {
     told(f, NULL, "h9000", "h9000", "{\"new\":null}"); /* refused */
 }
 
-TESTS(up, down, nearest, rows_of_its_own, each_family_its_own, about_gpus)
+TESTS(up, down, nearest, rows_of_its_own, alike, each_family_its_own, about_gpus)

@@ -83,7 +83,7 @@ TEST(usual_devices) {
     assert_string_equal(a->opencl, "pocl:0/2.1");
     assert_string_equal(b->opencl, "pocl:0/2.0");
     assert_true(a->core == 1 && b->core == 0 && a->launch_s == 4e-6 && a->wake_s == 20e-6 && a->sync_s == 1e-6);
-    assert_string_equal(c->target, "llvm -keys=cpu -num-cores=1 -model=zen5-avx2");
+    assert_string_equal(c->target, "llvm -keys=cpu -mcpu=core-avx2 -num-cores=1 -model=zen5-avx2");
     assert_non_null(strstr(said, "no --machine: "));
     assert_null(strstr(said, "two models"));
     assert_true(p.by[0].model && p.by[0].model == p.by[2].model && hypot(p.source[0].stands_spread, p.source[0].costs_spread) == 0); /* somebody measured networks there */

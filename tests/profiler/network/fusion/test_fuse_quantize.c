@@ -157,6 +157,29 @@ TEST(test_file) {
     assert_string_equal(why_of(i8, 0, false), "its input is not quantised");
 }
 
+/* Zero points that are known only as the network runs, or that differ, leave a layer in float, and the list says so. */
+TEST(test_file_zeros) {
+    const cd_dtype i8 = CD_DTYPE(CD_T_INT, 8);
+    for (int k = 0; k < 2; k++) {
+        gm m = {0};
+        assert_ok(cd_graph_new("zeros", &m.g, &err));
+        uint32_t x = gm_x(&m, 1, 8, 4, 4);
+        m.n_out = 3;
+        (void)gm_add(&m, "DynamicQuantizeLinear", "", x);
+        const uint32_t q = m.out[0], s = m.out[1], z = m.out[2];
+        m.n_out = 0;
+        x = k ? gm_add(&m, "DequantizeLinear", "", gm_add(&m, "QuantizeLinear", "", x, number(&m, 0.1)), number(&m, 0.1)) : gm_add(&m, "DequantizeLinear", "", q, s, z);
+        const uint32_t w = gm_add(&m, "DequantizeLinear", "axis=0", bytes(&m, i8, GM_SHAPE(8, 8, 1, 1)), number(&m, 0.01), k ? bytes(&m, i8, GM_SHAPE(8)) : constant(&m, i8, 0));
+        assert_ok(cd_graph_result(m.g, gm_add(&m, "Conv", "", x, w), &err));
+        cd_workload *v = built(m.g, NULL);
+        assert_int_equal(v->n_unsupported, 0);
+        assert_int_equal(v->n_layer, 1);
+        assert_string_equal(v->layer[0].why, k ? "its weight has a zero point that is not one known number" : "its input has a zero point that is not one known number");
+        cd_workload_free(v);
+        cd_graph_free(m.g);
+    }
+}
+
 /* QLinearConv and QLinearMatMul are the same between quantisations; the result is of 8 bits. */
 TEST(test_qlinear) {
     const cd_dtype i8 = CD_DTYPE(CD_T_INT, 8), u8 = CD_DTYPE(CD_T_UINT, 8);
@@ -205,12 +228,12 @@ TEST(test_refused) {
     gm m = {0};
     cd_workload *w;
     assert_ok(cd_graph_new("refused", &m.g, &err));
-    const uint32_t q = gm_add(&m, "QuantizeLinear", "", gm_x(&m, 1, 8, 4, 4), number(&m, 0.1), bytes(&m, CD_DTYPE(CD_T_UINT, 8), (cd_graph_shape){0}));
+    const uint32_t q = gm_add(&m, "QuantizeLinear", "", gm_x(&m, 1, 8, 4, 4), number(&m, 0.1), bytes(&m, CD_DTYPE(CD_T_UINT, 8), GM_SHAPE(2)));
     assert_ok(cd_graph_result(m.g, q, &err));
     assert_ok(cd_workload_build(m.g, NULL, &w, &err));
     assert_int_equal(w->n_unsupported, 1);
     assert_string_equal(w->unsupported[0].op, "QuantizeLinear");
-    assert_non_null(strstr(w->unsupported[0].reason, "zero point"));
+    assert_non_null(strstr(w->unsupported[0].reason, "zero points of blocks"));
     cd_workload_free(w);
     cd_graph_free(m.g);
 }
@@ -227,4 +250,4 @@ TEST(test_no_memory) {
     cd_graph_free(g);
 }
 
-TESTS(NULL, NULL, test_scale, test_layers, test_float, test_file, test_qlinear, test_whole_numbers, test_refused, test_no_memory)
+TESTS(NULL, NULL, test_scale, test_layers, test_float, test_file, test_file_zeros, test_qlinear, test_whole_numbers, test_refused, test_no_memory)
