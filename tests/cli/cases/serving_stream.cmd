@@ -9,7 +9,7 @@ cdmpp-train "$S/operators.yaml" --quiet --set data.files="[$S/operators.csv]" --
 ask() { cdmpp-replay --llm "${MODEL:-$S/config.json}" --cost-model ops.cdmpp --devices "$ROOT/configs/devices.yaml" --measured "$S/operators.csv" --gpu h100 "$@"; }
 ask --tp 2 --stream >out.jsonl <<'J'
 {"cmd":"hello"}
-{"id":"p","prefill":[[256,0],[256,0],[128,512]],"decode":[100,300]}
+{"id":"p","prefill":[[256,0],[256,0],[384,512]],"decode":[100,300]}
 {"id":3,"decode":[264]}
 {"decode":[264],"dtype":"fp8"}
 {"prefill":[[256]]}
