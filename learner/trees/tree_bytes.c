@@ -16,7 +16,7 @@
 
 #include "learner/trees/tree_inference_internal.h"
 
-enum { LANES = 64, BLOCKS = CD_TREE_BYTES_ROWS / LANES, CUTS = 256, PART = 16, MOST_SLOT = 128, MOST_DEPTH = 8, TABLE = 32, EACH = 0x01010101 };
+enum { LANES = 64, BLOCKS = CD_TREE_BYTES_ROWS / LANES, CUTS = 256, PART = 16, MOST_SLOT = 255, MOST_DEPTH = 8, TABLE = 32, EACH = 0x01010101 };
 
 typedef struct {
     uint32_t column;
