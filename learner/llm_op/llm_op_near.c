@@ -176,8 +176,10 @@ void cd_llm_op_table_curves(const cd_llm_op_table *t, const cd_llm_op_record *r,
 static void fetch(const cd_llm_op_table *t, size_t size, uint64_t curve) {
     const cd_llm_op_curves *c = &t->curve[size];
     if (curve == CD_LLM_OP_NO_CURVE) return;
-    const cd_llm_op_curve *s = &c->slot[(size_t)curve & c->mask];
-    if (!s->end || s->tag != (uint32_t)(curve >> 32)) return; /* another curve: this one is behind it, or nowhere */
+    size_t k = (size_t)curve & c->mask;
+    while (c->slot[k].end && c->slot[k].tag != (uint32_t)(curve >> 32)) k = (k + 1) & c->mask; /* another curve: this one is behind it, or nowhere */
+    const cd_llm_op_curve *s = &c->slot[k];
+    if (!s->end) return;
     for (size_t i = 0; i < sizeof *t->r; i += 64) __builtin_prefetch((const char *)&t->r[s->first] + i);
     __builtin_prefetch(&t->device[s->first]);
     __builtin_prefetch(&c->row[s->beg]);
@@ -218,8 +220,9 @@ void cd_llm_op_table_near(const cd_llm_op_table *t, const cd_llm_op_record *r, u
     const size_t at = bisect(t, v, n, r->size[size], size);
     for (size_t i = at; i-- > 0 && out[0] < 0;)
         if (!hide || !hide[v[i]]) out[0] = v[i];
+    const float *x = t->curve[size].value + (v - t->curve[size].row), rounded = (float)r->size[size];
     for (size_t i = at; i < n && out[1] < 0; i++)
-        if ((!hide || !hide[v[i]]) && t->r[v[i]].size[size] > r->size[size]) out[1] = v[i];
+        if ((!hide || !hide[v[i]]) && (x[i] > rounded || t->r[v[i]].size[size] > r->size[size])) out[1] = v[i];
 }
 
 size_t cd_llm_op_table_alike(const cd_llm_op_table *t, const cd_llm_op_record *r, uint32_t device, uint64_t curve, const uint8_t *hide, size_t most, uint32_t *out) {
