@@ -82,9 +82,14 @@ static void correct(const cd_llm_op_few *few, const cd_llm_op_record *r, const c
 }
 
 /* ---- one step after the other ---- */
-cdmpp_status cd_llm_op_ask_begin(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, long device, cd_llm_op_known *known, asking *q, cdmpp_err *err) {
-    *q = (asking){.r = r, .d = d, .device = device, .f = cd_llm_op_family_of((cd_llm_op_kind)r->kind), .c = cd_llm_op_asker_codes(a, r), .own = NAN};
+bool cd_llm_op_ask_curves(const cd_llm_op_asker *a, const cd_llm_op_record *r, long device, asking *q) {
     if (device >= 0) cd_llm_op_table_curves(a->t, r, (uint32_t)device, q->curve);
+    return device >= 0 && q->curve[CD_LLM_OP_MAX_SIZE] != CD_LLM_OP_NO_CURVE;
+}
+
+cdmpp_status cd_llm_op_ask_begin(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, long device, cd_llm_op_known *known, asking *q, cdmpp_err *err) {
+    q->r = r, q->d = d, q->device = device, q->f = cd_llm_op_family_of((cd_llm_op_kind)r->kind), q->c = cd_llm_op_asker_codes(a, r);
+    q->own = NAN, q->near = CD_LLM_OP_NO_SIDE, q->s = q->wide = CD_LLM_OP_SET_UNSEEN, q->p = NULL, q->twin = NULL;
     q->has = cd_llm_op_model_has(a->m, q->f, d, (cd_llm_op_type)r->type);
     CD_TRY(cd_llm_op_feature(r, d, &q->c, known, q->x, &q->e, err));
     cd_llm_op_model_types(a->m, r, q->x);
@@ -95,7 +100,7 @@ void cd_llm_op_ask_beside(const cd_llm_op_asker *a, asking *q) {
     const cd_llm_op_near near = {.t = a->t, .curve = q->curve};
     if (q->device < 0) return;
     cd_llm_op_feature_beside(&near, q->r, (uint32_t)q->device, &q->beside);
-    for (size_t i = 0; i < cd_llm_op_n_size((cd_llm_op_kind)q->r->kind); i++)
+    for (size_t i = 0, n = cd_llm_op_n_size((cd_llm_op_kind)q->r->kind); i < n; i++)
         for (size_t k = 0; k < 2; k++) {
             const long row = q->beside.row[i][k];
             if (row < 0) continue;
@@ -128,13 +133,12 @@ static void by_few(const cd_llm_op_asker *a, const asking *q, cd_llm_op_answer *
 }
 
 void cd_llm_op_ask_tell(const cd_llm_op_asker *a, const asking *q, double level, cd_llm_op_answer *out) {
-    const double base = q->s == CD_LLM_OP_SET_NEAR ? q->said : log(q->e.base_s);
     *out = empty(q->r, &q->e);
     out->news = news_of(a, q->r, q->d, &q->c, q->has);
     if (q->s == CD_LLM_OP_SET_NEAR && q->near == CD_LLM_OP_TWO_SIDES) out->how = CD_LLM_OP_INTERPOLATED;
     if (q->near == CD_LLM_OP_TWO_SIDES) out->line_s = exp(q->said);
     if (q->s == CD_LLM_OP_SET_NEAR) out->news &= ~(unsigned)(CD_LLM_OP_NEW_DEVICE | CD_LLM_OP_NEW_VENDOR | (a->m->range[q->r->kind].type[q->r->type] ? CD_LLM_OP_NEW_TYPE : 0));
-    out->latency_s = exp(cd_llm_op_ask_is_own(q) ? q->own : base + q->p->bias + (double)q->score);
+    out->latency_s = exp(cd_llm_op_ask_is_own(q) ? q->own : (q->s == CD_LLM_OP_SET_NEAR ? q->said : log(q->e.base_s)) + q->p->bias + (double)q->score);
     const cd_llm_op_part *wide = &a->m->part[q->f][q->wide];
     if (wide->spread && level > 0) interval(wide, (double)q->spread, level, out);
     by_few(a, q, out);
@@ -145,21 +149,21 @@ void cd_llm_op_ask_tell_twin(const cd_llm_op_asker *a, const asking *q, const cd
     by_few(a, q, out);
 }
 
-static cdmpp_status predicted(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, long device, double level, cd_llm_op_answer *out, cdmpp_err *err) {
-    asking q;
-    CD_TRY(cd_llm_op_ask_begin(a, r, d, device, NULL, &q, err));
-    if (device >= 0) CD_TRY(cd_llm_op_expect_of(a, q.f, q.x, &q.e, &q.own, err));
-    cd_llm_op_ask_beside(a, &q);
-    CD_TRY(cd_llm_op_ask_choose(a, &q, err));
-    if (q.twin) {
-        CD_TRY(cd_llm_op_twin_ask(a, r, &q.e, q.twin, level, out, err));
-        by_few(a, &q, out);
+/* q: its curves are there where its device has measured rows. */
+static cdmpp_status predicted(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, long device, double level, asking *q, cd_llm_op_answer *out, cdmpp_err *err) {
+    CD_TRY(cd_llm_op_ask_begin(a, r, d, device, NULL, q, err));
+    if (device >= 0) CD_TRY(cd_llm_op_expect_of(a, q->f, q->x, &q->e, &q->own, err));
+    cd_llm_op_ask_beside(a, q);
+    CD_TRY(cd_llm_op_ask_choose(a, q, err));
+    if (q->twin) {
+        CD_TRY(cd_llm_op_twin_ask(a, r, &q->e, q->twin, level, out, err));
+        by_few(a, q, out);
         return CDMPP_OK;
     }
-    if (!cd_llm_op_ask_is_own(&q)) CD_TRY(cd_xgb_predict(q.p->gbt, q.x, 1, cd_llm_op_feature_width(q.s), &q.score, err));
-    const cd_llm_op_part *wide = &a->m->part[q.f][q.wide];
-    if (wide->spread && level > 0) CD_TRY(cd_xgb_predict(wide->spread, q.x, 1, cd_llm_op_feature_width(q.wide), &q.spread, err));
-    cd_llm_op_ask_tell(a, &q, level, out);
+    if (!cd_llm_op_ask_is_own(q)) CD_TRY(cd_xgb_predict(q->p->gbt, q->x, 1, cd_llm_op_feature_width(q->s), &q->score, err));
+    const cd_llm_op_part *wide = &a->m->part[q->f][q->wide];
+    if (wide->spread && level > 0) CD_TRY(cd_xgb_predict(wide->spread, q->x, 1, cd_llm_op_feature_width(q->wide), &q->spread, err));
+    cd_llm_op_ask_tell(a, q, level, out);
     return CDMPP_OK;
 }
 
@@ -180,8 +184,10 @@ cdmpp_status cd_llm_op_ask_measured(const cd_llm_op_asker *a, const cd_llm_op_re
 long cd_llm_op_ask_device(const cd_llm_op_asker *a, const cd_device *d) { return a->t ? cd_llm_op_table_device(a->t, d) : CD_LLM_OP_NONE; }
 
 cdmpp_status cd_llm_op_ask_as_is(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, double level, cd_llm_op_answer *out, cdmpp_err *err) {
-    const long device = cd_llm_op_ask_device(a, d), row = device < 0 ? CD_LLM_OP_NONE : cd_llm_op_table_find(a->t, r, (uint32_t)device);
-    return row < 0 ? predicted(a, r, d, device, level, out, err) : cd_llm_op_ask_measured(a, r, d, (size_t)row, level, out, err);
+    asking q;
+    const long device = cd_llm_op_ask_device(a, d);
+    const long row = cd_llm_op_ask_curves(a, r, device, &q) ? cd_llm_op_table_find(a->t, r, (uint32_t)device) : CD_LLM_OP_NONE;
+    return row < 0 ? predicted(a, r, d, device, level, &q, out, err) : cd_llm_op_ask_measured(a, r, d, (size_t)row, level, out, err);
 }
 
 void cd_llm_op_ask_widen(const cd_llm_op_answer *without, cd_llm_op_answer *v) {
@@ -192,9 +198,10 @@ void cd_llm_op_ask_widen(const cd_llm_op_answer *without, cd_llm_op_answer *v) {
 cdmpp_status cd_llm_op_twin_ask(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_llm_op_estimate *e, const cd_device *twin, double level, cd_llm_op_answer *out,
                                 cdmpp_err *err) {
     cd_llm_op_answer v, without;
+    asking q;
     CD_TRY(cd_llm_op_ask_as_is(a, r, twin, level, &v, err));
     if (cd_llm_op_ask_device(a, twin) >= 0) {
-        CD_TRY(predicted(a, r, twin, CD_LLM_OP_NONE, level, &without, err));
+        CD_TRY(predicted(a, r, twin, CD_LLM_OP_NONE, level, &q, &without, err));
         cd_llm_op_ask_widen(&without, &v);
     }
     cd_llm_op_twin_tell(&v, twin, e, out);

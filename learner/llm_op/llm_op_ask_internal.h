@@ -26,7 +26,9 @@ typedef struct cd_llm_op_asking {
 
 /* The number of the device in the table. */
 long cd_llm_op_ask_device(const cd_llm_op_asker *a, const cd_device *d);
-/* Features. Errors: those of cd_llm_op_estimate_by. */
+/* Its curves, where its device has measured rows. False: it is none of them. */
+bool cd_llm_op_ask_curves(const cd_llm_op_asker *a, const cd_llm_op_record *r, long device, cd_llm_op_asking *q);
+/* Features. All but curves and what the next steps find is set. Errors: those of cd_llm_op_estimate_by. */
 cdmpp_status cd_llm_op_ask_begin(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, long device, cd_llm_op_known *known, cd_llm_op_asking *q, cdmpp_err *err);
 /* The measured rows beside it, where its device has some; memory is asked for them. */
 void cd_llm_op_ask_beside(const cd_llm_op_asker *a, cd_llm_op_asking *q);

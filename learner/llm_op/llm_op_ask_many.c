@@ -13,6 +13,7 @@ typedef struct {
     float x[BLOCK * CD_LLM_OP_N_FEATURE], y[BLOCK];
     float *to[BLOCK];
     size_t n;
+    bool may[BLOCK];        /* the table may have this very record */
     bool bare;              /* measured rows do not count */
     cd_llm_op_known *known; /* NULL: there are few records */
 } batch;
@@ -48,7 +49,7 @@ static cdmpp_status own_of(const cd_llm_op_asker *a, batch *b, size_t n, cdmpp_e
 }
 
 static void await(const cd_llm_op_asker *a, const batch *b, const asking *q, cd_llm_op_awaited *w) {
-    for (size_t i = 0; i < cd_llm_op_n_size((cd_llm_op_kind)q->r->kind); i++)
+    for (size_t i = 0, n = cd_llm_op_n_size((cd_llm_op_kind)q->r->kind); i < n; i++)
         for (size_t k = 0; k < 2; k++)
             if (q->beside.row[i][k] >= 0) cd_llm_op_expect_await(a, q->f, (size_t)q->beside.row[i][k], b->known, w);
 }
@@ -88,10 +89,10 @@ static cdmpp_status scores_of(const cd_llm_op_asker *a, batch *b, size_t n, cdmp
     return CDMPP_OK;
 }
 
-/* Only memory and trees that cannot be walked end all; else it is the record's own error. */
-static cdmpp_status of_one(cdmpp_status st, const cdmpp_err *why, cdmpp_err *whys, size_t i, cdmpp_err *err) {
+/* Only memory and trees that cannot be walked end all; else it is the record's own error, and the next one begins anew. */
+static cdmpp_status of_one(cdmpp_status st, cdmpp_err *why, cdmpp_err *whys, size_t i, cdmpp_err *err) {
     if (!st) return CDMPP_OK;
-    if (whys && st != CDMPP_ENOMEM && st != CDMPP_EBACKEND) return whys[i] = *why, CDMPP_OK;
+    if (whys && st != CDMPP_ENOMEM && st != CDMPP_EBACKEND) return whys[i] = *why, *why = (cdmpp_err){0}, CDMPP_OK;
     if (err) *err = *why;
     return st;
 }
@@ -100,21 +101,22 @@ static cdmpp_status of_one(cdmpp_status st, const cdmpp_err *why, cdmpp_err *why
 static void fetch_rows(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *const *d, size_t n, batch *b) {
     for (size_t i = 0; i < n; i++) {
         b->q[i].device = b->bare ? CD_LLM_OP_NONE : cd_llm_op_ask_device(a, d[i]);
-        if (b->q[i].device >= 0) b->q[i].hash = cd_llm_op_table_hash(a->t, &r[i], (uint32_t)b->q[i].device);
+        b->may[i] = cd_llm_op_ask_curves(a, &r[i], b->q[i].device, &b->q[i]);
+        if (b->may[i]) b->q[i].hash = cd_llm_op_table_hash(a->t, &r[i], (uint32_t)b->q[i].device);
     }
     for (size_t i = 0; i < n; i++)
-        if (b->q[i].device >= 0) cd_llm_op_table_fetch(a->t, b->q[i].hash);
+        if (b->may[i]) cd_llm_op_table_fetch(a->t, b->q[i].hash);
 }
 
 /* A record that is measured, or cannot be answered, leaves no trees. */
 static cdmpp_status begin_all(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *const *d, size_t n, double level, batch *b, cd_llm_op_answer *out,
                               cdmpp_err *whys, bool *going, cdmpp_err *err) {
     fetch_rows(a, r, d, n, b);
+    cdmpp_err why = {0};
     for (size_t i = 0; i < n; i++) {
-        cdmpp_err why = {0};
-        const long device = b->q[i].device, row = device < 0 ? CD_LLM_OP_NONE : cd_llm_op_table_at(a->t, &r[i], (uint32_t)device, b->q[i].hash);
+        const long device = b->q[i].device, row = b->may[i] ? cd_llm_op_table_at(a->t, &r[i], (uint32_t)device, b->q[i].hash) : CD_LLM_OP_NONE;
         b->q[i].p = NULL;
-        if (whys) whys[i] = (cdmpp_err){0};
+        if (whys) whys[i].code = CDMPP_OK;
         const cdmpp_status st = row < 0 ? cd_llm_op_ask_begin(a, &r[i], d[i], device, b->known, &b->q[i], &why) : cd_llm_op_ask_measured(a, &r[i], d[i], (size_t)row, level, &out[i], &why);
         going[i] = row < 0 && !st;
         if (!going[i]) b->q[i].device = CD_LLM_OP_NONE;
@@ -140,7 +142,7 @@ static cdmpp_status ask_twins(const cd_llm_op_asker *a, const batch *b, const bo
     CD_TRY(ask_all(a, r, d, m, level, false, v, why, err));
     if (rows) CD_TRY(ask_all(a, r, d, m, level, true, without, more, err));
     for (size_t k = 0; k < m; k++) {
-        const cdmpp_err *bad = !why[k].code && rows && more[k].code ? &more[k] : &why[k];
+        cdmpp_err *bad = !why[k].code && rows && more[k].code ? &more[k] : &why[k];
         if (!bad->code && cd_llm_op_ask_device(a, d[k]) >= 0) cd_llm_op_ask_widen(&without[k], &v[k]);
         if (!bad->code) cd_llm_op_ask_tell_twin(a, &b->q[of[k]], &v[k], &out[of[k]]);
         CD_TRY(of_one(bad->code, bad, whys, of[k], err));
@@ -157,10 +159,9 @@ static cdmpp_status ask_block(const cd_llm_op_asker *a, const cd_llm_op_record *
         if (b->q[i].device >= 0) cd_llm_op_table_curves_fetch(a->t, b->q[i].r, b->q[i].curve);
     CD_TRY(own_of(a, b, n, err));
     beside_all(a, b, n);
-    for (size_t i = 0; i < n; i++) {
-        cdmpp_err why = {0};
+    cdmpp_err why = {0};
+    for (size_t i = 0; i < n; i++)
         if (going[i]) CD_TRY(of_one(cd_llm_op_ask_choose(a, &b->q[i], &why), &why, whys, i, err));
-    }
     CD_TRY(scores_of(a, b, n, err));
     for (size_t i = 0; i < n; i++)
         if (b->q[i].p) cd_llm_op_ask_tell(a, &b->q[i], level, &out[i]);

@@ -22,7 +22,7 @@ static double ln_time(const asking *a, long row) { return log(a->t->r[row].laten
 static double place(const asking *a, size_t i) { return a->gap[i][0] / (a->gap[i][0] + a->gap[i][1]); }
 
 void cd_llm_op_feature_beside(const cd_llm_op_near *q, const cd_llm_op_record *r, uint32_t device, cd_llm_op_beside *out) {
-    for (size_t i = 0; i < cd_llm_op_n_size((cd_llm_op_kind)r->kind); i++) {
+    for (size_t i = 0, n = cd_llm_op_n_size((cd_llm_op_kind)r->kind); i < n; i++) {
         out->row[i][0] = out->row[i][1] = CD_LLM_OP_NONE;
         if (!(q->hide_sizes >> i & 1)) cd_llm_op_table_near(q->t, r, device, i, q->curve[i], NULL, out->row[i]);
     }

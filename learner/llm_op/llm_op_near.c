@@ -27,7 +27,7 @@ static int by_rest(const cd_llm_op_record *a, uint32_t da, const cd_llm_op_recor
     if (da != db) return da < db ? -1 : 1;
     const int c = but < CD_LLM_OP_MAX_SIZE ? by_category(a, b) : 0;
     if (c) return c;
-    for (size_t i = 0; i < cd_llm_op_n_size((cd_llm_op_kind)a->kind); i++)
+    for (size_t i = 0, n = cd_llm_op_n_size((cd_llm_op_kind)a->kind); i < n; i++)
         if (i != but && order(a->size[i], b->size[i])) return order(a->size[i], b->size[i]);
     return 0;
 }
@@ -187,7 +187,7 @@ static void fetch(const cd_llm_op_table *t, size_t size, uint64_t curve) {
 }
 
 void cd_llm_op_table_curves_fetch(const cd_llm_op_table *t, const cd_llm_op_record *r, const uint64_t curve[CD_LLM_OP_MAX_SIZE + 1]) {
-    for (size_t i = 0; i < cd_llm_op_n_size((cd_llm_op_kind)r->kind); i++) fetch(t, i, curve[i]);
+    for (size_t i = 0, n = cd_llm_op_n_size((cd_llm_op_kind)r->kind); i < n; i++) fetch(t, i, curve[i]);
     fetch(t, CD_LLM_OP_MAX_SIZE, curve[CD_LLM_OP_MAX_SIZE]);
 }
 

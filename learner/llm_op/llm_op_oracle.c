@@ -84,7 +84,10 @@ cdmpp_status cd_llm_op_ask_told(const cd_llm_op_asker *a, cd_llm_op_told *v, cdm
         if (!whys[i].code) r[m] = v[i].r, d[m] = v[i].d, of[m++] = i;
         if (m < CD_LLM_OP_TOLD && i + 1 < n) continue;
         CD_TRY(cd_llm_op_ask_many(a, r, d, m, level, said, why, err));
-        for (size_t k = 0; k < m; k++) v[of[k]].a = said[k], whys[of[k]] = why[k];
+        for (size_t k = 0; k < m; k++) {
+            if (why[k].code) whys[of[k]] = why[k];
+            else v[of[k]].a = said[k];
+        }
         m = 0;
     }
     return CDMPP_OK;
