@@ -55,8 +55,8 @@ typedef struct cd_llm_op_awaited {
     uint32_t seen[CD_LLM_OP_AWAITED_SEEN]; /* row + 1, by its last bits: most that come again are told */
     size_t n;
 } cd_llm_op_awaited;
-/* A row that is not known yet is added; of many, those before it are computed. */
-void cd_llm_op_expect_await(const cd_llm_op_asker *a, cd_llm_op_family f, size_t row, cd_llm_op_known *known, cd_llm_op_awaited *w);
+/* A row that is not known yet is added; of many, those before it are computed. x (CD_LLM_OP_AWAITED x CD_LLM_OP_N_FEATURE): scratch. */
+void cd_llm_op_expect_await(const cd_llm_op_asker *a, cd_llm_op_family f, size_t row, cd_llm_op_known *known, float *x, cd_llm_op_awaited *w);
 /* All that were added are computed. */
-void cd_llm_op_expect_flush(const cd_llm_op_asker *a, cd_llm_op_family f, cd_llm_op_known *known, cd_llm_op_awaited *w);
+void cd_llm_op_expect_flush(const cd_llm_op_asker *a, cd_llm_op_family f, cd_llm_op_known *known, float *x, cd_llm_op_awaited *w);
 #endif

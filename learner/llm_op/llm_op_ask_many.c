@@ -6,7 +6,7 @@
 
 typedef cd_llm_op_asking asking;
 
-enum { BLOCK = 256, FEW = 64 };
+enum { BLOCK = CD_LLM_OP_AWAITED, FEW = 64 };
 
 typedef struct {
     asking q[BLOCK];
@@ -48,10 +48,10 @@ static cdmpp_status own_of(const cd_llm_op_asker *a, batch *b, size_t n, cdmpp_e
     return CDMPP_OK;
 }
 
-static void await(const cd_llm_op_asker *a, const batch *b, const asking *q, cd_llm_op_awaited *w) {
+static void await(const cd_llm_op_asker *a, batch *b, const asking *q, cd_llm_op_awaited *w) {
     for (size_t i = 0, n = cd_llm_op_n_size((cd_llm_op_kind)q->r->kind); i < n; i++)
         for (size_t k = 0; k < 2; k++)
-            if (q->beside.row[i][k] >= 0) cd_llm_op_expect_await(a, q->f, (size_t)q->beside.row[i][k], b->known, w);
+            if (q->beside.row[i][k] >= 0) cd_llm_op_expect_await(a, q->f, (size_t)q->beside.row[i][k], b->known, b->x, w);
 }
 
 /* Neighbours, and what the trees expect of those that nobody asked for before. */
@@ -66,7 +66,7 @@ static void beside_all(const cd_llm_op_asker *a, batch *b, size_t n) {
         cd_llm_op_awaited w = {.n = 0};
         for (size_t i = 0; i < n; i++)
             if (b->q[i].device >= 0 && b->q[i].f == f) await(a, b, &b->q[i], &w);
-        cd_llm_op_expect_flush(a, (cd_llm_op_family)f, b->known, &w);
+        cd_llm_op_expect_flush(a, (cd_llm_op_family)f, b->known, b->x, &w);
     }
 }
 
@@ -89,10 +89,10 @@ static cdmpp_status scores_of(const cd_llm_op_asker *a, batch *b, size_t n, cdmp
     return CDMPP_OK;
 }
 
-/* Only memory and trees that cannot be walked end all; else it is the record's own error, and the next one begins anew. */
-static cdmpp_status of_one(cdmpp_status st, cdmpp_err *why, cdmpp_err *whys, size_t i, cdmpp_err *err) {
+/* Only memory and trees that cannot be walked end all; else it is the record's own error. */
+static cdmpp_status of_one(cdmpp_status st, const cdmpp_err *why, cdmpp_err *whys, size_t i, cdmpp_err *err) {
     if (!st) return CDMPP_OK;
-    if (whys && st != CDMPP_ENOMEM && st != CDMPP_EBACKEND) return whys[i] = *why, *why = (cdmpp_err){0}, CDMPP_OK;
+    if (whys && st != CDMPP_ENOMEM && st != CDMPP_EBACKEND) return whys[i] = *why, CDMPP_OK;
     if (err) *err = *why;
     return st;
 }
@@ -112,7 +112,7 @@ static void fetch_rows(const cd_llm_op_asker *a, const cd_llm_op_record *r, cons
 static cdmpp_status begin_all(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *const *d, size_t n, double level, batch *b, cd_llm_op_answer *out,
                               cdmpp_err *whys, bool *going, cdmpp_err *err) {
     fetch_rows(a, r, d, n, b);
-    cdmpp_err why = {0};
+    cdmpp_err why; /* whoever fails sets all of it */
     for (size_t i = 0; i < n; i++) {
         const long device = b->q[i].device, row = b->may[i] ? cd_llm_op_table_at(a->t, &r[i], (uint32_t)device, b->q[i].hash) : CD_LLM_OP_NONE;
         b->q[i].p = NULL;
@@ -142,7 +142,7 @@ static cdmpp_status ask_twins(const cd_llm_op_asker *a, const batch *b, const bo
     CD_TRY(ask_all(a, r, d, m, level, false, v, why, err));
     if (rows) CD_TRY(ask_all(a, r, d, m, level, true, without, more, err));
     for (size_t k = 0; k < m; k++) {
-        cdmpp_err *bad = !why[k].code && rows && more[k].code ? &more[k] : &why[k];
+        const cdmpp_err *bad = !why[k].code && rows && more[k].code ? &more[k] : &why[k];
         if (!bad->code && cd_llm_op_ask_device(a, d[k]) >= 0) cd_llm_op_ask_widen(&without[k], &v[k]);
         if (!bad->code) cd_llm_op_ask_tell_twin(a, &b->q[of[k]], &v[k], &out[of[k]]);
         CD_TRY(of_one(bad->code, bad, whys, of[k], err));

@@ -45,10 +45,10 @@ double cd_llm_op_expect_row(const void *ctx, size_t row) {
 }
 
 /* Those that cannot be scored stay as they are: they are computed one by one. */
-void cd_llm_op_expect_flush(const cd_llm_op_asker *a, cd_llm_op_family f, cd_llm_op_known *known, cd_llm_op_awaited *w) {
+void cd_llm_op_expect_flush(const cd_llm_op_asker *a, cd_llm_op_family f, cd_llm_op_known *known, float *x, cd_llm_op_awaited *w) {
     const cd_llm_op_part *p = &a->m->part[f][CD_LLM_OP_SET_SEEN];
     const size_t width = cd_llm_op_feature_width(CD_LLM_OP_SET_SEEN);
-    float x[CD_LLM_OP_AWAITED * CD_LLM_OP_N_FEATURE], y[CD_LLM_OP_AWAITED];
+    float y[CD_LLM_OP_AWAITED];
     double base[CD_LLM_OP_AWAITED];
     size_t n = 0;
     for (size_t i = 0; i < w->n && p->gbt; i++) {
@@ -62,11 +62,11 @@ void cd_llm_op_expect_flush(const cd_llm_op_asker *a, cd_llm_op_family f, cd_llm
     w->n = 0;
 }
 
-void cd_llm_op_expect_await(const cd_llm_op_asker *a, cd_llm_op_family f, size_t row, cd_llm_op_known *known, cd_llm_op_awaited *w) {
+void cd_llm_op_expect_await(const cd_llm_op_asker *a, cd_llm_op_family f, size_t row, cd_llm_op_known *known, float *x, cd_llm_op_awaited *w) {
     float y;
     uint32_t *seen = &w->seen[row % CD_LLM_OP_AWAITED_SEEN];
     if (*seen == row + 1 || load(a, row, &y)) return;
-    if (w->n == CD_LLM_OP_AWAITED) cd_llm_op_expect_flush(a, f, known, w);
+    if (w->n == CD_LLM_OP_AWAITED) cd_llm_op_expect_flush(a, f, known, x, w);
     *seen = (uint32_t)row + 1;
     w->row[w->n++] = (uint32_t)row;
 }

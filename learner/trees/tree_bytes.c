@@ -304,6 +304,7 @@ WIDE void cd_tree_bytes_score(const cd_tree_inference *f, const float *x, size_t
     bytes_of(f->bytes, x, n, width, v);
     for (size_t i = 0; i < CD_TREE_BYTES_ROWS; i++) sum[i] = f->base;
     if (n > 2 * LANES) score(f, v, BLOCKS, n_tree, sum);
-    else for (size_t k = 0; k * LANES < n; k++) score(f, (uint8_t (*)[CD_TREE_BYTES_ROWS])(v[0] + LANES * k), 1, n_tree, sum + LANES * k);
+    else if (n > LANES) score(f, v, 2, n_tree, sum);
+    else score(f, v, 1, n_tree, sum);
     memcpy(out, sum, n * sizeof *out);
 }
