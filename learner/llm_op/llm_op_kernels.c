@@ -123,7 +123,7 @@ cdmpp_status cd_llm_op_ask(const cd_llm_op_asker *a, const cd_llm_op_record *r, 
     return CDMPP_OK;
 }
 
-enum { BLOCK = 128 };
+enum { BLOCK = 256 };
 
 /* Records that are asked together: of each whose answer it may be, and whether it is the first of it. */
 typedef struct {
