@@ -1,36 +1,19 @@
-/* Answers of a model of operators of language models: measured, interpolated, predicted; one, or many at once, of the stack and kernel that the record names.
+/* Answers of a model of operators of language models: measured, interpolated, predicted; of the stack and kernel that the record names.
  *
  *   begin     features of the record
  *   own       where its device has measured rows: what the trees of set seen expect
- *   choose    neighbours -> which trees answer
+ *   beside    neighbours
+ *   choose    what they say -> which trees answer
  *   scores    of the answer, of the interval
  *   tell      scores -> the answer
  *
- * One record goes through all; of many each step is made of all before the next, so that trees score many rows in one call. The bits are the same. */
+ * One record goes through all here; of many (llm_op_ask_many.c) each step is made of all before the next, so that trees score many rows in one call. The bits are the same. */
 #include <math.h>
 #include <string.h>
 
-#include "learner/llm_op/llm_op_internal.h"
+#include "learner/llm_op/llm_op_ask_internal.h"
 
-/* A record on its way. */
-typedef struct {
-    const cd_llm_op_record *r;
-    const cd_device *d;
-    long device;               /* in the table; CD_LLM_OP_NONE */
-    cd_llm_op_family f;
-    cd_llm_op_codes c;
-    unsigned has;              /* CD_LLM_OP_HAS_* of its device; 0: it was not trained on */
-    float x[CD_LLM_OP_N_FEATURE];
-    cd_llm_op_estimate e;
-    double own, said;          /* own: ln of what the trees of set seen expect, NaN: nobody needs it; said: by neighbours */
-    cd_llm_op_sides near;
-    uint64_t hash, curve[CD_LLM_OP_MAX_SIZE + 1]; /* where its row and its curves are in the table: cd_llm_op_table_hash, cd_llm_op_table_curve */
-    cd_llm_op_set s;
-    const cd_llm_op_part *p;   /* of set s; NULL: it is answered, or cannot be, or the twin is asked */
-    cd_llm_op_set wide;        /* whose spread counts */
-    const cd_device *twin;     /* who is asked; NULL: nobody */
-    float score, spread;
-} asking;
+typedef cd_llm_op_asking asking;
 
 /* Code that no training saw: a library, a version or a kernel that is named. A known library without a version names none that is new. */
 static bool is_new_code(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_llm_op_codes *c) {
@@ -65,13 +48,6 @@ static void interval(const cd_llm_op_part *p, double score, double level, cd_llm
     out->high_s = out->latency_s * exp(half);
 }
 
-static cdmpp_status ln_of(const cd_llm_op_part *p, cd_llm_op_set s, const float *x, double base, double *ln, cdmpp_err *err) {
-    float y;
-    CD_TRY(cd_xgb_predict(p->gbt, x, 1, cd_llm_op_feature_width(s), &y, err));
-    *ln = base + p->bias + (double)y;
-    return CDMPP_OK;
-}
-
 static const cd_llm_op_part *part_of(const cd_llm_op_asker *a, cd_llm_op_family f, cd_llm_op_set *s) {
     const cd_llm_op_part *p = a->m->part[f];
     if (*s == CD_LLM_OP_SET_NEAR && p[*s].gbt) return &p[*s];
@@ -79,31 +55,6 @@ static const cd_llm_op_part *part_of(const cd_llm_op_asker *a, cd_llm_op_family 
     if (*s == CD_LLM_OP_SET_SEEN && p[*s].gbt) return &p[*s];
     *s = CD_LLM_OP_SET_UNSEEN;
     return p[*s].gbt ? &p[*s] : NULL;
-}
-
-/* ln of what the trees of set seen expect; without such trees the estimate. */
-static cdmpp_status expect_of(const cd_llm_op_asker *a, cd_llm_op_family f, const float *x, const cd_llm_op_estimate *e, double *out, cdmpp_err *err) {
-    const cd_llm_op_part *p = &a->m->part[f][CD_LLM_OP_SET_SEEN];
-    *out = log(e->base_s) + p->bias;
-    return p->gbt ? ln_of(p, CD_LLM_OP_SET_SEEN, x, log(e->base_s), out, err) : CDMPP_OK;
-}
-
-/* Each value is computed from the row alone, so threads that compute it twice write the same. */
-static double expect_row(const void *ctx, size_t row) {
-    const cd_llm_op_asker *a = ctx;
-    float x[CD_LLM_OP_N_FEATURE], y;
-    cd_llm_op_estimate e;
-    double v;
-    __atomic_load(&a->expect[row], &y, __ATOMIC_RELAXED);
-    if (fabsf(y) > 0 || isnan(y)) return (double)y;
-    const cd_llm_op_record *r = &a->t->r[row];
-    const cd_llm_op_codes c = cd_llm_op_asker_codes(a, r);
-    cdmpp_status st = cd_llm_op_feature(r, a->t->known[a->t->device[row]], &c, NULL, x, &e, NULL);
-    if (!st) cd_llm_op_model_types(a->m, r, x);
-    if (!st) st = expect_of(a, cd_llm_op_family_of((cd_llm_op_kind)r->kind), x, &e, &v, NULL);
-    y = st ? NAN : (float)v;
-    __atomic_store(&a->expect[row], &y, __ATOMIC_RELAXED);
-    return (double)y;
 }
 
 static cd_llm_op_answer empty(const cd_llm_op_record *r, const cd_llm_op_estimate *e) {
@@ -131,22 +82,40 @@ static void correct(const cd_llm_op_few *few, const cd_llm_op_record *r, const c
 }
 
 /* ---- one step after the other ---- */
-static cdmpp_status begin(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, long device, cd_llm_op_known *known, asking *q, cdmpp_err *err) {
-    *q = (asking){.r = r, .d = d, .device = device, .f = cd_llm_op_family_of((cd_llm_op_kind)r->kind), .c = cd_llm_op_asker_codes(a, r), .own = NAN};
+bool cd_llm_op_ask_curves(const cd_llm_op_asker *a, const cd_llm_op_record *r, long device, asking *q) {
     if (device >= 0) cd_llm_op_table_curves(a->t, r, (uint32_t)device, q->curve);
+    return device >= 0 && q->curve[CD_LLM_OP_MAX_SIZE] != CD_LLM_OP_NO_CURVE;
+}
+
+cdmpp_status cd_llm_op_ask_begin(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, long device, cd_llm_op_known *known, asking *q, cdmpp_err *err) {
+    q->r = r, q->d = d, q->device = device, q->f = cd_llm_op_family_of((cd_llm_op_kind)r->kind), q->c = cd_llm_op_asker_codes(a, r);
+    q->own = NAN, q->near = CD_LLM_OP_NO_SIDE, q->s = q->wide = CD_LLM_OP_SET_UNSEEN, q->p = NULL, q->twin = NULL;
     q->has = cd_llm_op_model_has(a->m, q->f, d, (cd_llm_op_type)r->type);
     CD_TRY(cd_llm_op_feature(r, d, &q->c, known, q->x, &q->e, err));
     cd_llm_op_model_types(a->m, r, q->x);
     return CDMPP_OK;
 }
 
-/* What neighbours say, and so whose answer it is. */
-static cdmpp_status choose(const cd_llm_op_asker *a, asking *q, cdmpp_err *err) {
-    const cd_llm_op_near near = {.t = a->t, .expect = expect_row, .ctx = a, .curve = q->curve};
+void cd_llm_op_ask_beside(const cd_llm_op_asker *a, asking *q) {
+    const cd_llm_op_near near = {.t = a->t, .curve = q->curve};
+    if (q->device < 0) return;
+    cd_llm_op_feature_beside(&near, q->r, (uint32_t)q->device, &q->beside);
+    for (size_t i = 0, n = cd_llm_op_n_size((cd_llm_op_kind)q->r->kind); i < n; i++)
+        for (size_t k = 0; k < 2; k++) {
+            const long row = q->beside.row[i][k];
+            if (row < 0) continue;
+            __builtin_prefetch(&a->t->r[row].size[i]);
+            __builtin_prefetch(&a->t->r[row].latency_s);
+            __builtin_prefetch(&a->expect[row]);
+        }
+}
+
+cdmpp_status cd_llm_op_ask_choose(const cd_llm_op_asker *a, asking *q, cdmpp_err *err) {
+    const cd_llm_op_near near = {.t = a->t, .expect = cd_llm_op_expect_row, .ctx = a, .curve = q->curve};
     q->near = CD_LLM_OP_NO_SIDE;
     if (q->device >= 0) {
         const cd_llm_op_few *few = a->few[(size_t)q->device * CD_LLM_OP_N_FAMILY + q->f];
-        q->near = cd_llm_op_feature_near(&near, q->r, (uint32_t)q->device, q->own, q->x, &q->said);
+        q->near = cd_llm_op_feature_near(&near, q->r, (uint32_t)q->device, &q->beside, q->own, q->x, &q->said);
         if (few && cd_llm_op_few_count(few) < CD_LLM_OP_FEW_MOST && !between(q->x)) q->near = CD_LLM_OP_NO_SIDE; /* a row from afar says less than all together */
     }
     q->s = q->near ? CD_LLM_OP_SET_NEAR : q->has ? CD_LLM_OP_SET_SEEN : CD_LLM_OP_SET_UNSEEN;
@@ -156,51 +125,50 @@ static cdmpp_status choose(const cd_llm_op_asker *a, asking *q, cdmpp_err *err) 
     return q->p ? CDMPP_OK : no_trees(q->r, err);
 }
 
-/* The trees of set seen have said it before. */
-static bool is_own(const asking *q) { return q->s == CD_LLM_OP_SET_SEEN && !isnan(q->own); }
+bool cd_llm_op_ask_is_own(const asking *q) { return q->s == CD_LLM_OP_SET_SEEN && !isnan(q->own); }
 
 static void by_few(const cd_llm_op_asker *a, const asking *q, cd_llm_op_answer *out) {
     const cd_llm_op_few *few = q->device < 0 || q->s != CD_LLM_OP_SET_UNSEEN ? NULL : a->few[(size_t)q->device * CD_LLM_OP_N_FAMILY + q->f];
     if (few) correct(few, q->r, &q->c, &q->e, out);
 }
 
-static void tell(const cd_llm_op_asker *a, const asking *q, double level, cd_llm_op_answer *out) {
-    const double base = q->s == CD_LLM_OP_SET_NEAR ? q->said : log(q->e.base_s);
+void cd_llm_op_ask_tell(const cd_llm_op_asker *a, const asking *q, double level, cd_llm_op_answer *out) {
     *out = empty(q->r, &q->e);
     out->news = news_of(a, q->r, q->d, &q->c, q->has);
     if (q->s == CD_LLM_OP_SET_NEAR && q->near == CD_LLM_OP_TWO_SIDES) out->how = CD_LLM_OP_INTERPOLATED;
     if (q->near == CD_LLM_OP_TWO_SIDES) out->line_s = exp(q->said);
     if (q->s == CD_LLM_OP_SET_NEAR) out->news &= ~(unsigned)(CD_LLM_OP_NEW_DEVICE | CD_LLM_OP_NEW_VENDOR | (a->m->range[q->r->kind].type[q->r->type] ? CD_LLM_OP_NEW_TYPE : 0));
     if (out->news & CD_LLM_OP_NEW_TYPE) out->alike = cd_llm_op_model_alike(a->m, q->f, q->r, q->d);
-    out->latency_s = exp(is_own(q) ? q->own : base + q->p->bias + (double)q->score);
+    out->latency_s = exp(cd_llm_op_ask_is_own(q) ? q->own : (q->s == CD_LLM_OP_SET_NEAR ? q->said : log(q->e.base_s)) + q->p->bias + (double)q->score);
     const cd_llm_op_part *wide = &a->m->part[q->f][q->wide];
     if (wide->spread && level > 0) interval(wide, (double)q->spread, level, out);
     by_few(a, q, out);
 }
 
-static void tell_twin(const cd_llm_op_asker *a, const asking *q, const cd_llm_op_answer *of, cd_llm_op_answer *out) {
+void cd_llm_op_ask_tell_twin(const cd_llm_op_asker *a, const asking *q, const cd_llm_op_answer *of, cd_llm_op_answer *out) {
     cd_llm_op_twin_tell(of, q->twin, &q->e, out);
     by_few(a, q, out);
 }
 
-static cdmpp_status predicted(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, long device, double level, cd_llm_op_answer *out, cdmpp_err *err) {
-    asking q;
-    CD_TRY(begin(a, r, d, device, NULL, &q, err));
-    if (device >= 0) CD_TRY(expect_of(a, q.f, q.x, &q.e, &q.own, err));
-    CD_TRY(choose(a, &q, err));
-    if (q.twin) {
-        CD_TRY(cd_llm_op_twin_ask(a, r, &q.e, q.twin, level, out, err));
-        by_few(a, &q, out);
+/* q: its curves are there where its device has measured rows. */
+static cdmpp_status predicted(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, long device, double level, asking *q, cd_llm_op_answer *out, cdmpp_err *err) {
+    CD_TRY(cd_llm_op_ask_begin(a, r, d, device, NULL, q, err));
+    if (device >= 0) CD_TRY(cd_llm_op_expect_of(a, q->f, q->x, &q->e, &q->own, err));
+    cd_llm_op_ask_beside(a, q);
+    CD_TRY(cd_llm_op_ask_choose(a, q, err));
+    if (q->twin) {
+        CD_TRY(cd_llm_op_twin_ask(a, r, &q->e, q->twin, level, out, err));
+        by_few(a, q, out);
         return CDMPP_OK;
     }
-    if (!is_own(&q)) CD_TRY(cd_xgb_predict(q.p->gbt, q.x, 1, cd_llm_op_feature_width(q.s), &q.score, err));
-    const cd_llm_op_part *wide = &a->m->part[q.f][q.wide];
-    if (wide->spread && level > 0) CD_TRY(cd_xgb_predict(wide->spread, q.x, 1, cd_llm_op_feature_width(q.wide), &q.spread, err));
-    tell(a, &q, level, out);
+    if (!cd_llm_op_ask_is_own(q)) CD_TRY(cd_xgb_predict(q->p->gbt, q->x, 1, cd_llm_op_feature_width(q->s), &q->score, err));
+    const cd_llm_op_part *wide = &a->m->part[q->f][q->wide];
+    if (wide->spread && level > 0) CD_TRY(cd_xgb_predict(wide->spread, q->x, 1, cd_llm_op_feature_width(q->wide), &q->spread, err));
+    cd_llm_op_ask_tell(a, q, level, out);
     return CDMPP_OK;
 }
 
-static cdmpp_status measured(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, size_t row, double level, cd_llm_op_answer *out, cdmpp_err *err) {
+cdmpp_status cd_llm_op_ask_measured(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, size_t row, double level, cd_llm_op_answer *out, cdmpp_err *err) {
     const double half = level > 0 ? cd_llm_op_table_half(a->t, row, level) : (double)NAN;
     cd_llm_op_estimate e;
     const cd_llm_op_codes c = cd_llm_op_asker_codes(a, r);
@@ -214,16 +182,16 @@ static cdmpp_status measured(const cd_llm_op_asker *a, const cd_llm_op_record *r
     return CDMPP_OK;
 }
 
-/* The number of the device in the table. */
-static long device_of(const cd_llm_op_asker *a, const cd_device *d) { return a->t ? cd_llm_op_table_device(a->t, d) : CD_LLM_OP_NONE; }
+long cd_llm_op_ask_device(const cd_llm_op_asker *a, const cd_device *d) { return a->t ? cd_llm_op_table_device(a->t, d) : CD_LLM_OP_NONE; }
 
 cdmpp_status cd_llm_op_ask_as_is(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, double level, cd_llm_op_answer *out, cdmpp_err *err) {
-    const long device = device_of(a, d), row = device < 0 ? CD_LLM_OP_NONE : cd_llm_op_table_find(a->t, r, (uint32_t)device);
-    return row < 0 ? predicted(a, r, d, device, level, out, err) : measured(a, r, d, (size_t)row, level, out, err);
+    asking q;
+    const long device = cd_llm_op_ask_device(a, d);
+    const long row = cd_llm_op_ask_curves(a, r, device, &q) ? cd_llm_op_table_find(a->t, r, (uint32_t)device) : CD_LLM_OP_NONE;
+    return row < 0 ? predicted(a, r, d, device, level, &q, out, err) : cd_llm_op_ask_measured(a, r, d, (size_t)row, level, out, err);
 }
 
-/* Rows of the twin do not tell how far another board is: the interval is that of an answer without them. */
-static void widen(const cd_llm_op_answer *without, cd_llm_op_answer *v) {
+void cd_llm_op_ask_widen(const cd_llm_op_answer *without, cd_llm_op_answer *v) {
     v->low_s = v->latency_s * without->low_s / without->latency_s;
     v->high_s = v->latency_s * without->high_s / without->latency_s;
 }
@@ -231,166 +199,13 @@ static void widen(const cd_llm_op_answer *without, cd_llm_op_answer *v) {
 cdmpp_status cd_llm_op_twin_ask(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_llm_op_estimate *e, const cd_device *twin, double level, cd_llm_op_answer *out,
                                 cdmpp_err *err) {
     cd_llm_op_answer v, without;
+    asking q;
     CD_TRY(cd_llm_op_ask_as_is(a, r, twin, level, &v, err));
-    if (device_of(a, twin) >= 0) {
-        CD_TRY(predicted(a, r, twin, CD_LLM_OP_NONE, level, &without, err));
-        widen(&without, &v);
+    if (cd_llm_op_ask_device(a, twin) >= 0) {
+        CD_TRY(predicted(a, r, twin, CD_LLM_OP_NONE, level, &q, &without, err));
+        cd_llm_op_ask_widen(&without, &v);
     }
     cd_llm_op_twin_tell(&v, twin, e, out);
     return CDMPP_OK;
 }
 
-/* ---- many at once ---- */
-enum { BLOCK = 256, FEW = 64 };
-
-typedef struct {
-    asking q[BLOCK];
-    float x[BLOCK * CD_LLM_OP_N_FEATURE], y[BLOCK];
-    float *to[BLOCK];
-    size_t n;
-    bool bare;              /* measured rows do not count */
-    cd_llm_op_known *known; /* NULL: there are few records */
-} batch;
-
-/* Rows of one set of trees: collected, and scored in one call. */
-static void collect(batch *b, const asking *q, size_t width, float *to) {
-    memcpy(b->x + b->n * width, q->x, width * sizeof *q->x);
-    b->to[b->n++] = to;
-}
-
-static cdmpp_status score(batch *b, const cd_xgb *trees, size_t width, cdmpp_err *err) {
-    if (b->n) CD_TRY(cd_xgb_predict(trees, b->x, b->n, width, b->y, err));
-    for (size_t k = 0; k < b->n; k++) *b->to[k] = b->y[k];
-    b->n = 0;
-    return CDMPP_OK;
-}
-
-/* What the trees of set seen expect of the records whose devices have measured rows. */
-static cdmpp_status own_of(const cd_llm_op_asker *a, batch *b, size_t n, cdmpp_err *err) {
-    const size_t width = cd_llm_op_feature_width(CD_LLM_OP_SET_SEEN);
-    unsigned families = 0;
-    for (size_t i = 0; i < n; i++)
-        if (b->q[i].device >= 0) families |= 1U << b->q[i].f;
-    for (size_t f = 0; families >> f; f++) {
-        const cd_llm_op_part *p = &a->m->part[f][CD_LLM_OP_SET_SEEN];
-        for (size_t i = 0; i < n; i++)
-            if (b->q[i].device >= 0 && b->q[i].f == f && p->gbt) collect(b, &b->q[i], width, &b->q[i].score);
-        CD_TRY(score(b, p->gbt, width, err));
-        for (size_t i = 0; i < n; i++)
-            if (b->q[i].device >= 0 && b->q[i].f == f) b->q[i].own = p->gbt ? log(b->q[i].e.base_s) + p->bias + (double)b->q[i].score : log(b->q[i].e.base_s) + p->bias;
-    }
-    return CDMPP_OK;
-}
-
-static cdmpp_status scores_of(const cd_llm_op_asker *a, batch *b, size_t n, cdmpp_err *err) {
-    uint32_t parts = 0;
-    for (size_t i = 0; i < n; i++)
-        if (b->q[i].p) parts |= 1U << (b->q[i].f * CD_LLM_OP_N_SET + b->q[i].s) | 1U << (b->q[i].f * CD_LLM_OP_N_SET + b->q[i].wide);
-    for (size_t k = 0; parts >> k; k++) {
-        if (!(parts >> k & 1)) continue;
-        const cd_llm_op_set s = (cd_llm_op_set)(k % CD_LLM_OP_N_SET);
-        const cd_llm_op_part *p = &a->m->part[k / CD_LLM_OP_N_SET][s];
-        const size_t width = cd_llm_op_feature_width(s);
-        for (size_t i = 0; i < n; i++)
-            if (b->q[i].p == p && !is_own(&b->q[i])) collect(b, &b->q[i], width, &b->q[i].score);
-        CD_TRY(score(b, p->gbt, width, err));
-        for (size_t i = 0; i < n; i++)
-            if (b->q[i].p && p->spread && &a->m->part[b->q[i].f][b->q[i].wide] == p) collect(b, &b->q[i], width, &b->q[i].spread);
-        CD_TRY(score(b, p->spread, width, err));
-    }
-    return CDMPP_OK;
-}
-
-/* Only memory and trees that cannot be walked end all; else it is the record's own error. */
-static cdmpp_status of_one(cdmpp_status st, const cdmpp_err *why, cdmpp_err *whys, size_t i, cdmpp_err *err) {
-    if (!st) return CDMPP_OK;
-    if (whys && st != CDMPP_ENOMEM && st != CDMPP_EBACKEND) return whys[i] = *why, CDMPP_OK;
-    if (err) *err = *why;
-    return st;
-}
-
-/* Rows of a table lie far apart in memory: those of all records are asked for before the first is waited for. */
-static void fetch_rows(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *const *d, size_t n, batch *b) {
-    for (size_t i = 0; i < n; i++) {
-        b->q[i].device = b->bare ? CD_LLM_OP_NONE : device_of(a, d[i]);
-        if (b->q[i].device >= 0) b->q[i].hash = cd_llm_op_table_hash(a->t, &r[i], (uint32_t)b->q[i].device);
-    }
-    for (size_t i = 0; i < n; i++)
-        if (b->q[i].device >= 0) cd_llm_op_table_fetch(a->t, b->q[i].hash);
-}
-
-/* A record that is measured, or cannot be answered, leaves no trees. */
-static cdmpp_status begin_all(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *const *d, size_t n, double level, batch *b, cd_llm_op_answer *out,
-                              cdmpp_err *whys, bool *going, cdmpp_err *err) {
-    fetch_rows(a, r, d, n, b);
-    for (size_t i = 0; i < n; i++) {
-        cdmpp_err why = {0};
-        const long device = b->q[i].device, row = device < 0 ? CD_LLM_OP_NONE : cd_llm_op_table_at(a->t, &r[i], (uint32_t)device, b->q[i].hash);
-        b->q[i].p = NULL;
-        if (whys) whys[i] = (cdmpp_err){0};
-        const cdmpp_status st = row < 0 ? begin(a, &r[i], d[i], device, b->known, &b->q[i], &why) : measured(a, &r[i], d[i], (size_t)row, level, &out[i], &why);
-        going[i] = row < 0 && !st;
-        if (!going[i]) b->q[i].device = CD_LLM_OP_NONE;
-        CD_TRY(of_one(st, &why, whys, i, err));
-    }
-    return CDMPP_OK;
-}
-
-static cdmpp_status ask_all(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *const *d, size_t n, double level, bool bare, cd_llm_op_answer *out, cdmpp_err *whys,
-                            cdmpp_err *err);
-
-/* Records whose twin is asked, all together. A twin was trained on, so it has none itself. */
-static cdmpp_status ask_twins(const cd_llm_op_asker *a, const batch *b, const bool *going, size_t n, double level, cd_llm_op_answer *out, cdmpp_err *whys, cdmpp_err *err) {
-    cd_llm_op_record r[BLOCK];
-    const cd_device *d[BLOCK];
-    cd_llm_op_answer v[BLOCK], without[BLOCK];
-    cdmpp_err why[BLOCK], more[BLOCK];
-    size_t of[BLOCK], m = 0;
-    bool rows = false;
-    for (size_t i = 0; i < n; i++)
-        if (going[i] && b->q[i].twin) rows |= device_of(a, b->q[i].twin) >= 0, r[m] = *b->q[i].r, d[m] = b->q[i].twin, of[m++] = i;
-    if (!m) return CDMPP_OK;
-    CD_TRY(ask_all(a, r, d, m, level, false, v, why, err));
-    if (rows) CD_TRY(ask_all(a, r, d, m, level, true, without, more, err));
-    for (size_t k = 0; k < m; k++) {
-        const cdmpp_err *bad = !why[k].code && rows && more[k].code ? &more[k] : &why[k];
-        if (!bad->code && device_of(a, d[k]) >= 0) widen(&without[k], &v[k]);
-        if (!bad->code) tell_twin(a, &b->q[of[k]], &v[k], &out[of[k]]);
-        CD_TRY(of_one(bad->code, bad, whys, of[k], err));
-    }
-    return CDMPP_OK;
-}
-
-static cdmpp_status ask_block(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *const *d, size_t n, double level, batch *b, cd_llm_op_answer *out,
-                              cdmpp_err *whys, cdmpp_err *err) {
-    bool going[BLOCK];
-    b->n = 0;
-    CD_TRY(begin_all(a, r, d, n, level, b, out, whys, going, err));
-    for (size_t i = 0; i < n; i++)
-        if (b->q[i].device >= 0) cd_llm_op_table_curves_fetch(a->t, b->q[i].r, b->q[i].curve);
-    CD_TRY(own_of(a, b, n, err));
-    for (size_t i = 0; i < n; i++) {
-        cdmpp_err why = {0};
-        if (going[i]) CD_TRY(of_one(choose(a, &b->q[i], &why), &why, whys, i, err));
-    }
-    CD_TRY(scores_of(a, b, n, err));
-    for (size_t i = 0; i < n; i++)
-        if (b->q[i].p) tell(a, &b->q[i], level, &out[i]);
-    return ask_twins(a, b, going, n, level, out, whys, err);
-}
-
-static cdmpp_status ask_all(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *const *d, size_t n, double level, bool bare, cd_llm_op_answer *out, cdmpp_err *whys,
-                            cdmpp_err *err) {
-    batch b;
-    cd_llm_op_known known;
-    b.bare = bare;
-    b.known = n < FEW ? NULL : &known;
-    if (b.known) known = (cd_llm_op_known){0};
-    for (size_t i = 0; i < n; i += BLOCK) CD_TRY(ask_block(a, r + i, d + i, n - i < BLOCK ? n - i : BLOCK, level, &b, out + i, whys ? whys + i : NULL, err));
-    return CDMPP_OK;
-}
-
-cdmpp_status cd_llm_op_ask_many_as_is(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *const *d, size_t n, double level, cd_llm_op_answer *out, cdmpp_err *whys,
-                                      cdmpp_err *err) {
-    return ask_all(a, r, d, n, level, false, out, whys, err);
-}

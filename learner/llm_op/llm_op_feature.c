@@ -3,21 +3,25 @@
 
 #include <math.h>
 
-typedef enum { UNSEEN, SEEN, NEAR } set;
-static const struct {
-    const char *name;
-    set of;
-} cols[CD_LLM_OP_N_FEATURE] = {
-#define X(name, set, meaning) {#name, set},
-#include "learner/llm_op/llm_op_feature_cols.def"
-};
+enum { UNSEEN, SEEN, NEAR }; /* sets in the list of columns */
 
-const char *cd_llm_op_feature_name(size_t i) { return cols[i].name; }
+const char *cd_llm_op_feature_name(size_t i) {
+    static const char *const name[CD_LLM_OP_N_FEATURE] = {
+#define X(name, set, meaning) #name,
+#include "learner/llm_op/llm_op_feature_cols.def"
+    };
+    return name[i];
+}
 
 size_t cd_llm_op_feature_width(cd_llm_op_set s) {
-    size_t n = 0;
-    while (n < CD_LLM_OP_N_FEATURE && (int)cols[n].of <= (int)s) n++;
-    return n;
+    static const size_t width[CD_LLM_OP_N_SET] = {
+#define X(name, set, meaning) +(set <= UNSEEN)
+#include "learner/llm_op/llm_op_feature_cols.def"
+        ,
+#define X(name, set, meaning) +(set <= SEEN)
+#include "learner/llm_op/llm_op_feature_cols.def"
+        , CD_LLM_OP_N_FEATURE};
+    return width[s];
 }
 
 static float lg(double x) { return x > 0 ? (float)log2(x) : NAN; }

@@ -50,7 +50,13 @@ typedef struct cd_llm_op_near {
     bool hide_alike;      /* rows of other types, stacks and kernels do */
 } cd_llm_op_near;
 typedef enum { CD_LLM_OP_NO_SIDE, CD_LLM_OP_ONE_SIDE, CD_LLM_OP_TWO_SIDES } cd_llm_op_sides;
-/* The columns of set near; *said: ln of what neighbours say. own: ln of the time that the model expects of the record. No side: there is no neighbour, and *said
- * is not set. */
-cd_llm_op_sides cd_llm_op_feature_near(const cd_llm_op_near *q, const cd_llm_op_record *r, uint32_t device, double own, float x[CD_LLM_OP_N_FEATURE], double *said);
+/* The measured rows below [0] and above [1] along each size of the record; CD_LLM_OP_NONE: there is none, or it is hidden. */
+typedef struct cd_llm_op_beside {
+    long row[CD_LLM_OP_MAX_SIZE][2];
+} cd_llm_op_beside;
+void cd_llm_op_feature_beside(const cd_llm_op_near *q, const cd_llm_op_record *r, uint32_t device, cd_llm_op_beside *out);
+/* The columns of set near, from these rows; *said: ln of what neighbours say. own: ln of the time that the model expects of the record. No side: there is no neighbour, and
+ * *said is not set. */
+cd_llm_op_sides cd_llm_op_feature_near(const cd_llm_op_near *q, const cd_llm_op_record *r, uint32_t device, const cd_llm_op_beside *near, double own,
+                                       float x[CD_LLM_OP_N_FEATURE], double *said);
 #endif

@@ -11,29 +11,37 @@ typedef struct {
     const cd_llm_op_record *r;
     uint32_t device;
     double own;
-    long near[CD_LLM_OP_MAX_SIZE][2];
+    const cd_llm_op_beside *near;
+    double ln[CD_LLM_OP_MAX_SIZE][2], beyond[CD_LLM_OP_MAX_SIZE][2]; /* ln of a neighbour's time; how much slower it is than expected, ln */
     double line[CD_LLM_OP_MAX_SIZE], shape[CD_LLM_OP_MAX_SIZE], gap[CD_LLM_OP_MAX_SIZE][2]; /* NaN: not both sides */
 } asking;
 
 static double ln_time(const asking *a, long row) { return log(a->t->r[row].latency_s); }
 
-/* How much slower the row is than expected, ln. */
-static double beyond(const asking *a, long row) { return ln_time(a, row) - a->q->expect(a->q->ctx, (size_t)row); }
-
 /* Where the record stands between its neighbours, 0 to 1. A cache or a window may be 0: one is added. */
 static double place(const asking *a, size_t i) { return a->gap[i][0] / (a->gap[i][0] + a->gap[i][1]); }
 
+void cd_llm_op_feature_beside(const cd_llm_op_near *q, const cd_llm_op_record *r, uint32_t device, cd_llm_op_beside *out) {
+    for (size_t i = 0, n = cd_llm_op_n_size((cd_llm_op_kind)r->kind); i < n; i++) {
+        out->row[i][0] = out->row[i][1] = CD_LLM_OP_NONE;
+        if (!(q->hide_sizes >> i & 1)) cd_llm_op_table_near(q->t, r, device, i, q->curve[i], NULL, out->row[i]);
+    }
+}
+
 static void look(asking *a, size_t i) {
-    long *v = a->near[i];
-    v[0] = v[1] = CD_LLM_OP_NONE;
+    const long *v = a->near->row[i];
     a->line[i] = a->shape[i] = NAN;
-    if (!(a->q->hide_sizes >> i & 1)) cd_llm_op_table_near(a->t, a->r, a->device, i, a->q->curve[i], NULL, v);
-    for (size_t k = 0; k < 2; k++)
-        a->gap[i][k] = v[k] < 0 ? (double)NAN : fabs(log2((a->t->r[v[k]].size[i] + 1) / (a->r->size[i] + 1)));
+    for (size_t k = 0; k < 2; k++) {
+        a->gap[i][k] = NAN;
+        if (v[k] < 0) continue;
+        a->gap[i][k] = fabs(log2((a->t->r[v[k]].size[i] + 1) / (a->r->size[i] + 1)));
+        a->ln[i][k] = ln_time(a, v[k]);
+        a->beyond[i][k] = a->ln[i][k] - a->q->expect(a->q->ctx, (size_t)v[k]);
+    }
     if (v[0] < 0 || v[1] < 0) return;
-    const double at = place(a, i), low = ln_time(a, v[0]), high = ln_time(a, v[1]);
-    a->line[i] = low + at * (high - low);
-    a->shape[i] = a->own + (1 - at) * beyond(a, v[0]) + at * beyond(a, v[1]);
+    const double at = place(a, i);
+    a->line[i] = a->ln[i][0] + at * (a->ln[i][1] - a->ln[i][0]);
+    a->shape[i] = a->own + (1 - at) * a->beyond[i][0] + at * a->beyond[i][1];
 }
 
 /* Row `p`, which has the record's own place on the axis, and where rows of its curve at the two neighbours' places would be. */
@@ -45,7 +53,7 @@ typedef struct {
 /* The row's record at a neighbour's place. */
 static cd_llm_op_record end_of(const asking *a, long p, size_t axis, size_t k) {
     cd_llm_op_record r = a->t->r[p];
-    r.size[axis] = a->t->r[a->near[axis][k]].size[axis];
+    r.size[axis] = a->t->r[a->near->row[axis][k]].size[axis];
     return r;
 }
 
@@ -78,13 +86,13 @@ static void bends_beside(const asking *a, size_t axis, size_t n, float *x) {
     size_t m = 0;
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < 2; k++)
-            if (i != axis && a->near[i][k] >= 0) v[m++].p = a->near[i][k];
+            if (i != axis && a->near->row[i][k] >= 0) v[m++].p = a->near->row[i][k];
     fetch(a, axis, v, m);
     m = 0;
     for (size_t i = 0; i < n; i++) {
         double sum = 0, count = 0;
         for (size_t k = 0; k < 2 && i != axis; k++) {
-            const double b = a->near[i][k] < 0 ? (double)NAN : bend(a, &v[m++], axis, end);
+            const double b = a->near->row[i][k] < 0 ? (double)NAN : bend(a, &v[m++], axis, end);
             if (!isnan(b)) sum += b, count++;
         }
         if (count > 0) x[CD_LLM_OP_X_bend0 + i] = (float)(sum / count);
@@ -96,7 +104,7 @@ static void bends_alike(const asking *a, size_t axis, float *x) {
     uint32_t row[MOST_ALIKE];
     curve v[MOST_ALIKE];
     double end[2], sum = 0, count = 0, least = INFINITY;
-    const double low = ln_time(a, a->near[axis][0]), high = ln_time(a, a->near[axis][1]);
+    const double low = a->ln[axis][0], high = a->ln[axis][1];
     const size_t n = a->q->hide_alike ? 0 : cd_llm_op_table_alike(a->t, a->r, a->device, a->q->curve[CD_LLM_OP_MAX_SIZE], NULL, MOST_ALIKE, row);
     for (size_t k = 0; k < n; k++) v[k].p = row[k];
     fetch(a, axis, v, n);
@@ -131,16 +139,17 @@ static bool one_side(const asking *a, size_t n, double *said) {
     double least = INFINITY;
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < 2; k++) {
-            const long row = a->near[i][k];
-            if (row < 0 || a->gap[i][k] >= least || isnan(beyond(a, row))) continue;
+            if (a->near->row[i][k] < 0 || a->gap[i][k] >= least || isnan(a->beyond[i][k])) continue;
             least = a->gap[i][k];
-            *said = a->own + beyond(a, row);
+            *said = a->own + a->beyond[i][k];
         }
     return isfinite(least);
 }
 
-cd_llm_op_sides cd_llm_op_feature_near(const cd_llm_op_near *q, const cd_llm_op_record *r, uint32_t device, double own, float x[CD_LLM_OP_N_FEATURE], double *said) {
-    asking a = {.q = q, .t = q->t, .r = r, .device = device, .own = own};
+cd_llm_op_sides cd_llm_op_feature_near(const cd_llm_op_near *q, const cd_llm_op_record *r, uint32_t device, const cd_llm_op_beside *near, double own,
+                                       float x[CD_LLM_OP_N_FEATURE], double *said) {
+    asking a;
+    a.q = q, a.t = q->t, a.r = r, a.device = device, a.own = own, a.near = near;
     const size_t n = cd_llm_op_n_size((cd_llm_op_kind)r->kind);
     for (size_t i = 0; i < n; i++) look(&a, i);
     const size_t axis = axis_of(&a, n);
@@ -149,10 +158,10 @@ cd_llm_op_sides cd_llm_op_feature_near(const cd_llm_op_near *q, const cd_llm_op_
     else if (!one_side(&a, n, said)) return CD_LLM_OP_NO_SIDE;
     for (size_t i = 0; i < n; i++) {
         for (size_t k = 0; k < 2; k++) {
-            if (a.near[i][k] < 0) continue;
-            x[(k ? CD_LLM_OP_X_above0 : CD_LLM_OP_X_below0) + i] = (float)(ln_time(&a, a.near[i][k]) - *said);
+            if (near->row[i][k] < 0) continue;
+            x[(k ? CD_LLM_OP_X_above0 : CD_LLM_OP_X_below0) + i] = (float)(a.ln[i][k] - *said);
             x[(k ? CD_LLM_OP_X_gap_above0 : CD_LLM_OP_X_gap_below0) + i] = (float)a.gap[i][k];
-            x[(k ? CD_LLM_OP_X_shape_above0 : CD_LLM_OP_X_shape_below0) + i] = (float)(own + beyond(&a, a.near[i][k]) - *said);
+            x[(k ? CD_LLM_OP_X_shape_above0 : CD_LLM_OP_X_shape_below0) + i] = (float)(own + a.beyond[i][k] - *said);
         }
         x[CD_LLM_OP_X_line0 + i] = (float)(a.line[i] - *said);
         x[CD_LLM_OP_X_shape0 + i] = (float)(a.shape[i] - *said);

@@ -123,7 +123,7 @@ cdmpp_status cd_llm_op_ask(const cd_llm_op_asker *a, const cd_llm_op_record *r, 
     return CDMPP_OK;
 }
 
-enum { BLOCK = 128 };
+enum { BLOCK = 256 };
 
 /* Records that are asked together: of each whose answer it may be, and whether it is the first of it. */
 typedef struct {
@@ -147,7 +147,8 @@ static cdmpp_status ask_block(const asked *q, block *b, cdmpp_err *err) {
     for (size_t i = 0; i < b->n; i++) {
         const size_t k = b->of[i];
         if (q->whys && !b->first[i] && q->whys[k].code) continue; /* as one by one: the first error stays */
-        if (q->whys) q->whys[k] = b->why[i];
+        if (q->whys && b->why[i].code) q->whys[k] = b->why[i];
+        else if (q->whys) q->whys[k].code = CDMPP_OK;
         if ((!q->whys || !b->why[i].code) && (b->first[i] || better(&b->v[i], &q->out[k]))) q->out[k] = b->v[i];
     }
     b->n = 0;

@@ -130,7 +130,7 @@ cdmpp_status cd_llm_op_ask(const cd_llm_op_asker *a, const cd_llm_op_record *r, 
 /* The answer for the stack and kernel that the record names: no kernel is one of its own here. Of who chooses kernels himself. level may be 0: an answer has no
  * interval, and a predicted one takes half of the time. */
 cdmpp_status cd_llm_op_ask_as_is(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, double level, cd_llm_op_answer *out, cdmpp_err *err);
-/* The same answers for n records, each on its device: trees score many rows at once. whys (n): why a record has no answer, code 0: it has one; NULL: the first without one
+/* The same answers for n records, each on its device: trees score many rows at once. whys (n): why a record has no answer, code 0: it has one, and nothing else is set there; NULL: the first without one
  * ends it. */
 cdmpp_status cd_llm_op_ask_many(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *const *d, size_t n, double level, cd_llm_op_answer *out, cdmpp_err *whys,
                                 cdmpp_err *err);

@@ -1,4 +1,5 @@
-/* Who is whose neighbour in a table of operators: rows sorted once for each size, a curve found by a hash of what its rows share. */
+/* Who is whose neighbour in a table of operators: rows sorted once for each size, a curve found by a hash of what its rows share. Most questions have no curve along
+ * most sizes: a bit for each size that some row has tells so without a look at the table. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,7 +27,7 @@ static int by_rest(const cd_llm_op_record *a, uint32_t da, const cd_llm_op_recor
     if (da != db) return da < db ? -1 : 1;
     const int c = but < CD_LLM_OP_MAX_SIZE ? by_category(a, b) : 0;
     if (c) return c;
-    for (size_t i = 0; i < cd_llm_op_n_size((cd_llm_op_kind)a->kind); i++)
+    for (size_t i = 0, n = cd_llm_op_n_size((cd_llm_op_kind)a->kind); i < n; i++)
         if (i != but && order(a->size[i], b->size[i])) return order(a->size[i], b->size[i]);
     return 0;
 }
@@ -46,12 +47,39 @@ static bool on_curve(const cd_llm_op_table *t, uint32_t row, const cd_llm_op_rec
     return !by_rest(&t->r[row], t->device[row], r, device, size);
 }
 
+/* ---- hashes ---- */
+/* A size of a kind. */
+static uint64_t part(const cd_llm_op_record *r, size_t i) { return cd_rng_mix((uint64_t)r->size[i] ^ ((uint64_t)r->kind << 8 | (i + 1)) << 48); }
+
+/* What rows of a curve share beside sizes. */
+static uint64_t head(const cd_llm_op_record *r, uint32_t device, bool whole) {
+    return cd_rng_at((uint64_t)r->kind << 32 | device, whole ? category(r) ^ (uint64_t)(1e4 * r->skew) << 48 : 0);
+}
+
+/* With the sum of the parts of the sizes that they share. Never CD_LLM_OP_NO_CURVE. */
+static uint64_t whole_hash(uint64_t of_head, uint64_t sum) { return cd_rng_mix(of_head ^ sum) >> 1; }
+
 /* Of what by_rest compares. */
 static uint64_t hash(const cd_llm_op_record *r, uint32_t device, size_t but) {
-    uint64_t h = cd_rng_at((uint64_t)r->kind << 32 | device, but < CD_LLM_OP_MAX_SIZE ? category(r) ^ (uint64_t)(1e4 * r->skew) << 48 : 0);
+    uint64_t sum = 0;
     for (size_t i = 0; i < cd_llm_op_n_size((cd_llm_op_kind)r->kind); i++)
-        if (i != but) h = cd_rng_mix(h ^ (uint64_t)r->size[i]);
-    return h;
+        if (i != but) sum += part(r, i);
+    return whole_hash(head(r, device, but < CD_LLM_OP_MAX_SIZE), sum);
+}
+
+/* Has any row of the kind this size? False: none has. Each size has a bit, which others may share. */
+static bool met(const cd_llm_op_table *t, uint64_t of_size) { return t->met[(of_size & t->met_mask) / 64] >> of_size % 64 & 1; }
+
+static bool meet_all(cd_llm_op_table *t) {
+    cd_mem_free(t->met);
+    for (t->met_mask = 4095; t->met_mask < t->n;) t->met_mask = 2 * t->met_mask + 1;
+    if (!(t->met = cd_mem_zalloc(t->met_mask / 64 + 1, sizeof *t->met))) return false;
+    for (size_t k = 0; k < t->n; k++)
+        for (size_t i = 0; i < cd_llm_op_n_size((cd_llm_op_kind)t->r[k].kind); i++) {
+            const uint64_t of_size = part(&t->r[k], i);
+            t->met[(of_size & t->met_mask) / 64] |= (uint64_t)1 << of_size % 64;
+        }
+    return true;
 }
 
 /* ---- the index ---- */
@@ -111,7 +139,7 @@ static bool index_of(cd_llm_op_table *t, entry *e, uint32_t size) {
 
 cdmpp_status cd_llm_op_table_index(cd_llm_op_table *t, cdmpp_err *err) {
     entry *e = cd_mem_zalloc(t->n + 1, sizeof *e);
-    bool good = true;
+    bool good = meet_all(t);
     for (uint32_t i = 0; i <= CD_LLM_OP_MAX_SIZE; i++) good &= index_of(t, e, i);
     cd_mem_free(e);
     if (!good) return CD_FAIL(err, ENOMEM, "index of %zu rows", t->n);
@@ -119,22 +147,39 @@ cdmpp_status cd_llm_op_table_index(cd_llm_op_table *t, cdmpp_err *err) {
 }
 
 /* ---- the door ---- */
-uint64_t cd_llm_op_table_curve(const cd_llm_op_table *t, const cd_llm_op_record *r, uint32_t device, size_t size) {
-    const uint64_t h = hash(r, device, size);
-    if (t->curve[size].slot) __builtin_prefetch(&t->curve[size].slot[(size_t)h & t->curve[size].mask]);
+static uint64_t asked(const cd_llm_op_table *t, size_t size, uint64_t h) {
+    __builtin_prefetch(&t->curve[size].slot[(size_t)h & t->curve[size].mask]);
     return h;
 }
 
+uint64_t cd_llm_op_table_curve(const cd_llm_op_table *t, const cd_llm_op_record *r, uint32_t device, size_t size) {
+    return t->met ? asked(t, size, hash(r, device, size)) : CD_LLM_OP_NO_CURVE;
+}
+
+/* A question between measured ones mostly has a size that no row has: only along that size can it have a curve. */
 void cd_llm_op_table_curves(const cd_llm_op_table *t, const cd_llm_op_record *r, uint32_t device, uint64_t curve[CD_LLM_OP_MAX_SIZE + 1]) {
-    for (size_t i = 0; i < cd_llm_op_n_size((cd_llm_op_kind)r->kind); i++) curve[i] = cd_llm_op_table_curve(t, r, device, i);
-    curve[CD_LLM_OP_MAX_SIZE] = cd_llm_op_table_curve(t, r, device, CD_LLM_OP_MAX_SIZE);
+    uint64_t of_size[CD_LLM_OP_MAX_SIZE], sum = 0;
+    unsigned strange = 0;
+    const size_t n = cd_llm_op_n_size((cd_llm_op_kind)r->kind);
+    for (size_t i = 0; i <= CD_LLM_OP_MAX_SIZE; i++) curve[i] = CD_LLM_OP_NO_CURVE;
+    if (!t->met) return;
+    for (size_t i = 0; i < n; i++) {
+        sum += of_size[i] = part(r, i);
+        strange |= (unsigned)!met(t, of_size[i]) << i;
+    }
+    const uint64_t of_head = strange & (strange - 1) ? 0 : head(r, device, true); /* of two such sizes there is no curve */
+    for (size_t i = 0; i < n; i++)
+        if (!(strange & ~(1u << i))) curve[i] = asked(t, i, whole_hash(of_head, sum - of_size[i]));
+    if (!strange) curve[CD_LLM_OP_MAX_SIZE] = asked(t, CD_LLM_OP_MAX_SIZE, whole_hash(head(r, device, false), sum));
 }
 
 static void fetch(const cd_llm_op_table *t, size_t size, uint64_t curve) {
     const cd_llm_op_curves *c = &t->curve[size];
-    if (!c->slot) return;
-    const cd_llm_op_curve *s = &c->slot[(size_t)curve & c->mask];
-    if (!s->end || s->tag != (uint32_t)(curve >> 32)) return; /* another curve: this one is behind it, or nowhere */
+    if (curve == CD_LLM_OP_NO_CURVE) return;
+    size_t k = (size_t)curve & c->mask;
+    while (c->slot[k].end && c->slot[k].tag != (uint32_t)(curve >> 32)) k = (k + 1) & c->mask; /* another curve: this one is behind it, or nowhere */
+    const cd_llm_op_curve *s = &c->slot[k];
+    if (!s->end) return;
     for (size_t i = 0; i < sizeof *t->r; i += 64) __builtin_prefetch((const char *)&t->r[s->first] + i);
     __builtin_prefetch(&t->device[s->first]);
     __builtin_prefetch(&c->row[s->beg]);
@@ -142,13 +187,13 @@ static void fetch(const cd_llm_op_table *t, size_t size, uint64_t curve) {
 }
 
 void cd_llm_op_table_curves_fetch(const cd_llm_op_table *t, const cd_llm_op_record *r, const uint64_t curve[CD_LLM_OP_MAX_SIZE + 1]) {
-    for (size_t i = 0; i < cd_llm_op_n_size((cd_llm_op_kind)r->kind); i++) fetch(t, i, curve[i]);
+    for (size_t i = 0, n = cd_llm_op_n_size((cd_llm_op_kind)r->kind); i < n; i++) fetch(t, i, curve[i]);
     fetch(t, CD_LLM_OP_MAX_SIZE, curve[CD_LLM_OP_MAX_SIZE]);
 }
 
 /* The rows of the record's curve; NULL: it has none. */
 static const uint32_t *curve_of(const cd_llm_op_table *t, const cd_llm_op_record *r, uint32_t device, size_t size, uint64_t h, size_t *n) {
-    if (!t->curve[size].slot) return NULL;
+    if (h == CD_LLM_OP_NO_CURVE) return NULL;
     const cd_llm_op_curve *c = &t->curve[size].slot[slot_of(t, r, device, size, h)];
     *n = c->end - c->beg;
     return c->end ? t->curve[size].row + c->beg : NULL;
@@ -175,8 +220,9 @@ void cd_llm_op_table_near(const cd_llm_op_table *t, const cd_llm_op_record *r, u
     const size_t at = bisect(t, v, n, r->size[size], size);
     for (size_t i = at; i-- > 0 && out[0] < 0;)
         if (!hide || !hide[v[i]]) out[0] = v[i];
+    const float *x = t->curve[size].value + (v - t->curve[size].row), rounded = (float)r->size[size];
     for (size_t i = at; i < n && out[1] < 0; i++)
-        if ((!hide || !hide[v[i]]) && t->r[v[i]].size[size] > r->size[size]) out[1] = v[i];
+        if ((!hide || !hide[v[i]]) && (x[i] > rounded || t->r[v[i]].size[size] > r->size[size])) out[1] = v[i];
 }
 
 size_t cd_llm_op_table_alike(const cd_llm_op_table *t, const cd_llm_op_record *r, uint32_t device, uint64_t curve, const uint8_t *hide, size_t most, uint32_t *out) {

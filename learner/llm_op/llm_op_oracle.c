@@ -76,14 +76,12 @@ cdmpp_status cd_llm_op_ask_told(const cd_llm_op_asker *a, cd_llm_op_told *v, cdm
     cd_llm_op_record r[CD_LLM_OP_TOLD];
     const cd_device *d[CD_LLM_OP_TOLD];
     cd_llm_op_answer said[CD_LLM_OP_TOLD];
-    cdmpp_err why[CD_LLM_OP_TOLD];
-    size_t of[CD_LLM_OP_TOLD], m = 0;
-    for (size_t i = 0; i < n; i++) {
-        if (!whys[i].code) r[m] = v[i].r, d[m] = v[i].d, of[m++] = i;
-        if (m < CD_LLM_OP_TOLD && i + 1 < n) continue;
-        CD_TRY(cd_llm_op_ask_many(a, r, d, m, level, said, why, err));
-        for (size_t k = 0; k < m; k++) v[of[k]].a = said[k], whys[of[k]] = why[k];
-        m = 0;
+    for (size_t i = 0, m; i < n; i += m ? m : 1) { /* runs of questions that could be read */
+        for (m = 0; m < CD_LLM_OP_TOLD && i + m < n && !whys[i + m].code; m++) r[m] = v[i + m].r, d[m] = v[i + m].d;
+        if (!m) continue;
+        CD_TRY(cd_llm_op_ask_many(a, r, d, m, level, said, whys + i, err));
+        for (size_t k = 0; k < m; k++)
+            if (!whys[i + k].code) v[i + k].a = said[k];
     }
     return CDMPP_OK;
 }

@@ -39,7 +39,7 @@ typedef struct cd_llm_op_told {
 /* The question alone: record and device. Errors: those of cd_llm_op_from_named; ESCHEMA (no device, an unknown one). */
 cdmpp_status cd_llm_op_oracle_read(const cd_llm_op_oracle *o, const cd_op_named *v, size_t n, cd_llm_op_told *out, cdmpp_err *err);
 /* Answers to n questions whose whys have code 0; why one has none goes there. Errors: ENOMEM, EBACKEND. */
-enum { CD_LLM_OP_TOLD = 64 }; /* that are asked at once */
+enum { CD_LLM_OP_TOLD = 128 }; /* that are asked at once */
 cdmpp_status cd_llm_op_ask_told(const cd_llm_op_asker *a, cd_llm_op_told *v, cdmpp_err *whys, size_t n, double level, cdmpp_err *err);
 /* Errors: those of cd_llm_op_oracle_read and cd_llm_op_ask. */
 cdmpp_status cd_llm_op_oracle_ask(const cd_llm_op_oracle *o, const cd_op_named *v, size_t n, double level, cd_llm_op_told *out, cdmpp_err *err);

@@ -19,6 +19,7 @@ void cd_llm_op_table_free(cd_llm_op_table *t) {
         cd_mem_free(t->curve[i].value);
         cd_mem_free(t->curve[i].slot);
     }
+    cd_mem_free(t->met);
     cd_dict_free(&t->names);
     memset(t, 0, sizeof *t);
 }

@@ -75,6 +75,8 @@ typedef struct cd_llm_op_table {
     cd_dict names;           /* of stacks and kernels */
     size_t drop[CD_LLM_OP_N_DROP], repeated;
     cd_llm_op_curves curve[CD_LLM_OP_MAX_SIZE + 1]; /* of each size; the last one: rows of equal kind, device and sizes. From the index */
+    uint64_t *met;           /* bits, by hash (met_mask), of each size that a row of the kind has. From the index; NULL: there is none */
+    size_t met_mask;
 } cd_llm_op_table;
 
 /* Append what `path` (a table, or a folder of *.tsv, *.csv and packed ones) holds, of these devices (none: all). Start from {0}. Errors: EIO and those of
@@ -104,7 +106,8 @@ long cd_llm_op_table_find(const cd_llm_op_table *t, const cd_llm_op_record *r, u
 uint64_t cd_llm_op_table_hash(const cd_llm_op_table *t, const cd_llm_op_record *r, uint32_t device);
 void cd_llm_op_table_fetch(const cd_llm_op_table *t, uint64_t hash);
 long cd_llm_op_table_at(const cd_llm_op_table *t, const cd_llm_op_record *r, uint32_t device, uint64_t hash);
-/* The record's curve along a size (CD_LLM_OP_MAX_SIZE: rows like it), by its hash: memory is asked for it. */
+/* The record's curve along a size (CD_LLM_OP_MAX_SIZE: rows like it), by its hash: memory is asked for it. CD_LLM_OP_NO_CURVE: it has none for sure. */
+#define CD_LLM_OP_NO_CURVE UINT64_MAX
 uint64_t cd_llm_op_table_curve(const cd_llm_op_table *t, const cd_llm_op_record *r, uint32_t device, size_t size);
 /* Those of all its sizes, and of rows like it; memory is asked for their rows. */
 void cd_llm_op_table_curves(const cd_llm_op_table *t, const cd_llm_op_record *r, uint32_t device, uint64_t curve[CD_LLM_OP_MAX_SIZE + 1]);

@@ -63,10 +63,12 @@ static cdmpp_status fill_row(const training *t, cd_llm_op_set s, size_t i, float
     *ok = true;
     if (s == CD_LLM_OP_SET_NEAR) {
         uint64_t curve[CD_LLM_OP_MAX_SIZE + 1];
+        cd_llm_op_beside near;
         cd_llm_op_near q = {.t = t->t, .expect = expected, .ctx = t->expect, .curve = curve};
         cd_llm_op_table_curves(t->t, r, t->t->device[i], curve);
         hide(number, &q);
-        *ok = cd_llm_op_feature_near(&q, r, t->t->device[i], t->expect[i], x, &said) != CD_LLM_OP_NO_SIDE;
+        cd_llm_op_feature_beside(&q, r, t->t->device[i], &near);
+        *ok = cd_llm_op_feature_near(&q, r, t->t->device[i], &near, t->expect[i], x, &said) != CD_LLM_OP_NO_SIDE;
     }
     *target = log(r->latency_s) - said;
     return CDMPP_OK;

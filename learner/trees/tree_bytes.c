@@ -16,10 +16,11 @@
 
 #include "learner/trees/tree_inference_internal.h"
 
-enum { LANES = 64, BLOCKS = CD_TREE_BYTES_ROWS / LANES, CUTS = 256, PART = 16, MOST_SLOT = 128, MOST_DEPTH = 8, TABLE = 32, EACH = 0x01010101 };
+enum { LANES = 64, BLOCKS = CD_TREE_BYTES_ROWS / LANES, CUTS = 256, LINE = 16, PART = 32, MOST_SLOT = 255, MOST_DEPTH = 8, TABLE = 32, EACH = 0x01010101 };
 
 typedef struct {
     uint32_t column;
+    uint32_t parts;  /* of PART cuts that have one that is finite */
     int16_t slot[2]; /* of bytes where missing goes left, right; -1: no node asks so */
 } column;
 
@@ -32,7 +33,6 @@ struct cd_tree_bytes {
     size_t n_column, n_slot, n_table, n_list, n_leaf;
     column *column;       /* (n_column) */
     float *cut;           /* (n_column, CUTS) ascending, then infinity */
-    float *last;          /* (n_column, PART) of each PART of these the last */
     tree *tree;           /* (n_tree) */
     uint8_t *table;       /* (n_table) of each level the cut of each place, then its slot */
     uint32_t *list;       /* (n_list) of each level how many slots it has, then each, in EACH of its four bytes */
@@ -43,7 +43,6 @@ void cd_tree_bytes_free(cd_tree_bytes *b) {
     if (!b) return;
     cd_mem_free(b->column);
     cd_mem_free(b->cut);
-    cd_mem_free(b->last);
     cd_mem_free(b->tree);
     cd_mem_free(b->table);
     cd_mem_free(b->list);
@@ -98,7 +97,7 @@ static bool columns(making *m) {
         if (!isfinite(n->cut) || !add_cut(m, c, n->cut) || (*slot < 0 && b->n_slot == MOST_SLOT)) return false;
         if (*slot < 0) *slot = (int16_t)b->n_slot++;
     }
-    for (size_t i = 0; i < b->n_column * PART; i++) b->last[i] = b->cut[i * PART + PART - 1];
+    for (size_t c = 0; c < b->n_column; c++) b->column[c].parts = m->cuts[c] / PART + 1u;
     return true;
 }
 
@@ -174,14 +173,13 @@ static bool room(making *m, size_t width) {
     for (uint32_t i = 0; i < f->n_node; i++) {
         const uint32_t c = plain(f->node[i].column);
         if (is_leaf(f, i)) continue;
-        if (!m->at[c]) b->column[b->n_column++] = (column){c, {-1, -1}}, m->at[c] = (uint32_t)b->n_column;
+        if (!m->at[c]) b->column[b->n_column++] = (column){c, 0, {-1, -1}}, m->at[c] = (uint32_t)b->n_column;
         inner++;
     }
     m->cuts = cd_mem_zalloc(b->n_column + 1, sizeof *m->cuts);
     b->cut = cd_mem_zalloc(b->n_column * CUTS + 1, sizeof *b->cut);
-    b->last = cd_mem_zalloc(b->n_column * PART + 1, sizeof *b->last);
     b->list = cd_mem_zalloc(inner + MOST_DEPTH * f->n_tree + 1, sizeof *b->list); /* a level has no more slots than nodes */
-    return m->cuts && b->cut && b->last && b->list && trees(f, b);
+    return m->cuts && b->cut && b->list && trees(f, b);
 }
 
 static bool flat(const cd_tree_inference *f) {
@@ -206,41 +204,43 @@ cdmpp_status cd_tree_bytes_new(const cd_tree_inference *f, size_t width, cd_tree
 }
 
 /* ---- many rows ---- */
-#define WIDE __attribute__((target("avx512f,avx512bw,popcnt")))
+#define WIDE __attribute__((target("avx512f,avx512bw")))
 #define BLOCKWISE _Pragma("GCC unroll 4") for (size_t k = 0; k < blocks; k++)
 
-/* Of 16 cuts that are each the last of 16 those that are no more tell the sixteen, and there the cuts again. The last cut of all is infinite, so it counts as more than
- * every value, infinite ones too. */
-WIDE static inline uint8_t byte_of(const float *cut, __m512 last, float v) {
-    const __m512 x = _mm512_set1_ps(v < FLT_MAX ? v : FLT_MAX);
-    const int from = PART * _mm_popcnt_u32(_cvtmask16_u32(_mm512_cmp_ps_mask(last, x, _CMP_LE_OQ)));
-    return (uint8_t)(from + _mm_popcnt_u32(_cvtmask16_u32(_mm512_cmp_ps_mask(_mm512_loadu_ps(cut + from), x, _CMP_LE_OQ))));
+/* How many of PART ascending cuts are no more than each of 16 values. */
+WIDE static inline __m512i rank_of(const float *cut, __m512 v) {
+    const __m512 low = _mm512_loadu_ps(cut), high = _mm512_loadu_ps(cut + LINE);
+    __m512i n = _mm512_setzero_si512();
+    _Pragma("GCC unroll 5") for (int half = PART / 2; half; half /= 2) {
+        const __m512 at = _mm512_permutex2var_ps(low, _mm512_add_epi32(n, _mm512_set1_epi32(half - 1)), high);
+        n = _mm512_mask_add_epi32(n, _mm512_cmp_ps_mask(at, v, _CMP_LE_OQ), n, _mm512_set1_epi32(half));
+    }
+    return _mm512_mask_add_epi32(n, _mm512_cmp_ps_mask(_mm512_set1_ps(cut[PART - 1]), v, _CMP_LE_OQ), n, _mm512_set1_epi32(1));
 }
 
-/* Questions of one device and kind have many columns alike. */
-static bool alike(const float *x, size_t n, size_t width) {
-    size_t i = 1;
-    while (i < n && !memcmp(&x[i * width], x, sizeof *x)) i++;
-    return i == n;
+/* The bytes of 16 rows of a column. The last cut of all is infinite, so it counts as more than every value, infinite ones too. */
+WIDE static void bytes_16(const column *k, const float *cut, const float *value, uint8_t *left, uint8_t *right) {
+    const __m512 x = _mm512_load_ps(value), v = _mm512_min_ps(x, _mm512_set1_ps(FLT_MAX));
+    const __mmask16 missing = _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q);
+    __m512i n = rank_of(cut, v);
+    for (size_t p = 1; p < k->parts; p++) n = _mm512_add_epi32(n, rank_of(cut + PART * p, v));
+    if (left) _mm_storeu_si128((__m128i *)(void *)left, _mm512_cvtepi32_epi8(_mm512_mask_mov_epi32(n, missing, _mm512_setzero_si512())));
+    if (right) _mm_storeu_si128((__m128i *)(void *)right, _mm512_cvtepi32_epi8(_mm512_mask_mov_epi32(n, missing, _mm512_set1_epi32(CUTS - 1))));
 }
 
+/* Behind the last row it comes again, to a whole number of LANES. */
 WIDE static void bytes_of(const cd_tree_bytes *b, const float *x, size_t n, size_t width, uint8_t (*v)[CD_TREE_BYTES_ROWS]) {
-    uint8_t none[CD_TREE_BYTES_ROWS];
-    for (size_t c = 0; c < b->n_column; c++) {
-        const column *k = &b->column[c];
-        const float *cut = b->cut + c * CUTS;
-        const __m512 last = _mm512_loadu_ps(b->last + c * PART);
-        const size_t m = alike(x + k->column, n, width) ? 1 : n;
-        uint8_t *left = k->slot[0] < 0 ? none : v[k->slot[0]], *right = k->slot[1] < 0 ? none : v[k->slot[1]];
-        for (size_t i = 0; i < m; i++) {
-            const float value = x[i * width + k->column];
-            const bool missing = value != value;
-            const uint8_t byte = byte_of(cut, last, value);
-            left[i] = missing ? 0 : byte;
-            right[i] = missing ? CUTS - 1 : byte;
+    _Alignas(64) float value[MOST_SLOT][LINE];
+    const size_t end = (n + LANES - 1) / LANES * LANES;
+    for (size_t i = 0; i < end; i += LINE) {
+        for (size_t k = 0; k < LINE; k++) {
+            const float *row = x + (i + k < n ? i + k : n - 1) * width;
+            for (size_t c = 0; c < b->n_column; c++) value[c][k] = row[b->column[c].column];
         }
-        memset(left + m, left[0], CD_TREE_BYTES_ROWS - m);
-        memset(right + m, right[0], CD_TREE_BYTES_ROWS - m);
+        for (size_t c = 0; c < b->n_column; c++) {
+            const column *k = &b->column[c];
+            bytes_16(k, b->cut + c * CUTS, value[c], k->slot[0] < 0 ? NULL : v[k->slot[0]] + i, k->slot[1] < 0 ? NULL : v[k->slot[1]] + i);
+        }
     }
 }
 
@@ -304,6 +304,7 @@ WIDE void cd_tree_bytes_score(const cd_tree_inference *f, const float *x, size_t
     bytes_of(f->bytes, x, n, width, v);
     for (size_t i = 0; i < CD_TREE_BYTES_ROWS; i++) sum[i] = f->base;
     if (n > 2 * LANES) score(f, v, BLOCKS, n_tree, sum);
-    else for (size_t k = 0; k * LANES < n; k++) score(f, (uint8_t (*)[CD_TREE_BYTES_ROWS])(v[0] + LANES * k), 1, n_tree, sum + LANES * k);
+    else if (n > LANES) score(f, v, 2, n_tree, sum);
+    else score(f, v, 1, n_tree, sum);
     memcpy(out, sum, n * sizeof *out);
 }

@@ -24,7 +24,7 @@ void cd_tree_walk_free(CD_TAKE cd_tree_walk *w); /* NULL is fine */
 /* By f->fast, which is there. */
 void cd_tree_walk_score(const cd_tree_inference *f, const float *x, size_t n, size_t width, size_t n_tree, float *out);
 
-/* *out NULL: more than 255 cuts of a column, 128 columns with sides or 8 levels, cuts that are not finite, or no AVX-512. Errors: ENOMEM. */
+/* *out NULL: more than 255 cuts of a column, 255 columns with sides or 8 levels, cuts that are not finite, or no AVX-512. Errors: ENOMEM. */
 cdmpp_status cd_tree_bytes_new(const cd_tree_inference *f, size_t width, CD_GIVE cd_tree_bytes **out, cdmpp_err *err);
 void cd_tree_bytes_free(CD_TAKE cd_tree_bytes *b); /* NULL is fine */
 bool cd_tree_bytes_here(void);

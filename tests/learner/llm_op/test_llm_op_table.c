@@ -172,10 +172,13 @@ TEST(neighbours_of_drawn_rows) {
         assert_ok(cd_llm_op_table_put(&t, &r, d[cd_rng_at(7, k + 4) % 2], &err));
     }
     assert_ok(cd_llm_op_table_index(&t, &err));
-    size_t found = 0;
+    size_t found = 0, none = 0;
     for (size_t i = 0; i < 1200; i++, k += 5) {
         const cd_llm_op_record r = drawn(k, i % 2);
         const uint32_t device = (uint32_t)(cd_rng_at(7, k + 4) % 2);
+        uint64_t curve[CD_LLM_OP_MAX_SIZE + 1];
+        cd_llm_op_table_curves(&t, &r, device, curve);
+        if (cd_llm_op_table_find(&t, &r, device) >= 0) assert_true(curve[CD_LLM_OP_MAX_SIZE] != CD_LLM_OP_NO_CURVE);
         for (size_t size = 0; size < 3; size++) {
             double want[2];
             long v[2];
@@ -186,9 +189,12 @@ TEST(neighbours_of_drawn_rows) {
                 if (v[side] >= 0) assert_true(t.r[v[side]].size[size] == want[side]);
                 found += v[side] >= 0;
             }
+            if (curve[size] == CD_LLM_OP_NO_CURVE) assert_true(v[0] < 0 && v[1] < 0);
+            else assert_true(curve[size] == cd_llm_op_table_curve(&t, &r, device, size));
+            none += curve[size] == CD_LLM_OP_NO_CURVE;
         }
     }
-    assert_true(found > 500);
+    assert_true(found > 500 && none > 500 && none < 2400);
     cd_llm_op_table_free(&t);
 }
 

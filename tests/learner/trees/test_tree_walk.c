@@ -7,7 +7,7 @@
 #include "fault.h"
 #include "learner/trees/tree_inference_internal.h"
 
-enum { WIDTH = 70, ROWS = 600, MOST = 4000, TREES = 40 };
+enum { WIDTH = 140, ROWS = 600, MOST = 4000, TREES = 40 };
 static cd_tree_inference_node node[TREES * MOST];
 static uint32_t root[TREES], depth[TREES];
 static float x[ROWS * WIDTH];
@@ -79,7 +79,9 @@ static void compare(cd_tree_inference *f, bool bytes) {
 }
 
 TEST(the_same_bits) {
-    static const shape of[] = {{0, 3, 1, 0}, {1, 3, 1, 0}, {2, 5, 3, 0.2}, {4, 80, 60, 0.1}, {8, 80, 40, 0}, {5, 80, 40, 0}, {6, 80, 40, 0.05}, {7, 80, 40, 0}, {8, 255, 20, 0.05}, {30, 80, 12, 0.5}};
+    static const shape of[] = {{0, 3, 1, 0}, {1, 3, 1, 0}, {2, 5, 3, 0.2}, {4, 80, 60, 0.1}, {8, 80, 40, 0}, {5, 80, 40, 0}, {6, 80, 40, 0.05}, {7, 80, 40, 0}, {8, 255, 20, 0.05}, {30, 80, 12, 0.5},
+                               /* cuts are counted 32 at a time */ {6, 31, 2, 0}, {6, 32, 2, 0}, {6, 33, 2, 0}, {7, 63, 2, 0}, {7, 64, 2, 0}, {7, 65, 2, 0}, {7, 255, 2, 0},
+                               /* 200 columns with sides */ {7, 60, 100, 0}};
     for (size_t k = 0; k < sizeof of / sizeof *of; k++) {
         cd_tree_inference f = forest(&of[k], k == 4 ? 20 : TREES);
         compare(&f, of[k].levels <= 8);
@@ -105,9 +107,11 @@ TEST(what_does_not_fit) {
     const shape many = {7, 400, 1, 0}; /* more than 255 cuts of a column */
     f = forest(&many, TREES);
     compare(&f, false);
-    const shape slots = {7, 100, WIDTH, 0}; /* 140 columns with sides */
+    const shape slots = {7, 60, WIDTH, 0}; /* 280 columns with sides */
     f = forest(&slots, TREES);
-    compare(&f, false);
+    assert_ok(cd_tree_walk_new(&f, WIDTH, &w, &err));
+    assert_ok(cd_tree_bytes_new(&f, WIDTH, &b, &err));
+    assert_true(!w && !b);
     /* 512 columns with sides */
     f = (cd_tree_inference){.n_tree = 1, .root = root, .depth = depth, .node = node, .n_node = 1};
     for (uint32_t i = 0; i < 512; i++, f.n_node += 2) {
