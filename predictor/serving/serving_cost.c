@@ -205,8 +205,8 @@ static bool sixteen(uint8_t type) { return type == CD_LLM_OP_T_BF16 || type == C
 /* 0: the same type; TWIN: the other one of 16 bits, which moves as many bytes and runs on the same units; OTHER. */
 static int type_rank(uint8_t a, uint8_t b) { return a == b ? 0 : sixteen(a) && sixteen(b) ? TWIN : OTHER; }
 
-/* A kernel was named for operators like this one. */
-static bool is_named(const cd_serving_cost *c, const cd_llm_op_record *r) { return c->named[r->kind].kernel && c->named[r->kind].types >> r->type & 1u; }
+/* The kernel that was named for operators like this one; 0: none was. */
+static uint32_t named_for(const cd_serving_cost *c, const cd_llm_op_record *r) { return c->named[r->kind].of[r->type]; }
 
 /* 0: the stack itself, 1: its library, 2: another, TWIN to TWIN + 2: of these with a twin of the type; OTHER: rows of something else. Collectives move bytes, whatever
  * their type is. */
@@ -214,7 +214,7 @@ static int rank_of(const cd_serving_cost *c, const cd_serving_group *g, const cd
     const char *const *name = (const char *const *)c->t->t.names.text;
     const int a = type_rank(g->type, r->type), b = type_rank(g->kv, r->kv), twin = a > b ? a : b;
     if (g->kind != r->kind || device < 0 || g->device != (uint32_t)device) return OTHER;
-    if (is_named(c, r) && !cd_serving_kernels_has(&c->kernels, g->kind, name[g->kernel])) return OTHER;
+    if (named_for(c, r) && !cd_serving_kernels_has(&c->kernels, g->kind, name[g->kernel])) return OTHER;
     if (!collective(r->kind) && twin == OTHER) return OTHER;
     if (collective(r->kind) && cd_llm_op_type_weight_bytes((cd_llm_op_type)g->type) < 2) return OTHER;
     return (collective(r->kind) ? 0 : twin) + (g->stack == c->stack ? 0 : same_maker(name[g->stack], name[c->stack]) ? 1 : 2);
@@ -248,7 +248,7 @@ static cdmpp_status by_stack(const cd_serving_cost *c, const cd_llm_op_record *r
         any = true;
     }
     if (any && best >= TWIN && out->how == CD_LLM_OP_MEASURED) out->how = CD_LLM_OP_INTERPOLATED;
-    plain.stack = (uint16_t)c->stack, plain.kernel = is_named(c, r) ? (uint16_t)c->named[r->kind].kernel : 0;
+    plain.stack = (uint16_t)c->stack, plain.kernel = (uint16_t)named_for(c, r);
     return any ? CDMPP_OK : point(c, &plain, out, err);
 }
 
