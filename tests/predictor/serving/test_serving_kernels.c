@@ -6,9 +6,10 @@
 #include "fault.h"
 #include "tmp.h"
 
-/* Two kernels of bfloat16, of which the first is faster, and one of fp8. */
-static const char ROWS[] = "op,device,stack,kernel,dtype,m,n,k,latency_s\ngemm,h100,vllm-1,Cutlass_a,bfloat16,8,64,64,1e-5\ngemm,h100,vllm-1,Marlin_b,bfloat16,8,64,64,3e-5\n"
-                           "gemm,h100,vllm-1,Deep_c,fp8,8,64,64,7e-6\n";
+/* Two kernels of bfloat16, of which the first is faster, and one of fp8. An all-reduce of a library, and NCCL's, which has no name. */
+static const char ROWS[] = "op,device,stack,kernel,dtype,m,n,k,num_gpus,message_bytes,latency_s\ngemm,h100,vllm-1,Cutlass_a,bfloat16,8,64,64,,,1e-5\n"
+                           "gemm,h100,vllm-1,Marlin_b,bfloat16,8,64,64,,,3e-5\ngemm,h100,vllm-1,Deep_c,fp8,8,64,64,,,7e-6\n"
+                           "all_reduce,h100,vllm-1,vllm_custom,bfloat16,,,,2,128,2e-6\nall_reduce,h100,nccl-2,,bfloat16,,,,2,128,9e-6\n";
 
 static tmp_dir dir;
 static cd_device_table *devices;
@@ -75,6 +76,20 @@ TEST(who_answers) {
     assert_close(seconds("gemm=marlin", CD_LLM_OP_T_FP8), 7e-6, 0, 0);
     assert_close(seconds("gemm=deep", CD_LLM_OP_T_BF16), 1e-5, 0, 0);
     assert_close(seconds("gemm=marlin", CD_LLM_OP_T_F16), 3e-5, 0, 0); /* one type of 16 bits speaks for the other */
+}
+
+/* A library's own all-reduce does not reach over nodes, whoever names it. */
+TEST(over_nodes) {
+    cd_serving_cost *c;
+    double s;
+    cd_serving_op op = {.name = "operator", .count = 1, .r = {.kind = CD_LLM_OP_ALL_REDUCE, .type = CD_LLM_OP_T_BF16, .kv = CD_LLM_OP_T_BF16, .size = {128, 2}}};
+    assert_ok(cd_serving_cost_new(&none, tables, h100, "vllm-1", "all_reduce=custom", 0, &c, &err));
+    assert_ok(cd_serving_cost_s(c, &op, &s, &err));
+    assert_close(s, 2e-6, 0, 0);
+    op.nodes = true;
+    assert_ok(cd_serving_cost_s(c, &op, &s, &err));
+    assert_close(s, 9e-6, 0, 0);
+    cd_serving_cost_free(c);
 }
 
 /* A word that is in the names of several: each type has one that has rows of it, also where the model is asked. */
@@ -179,4 +194,4 @@ TEST(no_memory) {
     }
 }
 
-TESTS(up, down, words, who_answers, of_each_type, none_is_called_so, without_tables, types_of_the_model, none_of_the_kind, no_memory)
+TESTS(up, down, words, who_answers, over_nodes, of_each_type, none_is_called_so, without_tables, types_of_the_model, none_of_the_kind, no_memory)
