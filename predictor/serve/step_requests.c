@@ -98,6 +98,7 @@ static void put_hello(cd_json_writer *w, const state *s) {
     cd_json_write_member_str(w, "cdmpp", cdmpp_version()), cd_json_write_member_int(w, "protocol", CD_PROTOCOL), cd_json_write_member_str(w, "units", "s");
     cd_json_write_member_str(w, "model_type", o->m->name), cd_json_write_member_real(w, "layers", o->m->layers);
     cd_json_write_member_str(w, "gpu", o->gpu), cd_serving_about_json(w, &o->about), cd_json_write_member_str(w, "stack", o->stack);
+    if (o->kernels && o->kernels[0]) cd_json_write_member_str(w, "kernels", o->kernels);
     cd_serving_layout_json(w, o->l);
     cd_json_write_key(w, "notes"), cd_json_write_open(w, '[');
     for (size_t i = 0; i < o->m->n_note; i++) cd_json_write_str(w, o->m->note[i]);

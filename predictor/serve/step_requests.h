@@ -18,7 +18,7 @@ typedef struct cd_step_requests {
     const cd_serving_model *m;
     cd_serving_engine *e;
     const cd_serving_layout *l;
-    const char *gpu, *stack;
+    const char *gpu, *stack, *kernels; /* kernels: NULL, "": none is named */
     cd_serving_about about;            /* of the GPU */
     double shared;                     /* of cd_serving_session */
     int in, out;                       /* descriptors */

@@ -206,9 +206,9 @@ void cd_serving_tables_free(CD_TAKE cd_serving_tables *t); /* NULL is fine */
 typedef struct cd_serving_kernels {
     cd_str word[CD_LLM_OP_N_KIND];
 } cd_serving_kernels;
-/* A kernel that was named, as the tables have it, and the types (bits) that it has rows of: operators of other types are the library's own. */
+/* A kernel that was named: of each type its number in the tables' names. 0: operators of this type are the library's own. */
 typedef struct cd_serving_kernel {
-    uint32_t kernel, types;
+    uint32_t of[CD_LLM_OP_N_TYPE];
 } cd_serving_kernel;
 /* "moe=marlin,attention_prefill=flashinfer"; "": none. Words live in the text. Errors: ESCHEMA. */
 cdmpp_status cd_serving_kernels_read(const char *text, cd_serving_kernels *out, cdmpp_err *err);

@@ -205,30 +205,31 @@ static bool sixteen(uint8_t type) { return type == CD_LLM_OP_T_BF16 || type == C
 /* 0: the same type; TWIN: the other one of 16 bits, which moves as many bytes and runs on the same units; OTHER. */
 static int type_rank(uint8_t a, uint8_t b) { return a == b ? 0 : sixteen(a) && sixteen(b) ? TWIN : OTHER; }
 
-/* A kernel was named for operators like this one. */
-static bool is_named(const cd_serving_cost *c, const cd_llm_op_record *r) { return c->named[r->kind].kernel && c->named[r->kind].types >> r->type & 1u; }
+/* Rows of NCCL name no kernel, or name it. A serving library's own all-reduce writes to its peers' memory, so a group over several nodes cannot use it. */
+static bool reaches(const cd_serving_cost *c, uint32_t kernel, bool nodes) { return !nodes || !kernel || strcasestr(c->t->t.names.text[kernel], "nccl"); }
+
+/* The kernel that was named for operators like this one; 0: none was, or it does not reach as far. */
+static uint32_t named_for(const cd_serving_cost *c, const cd_llm_op_record *r, bool nodes) {
+    const uint32_t kernel = c->named[r->kind].of[r->type];
+    return reaches(c, kernel, nodes) ? kernel : 0;
+}
 
 /* 0: the stack itself, 1: its library, 2: another, TWIN to TWIN + 2: of these with a twin of the type; OTHER: rows of something else. Collectives move bytes, whatever
  * their type is. */
-static int rank_of(const cd_serving_cost *c, const cd_serving_group *g, const cd_llm_op_record *r, long device) {
+static int rank_of(const cd_serving_cost *c, const cd_serving_group *g, const cd_llm_op_record *r, bool nodes, long device) {
     const char *const *name = (const char *const *)c->t->t.names.text;
     const int a = type_rank(g->type, r->type), b = type_rank(g->kv, r->kv), twin = a > b ? a : b;
-    if (g->kind != r->kind || device < 0 || g->device != (uint32_t)device) return OTHER;
-    if (is_named(c, r) && !cd_serving_kernels_has(&c->kernels, g->kind, name[g->kernel])) return OTHER;
+    if (g->kind != r->kind || device < 0 || g->device != (uint32_t)device || !reaches(c, g->kernel, nodes)) return OTHER;
+    if (named_for(c, r, nodes) && !cd_serving_kernels_has(&c->kernels, g->kind, name[g->kernel])) return OTHER;
     if (!collective(r->kind) && twin == OTHER) return OTHER;
     if (collective(r->kind) && cd_llm_op_type_weight_bytes((cd_llm_op_type)g->type) < 2) return OTHER;
     return (collective(r->kind) ? 0 : twin) + (g->stack == c->stack ? 0 : same_maker(name[g->stack], name[c->stack]) ? 1 : 2);
 }
 
-/* Rows of NCCL name no kernel, or name it. A serving library's own all-reduce writes to its peers' memory, so a group over several nodes cannot use it. */
-static bool reaches(const cd_serving_cost *c, const cd_serving_group *g, bool nodes) {
-    return !nodes || !g->kernel || strcasestr(c->t->t.names.text[g->kernel], "nccl");
-}
-
 static int best_of(const cd_serving_cost *c, const cd_llm_op_record *r, bool nodes, long device) {
     int best = OTHER;
     for (size_t i = 0; i < c->t->n_group; i++)
-        if (reaches(c, &c->t->group[i], nodes) && rank_of(c, &c->t->group[i], r, device) < best) best = rank_of(c, &c->t->group[i], r, device);
+        if (rank_of(c, &c->t->group[i], r, nodes, device) < best) best = rank_of(c, &c->t->group[i], r, nodes, device);
     return best;
 }
 
@@ -242,13 +243,13 @@ static cdmpp_status by_stack(const cd_serving_cost *c, const cd_llm_op_record *r
     if (best == OTHER) best = best_of(c, r, nodes, device);
     for (size_t i = 0; best < OTHER && i < c->t->n_group; i++) {
         cd_serving_time v;
-        if (!reaches(c, &c->t->group[i], nodes) || rank_of(c, &c->t->group[i], r, device) != best) continue;
+        if (rank_of(c, &c->t->group[i], r, nodes, device) != best) continue;
         CD_TRY(of_group(c, &c->t->group[i], *r, &v, err));
         if (!any || v.how < out->how || (v.how == out->how && v.s < out->s)) *out = v;
         any = true;
     }
     if (any && best >= TWIN && out->how == CD_LLM_OP_MEASURED) out->how = CD_LLM_OP_INTERPOLATED;
-    plain.stack = (uint16_t)c->stack, plain.kernel = is_named(c, r) ? (uint16_t)c->named[r->kind].kernel : 0;
+    plain.stack = (uint16_t)c->stack, plain.kernel = (uint16_t)named_for(c, r, nodes);
     return any ? CDMPP_OK : point(c, &plain, out, err);
 }
 

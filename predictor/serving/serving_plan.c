@@ -184,7 +184,7 @@ static cdmpp_status make_worker(cd_serving_session *s, const cd_serving_config *
     const bool together = s->m->experts > 0;
     out->schedulers = together ? w->pp : w->dp * w->pp;
     CD_TRY(cd_serving_layout_check(s->m, &out->layout, err));
-    CD_TRY(cd_serving_kernels_check(cd_serving_cost_named(known->c), &out->layout, err));
+    CD_TRY(cd_serving_kernels_check(cd_serving_cost_named(known->c), s->m, &out->layout, err));
     const double tokens = c->tokens > 0 ? c->tokens : (double)k.tokens;
     CD_TRY(cd_serving_memory_of(s->m, &out->layout, &k, out->k.d, tokens, c->isl + c->osl, cd_serving_longest(c), &out->memory, err));
     out->limit = (cd_serving_limits){.tokens = tokens, .sequences = w->batch > 0 ? w->batch : (double)k.sequences, .cache_tokens = floor(out->memory.tokens / w->pp),

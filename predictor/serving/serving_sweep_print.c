@@ -117,7 +117,7 @@ static void json_point(cd_json_writer *w, const cd_serving_point *p) {
     } f[] = {{"gpus", p->gpus}, {"tp", k->tp}, {"pp", k->pp}, {"dp", k->dp}, {"ep", k->ep}, {"concurrency", p->c->concurrency}, {"ttft_s", p->ttft_s}, {"tpot_s", p->tpot_s},
              {"tokens_s", p->tokens_s}, {"tokens_s_gpu", p->per_gpu}, {"tokens_s_user", p->per_user}, {"price_million_tokens", p->price}};
     for (size_t j = 0; j < sizeof f / sizeof *f; j++) cd_json_write_member_real(w, f[j].key, f[j].v);
-    cd_json_write_member_bool(w, "met", p->met), cd_json_write_member_bool(w, "front", p->front);
+    cd_json_write_member_bool(w, "met", p->met), cd_json_write_member_bool(w, "front", p->front), cd_json_write_member_bool(w, "crowded", p->crowded);
 }
 
 static void json_missed(cd_json_writer *w, const char *key, double value, double target) {

@@ -123,25 +123,38 @@ static void say_names(const cd_serving_tables *t, uint8_t kind, cd_buf *b) {
     }
 }
 
-static uint32_t types_of(const cd_serving_kernels *k, const cd_serving_tables *t, uint8_t kind, uint32_t *kernel) {
-    uint32_t types = 0;
+/* Of each type the first kernel of the tables that has rows of it: a word may be in the names of several. Those of one type of 16 bits speak for the other, as rows do. */
+static bool find_named(const cd_serving_kernels *k, const cd_serving_tables *t, uint8_t kind, cd_serving_kernel *out) {
+    bool any = false;
     for (size_t i = 0; i < t->n_group; i++) {
         const cd_serving_group *g = &t->group[i];
         if (g->kind != kind || !g->kernel || !cd_serving_kernels_has(k, kind, t->t.names.text[g->kernel])) continue;
-        if (!types) *kernel = g->kernel;
-        types |= 1u << g->type;
+        if (!out->of[g->type]) out->of[g->type] = g->kernel;
+        any = true;
     }
-    return types;
+    uint32_t *const b = &out->of[CD_LLM_OP_T_BF16], *const h = &out->of[CD_LLM_OP_T_F16];
+    if (!*h) *h = *b;
+    if (!*b) *b = *h;
+    return any;
+}
+
+/* The first of the model's kernels that has the word. Nobody knows of which types, and kinds, it is. */
+static cdmpp_status find_trained(const cd_serving_kernels *k, cd_serving_tables *t, const cd_llm_op_model *m, uint8_t kind, cd_serving_kernel *out, cdmpp_err *err) {
+    size_t i = 0;
+    uint32_t kernel;
+    while (i < m->kernels.n && !cd_serving_kernels_has(k, kind, m->kernels.text[i])) i++;
+    if (i == m->kernels.n) return CDMPP_OK;
+    CD_TRY(cd_dict_add(&t->t.names, (cd_str){m->kernels.text[i], strlen(m->kernels.text[i])}, &kernel, err));
+    for (int type = 0; type < CD_LLM_OP_N_TYPE; type++) out->of[type] = kernel;
+    return CDMPP_OK;
 }
 
 cdmpp_status cd_serving_kernels_find(const cd_serving_kernels *k, cd_serving_tables *t, const cd_llm_op_model *m, uint8_t kind, cd_serving_kernel *out, cdmpp_err *err) {
     cd_buf b = {0};
-    *out = (cd_serving_kernel){0, UINT32_MAX};
-    if (!k->word[kind].n) return CDMPP_OK;
-    const uint32_t types = types_of(k, t, kind, &out->kernel);
-    if (types) return out->types = types, CDMPP_OK;
-    for (size_t i = 0; !t->n_group && i < m->kernels.n; i++)
-        if (cd_serving_kernels_has(k, kind, m->kernels.text[i])) return cd_dict_add(&t->t.names, (cd_str){m->kernels.text[i], strlen(m->kernels.text[i])}, &out->kernel, err);
+    *out = (cd_serving_kernel){0};
+    if (!k->word[kind].n || find_named(k, t, kind, out)) return CDMPP_OK;
+    if (!t->n_group) CD_TRY(find_trained(k, t, m, kind, out, err));
+    if (out->of[0]) return CDMPP_OK;
     say_names(t, kind, &b);
     const cdmpp_status st = CD_FAIL(err, ESCHEMA, "no kernel of %s has '%.*s' in its name%s%.400s", cd_llm_op_kind_name((cd_llm_op_kind)kind), (int)(k->word[kind].n < 40 ? k->word[kind].n : 40),
                                     k->word[kind].p, b.n ? "; --measured has " : "", b.n ? b.p : "");
@@ -149,25 +162,39 @@ cdmpp_status cd_serving_kernels_find(const cd_serving_kernels *k, cd_serving_tab
     return cd_err_key(err, st, "kernels");
 }
 
-/* The types of the operators of a kind that a step has. */
-static uint32_t asked_types(const cd_serving_layout *l, uint8_t kind) {
+/* The types of the operators of a kind that a step has; 0: it has none. A prompt of latent attention is a part of either kind (serving_ops.c). */
+static uint32_t asked_types(const cd_serving_model *m, const cd_serving_layout *l, uint8_t kind) {
     switch (kind) {
-    case CD_LLM_OP_MOE: return 1u << l->expert;
+    case CD_LLM_OP_MOE: return m->experts > 0 ? 1u << l->expert : 0;
     case CD_LLM_OP_GEMM: return 1u << l->linear | 1u << l->project | 1u << l->shared | 1u << l->recurrent | 1u << l->base;
-    case CD_LLM_OP_PREFILL: case CD_LLM_OP_LATENT_PREFILL: return 1u << l->attention;
-    case CD_LLM_OP_DECODE: case CD_LLM_OP_LATENT_DECODE: return 1u << l->base;
+    case CD_LLM_OP_PREFILL: return 1u << (m->latent ? l->base : l->attention);
+    case CD_LLM_OP_DECODE: return m->latent ? 0 : 1u << l->base;
+    case CD_LLM_OP_LATENT_PREFILL: case CD_LLM_OP_LATENT_DECODE: return m->latent ? 1u << l->base : 0;
     default: return UINT32_MAX;
     }
 }
 
-cdmpp_status cd_serving_kernels_check(const cd_serving_kernel *named, const cd_serving_layout *l, cdmpp_err *err) {
-    cd_buf b = {0};
-    uint8_t kind = 0;
-    while (kind < CD_LLM_OP_N_KIND && named[kind].types & asked_types(l, kind)) kind++;
-    if (kind == CD_LLM_OP_N_KIND) return CDMPP_OK;
+static void put_types(uint32_t types, cd_buf *b) {
     for (int t = 0; t < CD_LLM_OP_N_TYPE; t++)
-        if (named[kind].types >> t & 1u) cd_buf_putf(&b, "%s%s", b.n ? ", " : "", cd_llm_op_type_name((cd_llm_op_type)t));
-    const cdmpp_status st = CD_FAIL(err, ESCHEMA, "the kernel named for %s has rows in %.120s, but none in the type of this model's", cd_llm_op_kind_name((cd_llm_op_kind)kind), b.p ? b.p : "");
-    cd_buf_free(&b);
+        if (types >> t & 1u) cd_buf_putf(b, "%s%s", b->n ? ", " : "", cd_llm_op_type_name((cd_llm_op_type)t));
+    if (!b->p) cd_buf_puts(b, "none");
+}
+
+static cdmpp_status check(const cd_serving_kernel *k, uint32_t asked, uint8_t kind, cdmpp_err *err) {
+    const char *name = cd_llm_op_kind_name((cd_llm_op_kind)kind);
+    cd_buf have = {0}, want = {0};
+    uint32_t types = 0;
+    for (int t = 0; t < CD_LLM_OP_N_TYPE; t++) types |= k->of[t] ? 1u << t : 0;
+    if (!types || types & asked) return CDMPP_OK;
+    put_types(types, &have), put_types(asked, &want);
+    cdmpp_status st = have.oom || want.oom ? CD_FAIL(err, ENOMEM, "message") : CDMPP_OK;
+    if (!st && !asked) st = CD_FAIL(err, ERANGE, "a kernel is named for %s, of which this model has no operators", name);
+    else if (!st) st = CD_FAIL(err, ERANGE, "the kernel named for %s is of %.120s; those operators of this model are of %.120s", name, have.p, want.p);
+    cd_buf_free(&have), cd_buf_free(&want);
     return cd_err_key(err, st, "kernels");
+}
+
+cdmpp_status cd_serving_kernels_check(const cd_serving_kernel *named, const cd_serving_model *m, const cd_serving_layout *l, cdmpp_err *err) {
+    for (uint8_t kind = 0; kind < CD_LLM_OP_N_KIND; kind++) CD_TRY(check(&named[kind], asked_types(m, l, kind), kind, err));
+    return CDMPP_OK;
 }

@@ -143,8 +143,8 @@ static void say_crowded(const cd_serving_said *v, size_t n, cd_log *log) {
         if (!worst || v[i].a->r.crowded > worst->a->r.crowded) worst = &v[i];
     }
     if (worst)
-        cd_log_put(log, CD_LOG_WARNING, "in %zu of %zu configurations prompts wait for room in a step, up to %.0f %% of the time: it takes %g tokens, those of whole prompts (%g each) and one of each sequence that decodes; --max-tokens makes it larger, --prompts chunked divides prompts",
-                   many, n, 100 * worst->a->r.crowded, worst->a->limit.tokens, worst->c->isl);
+        cd_log_put(log, CD_LOG_WARNING, "in %zu of %zu configurations prompts wait for room in a step, up to %.0f %% of the time: it takes %g tokens, those of whole prompts (%g %s) and one of each sequence that decodes; --max-tokens makes it larger, --prompts chunked divides prompts",
+                   many, n, 100 * worst->a->r.crowded, worst->a->limit.tokens, worst->c->isl, worst->c->spread > 0 || worst->c->given ? "in the mean" : "each");
 }
 
 static void on_bad(void *ctx, const cdmpp_err *err) { cd_log_err(ctx, CD_LOG_WARNING, err); }
@@ -359,7 +359,7 @@ static cdmpp_status read_load(const cd_replay_llm *o, cd_command_run *r, cd_serv
 static cdmpp_status stream(const cd_replay_llm *o, cd_command_run *r, work *w, cdmpp_err *err) {
     cd_serving_layout l;
     size_t asked, bad;
-    cd_step_requests s = {.m = &w->m, .l = &l, .gpu = w->c->gpu, .stack = w->c->stack, .about = cd_serving_session_about(&w->s, w->c->gpu), .shared = o->shared, .in = STDIN_FILENO, .out = STDOUT_FILENO, .stop = r->stop};
+    cd_step_requests s = {.m = &w->m, .l = &l, .gpu = w->c->gpu, .stack = w->c->stack, .kernels = w->c->kernels, .about = cd_serving_session_about(&w->s, w->c->gpu), .shared = o->shared, .in = STDIN_FILENO, .out = STDOUT_FILENO, .stop = r->stop};
     if (w->n != 1) return CD_FAIL(err, EUSAGE, "--stream: expected one value of each of --gpu, --tp, --pp, --dp and --ep, found %zu combinations", w->n);
     CD_TRY(cd_serving_engine_of(&w->s, w->c, &s.e, &l, err));
     cd_serving_session_stand_ins(&w->s, say_stand_in, &r->log);

@@ -57,6 +57,8 @@ done
 # prompts about as long as a step wait until nothing decodes: it is told; divided they do not
 for how in whole chunked; do ask --gpu h100 --isl 512 --osl 64 --concurrency 8 --max-tokens 514 --prompts $how >out.txt; done
 ask --gpu h100 --isl 512 --osl 64 --concurrency 4,8 --max-tokens 514 --prompts whole --sweep --tp 1 | grep 'wait for room'
+ask --gpu h100 --isl 512 --osl 64 --concurrency 1,8 --max-tokens 514 --prompts whole --sweep --tp 1 --json | grep -o '"crowded":[a-z0-9]*' | sort | uniq -c
+ask --gpu h100 --isl 512 --osl 64 --concurrency 8 --max-tokens 514 --length-spread 0.001 --prompts whole 2>&1 >out.txt | grep -o '512 in the mean'
 # a kernel that is named answers in place of the one that the library takes, in a table of runs, too
 awk -F, -v OFS=, 'NR == 1 { $3 = $3 ",kernel"; print; next } $1 != "gemm" { $3 = $3 ","; print; next } { v = $NF; $3 = "vllm-1,Fast_a"; print; $NF = 3 * v; $3 = "vllm-1,Slow_b"; print }' "$S/operators.csv" >kernels.csv
 named() { cdmpp-replay --llm "$S/config.json" --cost-model ops.cdmpp --devices "$ROOT/configs/devices.yaml" --measured kernels.csv --gpu h100 --json "$@"; }
@@ -66,6 +68,7 @@ grep -o '"name":"qkv".*' slow.json | grep -o '"total_s":[^,]*' | head -1 | paste
 show kernels <slow.json
 named --kernels gemm=none
 echo "no such kernel: $?"
+printf '%s\n' '{"cmd":"hello"}' | cdmpp-replay --llm "$S/config.json" --cost-model ops.cdmpp --devices "$ROOT/configs/devices.yaml" --measured kernels.csv --gpu h100 --kernels gemm=slow --stream | grep -o '"kernels":[^,]*'
 printf 'id,gpu,kernels\na,h100,gemm=slow\nb,h100,gemm\n' >which.csv
 named --runs which.csv | show 'kernels\|refused'
 for bad in moe moe= x=slow gemm=a,gemm=b; do

@@ -6,9 +6,10 @@
 #include "fault.h"
 #include "tmp.h"
 
-/* Two kernels of bfloat16, of which the first is faster, and one of fp8. */
-static const char ROWS[] = "op,device,stack,kernel,dtype,m,n,k,latency_s\ngemm,h100,vllm-1,Cutlass_a,bfloat16,8,64,64,1e-5\ngemm,h100,vllm-1,Marlin_b,bfloat16,8,64,64,3e-5\n"
-                           "gemm,h100,vllm-1,Deep_c,fp8,8,64,64,7e-6\n";
+/* Two kernels of bfloat16, of which the first is faster, and one of fp8. An all-reduce of a library, and NCCL's, which has no name. */
+static const char ROWS[] = "op,device,stack,kernel,dtype,m,n,k,num_gpus,message_bytes,latency_s\ngemm,h100,vllm-1,Cutlass_a,bfloat16,8,64,64,,,1e-5\n"
+                           "gemm,h100,vllm-1,Marlin_b,bfloat16,8,64,64,,,3e-5\ngemm,h100,vllm-1,Deep_c,fp8,8,64,64,,,7e-6\n"
+                           "all_reduce,h100,vllm-1,vllm_custom,bfloat16,,,,2,128,2e-6\nall_reduce,h100,nccl-2,,bfloat16,,,,2,128,9e-6\n";
 
 static tmp_dir dir;
 static cd_device_table *devices;
@@ -74,6 +75,33 @@ TEST(who_answers) {
     assert_close(seconds("gemm=_", CD_LLM_OP_T_BF16), 1e-5, 0, 0); /* of two that have it the fastest */
     assert_close(seconds("gemm=marlin", CD_LLM_OP_T_FP8), 7e-6, 0, 0);
     assert_close(seconds("gemm=deep", CD_LLM_OP_T_BF16), 1e-5, 0, 0);
+    assert_close(seconds("gemm=marlin", CD_LLM_OP_T_F16), 3e-5, 0, 0); /* one type of 16 bits speaks for the other */
+}
+
+/* A library's own all-reduce does not reach over nodes, whoever names it. */
+TEST(over_nodes) {
+    cd_serving_cost *c;
+    double s;
+    cd_serving_op op = {.name = "operator", .count = 1, .r = {.kind = CD_LLM_OP_ALL_REDUCE, .type = CD_LLM_OP_T_BF16, .kv = CD_LLM_OP_T_BF16, .size = {128, 2}}};
+    assert_ok(cd_serving_cost_new(&none, tables, h100, "vllm-1", "all_reduce=custom", 0, &c, &err));
+    assert_ok(cd_serving_cost_s(c, &op, &s, &err));
+    assert_close(s, 2e-6, 0, 0);
+    op.nodes = true;
+    assert_ok(cd_serving_cost_s(c, &op, &s, &err));
+    assert_close(s, 9e-6, 0, 0);
+    cd_serving_cost_free(c);
+}
+
+/* A word that is in the names of several: each type has one that has rows of it, also where the model is asked. */
+TEST(of_each_type) {
+    cd_serving_kernels k;
+    cd_serving_kernel found;
+    assert_ok(cd_serving_kernels_read("gemm=_", &k, &err));
+    assert_ok(cd_serving_kernels_find(&k, tables, &none, CD_LLM_OP_GEMM, &found, &err));
+    assert_string_equal(tables->t.names.text[found.of[CD_LLM_OP_T_BF16]], "Cutlass_a");
+    assert_string_equal(tables->t.names.text[found.of[CD_LLM_OP_T_F16]], "Cutlass_a");
+    assert_string_equal(tables->t.names.text[found.of[CD_LLM_OP_T_FP8]], "Deep_c");
+    assert_int_equal(found.of[CD_LLM_OP_T_INT8], 0);
 }
 
 TEST(none_is_called_so) {
@@ -99,10 +127,9 @@ TEST(without_tables) {
     assert_ok(cd_dict_add(&m.kernels, (cd_str){"Marlin_b", 8}, &at, &err));
     assert_ok(cd_serving_kernels_read("gemm=marlin", &k, &err));
     assert_ok(cd_serving_kernels_find(&k, t, &m, CD_LLM_OP_GEMM, &found, &err));
-    assert_string_equal(t->t.names.text[found.kernel], "Marlin_b");
-    assert_true(found.types == UINT32_MAX);
+    for (int i = 0; i < CD_LLM_OP_N_TYPE; i++) assert_string_equal(t->t.names.text[found.of[i]], "Marlin_b");
     assert_ok(cd_serving_kernels_find(&k, t, &m, CD_LLM_OP_MOE, &found, &err));
-    assert_true(!found.kernel && found.types == UINT32_MAX);
+    for (int i = 0; i < CD_LLM_OP_N_TYPE; i++) assert_int_equal(found.of[i], 0);
     assert_ok(cd_serving_kernels_read("gemm=cutlass", &k, &err));
     assert_int_equal(cd_serving_kernels_find(&k, t, &m, CD_LLM_OP_GEMM, &found, &err), CDMPP_ESCHEMA);
     assert_string_equal(err.msg, "no kernel of gemm has 'cutlass' in its name");
@@ -110,29 +137,45 @@ TEST(without_tables) {
     cd_serving_tables_free(t);
 }
 
-/* A kernel without rows of any type that the model's operators have. */
-TEST(types_of_the_model) {
-    cd_serving_kernel named[CD_LLM_OP_N_KIND];
+static cdmpp_status checked(cd_llm_op_kind kind, cd_llm_op_type type, const cd_serving_model *m) {
+    cd_serving_kernel named[CD_LLM_OP_N_KIND] = {0};
     const cd_serving_layout l = {.linear = CD_LLM_OP_T_BF16, .project = CD_LLM_OP_T_BF16, .shared = CD_LLM_OP_T_FP8, .recurrent = CD_LLM_OP_T_BF16, .base = CD_LLM_OP_T_BF16,
                                  .expert = CD_LLM_OP_T_W4A16_MXFP4, .attention = CD_LLM_OP_T_FP8, .kv = CD_LLM_OP_T_FP8};
-    for (int k = 0; k < CD_LLM_OP_N_KIND; k++) named[k] = (cd_serving_kernel){0, UINT32_MAX};
+    err = (cdmpp_err){0};
+    assert_ok(cd_serving_kernels_check(named, m, &l, &err));
+    named[kind].of[type] = 1;
+    return cd_serving_kernels_check(named, m, &l, &err);
+}
+
+/* A kernel without rows of any type that the model's operators have. Prompts of latent attention are never in fp8. */
+TEST(types_of_the_model) {
+    const cd_serving_model experts = {.experts = 8}, latent = {.latent = true};
     const struct {
         cd_llm_op_kind kind;
         cd_llm_op_type good, bad;
-    } of[] = {{CD_LLM_OP_MOE, CD_LLM_OP_T_W4A16_MXFP4, CD_LLM_OP_T_FP8}, {CD_LLM_OP_GEMM, CD_LLM_OP_T_FP8, CD_LLM_OP_T_INT8_WO}, {CD_LLM_OP_PREFILL, CD_LLM_OP_T_FP8, CD_LLM_OP_T_BF16},
-              {CD_LLM_OP_LATENT_PREFILL, CD_LLM_OP_T_FP8, CD_LLM_OP_T_BF16}, {CD_LLM_OP_DECODE, CD_LLM_OP_T_BF16, CD_LLM_OP_T_FP8}, {CD_LLM_OP_LATENT_DECODE, CD_LLM_OP_T_BF16, CD_LLM_OP_T_FP8}};
-    assert_ok(cd_serving_kernels_check(named, &l, &err));
+        const cd_serving_model *m;
+    } of[] = {{CD_LLM_OP_MOE, CD_LLM_OP_T_W4A16_MXFP4, CD_LLM_OP_T_FP8, &experts}, {CD_LLM_OP_GEMM, CD_LLM_OP_T_FP8, CD_LLM_OP_T_INT8_WO, &experts},
+              {CD_LLM_OP_PREFILL, CD_LLM_OP_T_FP8, CD_LLM_OP_T_BF16, &experts}, {CD_LLM_OP_DECODE, CD_LLM_OP_T_BF16, CD_LLM_OP_T_FP8, &experts},
+              {CD_LLM_OP_PREFILL, CD_LLM_OP_T_BF16, CD_LLM_OP_T_FP8, &latent}, {CD_LLM_OP_LATENT_PREFILL, CD_LLM_OP_T_BF16, CD_LLM_OP_T_FP8, &latent},
+              {CD_LLM_OP_LATENT_DECODE, CD_LLM_OP_T_BF16, CD_LLM_OP_T_FP8, &latent}};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
-        named[of[i].kind].types = 1u << of[i].good;
-        assert_ok(cd_serving_kernels_check(named, &l, &err));
-        named[of[i].kind].types = 1u << of[i].bad;
-        assert_int_equal(cd_serving_kernels_check(named, &l, &err), CDMPP_ESCHEMA);
+        assert_ok(checked(of[i].kind, of[i].good, of[i].m));
+        assert_int_equal(checked(of[i].kind, of[i].bad, of[i].m), CDMPP_ERANGE); /* of this configuration: others of a sweep may have the type */
         assert_string_equal(err.key, "kernels");
         assert_non_null(strstr(err.msg, cd_llm_op_type_name(of[i].bad)));
-        named[of[i].kind].types = UINT32_MAX;
+        assert_non_null(strstr(err.msg, cd_llm_op_type_name(of[i].good)));
     }
-    named[CD_LLM_OP_ALL_REDUCE].types = 1u << CD_LLM_OP_T_NVFP4; /* collectives move bytes */
-    assert_ok(cd_serving_kernels_check(named, &l, &err));
+    assert_ok(checked(CD_LLM_OP_ALL_REDUCE, CD_LLM_OP_T_NVFP4, &latent)); /* collectives move bytes */
+}
+
+/* Of a kind that the model has no operators of. */
+TEST(none_of_the_kind) {
+    const cd_serving_model dense = {0}, latent = {.latent = true};
+    assert_int_equal(checked(CD_LLM_OP_MOE, CD_LLM_OP_T_W4A16_MXFP4, &dense), CDMPP_ERANGE);
+    assert_string_equal(err.msg, "a kernel is named for moe, of which this model has no operators");
+    assert_int_equal(checked(CD_LLM_OP_LATENT_PREFILL, CD_LLM_OP_T_BF16, &dense), CDMPP_ERANGE);
+    assert_int_equal(checked(CD_LLM_OP_LATENT_DECODE, CD_LLM_OP_T_BF16, &dense), CDMPP_ERANGE);
+    assert_int_equal(checked(CD_LLM_OP_DECODE, CD_LLM_OP_T_BF16, &latent), CDMPP_ERANGE);
 }
 
 TEST(no_memory) {
@@ -141,6 +184,14 @@ TEST(no_memory) {
         f.st = cd_serving_cost_new(&none, tables, h100, "vllm-1", "gemm=marlin", 0, &c, &f.err);
         cd_serving_cost_free(c);
     }
+    FAULT_SWEEP(f, 2) {
+        cd_serving_kernel named[CD_LLM_OP_N_KIND] = {0};
+        const cd_serving_model m = {.experts = 8};
+        const cd_serving_layout l = {.expert = CD_LLM_OP_T_FP8};
+        named[CD_LLM_OP_MOE].of[CD_LLM_OP_T_INT8] = 1;
+        f.st = cd_serving_kernels_check(named, &m, &l, &f.err);
+        if (f.st == CDMPP_ERANGE) f.st = CDMPP_OK;
+    }
 }
 
-TESTS(up, down, words, who_answers, none_is_called_so, without_tables, types_of_the_model, no_memory)
+TESTS(up, down, words, who_answers, over_nodes, of_each_type, none_is_called_so, without_tables, types_of_the_model, none_of_the_kind, no_memory)
