@@ -188,6 +188,7 @@ typedef struct cd_serving_time {
     unsigned news;      /* CD_LLM_OP_NEW_*: what the model's training did not have */
     uint8_t alike;      /* 1 + the type that answered in the place of the operator's, which is new or was not measured; 0: its own did */
     const char *twin;   /* the GPU of the same chip that answered; lives with the model. NULL: none did */
+    const char *kernel; /* whose rows answered, or that was asked of the model; lives with the tables. NULL: none has a name */
 } cd_serving_time;
 
 /* What was measured, in order to ask it often: which libraries, kernels and sizes there are. */
@@ -257,7 +258,7 @@ typedef struct cd_serving_row {
     cd_llm_op_how how;
     unsigned news;              /* CD_LLM_OP_NEW_* */
     uint8_t alike;              /* as in cd_serving_time */
-    const char *twin;
+    const char *twin, *kernel;
     bool known, hidden, link;   /* hidden: it runs beside a longer one; link: between GPUs, which no lift lengthens */
     size_t group;               /* above 0: rows of one difference follow each other */
 } cd_serving_row;

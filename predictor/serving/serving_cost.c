@@ -11,7 +11,7 @@
 #define SMALL_SHARE 0.8 /* of the bandwidth that a small kernel reaches: docs/reference/serving.md */
 #define HAND_OVER_S 1e-5
 
-enum { KEY = 2 + CD_LLM_OP_MAX_SIZE, VALUE = 3 }; /* numbers of a question; of its answer */
+enum { KEY = 2 + CD_LLM_OP_MAX_SIZE, VALUE = 4 }; /* numbers of a question; of its answer */
 
 struct cd_serving_cost {
     const cd_llm_op_model *m;
@@ -117,12 +117,14 @@ const cd_serving_kernel *cd_serving_cost_named(const cd_serving_cost *c) { retur
 double cd_serving_cost_power(const cd_serving_cost *c) { return cd_llm_op_machine_power(c->d); }
 
 /* ---- one question ---- */
+static const char *kernel_name(const cd_serving_cost *c, uint32_t kernel) { return kernel ? c->t->t.names.text[kernel] : NULL; }
+
 /* How near: of a twin's answer, how near the twin was measured. */
 static cdmpp_status point(const cd_serving_cost *c, const cd_llm_op_record *r, cd_serving_time *out, cdmpp_err *err) {
     cd_llm_op_answer a;
     CD_TRY(cd_llm_op_ask_as_is(c->a, r, c->d, c->level, &a, err));
     const bool range = a.low_s > 0;
-    *out = (cd_serving_time){a.latency_s, range ? log(a.high_s / a.low_s) / (2 * NORMAL) : 0, a.twin ? a.twin_how : a.how, range || a.how == CD_LLM_OP_MEASURED, a.news & c->told, a.alike, a.twin};
+    *out = (cd_serving_time){a.latency_s, range ? log(a.high_s / a.low_s) / (2 * NORMAL) : 0, a.twin ? a.twin_how : a.how, range || a.how == CD_LLM_OP_MEASURED, a.news & c->told, a.alike, a.twin, kernel_name(c, r->kernel)};
     return CDMPP_OK;
 }
 
@@ -179,6 +181,7 @@ static cdmpp_status corners(const cd_serving_cost *c, const cd_serving_group *g,
     out->news = a.news | b.news;
     out->alike = a.alike ? a.alike : b.alike;
     out->twin = a.twin ? a.twin : b.twin;
+    out->kernel = kernel_name(c, r->kernel);
     return CDMPP_OK;
 }
 
@@ -306,22 +309,26 @@ static size_t twin_number(const cd_llm_op_model *m, const char *twin) {
     return 0;
 }
 
-/* v[2]: 0: nobody has asked; below 0: for the seconds alone. */
+/* v[2]: 0: nobody has asked; below 0: for the seconds alone. v[3]: the number of the kernel. */
 static void put_value(const cd_serving_cost *c, const cd_serving_time *t, bool whole, double v[VALUE]) {
+    uint32_t kernel = 0;
+    if (whole && t->kernel) (void)cd_dict_find(&c->t->t.names, (cd_str){t->kernel, strlen(t->kernel)}, &kernel);
+    v[3] = kernel;
     v[0] = t->s, v[1] = t->sigma;
     v[2] = whole ? 1 + 2 * t->known + 4 * (int)t->how + 16.0 * t->news + NEWS * t->alike + TYPES * (double)twin_number(c->m, t->twin) : -1;
 }
 
 static cd_serving_time value_of(const cd_serving_cost *c, const double v[VALUE]) {
     const unsigned u = (unsigned)v[2], twin = u / TYPES;
-    return (cd_serving_time){v[0], v[1], (cd_llm_op_how)(u / 4 % 4), u / 2 % 2, u / 16 % (NEWS / 16), (uint8_t)(u / NEWS % (TYPES / NEWS)), twin ? c->m->device[twin - 1].about.name : NULL};
+    return (cd_serving_time){v[0], v[1], (cd_llm_op_how)(u / 4 % 4), u / 2 % 2, u / 16 % (NEWS / 16), (uint8_t)(u / NEWS % (TYPES / NEWS)), twin ? c->m->device[twin - 1].about.name : NULL,
+                             kernel_name(c, (uint32_t)v[3])};
 }
 
 /* What no table measures. */
 static cdmpp_status moved(const cd_serving_cost *c, const cd_serving_op *op, cd_serving_time *out, cdmpp_err *err) {
     const double rate = op->rate > 0 ? op->rate * 1e-9 : op->link ? c->d->link_gb_s : SMALL_SHARE * c->d->bandwidth_gb_s;
     if (!(rate > 0)) return cd_llm_op_machine_lacks(c->d, op->link ? "link_gb_s" : "bandwidth_gb_s", op->link ? c->d->link_gb_s : c->d->bandwidth_gb_s, "link", NULL, err);
-    *out = (cd_serving_time){op->bytes / (rate * 1e9) + (op->latency_s > 0 ? op->latency_s : op->link ? HAND_OVER_S : c->between_s), 0, CD_LLM_OP_PREDICTED, true, 0, 0, NULL};
+    *out = (cd_serving_time){op->bytes / (rate * 1e9) + (op->latency_s > 0 ? op->latency_s : op->link ? HAND_OVER_S : c->between_s), 0, CD_LLM_OP_PREDICTED, true, 0, 0, NULL, NULL};
     return CDMPP_OK;
 }
 

@@ -111,15 +111,17 @@ static void put_rows(const char *title, const cd_serving_rows *r, cd_buf *b) {
 
 /* Stack and lengths only where they are those of all. */
 static void put_common(const cd_serving_said *v, size_t n, cd_buf *b) {
-    bool stack = true, isl = true, osl = true;
+    bool stack = true, kernels = v->c->kernels[0], isl = true, osl = true;
     for (size_t i = 1; i < n; i++) {
         const cd_serving_config *c = v[i].c;
         stack &= !strcmp(c->stack, v->c->stack);
+        kernels &= !strcmp(c->kernels, v->c->kernels);
         isl &= !(c->isl < v->c->isl || c->isl > v->c->isl);
         osl &= !(c->osl < v->c->osl || c->osl > v->c->osl);
     }
     cd_buf_putf(b, "%s, %.4g billion parameters", v->m->name, cd_serving_model_parameters(v->m) * 1e-9);
     if (stack) cd_buf_putf(b, ", %s", v->c->stack);
+    if (kernels) cd_buf_putf(b, ", kernels %s", v->c->kernels);
     if (isl) cd_buf_putf(b, v->c->given ? ", prompts of %.4g tokens in the mean" : ", prompts of %g tokens", v->c->isl);
     if (osl) cd_buf_putf(b, v->c->given ? ", %.4g generated" : ", %g generated", v->c->osl);
     cd_buf_puts(b, "\n\n");
@@ -165,6 +167,7 @@ static void json_row(cd_json_writer *w, const cd_serving_row *v, double step_s) 
     if (news[0]) cd_json_write_member_str(w, "new", news);
     if (v->alike) cd_json_write_member_str(w, "alike", cd_llm_op_type_name((cd_llm_op_type)(v->alike - 1)));
     if (v->twin) cd_json_write_member_str(w, "twin", v->twin);
+    if (v->kernel) cd_json_write_member_str(w, "kernel", v->kernel);
     cd_json_write_close(w, '}');
 }
 

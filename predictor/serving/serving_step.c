@@ -295,7 +295,7 @@ static cdmpp_status add_rows(cd_serving_engine *e, const cd_serving_ops *o, doub
         cd_serving_time t;
         CD_TRY(cd_err_key(err, cd_serving_cost_of(e->c, v, &t, err), v->name));
         if (CD_GROW(out->v, out->n, out->cap)) return CD_FAIL(err, ENOMEM, "%zu operators", out->n);
-        out->v[out->n++] = (cd_serving_row){v->name, v->r, sign * v->count, sign * v->count * t.s, t.sigma, t.how, t.news, t.alike, t.twin, t.known, false, is_link(v), 0};
+        out->v[out->n++] = (cd_serving_row){v->name, v->r, sign * v->count, sign * v->count * t.s, t.sigma, t.how, t.news, t.alike, t.twin, t.kernel, t.known, false, is_link(v), 0};
         s[v->beside] += v->count * t.s;
     }
     const int longer = s[1] < s[2] ? 2 : 1; /* of two that take as long the first counts, as in total */

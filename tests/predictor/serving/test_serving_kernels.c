@@ -78,6 +78,24 @@ TEST(who_answers) {
     assert_close(seconds("gemm=marlin", CD_LLM_OP_T_F16), 3e-5, 0, 0); /* one type of 16 bits speaks for the other */
 }
 
+/* An answer tells the kernel, also the second time; where rows have no names it tells none. */
+TEST(kernel_of_an_answer) {
+    cd_serving_cost *c;
+    cd_serving_time t;
+    const cd_serving_op op = {.name = "operator", .count = 1, .r = {.kind = CD_LLM_OP_GEMM, .type = CD_LLM_OP_T_BF16, .kv = CD_LLM_OP_T_BF16, .size = {8, 64, 64, 1}}},
+                        nameless = {.name = "bytes", .count = 1, .bytes = 1e6};
+    for (int k = 0; k < 2; k++) {
+        assert_ok(cd_serving_cost_new(&none, tables, h100, "vllm-1", k ? "gemm=marlin" : "", 0, &c, &err));
+        for (int again = 0; again < 2; again++) {
+            assert_ok(cd_serving_cost_of(c, &op, &t, &err));
+            assert_string_equal(t.kernel, k ? "Marlin_b" : "Cutlass_a");
+        }
+        assert_ok(cd_serving_cost_of(c, &nameless, &t, &err));
+        assert_null(t.kernel);
+        cd_serving_cost_free(c);
+    }
+}
+
 /* A library's own all-reduce does not reach over nodes, whoever names it. */
 TEST(over_nodes) {
     cd_serving_cost *c;
@@ -194,4 +212,4 @@ TEST(no_memory) {
     }
 }
 
-TESTS(up, down, words, who_answers, over_nodes, of_each_type, none_is_called_so, without_tables, types_of_the_model, none_of_the_kind, no_memory)
+TESTS(up, down, words, who_answers, kernel_of_an_answer, over_nodes, of_each_type, none_is_called_so, without_tables, types_of_the_model, none_of_the_kind, no_memory)
