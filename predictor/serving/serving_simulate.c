@@ -329,9 +329,8 @@ static cdmpp_status step(sim *s, cdmpp_err *err) {
     CD_TRY(step_s(s, &t, decodes, context, &each, err));
     if (!prompts && (turns = turns_of(s, each)) > 1) CD_TRY(step_s(s, &t, decodes, context + ((double)turns - 1) / 2, &each, err));
     const double taken_s = each * (double)turns;
-    s->now += taken_s;
+    s->now += taken_s, s->busy_time += taken_s;
     s->run_time += taken_s * (double)s->n_run;
-    s->busy_time += taken_s;
     if (!prompts && s->crowded) s->crowded_time += taken_s;
     count_waiting(s, taken_s);
     s->steps += turns;
@@ -375,7 +374,8 @@ static cdmpp_status simulate(cd_serving_engine *e, const cd_serving_load *load, 
     if (s.n > MAX_REQUESTS) return cd_err_key(err, CD_FAIL(err, ERANGE, "expected at most %d, found %zu", MAX_REQUESTS, s.n), "requests");
     s.r = cd_mem_zalloc(s.n, sizeof *s.r), s.wait = cd_mem_zalloc(s.n, sizeof *s.wait);
     s.heap = cd_mem_zalloc(s.n, sizeof *s.heap), s.copy = cd_mem_zalloc((size_t)s.copies, sizeof *s.copy);
-    cdmpp_status st = s.r && s.wait && s.heap && s.copy ? (send_first(&s), CDMPP_OK) : CD_FAIL(err, ENOMEM, "%zu requests", s.n);
+    cdmpp_status st = s.r && s.wait && s.heap && s.copy ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu requests", s.n);
+    if (!st) send_first(&s);
     while (!st && s.done < s.n) {
         if (load->stop && *load->stop) st = CD_FAIL(err, EINTERRUPTED, "after %zu of %zu requests", s.done, s.n);
         else st = step(&s, err);
