@@ -9,11 +9,7 @@ B=$(cd "${B:-build/release}" && pwd)
 export CDMPP_SERVING="$root/configs/serving.yaml"
 mkdir -p "$W"
 py="python3 -B scripts/results/batches.py"
-if [ ! -s "$W/llm.cdmpp" ]; then
-    "$B/cdmpp-train" configs/llm-operators.yaml --quiet -j "${JOBS:-2}" --out "$W/llm.tmp" --set data.files="[$D/aic]" --set operators.max_rows="${MAX_ROWS:-12000}" \
-        --set operators.seed="${SEED:-1}" --set device.file="$root/configs/devices.yaml" >"$W/llm.txt" || [ $? -eq 3 ]
-    mv "$W/llm.tmp" "$W/llm.cdmpp"
-fi
+. scripts/results/llm_model.sh
 [ -s "$W/list.txt" ] || { $py list "$PIPEWEAVE" >"$W/list.tmp" && mv "$W/list.tmp" "$W/list.txt"; }
 while read -r name part gpu tp n tokens; do
     [ ! -e "$W/$name.json" ] && [ "${PART:-$part}" = "$part" ] || continue

@@ -9,11 +9,7 @@ B=$(cd "${B:-build/release}" && pwd)
 export CDMPP_SERVING="$root/configs/serving.yaml"
 py="python3 -B scripts/results/throughput.py"
 mkdir -p "$W"
-if [ ! -s "$W/llm.cdmpp" ]; then
-    "$B/cdmpp-train" configs/llm-operators.yaml --quiet -j "${JOBS:-2}" --out "$W/llm.tmp" --set data.files="[$D/aic]" --set operators.max_rows="${MAX_ROWS:-12000}" \
-        --set operators.seed="${SEED:-1}" --set device.file="$root/configs/devices.yaml" >"$W/llm.txt" || [ $? -eq 3 ]
-    mv "$W/llm.tmp" "$W/llm.cdmpp"
-fi
+. scripts/results/llm_model.sh
 answer() { # part: errors on standard output, as words of figures.py put
     at=$W/$1 of=$1
     mkdir -p "$at"

@@ -3,31 +3,12 @@
 #include <math.h>
 #include <string.h>
 
-#include "predictor/quantize/quantize.h"
-#include "tests/support/base/check.h"
-#include "tests/support/profiler/made_graph.h"
+#include "tests/support/predictor/made_integers.h"
 
-#define U8 CD_DTYPE(CD_T_UINT, 8)
-#define I8 CD_DTYPE(CD_T_INT, 8)
 enum { ROWS = 6, COLUMNS = 8, ALL = ROWS * COLUMNS, WIDE = 5 };
 
-static cd_measure *measure;
-static cdmpp_err err;
-
-static int up(void **state) {
-    (void)state;
-    return cd_measure_open(&(cd_measure_options){.threads = 1, .jobs = 1, .cache = "", .timing = {.budget_s = 0.001}}, &measure, NULL) != CDMPP_OK;
-}
-
-static int down(void **state) {
-    (void)state;
-    cd_measure_close(measure);
-    return 0;
-}
-
-static int drawn(uint64_t seed, uint64_t i, int lo, int hi) { return lo + (int)(cd_rng_at(seed, i) % (uint64_t)(hi - lo + 1)); }
-static float data_at(uint32_t draw, int64_t i) { return (float)drawn(draw, (uint64_t)i, draw == 2 ? 100 : -400, 600) / 100; } /* of draw 2 all are above 0 */
-static int zero_in(int64_t i) { return drawn(99, (uint64_t)i, 90, 130); }
+static float data_at(uint32_t draw, int64_t i) { return (float)drawn_in(draw, (uint64_t)i, draw == 2 ? 100 : -400, 600) / 100; } /* of draw 2 all are above 0 */
+static int zero_in(int64_t i) { return drawn_in(99, (uint64_t)i, 90, 130); }
 
 static cdmpp_status input(void *ctx, const cd_graph_tensor *t, uint32_t draw, void *to, cdmpp_err *e) {
     (void)ctx, (void)e;
@@ -114,7 +95,7 @@ TEST(behind_dynamic) {
     int64_t w[COLUMNS * WIDE];
     double wf[COLUMNS * WIDE];
     uint32_t q[3];
-    for (int i = 0; i < COLUMNS * WIDE; i++) w[i] = drawn(7, (uint64_t)i, -20, 20), wf[i] = (double)w[i];
+    for (int i = 0; i < COLUMNS * WIDE; i++) w[i] = drawn_in(7, (uint64_t)i, -20, 20), wf[i] = (double)w[i];
     dynamic(begin(GM_SHAPE(ROWS, COLUMNS)), q);
     const uint32_t d = gm_add(&m, "DequantizeLinear", "", q[0], q[1], q[2]);
     result(d);
@@ -147,7 +128,7 @@ TEST(behind_integers) {
     int64_t w[COLUMNS * WIDE];
     double scale[WIDE];
     uint32_t q[3];
-    for (int i = 0; i < COLUMNS * WIDE; i++) w[i] = drawn(8, (uint64_t)i, -127, 127);
+    for (int i = 0; i < COLUMNS * WIDE; i++) w[i] = drawn_in(8, (uint64_t)i, -127, 127);
     for (int i = 0; i < WIDE; i++) scale[i] = (double)(float)(0.01 * (i + 1));
     dynamic(begin(GM_SHAPE(ROWS, COLUMNS)), q);
     const uint32_t y = gm_add(&m, "MatMulInteger", "", q[0], constant(I8, GM_SHAPE(COLUMNS, WIDE), w, NULL), q[2]);

@@ -1,27 +1,9 @@
 /* MatMulInteger and ConvInteger of drawn shapes, types, zero points and windows against sums of whole numbers: equal to the bit. Each operand and each zero point is data or a constant. */
 #include <string.h>
 
-#include "predictor/quantize/quantize.h"
-#include "tests/support/base/check.h"
-#include "tests/support/profiler/made_graph.h"
+#include "tests/support/predictor/made_integers.h"
 
-#define U8 CD_DTYPE(CD_T_UINT, 8)
-#define I8 CD_DTYPE(CD_T_INT, 8)
 enum { CASES = 64, MOST = 8192, CHANNELS = 16 };
-
-static cd_measure *measure;
-static cdmpp_err err;
-
-static int up(void **state) {
-    (void)state;
-    return cd_measure_open(&(cd_measure_options){.threads = 1, .jobs = 1, .cache = "", .timing = {.budget_s = 0.001}}, &measure, NULL) != CDMPP_OK;
-}
-
-static int down(void **state) {
-    (void)state;
-    cd_measure_close(measure);
-    return 0;
-}
 
 /* ---- numbers ---- */
 

@@ -2,34 +2,15 @@
 #include <math.h>
 #include <string.h>
 
-#include "predictor/quantize/quantize.h"
-#include "tests/support/base/check.h"
-#include "tests/support/profiler/made_graph.h"
+#include "tests/support/predictor/made_integers.h"
 
-#define U8 CD_DTYPE(CD_T_UINT, 8)
-#define I8 CD_DTYPE(CD_T_INT, 8)
 enum { NONE = -1000, MOST = 4096 };
 
-static cd_measure *measure;
-static cdmpp_err err;
-
-static int up(void **state) {
-    (void)state;
-    return cd_measure_open(&(cd_measure_options){.threads = 1, .jobs = 1, .cache = "", .timing = {.budget_s = 0.001}}, &measure, NULL) != CDMPP_OK;
-}
-
-static int down(void **state) {
-    (void)state;
-    cd_measure_close(measure);
-    return 0;
-}
-
-static int drawn(uint64_t seed, uint64_t i, int lo, int hi) { return lo + (int)(cd_rng_at(seed, i) % (uint64_t)(hi - lo + 1)); }
 
 static cdmpp_status input(void *ctx, const cd_graph_tensor *t, uint32_t draw, void *to, cdmpp_err *e) {
     float *v = to;
     (void)ctx, (void)e;
-    for (int64_t i = 0; i < cd_graph_shape_elements(&t->shape); i++) v[i] = (float)drawn(draw, (uint64_t)i, -400, 600) / 100;
+    for (int64_t i = 0; i < cd_graph_shape_elements(&t->shape); i++) v[i] = (float)drawn_in(draw, (uint64_t)i, -400, 600) / 100;
     return CDMPP_OK;
 }
 
@@ -63,7 +44,7 @@ static void make(const layer *l, gm *m) {
     *m = (gm){0};
     assert_ok(cd_graph_new("whole", &m->g, &err));
     assert_ok(cd_graph_input(m->g, "x", CD_F32, &l->x, &x, &err));
-    for (int64_t i = 0; i < n; i++) w[i] = drawn(7, (uint64_t)i, l->weight == U8 ? 0 : -127, l->weight == U8 ? 255 : 127);
+    for (int64_t i = 0; i < n; i++) w[i] = drawn_in(7, (uint64_t)i, l->weight == U8 ? 0 : -127, l->weight == U8 ? 255 : 127);
     for (int64_t i = 0; i < c; i++) z[i] = zero_at(l, i);
     m->n_out = 3;
     if (!l->data) (void)gm_add(m, "DynamicQuantizeLinear", "", x);
@@ -96,7 +77,7 @@ static void quantise(const layer *l, const float *x, numbers *v) {
     v->zero = !l->data ? (int)nearbyintf(fminf(-low / v->scale, 255)) : l->zero == NONE ? 0 : l->zero;
     const float least = l->data == I8 ? -128 : 0, most = l->data == I8 ? 127 : 255;
     for (int64_t i = 0; i < n; i++) v->q[i] = (int)fmaxf(fminf(nearbyintf(x[i] / v->scale) + (float)v->zero, most), least);
-    for (int64_t i = 0; i < cd_graph_shape_elements(&l->w); i++) v->w[i] = drawn(7, (uint64_t)i, l->weight == U8 ? 0 : -127, l->weight == U8 ? 255 : 127);
+    for (int64_t i = 0; i < cd_graph_shape_elements(&l->w); i++) v->w[i] = drawn_in(7, (uint64_t)i, l->weight == U8 ? 0 : -127, l->weight == U8 ? 255 : 127);
 }
 
 static void want_product(const layer *l, const numbers *v, float *out) {
@@ -249,7 +230,7 @@ TEST(test_two_of_data) {
 static cdmpp_status bytes(void *ctx, const cd_graph_tensor *t, uint32_t draw, void *to, cdmpp_err *e) {
     uint8_t *v = to;
     (void)ctx, (void)e;
-    for (int64_t i = 0; i < cd_graph_shape_elements(&t->shape); i++) v[i] = (uint8_t)drawn(draw, (uint64_t)i, 0, 255);
+    for (int64_t i = 0; i < cd_graph_shape_elements(&t->shape); i++) v[i] = (uint8_t)drawn_in(draw, (uint64_t)i, 0, 255);
     return CDMPP_OK;
 }
 
@@ -281,7 +262,7 @@ TEST(test_scaled) {
     static const int64_t c[] = {3, -2, 500, 7};
     int64_t w[32];
     int32_t got[4];
-    for (int64_t i = 0; i < 32; i++) w[i] = drawn(7, (uint64_t)i, -128, 127);
+    for (int64_t i = 0; i < 32; i++) w[i] = drawn_in(7, (uint64_t)i, -128, 127);
     for (int conv = 0; conv < 2; conv++) {
         gm m;
         const uint32_t x = whole_input(&m, conv ? GM_SHAPE(1, 8, 1, 1) : GM_SHAPE(1, 8));
@@ -290,7 +271,7 @@ TEST(test_scaled) {
         run(&m, 1, got);
         for (int64_t j = 0; j < 4; j++) {
             int sum = 0;
-            for (int64_t i = 0; i < 8; i++) sum += drawn(1, (uint64_t)i, 0, 255) * (int)w[conv ? j * 8 + i : i * 4 + j];
+            for (int64_t i = 0; i < 8; i++) sum += drawn_in(1, (uint64_t)i, 0, 255) * (int)w[conv ? j * 8 + i : i * 4 + j];
             assert_int_equal(got[j], sum * (int)c[j]);
         }
     }
@@ -300,8 +281,8 @@ TEST(test_scaled) {
 TEST(test_two_of_weights) {
     int64_t a[24], b[20];
     int32_t got[12];
-    for (int64_t i = 0; i < 24; i++) a[i] = drawn(8, (uint64_t)i, 0, 255);
-    for (int64_t i = 0; i < 20; i++) b[i] = drawn(9, (uint64_t)i, -128, 127);
+    for (int64_t i = 0; i < 24; i++) a[i] = drawn_in(8, (uint64_t)i, 0, 255);
+    for (int64_t i = 0; i < 20; i++) b[i] = drawn_in(9, (uint64_t)i, -128, 127);
     for (int conv = 0; conv < 2; conv++) {
         gm m;
         const uint32_t zero = whole_input(&m, (cd_graph_shape){0}), x = constant(&m, U8, conv ? GM_SHAPE(1, 5, 3, 1) : GM_SHAPE(3, 5), a, NULL), w = constant(&m, I8, conv ? GM_SHAPE(4, 5, 1, 1) : GM_SHAPE(5, 4), b, NULL);
@@ -310,7 +291,7 @@ TEST(test_two_of_weights) {
         for (int64_t i = 0; i < 3; i++)
             for (int64_t j = 0; j < 4; j++) {
                 int sum = 0;
-                for (int64_t p = 0; p < 5; p++) sum += ((int)a[conv ? p * 3 + i : i * 5 + p] - drawn(1, 0, 0, 255)) * (int)b[conv ? j * 5 + p : p * 4 + j];
+                for (int64_t p = 0; p < 5; p++) sum += ((int)a[conv ? p * 3 + i : i * 5 + p] - drawn_in(1, 0, 0, 255)) * (int)b[conv ? j * 5 + p : p * 4 + j];
                 assert_int_equal(got[conv ? j * 3 + i : i * 4 + j], sum);
             }
     }
