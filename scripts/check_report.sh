@@ -66,7 +66,7 @@ for kind in record task; do
     check_page $kind plot-scatter-test plot-scatter-validation plot-scatter-train plot-cdf plot-decade plot-task plot-curves \
         table-parts table-task-worst table-network table-decade table-device
 done
-CDMPP_PAGES=$W "$B/tests/learner/report/test_trainreport" >"$W/log" 2>&1 || bad "made-up pages"
+CDMPP_PAGES=$W "$B/tests/learner/report/units" test_trainreport >"$W/log" 2>&1 || bad "made-up pages"
 for name in made-many made-few made-all; do
     check_page $name plot-scatter-test plot-cdf plot-decade plot-task plot-coverage plot-curves table-parts
 done

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- small files ---- */
 static FILE *open_below(const char *root, const char *path) {
@@ -69,6 +70,14 @@ static int64_t cache_size(const char *root, int level, const char *kind) {
     return -1;
 }
 
+/* Where the kernel gives no directory of caches (containers, small virtual machines), the C library asks the processor. `name` is
+ * that of sysconf(). Only for this machine (root is empty), and not for the third level: of that it tells the sum of all sockets. */
+static int64_t cache_of(const char *root, int level, const char *kind, int name) {
+    const int64_t n = cache_size(root, level, kind);
+    const long asked = n <= 0 && !*root ? sysconf(name) : 0;
+    return n > 0 || asked <= 0 ? n : asked;
+}
+
 static int turbo_of(const char *root) {
     const double no = number(root, "/sys/devices/system/cpu/intel_pstate/no_turbo", -1);
     const double boost = number(root, "/sys/devices/system/cpu/cpufreq/boost", -1);
@@ -115,8 +124,8 @@ void cd_host_info_read(const char *root, cd_host_info *h) {
     (void)first_line(root, "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", h->governor, sizeof h->governor);
     h->n_cpu = first_line(root, "/sys/devices/system/cpu/online", b, sizeof b) ? count_list(b) : -1;
     h->n_allowed = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : -1;
-    h->l1d_bytes = cache_size(root, 1, "Data");
-    h->l2_bytes = cache_size(root, 2, "Unified");
+    h->l1d_bytes = cache_of(root, 1, "Data", _SC_LEVEL1_DCACHE_SIZE);
+    h->l2_bytes = cache_of(root, 2, "Unified", _SC_LEVEL2_CACHE_SIZE);
     h->l3_bytes = cache_size(root, 3, "Unified");
     h->mhz = field(root, "/proc/cpuinfo", "cpu MHz", b, sizeof b) ? strtod(b, NULL) : -1;
     h->max_mhz = number(root, "/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq", -1e3) / 1e3;

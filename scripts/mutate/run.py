@@ -122,7 +122,8 @@ class Tree:
 
     def command(self, test):
         kind, name = test.split(':')
-        return {'unit': OUT + '/tests/' + name, 'fuzz': f'{OUT}/fuzz/{name} tests/fuzz/seeds/{name}', 'cli': 'sh tests/cli/run.sh ' + name}[kind]
+        return {'unit': f'{OUT}/tests/{os.path.dirname(name)}/units {os.path.basename(name)}',
+                'fuzz': f'{OUT}/fuzz/replay {name} tests/fuzz/seeds/{name}', 'cli': 'sh tests/cli/run.sh ' + name}[kind]
 
     def link_library(self):
         """All objects of the library as build/libmutant.so."""
@@ -154,7 +155,7 @@ def build_base():
 def list_tests(base):
     """{test: the files that are only its own}"""
     cases = os.path.join(base.path, 'tests/cli/cases')
-    tests = {'unit:' + t.split(OUT + '/tests/')[1]: [t.split(OUT + '/')[1] + '.c'] for t in ask('TEST', base.path)}
+    tests = {'unit:' + t[len('tests/'):-len('.c')]: [t] for t in ask('TESTC', base.path)}
     tests |= {'fuzz:' + t: [f'tests/fuzz/fuzz_{t}.c', 'tests/fuzz/seeds/' + t] for t in ask('FUZZ', base.path)}
     tests |= {'cli:' + f[:-4]: ['tests/cli/cases/' + f, f'tests/cli/cases/{f[:-4]}.expect']
               for f in sorted(os.listdir(cases)) if f.endswith('.cmd') and f != 'install.cmd'}

@@ -7,7 +7,7 @@ Some places are not drawn, because no output can show what changed there, or bec
   * memory that gets larger: the length of a local array, and a summand or factor of what an allocator is asked for. (Memory
     that gets smaller is drawn: n - 1 for n + 1. So is a length that is compared or divided.)
   * which of several allocations was refused: && for || between pointers whose failure is ENOMEM. make check-long refuses
-    each allocation in turn (MODE=fault);
+    each allocation in turn (MODE=san);
   * a release that is missing, and the head of a loop that does nothing but release: make check-long has a leak checker
     (MODE=san).
 """

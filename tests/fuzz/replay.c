@@ -1,12 +1,27 @@
-/* Run a fuzz target over the files of the given folders, without an engine. */
+/* replay TARGET FOLDER... -- runs a fuzz target over the files of folders, without an engine. */
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+/* Each target's LLVMFuzzerTestOneInput is compiled under the name fuzz_<target> (Makefile). */
+typedef int (*fuzz_target)(const uint8_t *data, size_t size);
+#define TARGET(name) int fuzz_##name(const uint8_t *data, size_t size);
+#include "fuzz_targets.def"
+#undef TARGET
+#define TARGET(name) {#name, fuzz_##name},
+static const struct { const char *name; fuzz_target run; } target[] = {
+#include "fuzz_targets.def"
+};
 
-static int replay_file(const char *path) {
+static fuzz_target find_target(const char *name) {
+    for (size_t k = 0; k < sizeof target / sizeof *target; k++)
+        if (!strcmp(target[k].name, name)) return target[k].run;
+    return NULL;
+}
+
+static int replay_file(fuzz_target run, const char *path) {
     FILE *f = fopen(path, "rb");
     uint8_t *data = NULL;
     size_t n = 0, cap = 1 << 16, got = 1;
@@ -23,14 +38,19 @@ static int replay_file(const char *path) {
     if (!exact) abort();
     for (size_t i = 0; i < n; i++) exact[i] = data[i];
     free(data);
-    LLVMFuzzerTestOneInput(exact, n);
+    run(exact, n);
     free(exact);
     return 1;
 }
 
 int main(int argc, char **argv) {
     int passed = 0, failed = 0;
-    for (int i = 1; i < argc; i++) {
+    const fuzz_target run = argc > 1 ? find_target(argv[1]) : NULL;
+    if (!run) {
+        fprintf(stderr, "usage: replay TARGET FOLDER...; a target is a file tests/fuzz/fuzz_TARGET.c\n");
+        return 2;
+    }
+    for (int i = 2; i < argc; i++) {
         DIR *dir = opendir(argv[i]);
         char path[4096];
         if (!dir) {
@@ -41,11 +61,11 @@ int main(int argc, char **argv) {
         for (struct dirent *e; (e = readdir(dir));) {
             if (e->d_name[0] == '.') continue;
             snprintf(path, sizeof path, "%s/%s", argv[i], e->d_name);
-            if (replay_file(path)) passed++;
+            if (replay_file(run, path)) passed++;
             else failed++;
         }
         closedir(dir);
     }
-    printf("%s: %d passed, %d failed\n", argc > 1 ? argv[1] : "replay", passed, failed);
+    printf("%s: %d passed, %d failed\n", argv[1], passed, failed);
     return failed > 0 || passed == 0;
 }

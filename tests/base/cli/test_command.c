@@ -127,8 +127,5 @@ TEST(a_reader_that_goes_away_ends_a_command_without_a_word) {
     assert_string_equal(out, "demo: error: too large [ERANGE]\n");
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(exit_codes_and_messages), cmocka_unit_test(a_full_disk_is_an_error),
-                                   cmocka_unit_test(a_reader_that_goes_away_ends_a_command_without_a_word)};
-    return cmocka_run_group_tests(t, NULL, NULL);
-}
+TESTS(NULL, NULL, exit_codes_and_messages, a_full_disk_is_an_error,
+      a_reader_that_goes_away_ends_a_command_without_a_word)

@@ -5,9 +5,9 @@
 
 TEST(of_the_checkout) {
     cd_arena a = {0};
-    /* build/release/tests/base/io/test_data_path: three names up is build/release/tests */
+    /* build/release/tests/base/io/units: three names up is build/release/tests */
     assert_null(cd_data_path_find(&a, "configs/nosuch.yaml"));
-    const char *p = cd_data_path_find(&a, "base/io/test_data_path");
+    const char *p = cd_data_path_find(&a, "base/io/units");
     assert_non_null(p);
     assert_int_equal(p[0], '/');
     assert_null(strstr(p, ".."));
@@ -17,13 +17,13 @@ TEST(of_the_checkout) {
 TEST(own_files_come_first) {
     cd_arena a = {0};
     tmp_dir t = tmp_make();
-    const char *own = tmp_put(&t, "test_data_path", "", 0);
+    const char *own = tmp_put(&t, "units", "", 0);
     assert_ptr_equal(cd_data_path_or(&a, "base/io", own), own);
     assert_ptr_equal(cd_data_path_or(&a, "base/io", "/nosuch/x"), "/nosuch/x");
     assert_string_equal(cd_data_path_or(&a, "base/io", "nosuch"), "nosuch");
-    assert_string_equal(cd_data_path_or(&a, "base/io", "deep/test_data_path"), "deep/test_data_path");
+    assert_string_equal(cd_data_path_or(&a, "base/io", "deep/units"), "deep/units");
     assert_string_equal(cd_data_path_or(&a, "base/io", ""), "");
-    const char *bare = cd_data_path_or(&a, "base/io", "test_data_path"), *named = cd_data_path_or(&a, "base/io", "base/io/test_data_path");
+    const char *bare = cd_data_path_or(&a, "base/io", "units"), *named = cd_data_path_or(&a, "base/io", "base/io/units");
     assert_string_equal(bare, named);
     assert_int_equal(access(bare, R_OK), 0);
     cd_arena_free(&a);

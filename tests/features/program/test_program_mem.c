@@ -1,5 +1,5 @@
 /* Memory of building programs: a failure at any allocation is ENOMEM and harms
- * nothing; when warm, building needs no heap at all. Needs MODE=fault.
+ * nothing; when warm, building needs no heap at all. Needs MODE=san.
  * Programs: the fuzzer's schedules and every beginning of their step lists. */
 #include <stdio.h>
 #include <string.h>

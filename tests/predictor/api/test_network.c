@@ -190,8 +190,10 @@ static void what_is_refused(void **state) {
     cdmpp_network_free(NULL);
 }
 
-int main(void) {
+static int run_suite(void) {
     const struct CMUnitTest t[] = {cmocka_unit_test(a_graph_with_times), cmocka_unit_test(the_zoo_with_a_model), cmocka_unit_test(what_is_refused)};
     unsetenv("CDMPP_MODELS");
     return cmocka_run_group_tests_name("network", t, set_up, tear_down);
 }
+
+SUITE(.run = run_suite)

@@ -140,8 +140,10 @@ static void bad_requests(void **state) {
     cdmpp_partition_free(NULL);
 }
 
-int main(void) {
+static int run_suite(void) {
     unsetenv("CDMPP_MODELS");
     const struct CMUnitTest tests[] = {cmocka_unit_test(same_as_command), cmocka_unit_test(operators), cmocka_unit_test(bad_requests)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
+
+SUITE(.run = run_suite)

@@ -519,7 +519,7 @@ static void test_what_is_there_is_not_asked(void **state) {
     cd_schedule_db_free(a);
 }
 
-int main(void) {
+static int run_suite(void) {
     const struct CMUnitTest test[] = {
         cmocka_unit_test_setup_teardown(test_best_is_the_least_median, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_slower_ones_are_kept, set_up, tear_down),
@@ -542,3 +542,5 @@ int main(void) {
     const int failed = cmocka_run_group_tests(test, NULL, NULL);
     return failed + cmocka_run_group_tests(model_test, learn, forget);
 }
+
+SUITE(.run = run_suite)

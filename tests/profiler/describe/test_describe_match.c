@@ -124,8 +124,5 @@ TEST(published_numbers) {
     assert_null(cd_describe_microarch("GenuineIntel", 26, 2));
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(known_by_name), cmocka_unit_test(our_own_code_comes_first), cmocka_unit_test(described_but_not_of_the_model), cmocka_unit_test(nearest_by_numbers), cmocka_unit_test(none_fits), cmocka_unit_test(a_gpu_by_name_and_by_numbers),
-                                   cmocka_unit_test(published_numbers)};
-    return cmocka_run_group_tests(t, NULL, NULL);
-}
+TESTS(NULL, NULL, known_by_name, our_own_code_comes_first, described_but_not_of_the_model,
+      nearest_by_numbers, none_fits, a_gpu_by_name_and_by_numbers, published_numbers)

@@ -125,7 +125,5 @@ TEST(an_opencl_device_apart) {
     assert_true(e.device.cores == same.device.cores && e.device.kind == same.device.kind);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(asked_apart), cmocka_unit_test(an_opencl_device_apart), cmocka_unit_test(names), cmocka_unit_test(the_namer), cmocka_unit_test(cores_of_a_type), cmocka_unit_test(an_opencl_device_that_nobody_describes)};
-    return cmocka_run_group_tests(t, NULL, NULL);
-}
+TESTS(NULL, NULL, asked_apart, an_opencl_device_apart, names, the_namer, cores_of_a_type,
+      an_opencl_device_that_nobody_describes)

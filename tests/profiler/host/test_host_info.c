@@ -117,4 +117,18 @@ TEST(test_energy) {
     tmp_remove(&d);
 }
 
-TESTS(NULL, NULL, test_made_up, test_nothing, test_here, test_energy)
+/* A machine whose kernel gives no directory of caches still has caches. */
+TEST(caches_of_this_machine) {
+    cd_host_info h;
+    cd_host_info_read("", &h);
+#if defined(__x86_64__)
+    assert_true(h.l1d_bytes >= 8 << 10 && h.l1d_bytes <= 1 << 20);
+    assert_true(h.l2_bytes < 0 || h.l2_bytes >= h.l1d_bytes);
+#endif
+    tmp_dir d = tmp_make();
+    cd_host_info_read(d.path, &h); /* of a copy of another machine's files nothing is asked here */
+    assert_int_equal(h.l1d_bytes, -1);
+    tmp_remove(&d);
+}
+
+TESTS(NULL, NULL, caches_of_this_machine, test_made_up, test_nothing, test_here, test_energy)

@@ -281,8 +281,12 @@ TEST(ways_to_a_host) {
     cd_arena_free(&a);
 }
 
-int main(int argc, char **argv) {
-    if (argc > 1 && !strcmp(argv[1], "--serve")) return serve();
+static int serve_program(int argc, char **argv) {
+    (void)argc, (void)argv;
+    return serve();
+}
+
+static int run_suite(void) {
     const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
     self[n > 0 ? n : 0] = 0;
     const struct CMUnitTest tests[] = {
@@ -293,3 +297,5 @@ int main(int argc, char **argv) {
     };
     return cmocka_run_group_tests_name("remote", tests, NULL, NULL);
 }
+
+SUITE(.run = run_suite, .word = "--serve", .program = serve_program)

@@ -384,8 +384,11 @@ TEST(without_the_library) {
     cd_arena_free(&a);
 }
 
-int main(int argc, char **argv) {
-    if (argc > 2 && !strcmp(argv[1], "--watched")) return watched(argv[2]);
+static int watched_program(int argc, char **argv) {
+    return argc > 2 ? watched(argv[2]) : 2;
+}
+
+static int run_suite(void) {
     const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
     self[n > 0 ? n : 0] = 0;
     const struct CMUnitTest tests[] = {
@@ -397,3 +400,5 @@ int main(int argc, char **argv) {
     };
     return cmocka_run_group_tests_name("wrap", tests, NULL, NULL);
 }
+
+SUITE(.run = run_suite, .word = "--watched", .program = watched_program)

@@ -52,7 +52,7 @@ TEST(buffers) {
 #endif
     cdmpp_err err;
     cd_arena a = {0};
-    char flag[] = "--watched";
+    char flag[] = "--watched-opencl";
     char *const argv[] = {self, flag, NULL};
     cd_process_profile_report r;
     assert_ok(cd_process_profile_run(&a, argv, NULL, &r, &err));
@@ -65,10 +65,16 @@ TEST(buffers) {
     cd_arena_free(&a);
 }
 
-int main(int argc, char **argv) {
-    if (argc > 1 && !strcmp(argv[1], "--watched")) return watched();
+static int watched_program(int argc, char **argv) {
+    (void)argc, (void)argv;
+    return watched();
+}
+
+static int run_suite(void) {
     const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
     self[n > 0 ? n : 0] = 0;
     const struct CMUnitTest tests[] = {cmocka_unit_test(buffers)};
     return cmocka_run_group_tests_name("span_opencl", tests, NULL, NULL);
 }
+
+SUITE(.run = run_suite, .word = "--watched-opencl", .program = watched_program)

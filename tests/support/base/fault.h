@@ -10,7 +10,7 @@
  * with f.st == CDMPP_OK. It checks after each run that f.st is OK or ENOMEM and that no block of cd_mem is left, and at the end that
  * at least `least` runs were refused. A body may set f.step, to try fewer of many allocations.
  *
- * Only a build with MODE=fault can refuse. In other builds the body runs once and nothing is refused, so that each sweep is compiled
+ * Only a build with MODE=san can refuse. In other builds the body runs once and nothing is refused, so that each sweep is compiled
  * and its normal path is tested in all builds. cd_mem counts for one thread: the body should not start others. */
 #ifndef FAULT_H
 #define FAULT_H

@@ -408,9 +408,11 @@ static void printing(void **state) {
     cd_arena_free(&a);
 }
 
-int main(void) {
+static int run_suite(void) {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {T(convolutions), T(transposed), T(pools), T(products), T(recurrent), T(elementwise),
         T(normalisations), T(reductions), T(shapes), T(moving), T(images), T(folding), T(weights), T(limits), T(table), T(printing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
+
+SUITE(.run = run_suite)

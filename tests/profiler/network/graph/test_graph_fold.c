@@ -269,7 +269,7 @@ static void names_in_errors(void **state) {
     }
 }
 
-int main(void) {
+static int run_suite(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(two_operands, set_up, tear_down), cmocka_unit_test_setup_teardown(one_operand, set_up, tear_down),
         cmocka_unit_test_setup_teardown(reductions, set_up, tear_down), cmocka_unit_test_setup_teardown(rarer_operators, set_up, tear_down),
@@ -277,3 +277,5 @@ int main(void) {
     };
     return cmocka_run_group_tests_name("graph_fold", tests, NULL, NULL);
 }
+
+SUITE(.run = run_suite)
