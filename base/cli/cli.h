@@ -162,8 +162,10 @@ const cd_cli_exit_row *cd_cli_exit_rows(size_t *n);
 
 /* ^C and SIGTERM end a command in order: it finishes its line, writes what it has and exits with 130. */
 
-/* From now on the first SIGINT or SIGTERM stores its number in *cd_signals_stop() and interrupts system calls; the second one
- * kills. SIGPIPE is ignored, because a remote host that goes away is an error of write() and not the end. One command a process. */
+/* How long a command may take to end in order after the first signal; then it is ended, with what it has written so far. */
+enum { CD_SIGNALS_GRACE_MS = 1800 };
+/* From now on the first SIGINT or SIGTERM stores its number in *cd_signals_stop() and interrupts system calls; the command ends
+ * CD_SIGNALS_GRACE_MS later at the latest, its temporary files removed (cd_file_temp). The second signal kills. SIGPIPE is ignored, because a remote host that goes away is an error of write() and not the end. One command a process. */
 void cd_signals_take(void);
 /* Standard output could not be written and is a pipe that nobody reads any more, as that of "| head": the process ends by
  * SIGPIPE, without a word. Else nothing happens: a full disk is the caller's error. */

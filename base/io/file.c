@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -214,6 +215,37 @@ bool cd_file_same(const char *a, const char *b) {
     return stat(a, &x) == 0 && stat(b, &y) == 0 && S_ISREG(x.st_mode) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
+/* Temporaries that are there now, for a command that a signal ends. Copies of the names: a handler may run while one is freed. */
+static struct {
+    atomic_int state; /* FREE, TAKEN while the name is written, THERE */
+    char name[PATH_MAX];
+} temps[64];
+enum { FREE, TAKEN, THERE };
+
+/* One more than there are places for is not removed; that leaves a file of a few kilobytes behind. */
+static void note_temp(const char *name) {
+    for (size_t k = 0; k < sizeof temps / sizeof *temps; k++) {
+        int is_free = FREE;
+        if (strlen(name) >= PATH_MAX || !atomic_compare_exchange_strong(&temps[k].state, &is_free, TAKEN)) continue;
+        memcpy(temps[k].name, name, strlen(name) + 1);
+        atomic_store(&temps[k].state, THERE);
+        return;
+    }
+}
+
+static void forget_temp(const char *name) {
+    for (size_t k = 0; k < sizeof temps / sizeof *temps; k++)
+        if (atomic_load(&temps[k].state) == THERE && !strcmp(temps[k].name, name)) {
+            atomic_store(&temps[k].state, FREE);
+            return;
+        }
+}
+
+void cd_file_remove_temps(void) {
+    for (size_t k = 0; k < sizeof temps / sizeof *temps; k++)
+        if (atomic_load(&temps[k].state) == THERE) unlink(temps[k].name);
+}
+
 /* An empty file with the usual permissions; create_new() has found a name that nobody else uses. */
 cdmpp_status cd_file_temp(const char *path, char **temp, cdmpp_err *err) {
     const size_t cap = strlen(path) + 48;
@@ -232,6 +264,7 @@ cdmpp_status cd_file_temp(const char *path, char **temp, cdmpp_err *err) {
         return st;
     }
     close(fd);
+    note_temp(name);
     *temp = name;
     return CDMPP_OK;
 }
@@ -239,6 +272,7 @@ cdmpp_status cd_file_temp(const char *path, char **temp, cdmpp_err *err) {
 void cd_file_discard(char *temp) {
     if (!temp) return;
     unlink(temp);
+    forget_temp(temp);
     cd_mem_free(temp);
 }
 
@@ -259,6 +293,7 @@ cdmpp_status cd_file_publish(char *temp, const char *path, cdmpp_err *err) {
     else if (rename_over(temp, path) != 0) st = IO_FAIL(err, "replace", path);
     if (fd >= 0) close(fd);
     if (st) unlink(temp);
+    forget_temp(temp);
     cd_mem_free(temp);
     return st;
 }

@@ -141,6 +141,8 @@ cdmpp_status cd_file_firsts(const char *const *path, size_t n, size_t *first, cd
 cdmpp_status cd_file_once(const char **path, size_t *n, cd_buf *said, cdmpp_err *err);
 cdmpp_status cd_file_publish(CD_TAKE char *temp, const char *path, cdmpp_err *err);
 void cd_file_discard(CD_TAKE char *temp); /* NULL is fine */
+/* Deletes all temporaries of this process. For the handler of a signal that ends it: async-signal-safe. */
+void cd_file_remove_temps(void);
 
 /* Make the folder; one that is there already is fine. Its parent must exist. Errors: EIO. */
 cdmpp_status cd_file_make_folder(const char *path, cdmpp_err *err);

@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include "base/cli/cli.h"
+#include "base/io/io.h"
 #include "check.h"
+#include "tmp.h"
 
 typedef struct {
     const char *mode;
@@ -42,6 +44,12 @@ static cdmpp_status work(cd_command_run *r, void *options, cdmpp_err *err) {
         raise(SIGTERM), raise(SIGINT);
         cd_signals_kill_at(0);
         raise(SIGTERM), raise(SIGTERM);
+    }
+    if (!strcmp(o->mode, "deaf")) { /* looks at no signal, and has a file half written */
+        char *temp;
+        CD_TRY(cd_file_temp(r->said.operand.v[0], &temp, err));
+        raise(SIGTERM);
+        for (;;) (void)sleep(60);
     }
     if (!strcmp(o->mode, "twice")) raise(SIGTERM), raise(SIGTERM);
     return CDMPP_OK;
@@ -109,6 +117,15 @@ static void exit_codes_and_messages(void **s) {
     }
 }
 
+/* A process that is not ended here would wait for ever. */
+TEST(work_that_looks_at_no_signal_is_ended) {
+    tmp_dir d = tmp_make();
+    char *argv[] = {(char[]){"demo"}, (char[]){"--mode=deaf"}, (char *)(uintptr_t)tmp_path(&d, "result"), NULL}, out[2000];
+    assert_int_equal(run(argv, NULL, out, sizeof out), 130);
+    assert_string_equal(out, "stopped: what was not written yet is lost\n");
+    assert_int_equal(rmdir(d.path), 0); /* nothing is left in it */
+}
+
 TEST(a_full_disk_is_an_error) {
     char *argv[] = {(char[]){"demo"}, (char[]){"--mode=operand"}, (char[]){"x"}, NULL}, out[2000];
     assert_int_equal(run(argv, "/dev/full", out, sizeof out), 1);
@@ -127,5 +144,5 @@ TEST(a_reader_that_goes_away_ends_a_command_without_a_word) {
     assert_string_equal(out, "demo: error: too large [ERANGE]\n");
 }
 
-TESTS(NULL, NULL, exit_codes_and_messages, a_full_disk_is_an_error,
+TESTS(NULL, NULL, exit_codes_and_messages, work_that_looks_at_no_signal_is_ended, a_full_disk_is_an_error,
       a_reader_that_goes_away_ends_a_command_without_a_word)
