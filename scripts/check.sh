@@ -9,6 +9,7 @@
 # mpi (several ranks on this machine, where Open MPI is).
 set -u
 cd "$(dirname "$0")/.."
+. scripts/tied.sh
 MODE=${MODE:-release} B=${B:-build/${MODE:-release}} JOBS=${JOBS:-$(nproc)} LIMIT_S=${LIMIT_S:-5400} # of a step: for what hangs; a loaded machine is slow
 export MODE B LC_ALL=C OMP_WAIT_POLICY=passive # threads that spin take the processor from those that they wait for
 unset MAKEFLAGS MFLAGS # of the make that calls; settings come through the environment
@@ -49,7 +50,7 @@ units() {
         done
     done >"$list"
     : >"$tally"
-    xargs -P "$JOBS" -n 2 scripts/check_unit.sh "$tally" <"$list"
+    $tied xargs -P "$JOBS" -n 2 $tied scripts/check_unit.sh "$tally" <"$list"
     # A suite that was not counted did not run.
     set -- $(awk -v want="$(wc -l <"$list")" '{ p += $1; f += $2; s += $3; t += $4 } END { print p + 0, f + (want - NR), s + 0, t + 0, NR }' "$tally")
     line "units ($5 suites)" "$1" "$2" "$3" "$4"
@@ -60,7 +61,7 @@ units() {
 told() {
     name=$1; shift
     t0=$(date +%s)
-    timeout "$LIMIT_S" "$@" >"$log" 2>&1 </dev/null
+    $tied timeout "$LIMIT_S" "$@" >"$log" 2>&1 </dev/null
     rc=$?
     p=$(sed -n 's/.*: \([0-9]*\) passed, [0-9]* failed.*/\1/p' "$log" | tail -n 1)
     f=$(sed -n 's/.*: [0-9]* passed, \([0-9]*\) failed.*/\1/p' "$log" | tail -n 1)
@@ -74,16 +75,16 @@ told() {
 # A Python that has numpy; nothing where there is none.
 python() { for p in ${PYTHON:-} /usr/bin/python3 python3; do if "$p" -c 'import numpy' 2>/dev/null; then echo "$p"; break; fi; done; }
 
-mk() { make --no-print-directory -j"$JOBS" MODE="$MODE" B="$B" "$@"; }
+mk() { $tied make --no-print-directory -j"$JOBS" MODE="$MODE" B="$B" "$@"; }
 names() { make --no-print-directory -s MODE="$MODE" B="$B" print-"$1"; }
 
 for stage; do
     case $stage in
-    layers) step layers scripts/layers.sh ;;
+    layers) step layers $tied scripts/layers.sh ;;
     fast) # while one works: what changed since FAST_REV, with what is not committed
         rooms=$({ git diff --name-only "${FAST_REV:-HEAD~1}"; git ls-files -o --exclude-standard; } | sed -n 's|^tests/||; s|/[^/]*\.[ch]$||p' | sort -u)
         UNITS=$(for r in $rooms; do case " $(names TROOM) " in *" tests/$r "*) echo "$r" ;; esac; done)
-        step layers scripts/layers.sh
+        step layers $tied scripts/layers.sh
         if [ -n "$UNITS" ]; then
             programs=$(for r in $UNITS; do echo "$B/tests/$r/units"; done)
             # shellcheck disable=SC2086

@@ -10,6 +10,7 @@
 # Called by scripts/check.sh (stage guide). The last line counts commands. VERBOSE=1 prints them.
 set -u
 cd "$(dirname "$0")/.." || exit 1
+. scripts/tied.sh
 ROOT=$PWD B=${B:-build/release}
 case $B in /*) ;; *) B=$ROOT/$B ;; esac
 if [ $# -eq 0 ]; then
@@ -51,7 +52,7 @@ pass=0 fail=0 tab=$(printf '\t')
 while IFS=$tab read -r at command; do
     [ -z "${VERBOSE:-}" ] || echo "$at: $command"
     t0=$(date +%s)
-    timeout 1800 sh -c "$command" >"$work/out" 2>&1 </dev/null
+    $tied timeout 1800 sh -c "$command" >"$work/out" 2>&1 </dev/null
     rc=$?
     [ -z "${VERBOSE:-}" ] || echo "    status $rc, $(($(date +%s) - t0)) s"
     case $rc in

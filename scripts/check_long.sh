@@ -4,6 +4,7 @@
 # last line is the sum.
 set -u
 cd "$(dirname "$0")/.."
+. scripts/tied.sh
 data=${CDMPP_DATA:-}
 unset CDMPP_DATA # only the last stages are to find it
 tally=build/check_long.tally
@@ -14,7 +15,7 @@ stage() { # title, settings and stages of check.sh
     echo "== $1"
     shift
     # A stage that ends without its counts died: that is a failure too.
-    env TALLY="$tally" "$@" || [ "$(wc -l <"$tally")" -gt "$lines" ] || { echo "   FAIL: the stage died"; echo "0 1 0" >>"$tally"; }
+    $tied env TALLY="$tally" "$@" || [ "$(wc -l <"$tally")" -gt "$lines" ] || { echo "   FAIL: the stage died"; echo "0 1 0" >>"$tally"; }
     echo "   $(($(date +%s) - t0)) s"
 }
 

@@ -3,11 +3,12 @@
 #
 # Appends "passed failed skipped seconds cpu-seconds room/suite" to TALLY. Prints a line for a suite that took ten seconds or more, and
 # for one that fails its output too, in one piece.
+. "$(dirname "$0")/tied.sh"
 tally=$1 program=$2 suite=$3
 name=${program#*/tests/} name=${name%/units}/$suite
 log=$(mktemp) || exit 1
 trap 'rm -f "$log" "$log.out"' EXIT
-run() { timeout "${LIMIT_S:-5400}" "$program" "$suite" >"$log" 2>&1 </dev/null; }
+run() { $tied timeout "${LIMIT_S:-5400}" "$program" "$suite" >"$log" 2>&1 </dev/null; }
 count() { sed -n "s/^\[  $1 *\] \([0-9]*\) test.*/\1/p" "$log" | awk '{ n += $1 } END { print n + 0 }'; }
 t0=$(date +%s)
 run

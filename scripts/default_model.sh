@@ -5,6 +5,7 @@
 # interrupted leaves the old model or none.
 set -eu
 cd "$(dirname "$0")/.."
+. scripts/tied.sh
 B=${B:-build/release} W=build/model
 name_of() { sed -n "s/^#define $1 \"\(.*\)\".*/\1/p" predictor/score/default_model.h; }
 cpu=$(name_of CD_DEFAULT_MODEL) gpu=$(name_of CD_DEFAULT_MODEL_GPU)
@@ -16,9 +17,9 @@ train() {
     shift 2
     for m; do
         # exit status 3: some records were rejected, as TVM rejects them; they are listed in $W/$m.h5.skipped.tsv
-        "$B/cdmpp-extract" -q --restart --tasks "examples/$m/$m.tasks.json.xz" --out "$W/$m.h5" "examples/$m/measure_records" 2>/dev/null || [ $? -eq 3 ]
+        $tied "$B/cdmpp-extract" -q --restart --tasks "examples/$m/$m.tasks.json.xz" --out "$W/$m.h5" "examples/$m/measure_records" 2>/dev/null || [ $? -eq 3 ]
     done
-    "$B/cdmpp-train" "configs/$recipe.yaml" --quiet --out "$W/$name" >"$W/$recipe.txt"
+    $tied "$B/cdmpp-train" "configs/$recipe.yaml" --quiet --out "$W/$name" >"$W/$recipe.txt"
     grep '^test' "$W/$recipe.txt" || :
     mv "$W/$name" "$B/models/$name"
     echo "default cost model: $B/models/$name, $(($(wc -c <"$B/models/$name") / 1024)) KiB"

@@ -6,6 +6,7 @@
 # has installed what was missing.
 set -eu
 cd "$(dirname "$0")/.."
+. scripts/tied.sh
 B=${B:-build/release} W=build/quickstart S=examples/zen5
 tasks=$S/zen5.tasks.json.xz held=$S/held_out.json line=13 # a convolution; any line will do
 unset MAKEFLAGS MFLAGS
@@ -13,10 +14,10 @@ t0=$(date +%s)
 mkdir -p "$W"
 
 say() { printf '\n== %s\n' "$*"; }
-run() { echo "\$ $*"; "$@"; }
+run() { echo "\$ $*"; $tied "$@"; }
 
 say "1. build"
-make --no-print-directory -j"$(nproc)" B="$B" all >"$W/build.log" 2>&1 || { tail -n 40 "$W/build.log"; exit 1; }
+$tied make --no-print-directory -j"$(nproc)" B="$B" all >"$W/build.log" 2>&1 || { tail -n 40 "$W/build.log"; exit 1; }
 echo "$B/cdmpp-extract, cdmpp-train, cdmpp-predict; $(($(date +%s) - t0)) s"
 
 say "2. measure logs to features (17 networks on an AMD EPYC, see $S/README.md)"

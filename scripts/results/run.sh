@@ -11,6 +11,7 @@
 # Exit status: 1 where a stage fails or a promised bar is missed.
 set -eu
 cd "$(dirname "$0")/../.."
+. scripts/tied.sh
 here=scripts/results
 : "${B:=build/release}" "${JOBS:=$(nproc)}" "${SEED:=1}" "${CDMPP_DATA:=}"
 export B JOBS SEED CDMPP_DATA
@@ -76,7 +77,7 @@ for s; do
     failed=
     mkdir -p "$W"
     t0=$(date +%s) before=$(cat "$W/seconds" 2>/dev/null || echo 0) # of runs that did not end
-    T0=$((t0 - before)) W=$W CODE=$code CONFIG=$config DATA=$data TEST_SETS=$([ "$tests" = - ] || split "$tests") sh "$here/$s.sh" || failed=" "
+    T0=$((t0 - before)) W=$W CODE=$code CONFIG=$config DATA=$data TEST_SETS=$([ "$tests" = - ] || split "$tests") $tied sh "$here/$s.sh" || failed=" "
     echo $(($(date +%s) - t0 + before)) >"$W/seconds"
     if [ -n "$failed" ] || ! all_current "$stages"; then
         echo "results: $s: failed${failed:-, it did not write all figures of $stages}" >&2
