@@ -6,6 +6,7 @@
 # make results     measure what docs/results publishes and write its pages; STAGES= names some
 # make regress     outputs of 120 command lines, compared with those of REGRESS_REV
 # make bench       speed and memory figures; BARS=1: fails where a bar is missed
+# make hostile     a thousand hostile files, each given to its command; N=, SEED=
 # make fuzz        every fuzz target for FUZZ_S seconds each (clang)
 # make deps        apt packages
 # make model       train the default cost models from the carried records (2 minutes)
@@ -105,7 +106,7 @@ $(B)/man/%.1: $(B)/% ; $(call print_help,man)
 $(B)/bash/%:  $(B)/% ; $(call print_help,bash)
 $(B)/zsh/_%:  $(B)/% ; $(call print_help,zsh)
 
-.PHONY: release_objects all tests model deps quickstart check check-fast check-long unit cli corpora layers docs figures guide symbols regress mutate python replayers fuzz bench results \
+.PHONY: release_objects hostile all tests model deps quickstart check check-fast check-long unit cli corpora layers docs figures guide symbols regress mutate python replayers fuzz bench results \
         install uninstall deb clean help
 all: $(B)/libcdmpp.a $(B)/libcdmpp.so $(BIN) $(HELP)
 
@@ -179,6 +180,8 @@ quickstart: ; @scripts/deps.sh && B=$(B) scripts/quickstart.sh
 N ?= 100
 SEED ?= 1
 mutate: deps ; @python3 scripts/mutate/run.py -n $(N) --seed $(SEED) $(ARGS) $(ROOMS)
+# Small hostile files of all formats, each given to its command: no crash, no hang, no gigabyte.
+hostile: all ; @B=$(B) python3 -B scripts/hostile/run.py -n $(if $(filter command line,$(origin N)),$(N),1000) --seed $(SEED) $(ARGS)
 bench: all
 	@B=$(B) CDMPP_DATA=$(DATA) BARS=$(BARS) scripts/bench.sh $(SETS)
 results: $(BIN)
@@ -222,5 +225,5 @@ uninstall:
 	@PREFIX=$(PREFIX) LIBDIR=$(LIBDIR) DESTDIR=$(DESTDIR) B=$(B) scripts/install.sh -u
 
 clean: ; rm -rf build
-help:  ; @sed -n 's/^# //p' Makefile | head -14
+help:  ; @sed -n 's/^# //p' Makefile | head -15
 -include $(patsubst %.c,$(B)/%.d,$(SRC) $(CMD) $(TESTC) tests/support/base/check_main.c) $(FUZZ:%=$(B)/fuzz/%.d) $(B)/fuzz/replay.d
