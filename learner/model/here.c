@@ -68,7 +68,7 @@ cdmpp_status cd_here_apply(const cd_model *m, const cd_program_view *v, size_t p
     cd_here_see(m, v, p, answer, x);
     CD_TRY(cd_here_off(&h->trees, x, cd_here_width(m), &off, err));
     cd_here_move(off, h->widen, h->most, answer);
-    return CDMPP_OK;
+    return cd_model_check_answer(answer, p, err);
 }
 
 double cd_here_beyond(const cd_model_prediction *p, double most, double measured_s) {

@@ -6,6 +6,7 @@
  *    gradient_booster: {name: "gbtree", model: {gbtree_model_param, tree_info: [0, ..], trees: [{left_children: [..], ...}, ..]}}}}
  *
  * Forms: XGBoost 1.6 to 3.0 (iteration_indptr since 2.0). What is not written by a regression by squared error is refused with its key. */
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,6 +102,7 @@ typedef struct {
     cd_tree_inference *f;
     const tree *t;
     uint32_t *deepest;
+    float *largest; /* of the leaves, without sign */
 } copier;
 
 /* Node i and what is below, copied behind the nodes that there are. */
@@ -111,6 +113,7 @@ static cdmpp_status copy(const copier *c, size_t i, size_t to, uint32_t depth, c
     if (depth > *c->deepest) *c->deepest = depth;
     *n = (cd_tree_inference_node){cd_ubj_d(t->data[CUT], i), 0, {(uint32_t)to, (uint32_t)to}};
     if (column == DELETED) return at_node(err, CD_FAIL(err, EMODEL, "a node that was pruned is in use"), COLUMN, i);
+    if (left == UINT32_MAX && right == UINT32_MAX) *c->largest = fmaxf(*c->largest, fabsf(n->cut));
     if (left == UINT32_MAX && right == UINT32_MAX)
         return isfinite(n->cut) ? CDMPP_OK : at_node(err, CD_FAIL(err, EMODEL, "expected a finite number for a leaf, found %g", (double)n->cut), CUT, i);
     if (isnan(n->cut)) return at_node(err, CD_FAIL(err, EMODEL, "expected a number to split at, found NaN"), CUT, i);
@@ -143,17 +146,20 @@ static cdmpp_status check_tree_param(const tree *t, cdmpp_err *err) {
     return cd_err_key(err, says_scalar_leaf(m[3].at, err), m[3].key);
 }
 
-/* Tree k of f, whose nodes come behind those of the trees before. */
-static cdmpp_status read_tree(cd_tree_inference *f, size_t k, tree *t, cdmpp_err *err) {
+/* Tree k of f, whose nodes come behind those of the trees before. *sum: of the largest leaves so far: no row has a score beyond it. */
+static cdmpp_status read_tree(cd_tree_inference *f, size_t k, tree *t, double *sum, cdmpp_err *err) {
     int64_t id;
+    float largest = 0;
     const size_t root = f->n_node;
-    const copier c = {f, t, &f->depth[k]};
+    const copier c = {f, t, &f->depth[k], &largest};
     AT(err, member[ID].key, cd_ubj_integer(&t->id, (int64_t)k, (int64_t)k, &id, err));
     CD_TRY(check_nodes(t, err));
     AT(err, member[PARAM].key, check_tree_param(t, err));
     f->root[k] = (uint32_t)root;
     f->n_node++;
     CD_TRY(copy(&c, 0, root, 0, err));
+    *sum += (double)largest;
+    if (*sum > (double)FLT_MAX) return CD_FAIL(err, EMODEL, "expected leaves that add up to a finite score, found %g", *sum);
     if (f->n_node - root + t->n_deleted == t->n) return CDMPP_OK;
     return CD_FAIL(err, EMODEL, "expected %zu nodes below the root and %zu that were pruned, found %zu", t->n - t->n_deleted, t->n_deleted, f->n_node - root);
 }
@@ -174,6 +180,7 @@ static cdmpp_status count_nodes(cd_ubj at, size_t n, size_t *n_node, cdmpp_err *
 /* The trees are gone through twice: once to count nodes, once to copy them. */
 static cdmpp_status read_trees(cd_ubj at, size_t width, cd_tree_inference *f, cdmpp_err *err) {
     size_t n, n_node;
+    double sum = fabs((double)f->base);
     CD_TRY(cd_ubj_list(&at, &n, err));
     CD_TRY(count_nodes(at, n, &n_node, err));
     f->root = cd_mem_zalloc(2 * n + 1, sizeof *f->root);
@@ -184,7 +191,7 @@ static cdmpp_status read_trees(cd_ubj at, size_t width, cd_tree_inference *f, cd
     for (size_t k = 0; k < n; k++) {
         tree t = {.width = width};
         cdmpp_status st = open_tree(at, &t, err);
-        if (!st) st = read_tree(f, k, &t, err);
+        if (!st) st = read_tree(f, k, &t, &sum, err);
         if (!st) st = cd_ubj_pass(&at, err);
         if (st) return cd_err_index(err, st, k);
     }
