@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/io/io.h"
@@ -140,6 +141,13 @@ TEST(one_that_is_damaged_is_told) {
     assert_non_null(strstr(cd_default_model_what("m.cdmpp", what), "here.cdmpp is damaged"));
     (void)unlink(CD_DEFAULT_MODEL_HERE);
     assert_string_equal(cd_default_model_what("m.cdmpp", what), "the default one");
+}
+
+/* It would be waited for. */
+TEST(a_pipe_is_not_opened) {
+    assert_int_equal(mkfifo(CD_DEFAULT_MODEL_HERE, 0600), 0);
+    assert_false(is_here() || cd_default_model_is_here(CD_DEFAULT_MODEL_HERE));
+    (void)unlink(CD_DEFAULT_MODEL_HERE);
 }
 
 /* The machine is a device of the model, whichever other one is most like the processor. */
@@ -310,4 +318,4 @@ TEST(without_memory_no_model_is_made_up) {
 }
 
 TESTS(setup, teardown, that_of_this_processor, that_of_another_one_is_not_used_and_this_is_said, that_of_another_one_of_the_same_name_is_not_used_and_the_difference_is_said,
-      that_of_another_user_is_not_used_and_this_is_said, one_that_is_damaged_is_told, it_is_a_device_of_its_model, that_of_another_gpu_is_not_used_and_this_is_said, the_wrong_kind_is_never_taken, the_installed_one_of_gpus, a_gpu_that_is_not_here, that_of_this_gpu, without_memory_no_model_is_made_up)
+      that_of_another_user_is_not_used_and_this_is_said, one_that_is_damaged_is_told, a_pipe_is_not_opened, it_is_a_device_of_its_model, that_of_another_gpu_is_not_used_and_this_is_said, the_wrong_kind_is_never_taken, the_installed_one_of_gpus, a_gpu_that_is_not_here, that_of_this_gpu, without_memory_no_model_is_made_up)
