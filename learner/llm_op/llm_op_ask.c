@@ -8,6 +8,7 @@
  *   tell      scores -> the answer
  *
  * One record goes through all here; of many (llm_op_ask_many.c) each step is made of all before the next, so that trees score many rows in one call. The bits are the same. */
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -132,6 +133,12 @@ static void by_few(const cd_llm_op_asker *a, const asking *q, cd_llm_op_answer *
     if (few) correct(few, q->r, &q->c, &q->e, out);
 }
 
+/* Trees out of a file that somebody made by hand say anything: an answer is a number all the same, and an interval without ends is none. */
+static void keep_finite(cd_llm_op_answer *out) {
+    out->latency_s = fmin(fmax(out->latency_s, DBL_MIN), DBL_MAX);
+    if (!(out->low_s > 0 && out->low_s <= out->high_s && isfinite(out->high_s))) out->low_s = out->high_s = (double)NAN;
+}
+
 void cd_llm_op_ask_tell(const cd_llm_op_asker *a, const asking *q, double level, cd_llm_op_answer *out) {
     *out = empty(q->r, &q->e);
     out->news = news_of(a, q->r, q->d, &q->c, q->has);
@@ -143,6 +150,7 @@ void cd_llm_op_ask_tell(const cd_llm_op_asker *a, const asking *q, double level,
     const cd_llm_op_part *wide = &a->m->part[q->f][q->wide];
     if (wide->spread && level > 0) interval(wide, (double)q->spread, level, out);
     by_few(a, q, out);
+    keep_finite(out);
 }
 
 void cd_llm_op_ask_tell_twin(const cd_llm_op_asker *a, const asking *q, const cd_llm_op_answer *of, cd_llm_op_answer *out) {

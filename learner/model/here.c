@@ -1,7 +1,10 @@
 /* Key "here" of a model's header: written into the bytes of a model file, read, and applied to predictions. */
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/io/io.h"
 #include "learner/model/model_internal.h"
@@ -68,7 +71,7 @@ cdmpp_status cd_here_apply(const cd_model *m, const cd_program_view *v, size_t p
     cd_here_see(m, v, p, answer, x);
     CD_TRY(cd_here_off(&h->trees, x, cd_here_width(m), &off, err));
     cd_here_move(off, h->widen, h->most, answer);
-    return CDMPP_OK;
+    return cd_model_check_answer(answer, p, err);
 }
 
 double cd_here_beyond(const cd_model_prediction *p, double most, double measured_s) {
@@ -240,13 +243,22 @@ static uint64_t number(const unsigned char *p, int n) {
     return v;
 }
 
+/* Nobody named it: what is no file, a pipe, would be waited for. */
+static FILE *open_file(const char *path) {
+    struct stat s;
+    const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    FILE *f = fd >= 0 && !fstat(fd, &s) && S_ISREG(s.st_mode) ? fdopen(fd, "rb") : NULL;
+    if (!f && fd >= 0) (void)close(fd);
+    return f;
+}
+
 /* Only the header is read: the model may be large, and who loads it checks its sum. */
 void cd_here_look(const char *path, cd_arena *a, const cd_json **out) {
     unsigned char fixed[32];
     const cd_json *root;
     char *text = NULL;
     *out = NULL;
-    FILE *f = fopen(path, "rb");
+    FILE *f = open_file(path);
     if (!f) return;
     const bool model = fread(fixed, 1, sizeof fixed, f) == sizeof fixed && !memcmp(fixed, "CDMPPMDL", 8) && number(fixed + 8, 4) >= CD_CONTAINER_MODEL_HERE;
     const uint64_t n = model ? number(fixed + 16, 8) : 0;

@@ -121,15 +121,23 @@ static const double inside = 0.25;
 
 static double clip(const cd_model *m, double log_s) { return fmax(m->log_min, fmin(log_s, m->log_max)); }
 
+/* A file that somebody made by hand may hold weights and limits that are numbers, and whose answers are none. `clip` would make a time of NaN. */
+cdmpp_status cd_model_check_answer(const cd_model_prediction *p, size_t i, cdmpp_err *err) {
+    if (isfinite(p->latency_s) && isfinite(p->median_s) && p->latency_s > 0 && p->median_s > 0 && (isnan(p->low_s) || (p->low_s > 0 && isfinite(p->high_s)))) return CDMPP_OK;
+    return CD_FAIL(err, ENUMERIC, "program %zu: the model answers %g s, interval %g to %g s: expected finite numbers above 0", i, p->latency_s, p->low_s, p->high_s);
+}
+
 /* Models of version 1 have weights and no calibration. */
-static void plain_answer(const cd_model *m, size_t n, const double *kind_log_s, cd_model_prediction *out) {
+static cdmpp_status plain_answer(const cd_model *m, size_t n, const double *kind_log_s, cd_model_prediction *out, cdmpp_err *err) {
     for (size_t i = 0; i < n; i++) {
         double sum = 0;
         for (size_t k = 0; k < m->n_kind; k++) sum += m->weight[k] * kind_log_s[k * n + i];
+        if (!isfinite(sum)) return CD_FAIL(err, ENUMERIC, "program %zu: the model's answer is not finite", i);
         const double y = exp(clip(m, sum));
         out[i] = (cd_model_prediction){.latency_s = y, .median_s = y, .order_s = y, .low_s = (double)NAN, .high_s = (double)NAN, .rel_std = (double)NAN,
                            .like_std = (double)NAN};
     }
+    return CDMPP_OK;
 }
 
 static void fill_programs(const cd_program_view *v, const uint32_t *index, size_t n, float *x) {
@@ -144,10 +152,7 @@ static void fill_programs(const cd_program_view *v, const uint32_t *index, size_
 
 cdmpp_status cd_model_answer(const cd_model *m, cd_model_scratch *s, const cd_program_view *v, const uint32_t *index, size_t n, int fold,
                              const double *kind_log_s, cd_model_prediction *out, cdmpp_err *err) {
-    if (!m->calib) {
-        plain_answer(m, n, kind_log_s, out);
-        return CDMPP_OK;
-    }
+    if (!m->calib) return plain_answer(m, n, kind_log_s, out, err);
     if (!cd_member_block_grow(&s->x, n * cd_tree_input_width(CD_TREE_INPUT_PROGRAM), sizeof(float)) || !cd_member_block_grow(&s->logs, 6 * n, sizeof(double)) ||
         !cd_member_block_grow(&s->flags, n, sizeof(uint32_t)) || !cd_member_block_grow(&s->calib, cd_calibration_scratch_bytes(m->calib), 1))
         return CD_FAIL(err, ENOMEM, "%zu programs to score", n);
@@ -163,6 +168,7 @@ cdmpp_status cd_model_answer(const cd_model *m, cd_model_scratch *s, const cd_pr
                            .outside = o.outside[i], .flags = flags[i] & CD_CALIBRATION_OUT_OF_RANGE ? CD_MODEL_OUT_OF_RANGE : 0u,
                            .reason = flags[i] & CD_CALIBRATION_OUT_OF_RANGE ? CD_UNLIKE_RANGE : 0u};
         out[i].order_s = out[i].median_s;
+        CD_TRY(cd_model_check_answer(&out[i], i, err));
     }
     return CDMPP_OK;
 }

@@ -12,6 +12,9 @@ cdmpp_status cd_model_facts_check(cd_model *m, const cd_json *model, cdmpp_err *
 /* Key "numbers" of a device into m->numbers[i], whose name is known. Errors: ESCHEMA, ERANGE. */
 cdmpp_status cd_model_facts_read_device(cd_model *m, size_t i, const cd_json *device, cdmpp_err *err);
 
+/* Is that an answer? `i`: the program, for the message. Errors: ENUMERIC (not finite, not above 0). */
+cdmpp_status cd_model_check_answer(const cd_model_prediction *p, size_t i, cdmpp_err *err);
+
 /* attribution_internal -- the shares of one member, where they are not plain terms of a sum. */
 
 typedef struct cd_attribution_of {

@@ -17,7 +17,16 @@ cd_batch_spec cd_net_batch_spec(const cd_net_config *s, const float *device, siz
 }
 
 /* ---- life ---- */
-cdmpp_status cd_net_new(const cd_net_config *s, uint64_t seed, cd_net **out, cdmpp_err *err) {
+/* Numbers of all tensors, before there is room for them. */
+static cdmpp_status check_size(const cd_params *p, size_t most, cdmpp_err *err) {
+    size_t n = 0;
+    for (size_t i = 0; i < p->n; i++) n += p->param[i].n;
+    return n <= most ? CDMPP_OK : CD_FAIL(err, EMODEL, "expected %zu numbers of weights, found at most %zu", n, most);
+}
+
+cdmpp_status cd_net_new(const cd_net_config *s, uint64_t seed, cd_net **out, cdmpp_err *err) { return cd_net_new_within(s, seed, SIZE_MAX, out, err); }
+
+cdmpp_status cd_net_new_within(const cd_net_config *s, uint64_t seed, size_t most, cd_net **out, cdmpp_err *err) {
     *out = NULL;
     CD_TRY(cd_net_config_check(s, err));
     cd_net *net = cd_mem_zalloc(1, sizeof *net);
@@ -28,7 +37,8 @@ cdmpp_status cd_net_new(const cd_net_config *s, uint64_t seed, cd_net **out, cdm
     net->w_tok = cd_batch_token_width(&b);
     net->w_prog = cd_batch_program_width(&b);
     net->type->build(net);
-    cdmpp_status st = cd_params_layout(&net->params, seed, err);
+    cdmpp_status st = check_size(&net->params, most, err);
+    if (!st) st = cd_params_layout(&net->params, seed, err);
     if (!st && s->kind == CD_NET_TSF) st = cd_encoder_positions(&net->enc, err);
     if (st) cd_net_free(net);
     else *out = net;

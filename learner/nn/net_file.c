@@ -116,7 +116,7 @@ static cdmpp_status load(cd_arena *a, const void *bytes, size_t n, cd_net **out,
     cd_net_config spec = {0};
     CD_TRY(cd_safetensors_open(a, bytes, n, &f, err));
     CD_TRY(get_spec(a, &f, &spec, err));
-    CD_TRY(cd_net_new(&spec, 0, out, err));
+    CD_TRY(cd_net_new_within(&spec, 0, f.n_data / sizeof(float), out, err)); /* no more than the file holds */
     const cd_batch_spec b = cd_net_batch_spec(&spec, NULL, 0);
     const size_t want = (*out)->params.n + CD_SCALERS_TENSORS;
     if (cd_safetensors_count(&f) != want)

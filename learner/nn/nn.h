@@ -112,6 +112,8 @@ typedef struct cd_net cd_net;
 
 /* Parameters drawn from the seed. Errors: those of the check, ENOMEM. */
 cdmpp_status cd_net_new(const cd_net_config *s, uint64_t seed, CD_GIVE cd_net **out, cdmpp_err *err);
+/* The same of at most so many numbers, looked at before there is room for them: a description out of a file may ask for gigabytes. Errors: also EMODEL. */
+cdmpp_status cd_net_new_within(const cd_net_config *s, uint64_t seed, size_t most, CD_GIVE cd_net **out, cdmpp_err *err);
 void cd_net_free(CD_TAKE cd_net *net); /* NULL is fine */
 CD_KEEP const cd_net_config *cd_net_config_of(const cd_net *net);
 CD_KEEP cd_params *cd_net_params(cd_net *net);

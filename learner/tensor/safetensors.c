@@ -1,6 +1,7 @@
 /* The format of Hugging Face for weights: a JSON header, then the values. PyTorch and numpy read it without our help. */
 #include "learner/tensor/tensor.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Values are written and read as the machine has them. */
@@ -58,6 +59,13 @@ static bool same_shape(const cd_json *t, size_t n_dim, const size_t *dim) {
     return true;
 }
 
+/* No training writes others, and a network that holds one answers with none, which nobody may notice where it only ranks. */
+static cdmpp_status check_finite(const char *name, const float *value, size_t n, cdmpp_err *err) {
+    for (size_t i = 0; i < n; i++)
+        if (!isfinite(value[i])) return CD_FAIL(err, EMODEL, "tensor \"%s\": number %zu is %g: expected finite ones", name, i, (double)value[i]);
+    return CDMPP_OK;
+}
+
 /* The offsets come from the file, so they are compared with its length before anything is read. */
 cdmpp_status cd_safetensors_get(const cd_safetensors *f, const char *name, size_t n_dim, const size_t *dim, float *value,
                                 cdmpp_err *err) {
@@ -75,7 +83,7 @@ cdmpp_status cd_safetensors_get(const cd_safetensors *f, const char *name, size_
     if ((uint64_t)end > f->n_data || beg > end || (uint64_t)(end - beg) != bytes)
         return CD_FAIL(err, EPARSE, "tensor \"%s\" lies outside the file", name);
     memcpy(value, f->data + beg, bytes);
-    return CDMPP_OK;
+    return check_finite(name, value, bytes / sizeof *value, err);
 }
 
 const cd_json *cd_safetensors_meta(const cd_safetensors *f, const char *key) {

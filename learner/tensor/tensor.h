@@ -189,7 +189,7 @@ typedef struct cd_safetensors {
 /* Errors: EPARSE (not such a file, cut short), ENOMEM. */
 cdmpp_status cd_safetensors_open(cd_arena *a, const void *bytes, size_t n, cd_safetensors *f, cdmpp_err *err);
 /* Copy one tensor of exactly this shape to `value`. Errors: EMODEL (absent, other
- * shape or type), EPARSE (outside the data). */
+ * shape or type, numbers that are not finite), EPARSE (outside the data). */
 cdmpp_status cd_safetensors_get(const cd_safetensors *f, const char *name, size_t n_dim, const size_t *dim, float *value,
                                 cdmpp_err *err);
 /* A text of __metadata__; NULL when absent. */

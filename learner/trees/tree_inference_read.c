@@ -1,251 +1,314 @@
-/* Reads what a walk needs of XGBoost's UBJ form. Whatever is not understood here is left to XGBoost, so nothing can be misread.
+/* Reads a booster in XGBoost's UBJ form, the only reader of such bytes: XGBoost itself believes what a file says (numbers of children, parents, trees), so
+ * that a file made by hand crashes it. Every field is checked, those that the walk does not need as well, for who exports the trees hands them to XGBoost.
  *
- *   {learner: {gradient_booster: {name: "gbtree", model: {trees: [{left_children: [..], right_children,
- *    split_indices, split_conditions, default_left, split_type}, ...], ...}},
- *    learner_model_param: {base_score: "0E0", num_class: "0", num_feature: "513", ...}, objective: {name: "reg:squarederror"}}}
+ *   {version: [..], learner: {attributes: {}, feature_names: [], feature_types: [], objective: {name: "reg:squarederror", ...},
+ *    learner_model_param: {base_score: "0E0", num_class: "0", num_feature: "513", ...},
+ *    gradient_booster: {name: "gbtree", model: {gbtree_model_param, tree_info: [0, ..], trees: [{left_children: [..], ...}, ..]}}}}
  *
- *   UBJ: {key value ... }, a key is a length and bytes; S length bytes; [#count items, [$type#count data, or
- *   [ items ]; numbers big-endian after i U I l L d D; T F Z. */
+ * Forms: XGBoost 1.6 to 3.0 (iteration_indptr since 2.0). What is not written by a regression by squared error is refused with its key. */
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "learner/trees/tree_inference_internal.h"
+#include "learner/trees/ubj_internal.h"
+
+enum { NO_NODE = INT32_MAX, DELETED = INT32_MAX }; /* the parent of the root; the column of a node that was pruned away */
+#define N_OF(table) (sizeof(table) / sizeof *(table))
+
+/* Calls of an object's keys: every one of them is named in errors. */
+#define AT(err, key, call) CD_TRY(cd_err_key((err), (call), (key)))
+
+static cdmpp_status says_number(cd_ubj at, size_t want, cdmpp_err *err) {
+    char text[24];
+    snprintf(text, sizeof text, "%zu", want);
+    return cd_ubj_says(at, text, err);
+}
+
+/* ---- one tree ---- */
+enum { LEFT, RIGHT, COLUMN, CUT, MISSING_LEFT, SPLIT_TYPE, PARENT, LOSS, HESSIAN, WEIGHT, CATEGORIES, CAT_NODES, CAT_SEGMENTS, CAT_SIZES, ID, PARAM, N_MEMBER };
+static const struct {
+    const char *key;
+    char kind, type; /* of an array: of its numbers */
+    bool empty;      /* categories, which numerical trees have not */
+} member[N_MEMBER] = {
+    [LEFT] = {"left_children", '[', 'l', false},
+    [RIGHT] = {"right_children", '[', 'l', false},
+    [COLUMN] = {"split_indices", '[', 'l', false},
+    [CUT] = {"split_conditions", '[', 'd', false},
+    [MISSING_LEFT] = {"default_left", '[', 'U', false},
+    [SPLIT_TYPE] = {"split_type", '[', 'U', false},
+    [PARENT] = {"parents", '[', 'l', false},
+    [LOSS] = {"loss_changes", '[', 'd', false},
+    [HESSIAN] = {"sum_hessian", '[', 'd', false},
+    [WEIGHT] = {"base_weights", '[', 'd', false},
+    [CATEGORIES] = {"categories", '[', 'l', true},
+    [CAT_NODES] = {"categories_nodes", '[', 'l', true},
+    [CAT_SEGMENTS] = {"categories_segments", '[', 'L', true},
+    [CAT_SIZES] = {"categories_sizes", '[', 'L', true},
+    [ID] = {"id", 'n', 0, false},
+    [PARAM] = {"tree_param", '{', 0, false},
+};
 
 typedef struct {
-    const unsigned char *p;
-    size_t n;
-} rest;
-
-static bool take(rest *r, size_t n, const unsigned char **out) {
-    if (n > r->n) return false;
-    *out = r->p;
-    r->p += n;
-    r->n -= n;
-    return true;
-}
-
-static bool peek(const rest *r, char c) { return r->n && *r->p == (unsigned char)c; }
-
-static size_t size_of(unsigned char type) {
-    switch (type) {
-    case 'i': case 'U': return 1;
-    case 'I': return 2;
-    case 'l': case 'd': return 4;
-    case 'L': case 'D': return 8;
-    default: return 0;
-    }
-}
-
-static uint64_t big_endian(const unsigned char *p, size_t n) {
-    uint64_t v = 0;
-    for (size_t i = 0; i < n; i++) v = v << 8 | p[i];
-    return v;
-}
-
-/* A length: marker and number. Negative ones come out huge and fail later. */
-static bool length(rest *r, size_t *out) {
-    const unsigned char *type, *p;
-    if (!take(r, 1, &type) || *type == 'd' || *type == 'D') return false;
-    const size_t n = size_of(*type);
-    if (!n || !take(r, n, &p)) return false;
-    *out = (size_t)big_endian(p, n);
-    return true;
-}
-
-static bool bytes(rest *r, const unsigned char **p, size_t *n) { return length(r, n) && take(r, *n, p); }
-
-/* Behind '[': optional type and count. A count must come with a type, and types are numbers. */
-static bool array_head(rest *r, unsigned char *type, size_t *count, bool *counted) {
-    const unsigned char *p;
-    *type = 0;
-    if (peek(r, '$')) {
-        if (!take(r, 2, &p)) return false;
-        *type = p[1];
-    }
-    *counted = peek(r, '#');
-    return *counted ? take(r, 1, &p) && length(r, count) : !*type;
-}
-
-static bool skip(rest *r, int depth);
-
-static bool skip_array(rest *r, int depth) {
-    unsigned char type;
-    const unsigned char *p;
-    size_t n = SIZE_MAX;
-    bool counted;
-    if (!array_head(r, &type, &n, &counted)) return false;
-    if (type) return size_of(type) && n <= r->n / size_of(type) && take(r, n * size_of(type), &p);
-    for (size_t i = 0; i < n; i++) {
-        if (!counted && peek(r, ']')) return take(r, 1, &p);
-        if (!skip(r, depth + 1)) return false;
-    }
-    return true;
-}
-
-/* One value. */
-static bool skip(rest *r, int depth) {
-    const unsigned char *type, *p;
-    size_t n;
-    if (depth > 32 || !take(r, 1, &type)) return false;
-    if (*type == 'T' || *type == 'F' || *type == 'Z') return true;
-    if (*type == 'S') return bytes(r, &p, &n);
-    if (*type == '[') return skip_array(r, depth);
-    if (*type != '{') return size_of(*type) && take(r, size_of(*type), &p);
-    while (!peek(r, '}'))
-        if (!bytes(r, &p, &n) || !skip(r, depth + 1)) return false;
-    return take(r, 1, &p);
-}
-
-/* Finds the value of a member; `object` stands at '{'. */
-static bool member(rest object, const char *key, rest *out) {
-    const unsigned char *p;
-    size_t n;
-    if (!peek(&object, '{') || !take(&object, 1, &p)) return false;
-    while (!peek(&object, '}')) {
-        if (!bytes(&object, &p, &n)) return false;
-        if (n == strlen(key) && !memcmp(p, key, n)) {
-            *out = object;
-            return true;
-        }
-        if (!skip(&object, 0)) return false;
-    }
-    return false;
-}
-
-static bool text(rest r, char *buf, size_t cap) {
-    const unsigned char *p;
-    size_t n;
-    if (!peek(&r, 'S') || !take(&r, 1, &p) || !bytes(&r, &p, &n) || n >= cap) return false;
-    memcpy(buf, p, n);
-    buf[n] = '\0';
-    return true;
-}
-
-/* A typed array of a member. */
-static bool numbers(rest object, const char *key, unsigned char want, const unsigned char **data, size_t *n) {
-    rest r;
-    const unsigned char *p;
-    unsigned char type;
-    bool counted;
-    if (!member(object, key, &r) || !peek(&r, '[') || !take(&r, 1, &p) || !array_head(&r, &type, n, &counted)) return false;
-    return type == want && counted && *n <= r.n / size_of(want) && take(&r, *n * size_of(want), data);
-}
-
-/* ---- trees ---- */
-typedef struct {
-    const unsigned char *left, *right, *column, *cut, *missing_left, *split;
-    size_t n;
+    const unsigned char *data[N_MEMBER]; /* (n) numbers each */
+    size_t n, n_deleted, width;
+    cd_ubj param, id;
 } tree;
 
-static bool open_tree(rest at, tree *t) {
-    size_t n[5];
-    if (!numbers(at, "left_children", 'l', &t->left, &t->n) || !numbers(at, "right_children", 'l', &t->right, &n[0]) ||
-        !numbers(at, "split_indices", 'l', &t->column, &n[1]) || !numbers(at, "split_conditions", 'd', &t->cut, &n[2]) ||
-        !numbers(at, "default_left", 'U', &t->missing_left, &n[3]) || !numbers(at, "split_type", 'U', &t->split, &n[4]))
-        return false;
-    for (int k = 0; k < 5; k++)
-        if (n[k] != t->n) return false;
-    return t->n > 0;
+static cdmpp_status open_tree(cd_ubj at, tree *t, cdmpp_err *err) {
+    cd_ubj_member m[N_MEMBER];
+    for (int k = 0; k < N_MEMBER; k++) m[k] = (cd_ubj_member){.key = member[k].key, .kind = member[k].kind};
+    CD_TRY(cd_ubj_object(at, m, N_MEMBER, err));
+    AT(err, member[LEFT].key, cd_ubj_count(m[LEFT].at, 'l', &t->n, err));
+    if (!t->n) return cd_err_key(err, CD_FAIL(err, EMODEL, "expected a node or more, found none"), member[LEFT].key);
+    for (int k = 0; k < ID; k++) AT(err, member[k].key, cd_ubj_numbers(m[k].at, member[k].type, member[k].empty ? 0 : t->n, &t->data[k], err));
+    t->id = m[ID].at;
+    t->param = m[PARAM].at;
+    return CDMPP_OK;
 }
 
-static float real(const unsigned char *p) {
-    const uint32_t w = (uint32_t)big_endian(p, 4);
-    float f;
-    memcpy(&f, &w, sizeof f);
-    return f;
+static cdmpp_status at_node(cdmpp_err *err, cdmpp_status st, int k, size_t i) { return cd_err_key(err, cd_err_index(err, st, i), member[k].key); }
+
+/* Nodes that were pruned away stay in the arrays, as leaves of a column that no file has. XGBoost looks at their parents, too. */
+static cdmpp_status check_nodes(tree *t, cdmpp_err *err) {
+    t->n_deleted = 0;
+    for (size_t i = 0; i < t->n; i++) {
+        const uint32_t column = cd_ubj_l(t->data[COLUMN], i), parent = cd_ubj_l(t->data[PARENT], i);
+        const bool deleted = column == DELETED && t->data[MISSING_LEFT][i] == 1;
+        if (t->data[MISSING_LEFT][i] > 1) return at_node(err, CD_FAIL(err, EMODEL, "expected 0 or 1, found %u", t->data[MISSING_LEFT][i]), MISSING_LEFT, i);
+        if (t->data[SPLIT_TYPE][i]) return at_node(err, CD_FAIL(err, EMODEL, "expected 0 (a number), found %u", t->data[SPLIT_TYPE][i]), SPLIT_TYPE, i);
+        if (!deleted && column >= t->width) return at_node(err, CD_FAIL(err, EMODEL, "expected a column below %zu, found %d", t->width, (int32_t)column), COLUMN, i);
+        if (i ? parent >= t->n : parent != NO_NODE) return at_node(err, CD_FAIL(err, EMODEL, "expected a node of %zu, found %d", t->n, (int32_t)parent), PARENT, i);
+        if (deleted && (cd_ubj_l(t->data[LEFT], i) != UINT32_MAX || cd_ubj_l(t->data[RIGHT], i) != UINT32_MAX))
+            return at_node(err, CD_FAIL(err, EMODEL, "a node that was pruned has children"), LEFT, i);
+        t->n_deleted += deleted;
+    }
+    return CDMPP_OK;
 }
 
-/* Node i and what is below, copied behind the nodes there are; returns false when it is not a tree
- * or not of our kind. */
-static bool copy(cd_tree_inference *f, const tree *t, size_t i, size_t to, size_t width, size_t limit, uint32_t depth, uint32_t *deepest) {
-    cd_tree_inference_node *n = &f->node[to];
-    const uint32_t left = (uint32_t)big_endian(t->left + 4 * i, 4), right = (uint32_t)big_endian(t->right + 4 * i, 4);
-    if (depth > *deepest) *deepest = depth;
-    *n = (cd_tree_inference_node){real(t->cut + 4 * i), 0, {(uint32_t)to, (uint32_t)to}};
-    if (left == UINT32_MAX) return isfinite(n->cut);
-    const uint32_t column = (uint32_t)big_endian(t->column + 4 * i, 4);
-    if (left >= t->n || right >= t->n || column >= width || t->split[i] || depth >= CD_TREE_INFERENCE_MAX_DEPTH) return false;
-    if (f->n_node + 2 > limit) return false; /* more nodes than it has: it goes in circles */
-    const size_t kid = f->n_node;
-    f->n_node += 2;
-    n->column = column | (t->missing_left[i] ? 0 : CD_TREE_INFERENCE_MISSING_RIGHT);
+/* A node has one parent, so that no node is below two others, and nothing goes in circles. */
+static cdmpp_status check_child(const tree *t, size_t i, int side, cdmpp_err *err) {
+    const uint32_t child = cd_ubj_l(t->data[side], i);
+    if (child >= t->n) return at_node(err, CD_FAIL(err, EMODEL, "expected -1 or a node of %zu, found %d", t->n, (int32_t)child), side, i);
+    const uint32_t parent = cd_ubj_l(t->data[PARENT], child);
+    if (parent != i) return at_node(err, CD_FAIL(err, EMODEL, "expected a node whose parent is %zu, found %u, whose parent is %u", i, child, parent), side, i);
+    return CDMPP_OK;
+}
+
+typedef struct {
+    cd_tree_inference *f;
+    const tree *t;
+    uint32_t *deepest;
+    float *largest; /* of the leaves, without sign */
+} copier;
+
+/* Node i and what is below, copied behind the nodes that there are. */
+static cdmpp_status copy(const copier *c, size_t i, size_t to, uint32_t depth, cdmpp_err *err) {
+    const tree *t = c->t;
+    cd_tree_inference_node *n = &c->f->node[to];
+    const uint32_t left = cd_ubj_l(t->data[LEFT], i), right = cd_ubj_l(t->data[RIGHT], i), column = cd_ubj_l(t->data[COLUMN], i);
+    if (depth > *c->deepest) *c->deepest = depth;
+    *n = (cd_tree_inference_node){cd_ubj_d(t->data[CUT], i), 0, {(uint32_t)to, (uint32_t)to}};
+    if (column == DELETED) return at_node(err, CD_FAIL(err, EMODEL, "a node that was pruned is in use"), COLUMN, i);
+    if (left == UINT32_MAX && right == UINT32_MAX) *c->largest = fmaxf(*c->largest, fabsf(n->cut));
+    if (left == UINT32_MAX && right == UINT32_MAX)
+        return isfinite(n->cut) ? CDMPP_OK : at_node(err, CD_FAIL(err, EMODEL, "expected a finite number for a leaf, found %g", (double)n->cut), CUT, i);
+    if (isnan(n->cut)) return at_node(err, CD_FAIL(err, EMODEL, "expected a number to split at, found NaN"), CUT, i);
+    if (depth >= CD_TREE_INFERENCE_MAX_DEPTH) return CD_FAIL(err, EMODEL, "expected at most %d levels, found more", CD_TREE_INFERENCE_MAX_DEPTH);
+    CD_TRY(check_child(t, i, LEFT, err));
+    CD_TRY(check_child(t, i, RIGHT, err));
+    if (left == right) return at_node(err, CD_FAIL(err, EMODEL, "expected two children, found %u twice", left), RIGHT, i);
+    const size_t kid = c->f->n_node;
+    c->f->n_node += 2;
+    n->column = column | (t->data[MISSING_LEFT][i] ? 0 : CD_TREE_INFERENCE_MISSING_RIGHT);
     n->kid[0] = (uint32_t)kid;
     n->kid[1] = (uint32_t)kid + 1;
-    return copy(f, t, left, kid, width, limit, depth + 1, deepest) && copy(f, t, right, kid + 1, width, limit, depth + 1, deepest);
+    CD_TRY(copy(c, left, kid, depth + 1, err));
+    return copy(c, right, kid + 1, depth + 1, err);
 }
 
-/* Calls of open_tree for all items of `trees`: first to count the nodes, then to copy them. */
-static bool each_tree(rest trees, cd_tree_inference *f, size_t width, size_t *n_node) {
-    const unsigned char *p;
-    unsigned char type;
-    size_t n = 0;
-    bool counted;
+/* Of regressions: leaves are single numbers, "0" before XGBoost 2.0 and "1" since. */
+static cdmpp_status says_scalar_leaf(cd_ubj at, cdmpp_err *err) {
+    char text[24];
+    CD_TRY(cd_ubj_text(at, text, sizeof text, err));
+    return strcmp(text, "0") && strcmp(text, "1") ? CD_FAIL(err, EMODEL, "expected \"0\" or \"1\", found \"%s\"", text) : CDMPP_OK;
+}
+
+static cdmpp_status check_tree_param(const tree *t, cdmpp_err *err) {
+    cd_ubj_member m[] = {{.key = "num_deleted", .kind = 'S'}, {.key = "num_feature", .kind = 'S'}, {.key = "num_nodes", .kind = 'S'}, {.key = "size_leaf_vector", .kind = 'S'}};
+    CD_TRY(cd_ubj_object(t->param, m, N_OF(m), err));
+    AT(err, m[0].key, says_number(m[0].at, t->n_deleted, err));
+    AT(err, m[1].key, says_number(m[1].at, t->width, err));
+    AT(err, m[2].key, says_number(m[2].at, t->n, err));
+    return cd_err_key(err, says_scalar_leaf(m[3].at, err), m[3].key);
+}
+
+/* Tree k of f, whose nodes come behind those of the trees before. *sum: of the largest leaves so far: no row has a score beyond it. */
+static cdmpp_status read_tree(cd_tree_inference *f, size_t k, tree *t, double *sum, cdmpp_err *err) {
+    int64_t id;
+    float largest = 0;
+    const size_t root = f->n_node;
+    const copier c = {f, t, &f->depth[k], &largest};
+    AT(err, member[ID].key, cd_ubj_integer(&t->id, (int64_t)k, (int64_t)k, &id, err));
+    CD_TRY(check_nodes(t, err));
+    AT(err, member[PARAM].key, check_tree_param(t, err));
+    f->root[k] = (uint32_t)root;
+    f->n_node++;
+    CD_TRY(copy(&c, 0, root, 0, err));
+    *sum += (double)largest;
+    if (*sum > (double)FLT_MAX) return CD_FAIL(err, EMODEL, "expected leaves that add up to a finite score, found %g", *sum);
+    if (f->n_node - root + t->n_deleted == t->n) return CDMPP_OK;
+    return CD_FAIL(err, EMODEL, "expected %zu nodes below the root and %zu that were pruned, found %zu", t->n - t->n_deleted, t->n_deleted, f->n_node - root);
+}
+
+/* ---- all trees ---- */
+static cdmpp_status count_nodes(cd_ubj at, size_t n, size_t *n_node, cdmpp_err *err) {
     tree t;
-    if (!peek(&trees, '[') || !take(&trees, 1, &p) || !array_head(&trees, &type, &n, &counted) || !counted || type) return false;
     *n_node = 0;
     for (size_t k = 0; k < n; k++) {
-        if (!open_tree(trees, &t) || !skip(&trees, 0)) return false;
+        cdmpp_status st = open_tree(at, &t, err);
+        if (!st) st = cd_ubj_pass(&at, err);
+        if (st) return cd_err_index(err, st, k);
         *n_node += t.n;
-        if (!f->node) continue;
-        const size_t limit = f->n_node + t.n;
-        f->root[k] = (uint32_t)f->n_node;
-        f->depth[k] = 0;
-        if (!copy(f, &t, 0, f->n_node++, width, limit, 0, &f->depth[k])) return false;
     }
-    f->n_tree = n;
-    return *n_node < UINT32_MAX;
-}
-
-/* A text of an object's member that is this. */
-static bool says(rest object, const char *key, const char *want) {
-    char have[24];
-    rest v;
-    return member(object, key, &v) && text(v, have, sizeof have) && !strcmp(have, want);
-}
-
-/* One squared error over `width` columns: what a leaf says is added up and not bent afterwards. */
-static bool is_plain(rest learner, rest param, size_t width) {
-    char columns[24];
-    rest objective, target;
-    snprintf(columns, sizeof columns, "%zu", width);
-    return member(learner, "objective", &objective) && says(objective, "name", "reg:squarederror") && says(param, "num_feature", columns) &&
-           says(param, "num_class", "0") && (!member(param, "num_target", &target) || says(param, "num_target", "1"));
+    return *n_node < UINT32_MAX / 2 ? CDMPP_OK : CD_FAIL(err, EMODEL, "expected fewer than 2^31 nodes, found %zu", *n_node);
 }
 
 /* The trees are gone through twice: once to count nodes, once to copy them. */
-static bool read_forest(rest file, size_t width, cd_tree_inference *f) {
-    rest learner, booster, model, trees, param, v;
-    char base[32], *end;
-    size_t n_node;
-    if (!member(file, "learner", &learner) || !member(learner, "gradient_booster", &booster) || !says(booster, "name", "gbtree") ||
-        !member(booster, "model", &model) || !member(model, "trees", &trees) || !member(learner, "learner_model_param", &param) ||
-        !is_plain(learner, param, width) || !member(param, "base_score", &v) || !text(v, base, sizeof base))
-        return false;
-    f->base = strtof(base, &end);
-    if (end == base || *end || !isfinite(f->base) || !each_tree(trees, f, width, &n_node)) return false;
-    f->root = cd_mem_zalloc(2 * f->n_tree + 1, sizeof *f->root);
+static cdmpp_status read_trees(cd_ubj at, size_t width, cd_tree_inference *f, cdmpp_err *err) {
+    size_t n, n_node;
+    double sum = fabs((double)f->base);
+    CD_TRY(cd_ubj_list(&at, &n, err));
+    CD_TRY(count_nodes(at, n, &n_node, err));
+    f->root = cd_mem_zalloc(2 * n + 1, sizeof *f->root);
     f->node = cd_mem_zalloc(n_node + 1, sizeof *f->node);
-    f->oom = !f->root || !f->node;
-    if (f->oom) return false;
-    f->depth = f->root + f->n_tree;
-    return each_tree(trees, f, width, &n_node);
+    if (!f->root || !f->node) return CD_FAIL(err, ENOMEM, "%zu trees", n);
+    f->depth = f->root + n;
+    f->n_tree = n;
+    for (size_t k = 0; k < n; k++) {
+        tree t = {.width = width};
+        cdmpp_status st = open_tree(at, &t, err);
+        if (!st) st = read_tree(f, k, &t, &sum, err);
+        if (!st) st = cd_ubj_pass(&at, err);
+        if (st) return cd_err_index(err, st, k);
+    }
+    return CDMPP_OK;
+}
+
+/* The n numbers of a list, each of min to max and none less than the one before. */
+static cdmpp_status check_rising(cd_ubj at, size_t n, int64_t min, int64_t max, cdmpp_err *err) {
+    size_t have;
+    CD_TRY(cd_ubj_list(&at, &have, err));
+    if (have != n) return CD_FAIL(err, EMODEL, "expected %zu numbers, found %zu", n, have);
+    for (size_t i = 0; i < n; i++) {
+        const cdmpp_status st = cd_ubj_integer(&at, min, max, &min, err);
+        if (st) return cd_err_index(err, st, i);
+    }
+    return CDMPP_OK;
+}
+
+/* Trees of one round, by which XGBoost divides. */
+static cdmpp_status check_booster_param(cd_ubj at, size_t n_tree, size_t *each, cdmpp_err *err) {
+    cd_ubj_member m[] = {{.key = "num_parallel_tree", .kind = 'S'}, {.key = "num_trees", .kind = 'S'}, {.key = "size_leaf_vector", .kind = 'S', .optional = true}};
+    char text[24], *end;
+    CD_TRY(cd_ubj_object(at, m, N_OF(m), err));
+    AT(err, m[1].key, says_number(m[1].at, n_tree, err));
+    if (m[2].at.p) AT(err, m[2].key, says_scalar_leaf(m[2].at, err));
+    AT(err, m[0].key, cd_ubj_text(m[0].at, text, sizeof text, err));
+    *each = strtoul(text, &end, 10);
+    if (text[0] >= '1' && text[0] <= '9' && !*end && n_tree % *each == 0) return CDMPP_OK;
+    return cd_err_key(err, CD_FAIL(err, EMODEL, "expected a number that divides %zu trees, found \"%s\"", n_tree, text), m[0].key);
+}
+
+static cdmpp_status read_model(cd_ubj at, size_t width, cd_tree_inference *f, cdmpp_err *err) {
+    cd_ubj_member m[] = {{.key = "gbtree_model_param", .kind = '{'}, {.key = "tree_info", .kind = '['}, {.key = "trees", .kind = '['},
+                         {.key = "iteration_indptr", .kind = '[', .optional = true}};
+    size_t each;
+    CD_TRY(cd_ubj_object(at, m, N_OF(m), err));
+    AT(err, m[2].key, read_trees(m[2].at, width, f, err));
+    AT(err, m[0].key, check_booster_param(m[0].at, f->n_tree, &each, err));
+    AT(err, m[1].key, check_rising(m[1].at, f->n_tree, 0, 0, err));
+    return m[3].at.p ? cd_err_key(err, check_rising(m[3].at, f->n_tree / each + 1, 0, (int64_t)f->n_tree, err), m[3].key) : CDMPP_OK;
+}
+
+static cdmpp_status read_booster(cd_ubj at, size_t width, cd_tree_inference *f, cdmpp_err *err) {
+    cd_ubj_member m[] = {{.key = "name", .kind = 'S'}, {.key = "model", .kind = '{'}};
+    CD_TRY(cd_ubj_object(at, m, N_OF(m), err));
+    AT(err, m[0].key, cd_ubj_says(m[0].at, "gbtree", err));
+    return cd_err_key(err, read_model(m[1].at, width, f, err), m[1].key);
+}
+
+/* ---- what is around the trees ---- */
+/* One squared error over `width` columns: what a leaf says is added up and not bent afterwards. */
+static cdmpp_status read_param(cd_ubj at, size_t width, float *base, cdmpp_err *err) {
+    cd_ubj_member m[] = {{.key = "base_score", .kind = 'S'}, {.key = "num_class", .kind = 'S'}, {.key = "num_feature", .kind = 'S'},
+                         {.key = "num_target", .kind = 'S', .optional = true}, {.key = "boost_from_average", .kind = 'S', .optional = true}};
+    char text[32], *end;
+    CD_TRY(cd_ubj_object(at, m, N_OF(m), err));
+    AT(err, m[1].key, cd_ubj_says(m[1].at, "0", err));
+    AT(err, m[2].key, says_number(m[2].at, width, err));
+    if (m[3].at.p) AT(err, m[3].key, cd_ubj_says(m[3].at, "1", err));
+    if (m[4].at.p) AT(err, m[4].key, says_scalar_leaf(m[4].at, err));
+    AT(err, m[0].key, cd_ubj_text(m[0].at, text, sizeof text, err));
+    *base = strtof(text, &end);
+    if (end != text && !*end && isfinite(*base)) return CDMPP_OK;
+    return cd_err_key(err, CD_FAIL(err, EMODEL, "expected a finite number, found \"%s\"", text), m[0].key);
+}
+
+static cdmpp_status check_objective(cd_ubj at, cdmpp_err *err) {
+    cd_ubj_member m[] = {{.key = "name", .kind = 'S'}, {.key = "reg_loss_param", .kind = '{'}}, weight[] = {{.key = "scale_pos_weight", .kind = 'S'}};
+    CD_TRY(cd_ubj_object(at, m, N_OF(m), err));
+    AT(err, m[0].key, cd_ubj_says(m[0].at, "reg:squarederror", err));
+    AT(err, m[1].key, cd_ubj_object(m[1].at, weight, 1, err));
+    return cd_err_key(err, cd_err_key(err, cd_ubj_says(weight[0].at, "1", err), weight[0].key), m[1].key);
+}
+
+static cdmpp_status check_empty(cd_ubj at, cdmpp_err *err) {
+    size_t n;
+    CD_TRY(cd_ubj_list(&at, &n, err));
+    return n ? CD_FAIL(err, EMODEL, "expected no names, found %zu", n) : CDMPP_OK;
+}
+
+static cdmpp_status read_learner(cd_ubj at, size_t width, cd_tree_inference *f, cdmpp_err *err) {
+    cd_ubj_member m[] = {{.key = "attributes", .kind = '{'}, {.key = "feature_names", .kind = '['}, {.key = "feature_types", .kind = '['},
+                         {.key = "learner_model_param", .kind = '{'}, {.key = "objective", .kind = '{'}, {.key = "gradient_booster", .kind = '{'}};
+    CD_TRY(cd_ubj_object(at, m, N_OF(m), err));
+    AT(err, m[0].key, cd_ubj_object(m[0].at, NULL, 0, err));
+    AT(err, m[1].key, check_empty(m[1].at, err));
+    AT(err, m[2].key, check_empty(m[2].at, err));
+    AT(err, m[3].key, read_param(m[3].at, width, &f->base, err));
+    AT(err, m[4].key, check_objective(m[4].at, err));
+    return cd_err_key(err, read_booster(m[5].at, width, f, err), m[5].key);
+}
+
+static cdmpp_status check_version(cd_ubj at, cdmpp_err *err) {
+    size_t n;
+    int64_t v;
+    CD_TRY(cd_ubj_list(&at, &n, err));
+    if (n != 3) return CD_FAIL(err, EMODEL, "expected 3 numbers, found %zu", n);
+    for (size_t i = 0; i < n; i++) CD_TRY(cd_ubj_integer(&at, 0, 9999, &v, err));
+    return CDMPP_OK;
+}
+
+static cdmpp_status read_file(cd_ubj file, size_t width, cd_tree_inference *f, cdmpp_err *err) {
+    cd_ubj_member m[] = {{.key = "learner", .kind = '{'}, {.key = "version", .kind = '['}};
+    CD_TRY(cd_ubj_whole(file, err));
+    CD_TRY(cd_ubj_object(file, m, N_OF(m), err));
+    AT(err, m[1].key, check_version(m[1].at, err));
+    return cd_err_key(err, read_learner(m[0].at, width, f, err), m[0].key);
 }
 
 cdmpp_status cd_tree_inference_read(const void *ubj, size_t n, size_t width, cd_tree_inference **out, cdmpp_err *err) {
     cd_tree_inference *f = cd_mem_zalloc(1, sizeof *f);
     *out = NULL;
     if (!f) return CD_FAIL(err, ENOMEM, "trees");
-    rest whole = {ubj, n}; /* XGBoost decides about a file that is cut short or goes on */
-    if (skip(&whole, 0) && !whole.n && read_forest((rest){ubj, n}, width, f)) {
-        cdmpp_status st = cd_tree_walk_new(f, width, &f->fast, err);
-        if (!st) st = cd_tree_bytes_new(f, width, &f->bytes, err);
-        if (st) cd_tree_inference_free(f);
-        else *out = f;
-        return st;
-    }
-    const bool oom = f->oom;
-    cd_tree_inference_free(f);
-    return oom ? CD_FAIL(err, ENOMEM, "trees of %zu bytes", n) : CDMPP_OK;
+    cdmpp_status st = read_file((cd_ubj){ubj, n}, width, f, err);
+    if (!st) st = cd_tree_walk_new(f, width, &f->fast, err);
+    if (!st) st = cd_tree_bytes_new(f, width, &f->bytes, err);
+    if (st) cd_tree_inference_free(f);
+    else *out = f;
+    return st;
 }

@@ -19,15 +19,15 @@
  *
  * (1) The same bits as XGBoost: leaf values are added in float, in the order of the trees, behind
  *     base_score; NaN takes the default side. tests/learner/trees/test_tree_inference.c compares both.
- * (2) Only what XGBoost writes for numerical regression trees of squared error is read, and nothing is passed over that
- *     changes an answer; anything else is no forest, and XGBoost reads and walks.
+ * (2) Only what XGBoost writes for numerical regression trees of squared error is read. Every field is checked, and nothing is passed over: a key that is
+ *     not known, a number out of its range, nodes that are no tree are errors with their place. No byte of a file reaches XGBoost's own reader.
  * (3) Trees are kept in two more forms, for one row and for many (tree_walk.c, tree_bytes.c), where they fit into these; the plain walk
  *     is what tests compare them with.
  * Immutable: any thread. No heap after reading. */
 
 typedef struct cd_tree_inference cd_tree_inference;
 
-/* From a booster in UBJ form over `width` columns. *out NULL: see (2). Any bytes are safe. Errors: ENOMEM. */
+/* From a booster in UBJ form over `width` columns. Any bytes are safe. Errors: EMODEL (with the key, see (2)), ENOMEM. */
 cdmpp_status cd_tree_inference_read(const void *ubj, size_t n, size_t width, CD_GIVE cd_tree_inference **out, cdmpp_err *err);
 size_t cd_tree_inference_count(const cd_tree_inference *f); /* trees */
 void cd_tree_inference_free(CD_TAKE cd_tree_inference *f); /* NULL is fine */
@@ -61,8 +61,8 @@ cd_tree_inference_view cd_tree_inference_view_of(const cd_tree_inference *f);
  * (2) XGBoost prints nothing; its errors carry a C++ stack trace of which only
  *     the first line is kept.
  * (3) A loaded booster is immutable: cd_xgb_predict may run in many threads. It walks the trees
- *     itself (tree_inference.h), to the same bits, without XGBoost's cost of a call and without the heap. XGBoost does not
- *     read it, so it can be applied and saved, but not trained further. */
+ *     itself (tree_inference), to the same bits, without XGBoost's cost of a call and without the heap. XGBoost never
+ *     reads it, so it can be applied and saved, but not trained further. */
 
 typedef struct cd_xgb cd_xgb;       /* booster */
 typedef struct cd_xgb_data cd_xgb_data; /* matrix, copied and quantised by XGBoost */
@@ -124,14 +124,14 @@ cdmpp_status cd_xgb_leave(cdmpp_err *err);
 
 /* Raw scores (n) of n x width values in place. Errors: EBACKEND, EMODEL. */
 cdmpp_status cd_xgb_predict(const cd_xgb *g, const float *x, size_t n, size_t width, float *out, cdmpp_err *err);
-/* By its first `most` trees alone; where XGBoost walks, by all. */
+/* By its first `most` trees alone; of a booster that is being trained, by all. */
 cdmpp_status cd_xgb_predict_some(const cd_xgb *g, const float *x, size_t n, size_t width, size_t most, float *out, cdmpp_err *err);
 
-/* Its trees; NULL: tree_inference does not walk their kind. */
+/* Its trees; NULL: it is being trained. */
 struct cd_tree_inference;
 CD_KEEP const struct cd_tree_inference *cd_xgb_tree_inference(const cd_xgb *g);
 
-/* XGBoost's own UBJ form; `width` is checked on load. Errors: EMODEL, ENOMEM, EBACKEND. */
+/* XGBoost's own UBJ form. Loading checks every field (tree_inference (2)) and that the trees are over `width` columns. Errors: EMODEL, ENOMEM, EBACKEND. */
 cdmpp_status cd_xgb_save(const cd_xgb *g, cd_buf *out, cdmpp_err *err);
 cdmpp_status cd_xgb_load(const void *p, size_t n, size_t width, CD_GIVE cd_xgb **out, cdmpp_err *err);
 void cd_xgb_free(CD_TAKE cd_xgb *g); /* NULL is fine */

@@ -1,5 +1,5 @@
-/* XGBoost's C API: handles, JSON texts and its errors stay in this file. Loaded boosters are read by tree_inference and walked
- * there; XGBoost does what that cannot, and all training. */
+/* XGBoost's C API: handles, JSON texts and its errors stay in this file. XGBoost trains; a booster out of a file is read and walked by tree_inference
+ * alone. */
 #include "learner/trees/trees.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 
 struct cd_xgb {
     BoosterHandle h;   /* NULL: read by tree_inference */
-    cd_tree_inference *forest; /* of a loaded booster over `width` columns; NULL: XGBoost walks */
+    cd_tree_inference *forest; /* of a loaded booster over `width` columns; NULL: it is being trained */
     size_t width, n_file;
     char *file;        /* (n_file) the bytes that `forest` was read from */
 };
@@ -277,52 +277,10 @@ cdmpp_status cd_xgb_save(const cd_xgb *g, cd_buf *out, cdmpp_err *err) {
     return out->oom ? CD_FAIL(err, ENOMEM, "%zu bytes of trees", (size_t)n) : CDMPP_OK;
 }
 
-/* XGBoost configures itself at the first prediction, which is not safe from several threads: so one is made here. */
-static cdmpp_status try_out(const cd_xgb *g, size_t width, cdmpp_err *err) {
-    float y, *x = cd_mem_zalloc(width, sizeof *x);
-    if (!x) return CD_FAIL(err, ENOMEM, "inputs of %zu values", width);
-    const cdmpp_status st = xgboost_predict(g, x, 1, width, &y, err);
-    cd_mem_free(x);
-    return st;
-}
-
-/* Before there is a configuration, XGBoost reads trees with a thread for each processor, and those that wait for work spin: on a machine
- * that others use too, loading 5 MB took 0.4 s instead of 0.1. */
-static cdmpp_status configure(cd_xgb *g, size_t width, cdmpp_err *err) {
-    char number[24];
-    bst_ulong n;
-    const char *text;
-    snprintf(number, sizeof number, "%zu", width);
-    XG(XGBoosterSetParam(g->h, "num_feature", number));
-    CD_TRY(set_params(g, one_thread, 1, err));
-    XG(XGBoosterSaveJsonConfig(g->h, &n, &text));
-    return CDMPP_OK;
-}
-
-/* Where the trees are of a kind that tree_inference does not walk. */
-static cdmpp_status load_booster(const void *p, size_t n, size_t width, cd_xgb **out, cdmpp_err *err) {
-    cd_xgb *g = NULL;
-    bst_ulong have = 0;
-    CD_TRY(create(NULL, 0, &g, err));
-    cdmpp_status st = configure(g, width, err);
-    if (!st && (XGBoosterLoadModelFromBuffer(g->h, p, n) != 0 || XGBoosterGetNumFeature(g->h, &have) != 0)) {
-        failed(err);
-        if (err) err->code = CDMPP_EMODEL;
-        st = CDMPP_EMODEL;
-    }
-    if (!st && have != width) st = CD_FAIL(err, EMODEL, "expected trees over %zu inputs, found %zu", width, (size_t)have);
-    if (!st) st = set_params(g, one_thread, 1, err); /* loading may have brought the trainer's count back */
-    if (!st) st = try_out(g, width, err);
-    if (st) cd_xgb_free(g);
-    else *out = g;
-    return st;
-}
-
-/* XGBoost took half of the time of loading a model, only to be never asked. Its bytes are kept for cd_xgb_save. */
+/* XGBoost never sees the bytes of a file, whose reader believes what they say. They are kept for cd_xgb_save. */
 cdmpp_status cd_xgb_load(const void *p, size_t n, size_t width, cd_xgb **out, cdmpp_err *err) {
     cd_tree_inference *f = NULL;
     CD_TRY(cd_tree_inference_read(p, n, width, &f, err));
-    if (!f) return load_booster(p, n, width, out, err);
     cd_xgb *g = cd_mem_zalloc(1, sizeof *g);
     char *file = cd_mem_alloc(n);
     if (!g || !file) {

@@ -218,6 +218,14 @@ static cdmpp_status refuse(const run *r, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* Of logs and boards the name alone is known, which is no machine's. */
+static void put_machine(const run *r, cd_buf *more) {
+    cd_describe_identity other = cd_describe_identity_named(r->machine.name.says);
+    cd_buf_puts(more, "\"machine\":");
+    cd_describe_identity_put(more, r->o->n_given || r->o->board ? &other : &r->machine.identity);
+    cd_buf_puts(more, ",");
+}
+
 static cdmpp_status write_model(const run *r, const cd_calibrate_told *t, cdmpp_err *err) {
     const int device = cd_model_find_device(r->model, r->machine.stands, strlen(r->machine.stands));
     const cd_here h = {.stands = (uint32_t)device, .name = r->machine.name.name, .cpu = r->machine.name.says, .programs = (uint32_t)r->result.programs, .widen = r->result.widen, .most = r->result.most, .picks = r->result.picks, .marks = r->result.marks.p, .numbers = r->machine.own,
@@ -229,6 +237,7 @@ static cdmpp_status write_model(const run *r, const cd_calibrate_told *t, cdmpp_
         cd_buf_put_json_str(&more, yaml.p ? yaml.p : "", yaml.n);
         cd_buf_puts(&more, ",");
     }
+    put_machine(r, &more);
     if (r->gpu) cd_buf_putf(&more, "\"backend\":\"%s\",", cd_backend_for_target((cd_str){r->o->target, strlen(r->o->target)})->name);
     put_costs(r, &more);
     cd_calibrate_members(&more, t, true);

@@ -14,6 +14,7 @@ static inline cd_facts_set cd_calibrate_facts_set(const char *target) {
 typedef struct cd_calibrate_machine {
     const char *stands;         /* in: a device of the model, or NULL: the one that is most like the machine is found */
     cd_describe_name name;
+    cd_describe_identity identity; /* of this machine; of another one, nobody's: what was not measured here is not used unasked here */
     cd_describe_entry entry;    /* of the machine */
     cd_describe_entry code;     /* of the machine with the vectors of the code */
     const cd_device *numbers;   /* what the costs of candidates are computed with */

@@ -41,6 +41,7 @@ static cdmpp_status find_cpu(const cd_calibrate_options *o, const cd_model *m, c
     const bool measured = o->limit_s >= describe_s && !o->device;
     if (!io->stands) CD_TRY(cd_default_model_host(o->model, m, NULL, &io->stands, err));
     CD_TRY(cd_describe_name_cpu("", devices, &io->name, err));
+    CD_TRY(cd_describe_identity_cpu("", &io->identity, err));
     CD_TRY(cd_calibrate_machine_is(cd_target_option(o->target, "-model"), devices, io->name.name, io->name.says, err));
     const cdmpp_status st = cd_describe_cpu("", measured, &io->entry, NULL);
     if (st == CDMPP_ENOMEM) return CD_FAIL(err, ENOMEM, "this machine");
@@ -131,6 +132,7 @@ static cdmpp_status find_gpu(const cd_calibrate_options *o, const cd_model *m, c
     CD_TRY(ask_driver(o, k ? k->name : "", &io->entry, err));
     io->code = io->entry;
     cd_describe_name_entry(&io->entry, devices, &io->name);
+    cd_describe_identity_gpu(&io->entry, &io->identity);
     if (o->by_default && !cd_describe_is_gpu(&io->entry))
         return CD_FAIL(err, EMODEL, "%.95s is a processor and no GPU: the default model of GPUs does not answer for it; --cost-model FILE names the model that is corrected", io->name.says);
     if (io->name.described) (void)cd_device_table_find(devices, io->name.name, &d, NULL);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cli/cli.h"
@@ -35,14 +36,43 @@ static const char *text_of(const cd_json *v, const char *key, cd_arena *a) {
 static const char *backend_of(const cd_json *v, cd_arena *a) { return cd_json_get(v, "backend") ? text_of(v, "backend", a) : NULL; }
 
 /* A folder may be seen by several machines: the correction of one is wrong for another one. */
-static bool is_of(const cd_json *v, const char *gpu, cd_arena *a) {
-    cd_describe_name d;
+static bool is_of(const cd_json *v, const char *gpu, cd_arena *a, char differs[CD_DESCRIBE_DIFFERS]) {
+    cd_describe_identity file, here;
+    const cd_json *machine = cd_json_get(v, "machine");
     const char *backend = backend_of(v, a);
-    if (backend) return cd_describe_gpu_is_here(backend, gpu, text_of(v, "cpu", a));
-    return !cd_describe_name_cpu("", NULL, &d, NULL) && !strcmp(d.says, text_of(v, "cpu", a));
+    differs[0] = 0;
+    if (!machine || cd_describe_identity_read(machine, &file, NULL)) return false;
+    if (backend) return cd_describe_gpu_is_here(backend, gpu, &file, differs);
+    return !cd_describe_identity_cpu("", &here, NULL) && !cd_describe_identity_differs(&file, &here, differs);
 }
 
-static bool is_of_here(const cd_json *v, cd_arena *a) { return is_of(v, NULL, a); }
+static bool is_of_here(const cd_json *v, cd_arena *a) {
+    char differs[CD_DESCRIBE_DIFFERS];
+    return is_of(v, NULL, a, differs);
+}
+
+/* Nobody named the file: who may write into the folder, and is not this user, does not choose the model. *owner: who that is. */
+static bool is_ours(const char *path, unsigned *owner) {
+    struct stat s;
+    *owner = 0;
+    if (stat(path, &s)) return false;
+    *owner = (unsigned)s.st_uid;
+    return s.st_uid == 0 || s.st_uid == geteuid();
+}
+
+/* Is the file that nobody named used on this machine (on this GPU of it)? `why`: why it is not, "is of another processor (...) and is not used: cores 8 (here 16)". */
+static bool is_used(const char *path, const cd_json *v, const char *gpu, cd_arena *a, char why[CD_DEFAULT_MODEL_SAID]) {
+    static const char unused[] = "and is not used";
+    char differs[CD_DESCRIBE_DIFFERS];
+    unsigned owner;
+    why[0] = 0;
+    if (!is_ours(path, &owner)) (void)snprintf(why, CD_DEFAULT_MODEL_SAID, "belongs to another user (number %u) %s: --cost-model names it all the same", owner, unused);
+    else if (!cd_json_get(v, "machine"))
+        (void)snprintf(why, CD_DEFAULT_MODEL_SAID, "does not say which machine it is of (%.120s), as an earlier version wrote it, %s: calibrate again", text_of(v, "cpu", a), unused);
+    else if (!is_of(v, gpu, a, differs))
+        (void)snprintf(why, CD_DEFAULT_MODEL_SAID, "is of another %s (%.120s) %s%s%s", backend_of(v, a) ? "GPU" : "processor", text_of(v, "cpu", a), unused, differs[0] ? ": " : "", differs);
+    return !why[0];
+}
 
 bool cd_default_model_is_here(const char *path) {
     cd_arena a = {0};
@@ -54,9 +84,10 @@ bool cd_default_model_is_here(const char *path) {
 }
 
 const char *cd_default_model_path(cd_arena *a) {
+    char why[CD_DEFAULT_MODEL_SAID];
     const cd_json *v = NULL;
     if (!getenv("CDMPP_DEFAULT_MODEL")) cd_here_look(CD_DEFAULT_MODEL_HERE, a, &v);
-    return v && !backend_of(v, a) && is_of_here(v, a) ? CD_DEFAULT_MODEL_HERE : cd_default_model_plain(a);
+    return v && !backend_of(v, a) && is_used(CD_DEFAULT_MODEL_HERE, v, NULL, a, why) ? CD_DEFAULT_MODEL_HERE : cd_default_model_plain(a);
 }
 
 static bool is_for(const cd_json *v, const char *backend, cd_arena *a) {
@@ -67,13 +98,15 @@ static bool is_for(const cd_json *v, const char *backend, cd_arena *a) {
 const char *cd_default_model_gpu_file(cd_arena *a) {
     const cd_json *v = NULL;
     if (!getenv("CDMPP_DEFAULT_MODEL")) cd_here_look(CD_DEFAULT_MODEL_HERE_GPU, a, &v);
-    return v && backend_of(v, a) ? CD_DEFAULT_MODEL_HERE_GPU : NULL;
+    unsigned owner;
+    return v && backend_of(v, a) && is_ours(CD_DEFAULT_MODEL_HERE_GPU, &owner) ? CD_DEFAULT_MODEL_HERE_GPU : NULL;
 }
 
 const char *cd_default_model_gpu(cd_arena *a, const char *backend, const char *gpu) {
+    char why[CD_DEFAULT_MODEL_SAID];
     const cd_json *v = NULL;
     if (!getenv("CDMPP_DEFAULT_MODEL")) cd_here_look(CD_DEFAULT_MODEL_HERE_GPU, a, &v);
-    return v && is_for(v, backend, a) && is_of(v, gpu, a) ? CD_DEFAULT_MODEL_HERE_GPU : NULL;
+    return v && is_for(v, backend, a) && is_used(CD_DEFAULT_MODEL_HERE_GPU, v, gpu, a, why) ? CD_DEFAULT_MODEL_HERE_GPU : NULL;
 }
 
 const char *cd_default_model_for_gpu(cd_arena *a, const char *backend, const char *gpu) {
@@ -92,6 +125,7 @@ static bool is_damaged(const char *path) {
 
 const char *cd_default_model_gpu_why(const char *backend, const char *gpu, char out[CD_DEFAULT_MODEL_SAID]) {
     static const char file[] = CD_DEFAULT_MODEL_HERE_GPU, unused[] = "and is not used";
+    char why[CD_DEFAULT_MODEL_SAID];
     cd_arena a = {0};
     const cd_json *v;
     out[0] = 0;
@@ -101,7 +135,7 @@ const char *cd_default_model_gpu_why(const char *backend, const char *gpu, char 
     else if (!v && !access(file, F_OK)) (void)snprintf(out, CD_DEFAULT_MODEL_SAID, "%s is damaged, or no model that calibrate wrote, %s", file, unused);
     else if (v && !is) (void)snprintf(out, CD_DEFAULT_MODEL_SAID, "%s is of a processor (%.120s) %s", file, text_of(v, "cpu", &a), unused);
     else if (v && backend && strcmp(is, backend) != 0) (void)snprintf(out, CD_DEFAULT_MODEL_SAID, "%s is of %.20s, not of %.20s, %s", file, is, backend, unused);
-    else if (v && !is_of(v, gpu, &a)) (void)snprintf(out, CD_DEFAULT_MODEL_SAID, "%s is of another GPU (%.120s) %s", file, text_of(v, "cpu", &a), unused);
+    else if (v && !is_used(file, v, gpu, &a, why)) (void)snprintf(out, CD_DEFAULT_MODEL_SAID, "%s %.700s", file, why);
     cd_arena_free(&a);
     return out;
 }
@@ -109,18 +143,19 @@ const char *cd_default_model_gpu_why(const char *backend, const char *gpu, char 
 cdmpp_status cd_default_model_gpu_missing(const char *backend, cdmpp_err *err) {
     char why[CD_DEFAULT_MODEL_SAID];
     cd_default_model_gpu_why(backend, NULL, why);
-    return CD_FAIL(err, EUSAGE, "there is no cost model for this machine's GPU%s%s: --cost-model FILE names one; cdmpp-tune calibrate --target %s makes one", why[0] ? "; " : "", why, backend);
+    return CD_FAIL(err, EUSAGE, "there is no cost model for this machine's GPU: --cost-model FILE names one, cdmpp-tune calibrate --target %s makes one%s%s", backend, why[0] ? "; " : "", why);
 }
 
 static const char *what_gpu(char out[CD_DEFAULT_MODEL_SAID]) {
     char why[CD_DEFAULT_MODEL_SAID];
     cd_default_model_gpu_why(NULL, NULL, why);
-    (void)snprintf(out, CD_DEFAULT_MODEL_SAID, "the default one of GPUs%s%.280s", why[0] ? "; " : "", why);
+    (void)snprintf(out, CD_DEFAULT_MODEL_SAID, "the default one of GPUs%s%.700s", why[0] ? "; " : "", why);
     return out;
 }
 
 const char *cd_default_model_what(const char *path, char out[CD_DEFAULT_MODEL_SAID]) {
     cd_arena a = {0};
+    char why[CD_DEFAULT_MODEL_SAID];
     const cd_json *v, *other = NULL;
     uint64_t n = 0;
     if (cd_default_model_is_gpu_plain(path)) return what_gpu(out);
@@ -132,7 +167,7 @@ const char *cd_default_model_what(const char *path, char out[CD_DEFAULT_MODEL_SA
     }
     else if (other && backend_of(other, &a))
         (void)snprintf(out, CD_DEFAULT_MODEL_SAID, "the default one; " CD_DEFAULT_MODEL_HERE " is of a GPU (%.120s) and is not used: that of a GPU is called " CD_DEFAULT_MODEL_HERE_GPU, text_of(other, "cpu", &a));
-    else if (other) (void)snprintf(out, CD_DEFAULT_MODEL_SAID, "the default one; " CD_DEFAULT_MODEL_HERE " is of another processor (%.120s) and is not used", text_of(other, "cpu", &a));
+    else if (other && !is_used(CD_DEFAULT_MODEL_HERE, other, NULL, &a, why)) (void)snprintf(out, CD_DEFAULT_MODEL_SAID, "the default one; " CD_DEFAULT_MODEL_HERE " %.700s", why);
     else if (!v && !getenv("CDMPP_DEFAULT_MODEL") && is_damaged(CD_DEFAULT_MODEL_HERE))
         (void)snprintf(out, CD_DEFAULT_MODEL_SAID, "the default one; " CD_DEFAULT_MODEL_HERE " is damaged, or no model that calibrate wrote, and is not used");
     else (void)snprintf(out, CD_DEFAULT_MODEL_SAID, "the default one");

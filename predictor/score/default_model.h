@@ -3,7 +3,8 @@
  *   programs of processors    $CDMPP_DEFAULT_MODEL ──> here.cdmpp in the current folder, of this processor ──> the installed one      the first that there is
  *   programs of a GPU         here-gpu.cdmpp in the current folder, of a GPU that is here ──> the installed one of GPUs                          not with $CDMPP_DEFAULT_MODEL
  *
- * Who calibrates writes for which of both a file is ("backend" in its key "here"): under the wrong name it is not used.
+ * Who calibrates writes for which of both a file is ("backend" in its key "here"): under the wrong name it is not used. So is not one of another machine ("machine",
+ * profiler/describe/describe_identity.h), one that does not say of which machine it is, and one that belongs to another user than this one and root. The commands say why.
  * `make quickstart`, `make install` and the Debian package leave the installed ones in models/ beside the programs or in
  * PREFIX/share/cdmpp/models. They are trained from the records that this project carries (configs/default.yaml, default-gpu.yaml). */
 #ifndef CD_DEFAULT_MODEL_H
@@ -31,7 +32,7 @@ CD_KEEP const char *cd_default_model_gpu(cd_arena *a, const char *backend, const
 /* here-gpu.cdmpp in `a`, where it is of some GPU, here or not: no driver is asked. NULL: there is none, or out of memory. */
 CD_KEEP const char *cd_default_model_gpu_file(cd_arena *a);
 /* Why cd_default_model_gpu gives none although the file is there: "here-gpu.cdmpp is of another GPU (...) and is not used"; "" where it is not there. Returns `out`. */
-enum { CD_DEFAULT_MODEL_SAID = 320 };
+enum { CD_DEFAULT_MODEL_SAID = 800 };
 const char *cd_default_model_gpu_why(const char *backend, const char *gpu, char out[CD_DEFAULT_MODEL_SAID]);
 /* The installed one of GPUs, in `a`; NULL: it is not installed, $CDMPP_DEFAULT_MODEL names another model or none, or out of memory. */
 CD_KEEP const char *cd_default_model_gpu_plain(cd_arena *a);

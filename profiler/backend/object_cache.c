@@ -111,12 +111,18 @@ static bool entry_path(const cd_object_cache *c, const char *key, char path[CD_O
     return snprintf(path, CD_OBJCACHE_PATH, "%s/objects/%.2s/%s.so", c->dir, key, key) < CD_OBJCACHE_PATH;
 }
 
+/* It becomes a part of this process: only what this user or root put there. */
+static bool is_ours(const char *path) {
+    struct stat t;
+    return stat(path, &t) == 0 && (t.st_uid == geteuid() || t.st_uid == 0);
+}
+
 bool cd_object_cache_find(cd_object_cache *c, const char *key, char path[CD_OBJCACHE_PATH]) {
     char entry[CD_OBJCACHE_PATH];
     if (snprintf(path, CD_OBJCACHE_PATH, "%s/%s.so", c->work, key) >= CD_OBJCACHE_PATH) return false;
     if (access(path, R_OK) == 0) return true; /* used before by this run */
     if (!c->dir[0] || !entry_path(c, key, entry) || link(entry, path) != 0) return false;
-    if (cd_object_signature_good(path)) {
+    if (is_ours(path) && cd_object_signature_good(path)) {
         utimensat(AT_FDCWD, entry, NULL, 0); /* used now */
         return true;
     }

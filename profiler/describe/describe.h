@@ -13,6 +13,7 @@
 #define CD_DESCRIBE_H
 #include "features/device/device.h"
 #include "features/task/task.h"
+#include "profiler/describe/describe_identity.h"
 
 enum {
 #define X(key, low, high, unit, meaning) CD_DESCRIBE_KEY_##key,
@@ -96,8 +97,9 @@ cdmpp_status cd_describe_gpu(const char *backend, const char *gpu, cd_describe_e
 cdmpp_status cd_describe_gpu_apart(const char *backend, const char *gpu, cd_describe_entry *out, cdmpp_err *err);
 /* The rule: a device of OpenCL may be a processor, and that is no GPU. No model of GPUs answers for it, or is corrected for it, that nobody named. */
 static inline bool cd_describe_is_gpu(const cd_describe_entry *e) { return e->device.kind == CD_DEVICE_GPU; }
-/* Does this device of the back end (gpu NULL: one of them) call itself so (cd_describe_name.says)? Asked apart. */
-bool cd_describe_gpu_is_here(const char *backend, const char *gpu, const char *says);
+/* Is this device of the back end (gpu NULL: one of them) the one of the file? Asked apart. False: `differs` tells how the device that has its name, else the first one, is another;
+ * "": there is none. */
+bool cd_describe_gpu_is_here(const char *backend, const char *gpu, const cd_describe_identity *file, char differs[CD_DESCRIBE_DIFFERS]);
 
 /* "cpu", "opencl:NAME", "cuda:N" -> YAML; `core` as above, of a processor. Errors: ERANGE (the name), EBACKEND (no such device). */
 cdmpp_status cd_describe(const char *device, bool measure, const char *core, cd_buf *out, cdmpp_err *err);

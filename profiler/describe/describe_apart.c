@@ -77,13 +77,15 @@ cdmpp_status cd_describe_gpu_apart(const char *backend, const char *gpu, cd_desc
 }
 
 /* Of all of them it is the first one in most cases. */
-bool cd_describe_gpu_is_here(const char *backend, const char *gpu, const char *says) {
-    char name[16] = "";
+bool cd_describe_gpu_is_here(const char *backend, const char *gpu, const cd_describe_identity *file, char differs[CD_DESCRIBE_DIFFERS]) {
+    char name[16] = "", how[CD_DESCRIBE_DIFFERS];
     cd_describe_entry e;
-    cd_describe_name d;
+    differs[0] = 0;
     for (int k = 0; k < MOST_GPUS && !cd_describe_gpu_apart(backend, gpu ? gpu : name, &e, NULL); k++) {
-        cd_describe_name_entry(&e, NULL, &d);
-        if (!strcmp(d.says, says)) return true;
+        cd_describe_identity here;
+        cd_describe_identity_gpu(&e, &here);
+        if (!cd_describe_identity_differs(file, &here, how)) return true;
+        if (!differs[0] || !strcmp(file->says, here.says)) memcpy(differs, how, sizeof how);
         if (gpu) return false;
         (void)snprintf(name, sizeof name, "%d", k);
     }

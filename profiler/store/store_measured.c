@@ -12,8 +12,7 @@ struct cd_store_measured {
     cd_store *s;
     const cd_store_measured_options *o;
     cd_host_info h;
-    cd_describe_entry cpu;
-    char device[96];            /* its name and the type of core */
+    char device[128];            /* its name and the type of core */
     cd_buf extra;               /* the host as JSON */
     struct utsname system;
     cd_store_env env;
@@ -21,11 +20,16 @@ struct cd_store_measured {
 
 static cd_str str(const char *s) { return (cd_str){s, strlen(s)}; }
 
-/* The name as devices.yaml would have it. */
-static void set_device(cd_store_measured *k, const char *cpu) {
-    cd_describe_entry_init(&k->cpu, CD_DEVICE_CPU);
-    cd_describe_entry_set_name(&k->cpu, cpu);
-    snprintf(k->device, sizeof k->device, "%s%s%s", k->cpu.name, k->o->core ? "-" : "", k->o->core ? k->o->core : "");
+static void set_device(cd_store_measured *k, const char *name) {
+    snprintf(k->device, sizeof k->device, "%s%s%s", name, k->o->core ? "-" : "", k->o->core ? k->o->core : "");
+}
+
+/* The name that records of this machine have where no file describes it: what a processor says is the name of several generations. */
+static cdmpp_status name_device(cd_store_measured *k, cdmpp_err *err) {
+    cd_describe_name is;
+    CD_TRY(cd_describe_name_cpu("", NULL, &is, err));
+    set_device(k, is.name);
+    return CDMPP_OK;
 }
 
 cdmpp_status cd_store_measured_open(const cd_store_measured_options *o, cd_store_measured **out, cdmpp_err *err) {
@@ -34,13 +38,12 @@ cdmpp_status cd_store_measured_open(const cd_store_measured_options *o, cd_store
     k->o = o;
     cd_host_info_read("", &k->h);
     cd_host_info_json(&k->extra, &k->h);
-    set_device(k, k->h.cpu);
     if (uname(&k->system)) memset(&k->system, 0, sizeof k->system);
     k->env = (cd_store_env){.host = str(k->system.nodename), .cpu = str(k->h.cpu), .os = str(k->h.kernel), .governor = str(k->h.governor),
                             .compiler = str(o->compiler ? o->compiler : ""), .tool = str("cdmpp-profile " CDMPP_VERSION),
                             .extra = {k->extra.p, k->extra.n}};
-    cdmpp_status st = CDMPP_OK;
-    if (k->extra.oom) st = CD_FAIL(err, ENOMEM, "store");
+    cdmpp_status st = name_device(k, err);
+    if (!st && k->extra.oom) st = CD_FAIL(err, ENOMEM, "store");
     if (!st) st = cd_store_open(o->path, true, &k->s, err);
     if (st) cd_store_measured_close(k, NULL);
     else *out = k;
@@ -61,8 +64,12 @@ cdmpp_status cd_store_measured_add(cd_store_measured *k, const cd_record *r, con
     return cd_store_add_record(k->s, r, t, device_of(k, r->target), &k->env, &l, line, NULL, err);
 }
 
+/* Of another host nothing but this text is known. */
 void cd_store_measured_host(cd_store_measured *k, const char *host, const char *cpu) {
-    set_device(k, cpu);
+    cd_describe_entry e;
+    cd_describe_entry_init(&e, CD_DEVICE_CPU);
+    cd_describe_entry_set_name(&e, cpu);
+    set_device(k, e.name);
     k->env = (cd_store_env){.host = str(host), .cpu = str(cpu), .os = str(""), .governor = str(""), .compiler = k->env.compiler, .tool = k->env.tool,
                             .extra = str("")};
 }

@@ -27,6 +27,13 @@ cdmpp-replay --network squeezenet-1.1 --input-size 32 --trials 2 --device zen5-a
 cdmpp-partition --network squeezenet-1.1 --input-size 32 --devices cpu0 --trials 2 2>&1 >/dev/null | grep 'cost model' | cut -d ';' -f 1 | here
 cdmpp-tune --network squeezenet-1.1 --input-size 32 --task "#0" --threads 1 --trials 1 --budget-ms 1 --no-check --out t.json 2>&1 >/dev/null | grep 'cost model' | cut -d ';' -f 1 | here
 CDMPP_DEFAULT_MODEL=$PWD/m.cdmpp cdmpp-predict --info 2>&1 >/dev/null | sed "s|$PWD|HERE|"
+echo "--- of another machine of this name, and one that does not say which it is of"
+mv here.cdmpp own.cdmpp
+forged() { LC_ALL=C sed "$1" own.cdmpp >f; head -c -64 f >body; { cat body; printf %s "$(sha256sum <body | cut -d ' ' -f 1)"; } >here.cdmpp; cdmpp-predict --info 2>&1 >/dev/null | grep -o 'here.cdmpp .*' | sed -E 's/\([^()]*(\([^()]*\)[^()]*)*\)/(CPU)/; s/[^ ,]* family [0-9]* model [0-9]*/KIND/g; s/microarchitecture .* \(here .*\)/microarchitecture X (here Y)/'; }
+forged 's/\("machine":{[^}]*"family":\)[0-9]/\19/'
+forged 's/\("machine":{[^}]*"maker":"\)[^"]/\1X/'
+forged 's/"machine":/"Machine":/'
+mv own.cdmpp here.cdmpp
 echo "--- not twice"
 cal --cost-model here.cdmpp -q; echo "exit $?"
 cdmpp-predict --cost-model here.cdmpp --export xgboost --member 0 --out e.ubj 2>&1 | sed "s/correction for .*/correction for CPU/"

@@ -4,6 +4,7 @@
 
 #include "check.h"
 #include "fault.h"
+#include "forge.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -243,6 +244,31 @@ static void another_training(void **s) {
     spec = keep;
 }
 
+/* Made by hand, with a right checksum: refused with a reason, or the training goes on with other numbers. */
+static bool use_forged(const char *p, size_t n) {
+    const uint64_t step = 0;
+    cdmpp_err err = {0};
+    cd_fit_result f;
+    const char *path = tmp_put(&dir, "forged.ckpt", p, n);
+    const cd_fit_run run = {.checkpoint = path, .checkpoint_every = 0, .resume = true, .tick = stop_at, .ctx = (void *)(uintptr_t)&step};
+    const cdmpp_status st = cd_fit(&spec, &parts, NULL, &run, &f, &err);
+    if (!st) cd_fit_result_free(&f);
+    if (st && (st == CDMPP_ENOMEM || !err.msg[0])) fail_msg("refused with %s", err.msg);
+    return !st || st == CDMPP_EINTERRUPTED;
+}
+
+static void forged(void **s) {
+    (void)s;
+    const char *path = tmp_path(&dir, "whole.ckpt");
+    char *bytes;
+    size_t n;
+    cdmpp_err err = {0};
+    until(path, 7, 0, false);
+    assert_ok(cd_file_read(path, 0, &bytes, &n, &err));
+    forge_all(FORGE_CONTAINER, bytes, n, 60, use_forged);
+    cd_mem_free(bytes);
+}
+
 static void out_of_memory(void **s) {
     (void)s;
     const char *path = tmp_path(&dir, "memory.ckpt");
@@ -261,4 +287,4 @@ static void out_of_memory(void **s) {
     cd_mem_free(bytes);
 }
 
-TESTS(make, drop, interrupted_anywhere, every_kind, killed_again_and_again, disk_full, damaged, another_training, out_of_memory)
+TESTS(make, drop, interrupted_anywhere, every_kind, killed_again_and_again, disk_full, damaged, another_training, forged, out_of_memory)

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/io/io.h"
+#include "forge.h"
 
 enum { N = 20 };
 static char dir[] = "/tmp/cdmpp-keep-XXXXXX";
@@ -117,6 +118,41 @@ static void there_and_back(void **s) {
     cd_config_free(&m.c);
 }
 
+/* Made by hand, with a right checksum. */
+static made forged_of;
+static cd_member_checkpoint forged_at;
+
+static bool use_forged(const char *p, size_t n) {
+    cdmpp_err err = {0};
+    heard h = {0};
+    cd_member_checkpoint_log told = {.tick = hear, .ctx = &h};
+    cd_member got = {.kind = CD_MEMBER_MLP, .fold = 0};
+    const cdmpp_status st = cd_member_checkpoint_decode(&forged_at, p, n, "mlp", &told, &got, &err);
+    cd_member_free(&got);
+    cd_buf_free(&told.curve);
+    if (st && (st == CDMPP_ENOMEM || !err.msg[0])) fail_msg("refused with %s", err.msg);
+    return !st;
+}
+
+static void forged(void **s) {
+    (void)s;
+    cdmpp_err err = {0};
+    heard h = {0};
+    cd_buf b = {0};
+    cd_member_checkpoint_log told = {.tick = hear, .ctx = &h};
+    cd_member e = make_net();
+    make(&forged_of);
+    assert_ok(cd_member_checkpoint_open(&forged_at, dir, &forged_of.t, NULL, &err));
+    tell(&told);
+    assert_ok(cd_member_checkpoint_encode(&forged_at, &e, &told, &b, &err));
+    forge_all(FORGE_CONTAINER, b.p, b.n, 60, use_forged);
+    cd_buf_free(&b);
+    cd_member_free(&e);
+    cd_buf_free(&told.curve);
+    cd_member_checkpoint_free(&forged_at);
+    cd_config_free(&forged_of.c);
+}
+
 /* Each thing that a member depends on, changed: refused. What it does not depend on: taken. */
 static void strangers(void **s) {
     (void)s;
@@ -194,4 +230,4 @@ static int end(void **s) {
     return rmdir(dir);
 }
 
-TESTS(begin, end, there_and_back, strangers, damage)
+TESTS(begin, end, there_and_back, forged, strangers, damage)

@@ -1,5 +1,5 @@
 /* Trees walked by us against XGBoost: the same bits for any depth, number of rows, missing values; and a file
- * cut or changed anywhere is no forest or another one, never a read outside. */
+ * cut or changed anywhere is an error or another forest, never a read outside. */
 #include "learner/trees/trees.h"
 #include "check.h"
 
@@ -107,8 +107,9 @@ static bool read_at(const char *p, size_t n) {
     float y[9];
     assert_non_null(exact);
     memcpy(exact, p, n);
-    assert_ok(cd_tree_inference_read(exact, n, W, &f, &err));
+    const cdmpp_status st = cd_tree_inference_read(exact, n, W, &f, &err);
     const bool is = f != NULL;
+    assert_true(is ? st == CDMPP_OK : st == CDMPP_EMODEL && err.msg[0]);
     if (f) cd_tree_inference_score(f, x, 9, W, y);
     cd_tree_inference_free(f);
     free(exact);
@@ -130,7 +131,8 @@ TEST(any_bytes_are_safe) {
     }
     cd_tree_inference *f = NULL;
     cdmpp_err err = {0};
-    assert_ok(cd_tree_inference_read(file.p, file.n, 1, &f, &err)); /* columns that there are not */
+    assert_status(cd_tree_inference_read(file.p, file.n, 1, &f, &err), CDMPP_EMODEL); /* columns that there are not */
+    assert_string_equal(err.key, "learner.learner_model_param.num_feature");
     assert_null(f);
     cd_buf_free(&file);
 }

@@ -302,12 +302,17 @@ TEST(vectors_of_given_targets) {
 
 /* A model that is corrected for a GPU, in a file of a folder of its own. */
 static const char *gpu_file(const char *says, const char *backend) {
-    cd_buf b = {0};
-    char more[160];
-    snprintf(more, sizeof more, "\"backend\":\"%s\",\"network_cost\":\"- {devices: [mine], call_s: 1e-6, networks: 4, spread: 0.1}\"", backend);
-    assert_ok(made_here_more(DESCRIBED, 0, says, 2, more, &b, &err));
+    cd_buf b = {0}, more = {0};
+    cd_describe_entry e;
+    cd_describe_identity i = cd_describe_identity_named(says);
+    if (!strcmp(backend, "opencl") && !cd_describe_gpu_apart("opencl", "", &e, NULL)) cd_describe_identity_gpu(&e, &i);
+    cd_buf_puts(&more, "\"machine\":");
+    cd_describe_identity_put(&more, &i);
+    cd_buf_putf(&more, ",\"backend\":\"%s\",\"network_cost\":\"- {devices: [mine], call_s: 1e-6, networks: 4, spread: 0.1}\"", backend);
+    assert_ok(made_here_more(DESCRIBED, 0, says, 2, more.p, &b, &err));
     const char *path = tmp_put(&dir, CD_DEFAULT_MODEL_HERE_GPU, b.p, b.n);
     cd_buf_free(&b);
+    cd_buf_free(&more);
     return path;
 }
 

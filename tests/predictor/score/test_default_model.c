@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/io/io.h"
@@ -33,13 +34,29 @@ static int teardown(void **state) {
     return failed;
 }
 
-/* A file of a machine with this processor, or of a GPU where `more` names its back end. */
-static void put(const char *file, const char *cpu, const char *more) {
+/* A file of this machine, or of a GPU where `more` names its back end. of NULL: it does not say. */
+static void put_of(const char *file, const char *cpu, const cd_describe_identity *of, const char *more) {
     cdmpp_err err = {0};
-    cd_buf b = {0};
-    assert_ok(made_here_more("m.cdmpp", 0, cpu, 2, more, &b, &err));
+    cd_buf b = {0}, all = {0};
+    if (of) cd_buf_puts(&all, "\"machine\":"), cd_describe_identity_put(&all, of);
+    cd_buf_putf(&all, "%s%s", of && more[0] ? "," : "", more);
+    assert_ok(made_here_more("m.cdmpp", 0, cpu, 2, all.p, &b, &err));
     assert_ok(cd_file_write(file, b.p, b.n, &err));
     cd_buf_free(&b);
+    cd_buf_free(&all);
+}
+
+static cd_describe_identity own(void) {
+    cd_describe_identity i;
+    cdmpp_err err = {0};
+    assert_ok(cd_describe_identity_cpu("", &i, &err));
+    return i;
+}
+
+static void put(const char *file, const char *cpu, const char *more) {
+    cd_describe_identity i = own();
+    if (strcmp(i.says, cpu) != 0) i = cd_describe_identity_named(cpu);
+    put_of(file, cpu, &i, more);
 }
 
 static void put_here(const char *cpu) { put(CD_DEFAULT_MODEL_HERE, cpu, ""); }
@@ -84,6 +101,38 @@ TEST(that_of_another_one_is_not_used_and_this_is_said) {
     (void)unlink(CD_DEFAULT_MODEL_HERE);
 }
 
+/* "AMD EPYC" is what four generations say. */
+TEST(that_of_another_one_of_the_same_name_is_not_used_and_the_difference_is_said) {
+    char what[CD_DEFAULT_MODEL_SAID];
+    cd_describe_identity other = own();
+    other.number[CD_IDENTITY_CORES] += 8;
+    put_of(CD_DEFAULT_MODEL_HERE, other.says, &other, "");
+    assert_false(is_here() || cd_default_model_is_here(CD_DEFAULT_MODEL_HERE));
+    const char *said = strstr(cd_default_model_what("m.cdmpp", what), "and is not used: cores ");
+    assert_non_null(said);
+    assert_int_equal(atoi(said + strlen("and is not used: cores ")), (int)other.number[CD_IDENTITY_CORES]);
+    other = own();
+    other.family++;
+    put_of(CD_DEFAULT_MODEL_HERE, other.says, &other, "");
+    assert_false(is_here());
+    assert_non_null(strstr(cd_default_model_what("m.cdmpp", what), "and is not used: microarchitecture "));
+    put_of(CD_DEFAULT_MODEL_HERE, own_cpu(), NULL, ""); /* an earlier version knew the name alone */
+    assert_false(is_here());
+    assert_non_null(strstr(cd_default_model_what("m.cdmpp", what), "here.cdmpp does not say which machine it is of"));
+    (void)unlink(CD_DEFAULT_MODEL_HERE);
+}
+
+/* Whoever may write into the folder does not choose the model. */
+TEST(that_of_another_user_is_not_used_and_this_is_said) {
+    char what[CD_DEFAULT_MODEL_SAID];
+    put_here(own_cpu());
+    if (geteuid() != 0 || chown(CD_DEFAULT_MODEL_HERE, 12345, 12345) != 0) skip(); /* only root gives files away */
+    assert_false(is_here());
+    assert_non_null(strstr(cd_default_model_what("m.cdmpp", what), "here.cdmpp belongs to another user (number 12345) and is not used"));
+    assert_true(cd_default_model_is_here(CD_DEFAULT_MODEL_HERE)); /* who names it takes it */
+    (void)unlink(CD_DEFAULT_MODEL_HERE);
+}
+
 TEST(one_that_is_damaged_is_told) {
     cdmpp_err err = {0};
     char what[CD_DEFAULT_MODEL_SAID];
@@ -92,6 +141,13 @@ TEST(one_that_is_damaged_is_told) {
     assert_non_null(strstr(cd_default_model_what("m.cdmpp", what), "here.cdmpp is damaged"));
     (void)unlink(CD_DEFAULT_MODEL_HERE);
     assert_string_equal(cd_default_model_what("m.cdmpp", what), "the default one");
+}
+
+/* It would be waited for. */
+TEST(a_pipe_is_not_opened) {
+    assert_int_equal(mkfifo(CD_DEFAULT_MODEL_HERE, 0600), 0);
+    assert_false(is_here() || cd_default_model_is_here(CD_DEFAULT_MODEL_HERE));
+    (void)unlink(CD_DEFAULT_MODEL_HERE);
 }
 
 /* The machine is a device of the model, whichever other one is most like the processor. */
@@ -146,6 +202,7 @@ TEST(that_of_another_gpu_is_not_used_and_this_is_said) {
     why_not("opencl", "here-gpu.cdmpp is of cuda, not of opencl, and is not used");
     assert_status(cd_default_model_gpu_missing("cuda", &err), CDMPP_EUSAGE);
     assert_non_null(strstr(err.msg, "is of another GPU"));
+    assert_non_null(strstr(err.msg, "--cost-model FILE names one"));
     setenv("CDMPP_DEFAULT_MODEL", "m.cdmpp", 1);
     why_not("cuda", "");
     unsetenv("CDMPP_DEFAULT_MODEL");
@@ -211,7 +268,16 @@ TEST(that_of_this_gpu) {
     cd_arena a = {0};
     const char *name[] = {"zen4", "mine"}, *out;
     SKIP_WITHOUT_GPU(&d);
-    put(CD_DEFAULT_MODEL_HERE_GPU, d.says, "\"backend\":\"opencl\"");
+    cd_describe_entry e;
+    cd_describe_identity i;
+    assert_ok(cd_describe_gpu_apart("opencl", "", &e, &err));
+    cd_describe_identity_gpu(&e, &i);
+    i.number[CD_IDENTITY_CORES]++;
+    put_of(CD_DEFAULT_MODEL_HERE_GPU, d.says, &i, "\"backend\":\"opencl\""); /* of the same name */
+    assert_false(is_gpu("opencl"));
+    assert_non_null(strstr(cd_default_model_gpu_why("opencl", NULL, what), "and is not used: cores "));
+    i.number[CD_IDENTITY_CORES]--;
+    put_of(CD_DEFAULT_MODEL_HERE_GPU, d.says, &i, "\"backend\":\"opencl\"");
     assert_true(is_gpu("opencl") && is_gpu(NULL) && !is_gpu("cuda"));
     assert_non_null(cd_default_model_gpu(&a, "opencl", ""));
     assert_null(cd_default_model_gpu(&a, "opencl", "200")); /* which is not there */
@@ -251,4 +317,5 @@ TEST(without_memory_no_model_is_made_up) {
     (void)unlink(CD_DEFAULT_MODEL_HERE_GPU);
 }
 
-TESTS(setup, teardown, that_of_this_processor, that_of_another_one_is_not_used_and_this_is_said, one_that_is_damaged_is_told, it_is_a_device_of_its_model, that_of_another_gpu_is_not_used_and_this_is_said, the_wrong_kind_is_never_taken, the_installed_one_of_gpus, a_gpu_that_is_not_here, that_of_this_gpu, without_memory_no_model_is_made_up)
+TESTS(setup, teardown, that_of_this_processor, that_of_another_one_is_not_used_and_this_is_said, that_of_another_one_of_the_same_name_is_not_used_and_the_difference_is_said,
+      that_of_another_user_is_not_used_and_this_is_said, one_that_is_damaged_is_told, a_pipe_is_not_opened, it_is_a_device_of_its_model, that_of_another_gpu_is_not_used_and_this_is_said, the_wrong_kind_is_never_taken, the_installed_one_of_gpus, a_gpu_that_is_not_here, that_of_this_gpu, without_memory_no_model_is_made_up)

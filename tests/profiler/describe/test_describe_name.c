@@ -104,8 +104,10 @@ TEST(asked_apart) {
     assert_status(cd_describe_gpu("cuda", "x", &e, &why), CDMPP_ERANGE);
     assert_string_equal(err.msg, why.msg);
     assert_status(cd_describe_gpu_apart("opencl", "no:such:name", &e, &err), CDMPP_ERANGE);
-    assert_false(cd_describe_gpu_is_here("opencl", NULL, "Nobody's GPU 9000"));
-    assert_false(cd_describe_gpu_is_here("cuda", NULL, "Nobody's GPU 9000"));
+    const cd_describe_identity nobody = cd_describe_identity_named("Nobody's GPU 9000");
+    char how[CD_DESCRIBE_DIFFERS];
+    assert_false(cd_describe_gpu_is_here("opencl", NULL, &nobody, how));
+    assert_false(cd_describe_gpu_is_here("cuda", NULL, &nobody, how));
     for (int k = 0; fault_possible() && k < 1; k++) {
         fault_at(k);
         assert_status(cd_describe_gpu_apart("cuda", "x", &e, &err), CDMPP_ENOMEM);
@@ -118,7 +120,11 @@ TEST(an_opencl_device_apart) {
     cd_describe_name d;
     SKIP_WITHOUT_GPU(&d);
     assert_ok(cd_describe_gpu_apart("opencl", "", &e, &err));
-    assert_true(cd_describe_gpu_is_here("opencl", NULL, d.says) && cd_describe_gpu_is_here("opencl", "", d.says) && !cd_describe_gpu_is_here("opencl", "200", d.says));
+    cd_describe_identity i;
+    char how[CD_DESCRIBE_DIFFERS];
+    cd_describe_identity_gpu(&e, &i);
+    assert_string_equal(i.says, d.says);
+    assert_true(cd_describe_gpu_is_here("opencl", NULL, &i, how) && cd_describe_gpu_is_here("opencl", "", &i, how) && !cd_describe_gpu_is_here("opencl", "200", &i, how));
     assert_ok(cd_describe_gpu("opencl", "", &same, &err));
     assert_string_equal(e.name, same.name);
     assert_ptr_equal(e.device.name, e.name);
