@@ -22,7 +22,7 @@
 #include "learner/llm_op/llm_op.h"
 
 /* ---- the model: serving_model.c ---- */
-enum { CD_SERVING_NAME = 64, CD_SERVING_MAX_LAYER = 1024, CD_SERVING_NOTES = 24, CD_SERVING_NOTE = 256 };
+enum { CD_SERVING_NAME = 64, CD_SERVING_MAX_LAYER = 1024, CD_SERVING_NOTES = 32, CD_SERVING_NOTE = 512 };
 
 /* Layers that keep a state of fixed size for each sequence in place of keys and values: gated delta rule, Mamba 2, lightning attention. */
 typedef struct cd_serving_state {
@@ -39,6 +39,7 @@ typedef struct cd_serving_model {
     double window, window_layers;                     /* layers that see `window` tokens only */
     double attention_layers, dense_layers, sparse_layers; /* of `layers`: with attention, with a feed-forward part of all parameters, with experts */
     double experts, topk, expert_ffn, shared_ffn;     /* 0: a dense model; 0: no shared expert */
+    double latent_in;                                 /* width to which tokens are projected before the routed experts, and back behind them; 0: experts take `hidden` */
     double products;                                  /* of a feed-forward part: 3 where it has a gate, else 2 */
     double gates;                                     /* widths of all query heads that the product of queries has: 2 where it gates attention's output */
     cd_serving_state state;
@@ -51,15 +52,18 @@ typedef struct cd_serving_model {
     cd_llm_op_type attention, shared, recurrent;      /* of the products around attention, of the shared expert, of the products around states */
     int kv;                                           /* of the cache; -1: the checkpoint says none */
     double scales;                                    /* bytes of scales for a weight in 4 or 8 bits, which its type does not count */
-    bool base_known;
+    double checkpoint_base;                           /* bytes of a weight that is not quantised, in the checkpoint's files: 4 of float32, which is served in 2 */
     cdmpp_err untyped;                                /* why these are not known; code 0: they are */
     char note[CD_SERVING_NOTES][CD_SERVING_NOTE];     /* (n_note) defaults that were taken, parts that are left out: for people */
-    size_t n_note, doubt;                             /* doubt: 1 + the note that types contradict each other; 0: there is none */
+    bool doubt[CD_SERVING_NOTES];                     /* of a note: what it says may make the answer another one, and nobody can be sure of it */
+    size_t n_note;
 } cd_serving_model;
 
 /* path is for messages. Errors: EPARSE; ESCHEMA ERANGE: a field that is missing, or contradicts another (key: the field); EUNSUPPORTED: an architecture that is not
  * known; ENOMEM. A kind of quantisation that is not known is no error yet: cd_serving_model_typed. */
 cdmpp_status cd_serving_model_read(const char *path, const char *text, size_t n, cd_serving_model *out, cdmpp_err *err);
+/* path: also a checkpoint's folder. Of a file called config.json those beside it count, too: one that says the types (hf_quant_config.json, quantize_config.json,
+ * quant_config.json), and model.safetensors.index.json, whose number of bytes is compared with ours. Errors: also those of a file beside it that says types (its own path). */
 cdmpp_status cd_serving_model_load(const char *path, cd_serving_model *out, cdmpp_err *err);
 /* Bytes of a state of one sequence and layer, and of the values that its convolution needs again. */
 double cd_serving_state_bytes(const cd_serving_state *s);
@@ -68,6 +72,10 @@ double cd_serving_state_bytes(const cd_serving_state *s);
 cdmpp_status cd_serving_model_typed(const cd_serving_model *m, int linear, cdmpp_err *err);
 /* Weights of all GPUs: parameters, for people. */
 double cd_serving_model_parameters(const cd_serving_model *m);
+/* Bytes of the files of a checkpoint by these sizes and the checkpoint's types. */
+double cd_serving_model_bytes(const cd_serving_model *m);
+/* Columns of what routed experts take and give. */
+double cd_serving_experts_in(const cd_serving_model *m);
 
 /* ---- constants by stack: serving_stack.c ---- */
 #define CD_SERVING_FILE "serving.yaml"

@@ -52,7 +52,7 @@ static cdmpp_status load_devices(const char *path, cd_log *log, cd_device_table 
 static void say_model(const cd_replay_llm *o, const work *w, cd_log *log) {
     double most = 0;
     size_t beyond = 0;
-    for (size_t i = 0; i < w->m.n_note; i++) cd_log_put(log, i + 1 == w->m.doubt ? CD_LOG_WARNING : CD_LOG_INFO, "%s: %s", o->model, w->m.note[i]);
+    for (size_t i = 0; i < w->m.n_note; i++) cd_log_put(log, w->m.doubt[i] ? CD_LOG_WARNING : CD_LOG_INFO, "%s: %s", o->model, w->m.note[i]);
     for (size_t i = 0; i < w->n && w->m.longest > 0; i++) {
         const double length = cd_serving_longest(&w->c[i]);
         most = fmax(most, length);
