@@ -1,6 +1,6 @@
 /* Types of a checkpoint: kinds of quantisation, what they leave out, and how lists of modules are read. */
-#include "predictor/serving/serving.h"
-#include "predictor/serving/serving_match.h"
+#include "predictor/serving_config/serving_config.h"
+#include "predictor/serving_config/serving_match.h"
 #include "check.h"
 #include "fault.h"
 

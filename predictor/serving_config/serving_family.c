@@ -1,5 +1,5 @@
 /* The families, one line each. */
-#include "predictor/serving/serving_family.h"
+#include "predictor/serving_config/serving_family.h"
 
 #define WINDOWS .window_said = true, .window = 4096
 #define QWEN_EXPERTS .experts = "num_experts", .expert_ffn = "moe_intermediate_size", .every = "decoder_sparse_step", .skew = 1.2

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "predictor/serving/serving_read.h"
+#include "predictor/serving_config/serving_read.h"
 
 enum { MAX_BYTES = 16 << 20 };
 #define need cd_serving_need

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "predictor/serving/serving_read.h"
+#include "predictor/serving_config/serving_read.h"
 
 enum { MAX_BYTES = 64 << 20, PATH = 4096 }; /* an index names each of some 100,000 weights */
 

@@ -2,8 +2,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "predictor/serving/serving_match.h"
-#include "predictor/serving/serving_read.h"
+#include "predictor/serving_config/serving_match.h"
+#include "predictor/serving_config/serving_read.h"
 
 #define there cd_serving_there
 #define note cd_serving_note

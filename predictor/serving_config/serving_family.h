@@ -1,7 +1,7 @@
 /* Families of models: what model_type says and config.json does not. Inside predictor/serving. */
 #ifndef CD_SERVING_FAMILY_H
 #define CD_SERVING_FAMILY_H
-#include "predictor/serving/serving.h"
+#include "predictor/serving_config/serving_config.h"
 
 /* How layers differ from each other. */
 typedef enum {

@@ -1,7 +1,7 @@
 /* Names that one fact has in the files of several programs: attribute_map of Hugging Face's classes, and what those write that came before them. */
 #include <string.h>
 
-#include "predictor/serving/serving_read.h"
+#include "predictor/serving_config/serving_read.h"
 
 enum { MOST = 7 };
 static const char *const fact[][MOST] = {

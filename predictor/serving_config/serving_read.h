@@ -2,7 +2,7 @@
 #ifndef CD_SERVING_READ_H
 #define CD_SERVING_READ_H
 #include "base/io/io.h"
-#include "predictor/serving/serving_family.h"
+#include "predictor/serving_config/serving_family.h"
 
 #define CD_SERVING_MOST 1e9
 

@@ -1,5 +1,5 @@
 /* Members of config.json that look like sizes and that nobody asks for are told by name; what is known, and what says nothing of sizes, is not. */
-#include "predictor/serving/serving_read.h"
+#include "predictor/serving_config/serving_read.h"
 #include "made_config.h"
 
 static cd_serving_model m;

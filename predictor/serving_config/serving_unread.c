@@ -8,12 +8,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "predictor/serving/serving_read.h"
+#include "predictor/serving_config/serving_read.h"
 
 enum { KEY = 96 };
 static const char *const silent[] = {
 #define N(pattern) pattern,
-#include "predictor/serving/serving_unread.def"
+#include "predictor/serving_config/serving_unread.def"
 };
 
 static bool is_silent(const char *key) {

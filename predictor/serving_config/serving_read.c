@@ -1,5 +1,5 @@
 /* Fields of a config.json: numbers, words, defaults that are told. */
-#include "predictor/serving/serving_read.h"
+#include "predictor/serving_config/serving_read.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* Experts of a config.json: how many, how wide, in which layers. */
 #include <math.h>
 
-#include "predictor/serving/serving_read.h"
+#include "predictor/serving_config/serving_read.h"
 
 #define need cd_serving_need
 #define maybe cd_serving_maybe

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "predictor/serving/serving_read.h"
+#include "predictor/serving_config/serving_read.h"
 
 #define need cd_serving_need
 #define maybe cd_serving_maybe

@@ -1,5 +1,5 @@
 /* One fact under several names: any of them is answered, two that agree are one, two that do not are refused. */
-#include "predictor/serving/serving_read.h"
+#include "predictor/serving_config/serving_read.h"
 #include "made_config.h"
 
 static cd_serving_model m, other;
