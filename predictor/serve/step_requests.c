@@ -75,7 +75,8 @@ static cdmpp_status read_step(cd_arena *text, const cd_json *root, cd_serving_ba
     out->decodes = (double)n, out->rows += (double)n;
     if (n) out->context = sum / (double)n;
     v = cd_json_get(root, "others");
-    return v && v->kind != CD_JSON_NULL ? cd_err_key(err, tokens(v, 0, &out->others, err), "others") : CDMPP_OK;
+    if (v && v->kind != CD_JSON_NULL) CD_TRY(cd_err_key(err, tokens(v, 0, &out->others, err), "others"));
+    return CDMPP_OK;
 }
 
 /* ---- an answer ---- */
@@ -118,6 +119,7 @@ static cdmpp_status answer(void *ctx, cd_arena *text, const cd_json *root, cd_bu
         return CDMPP_OK;
     }
     CD_TRY(read_step(text, root, &b, why));
+    if (b.others > 0 && !(s->o->m->experts > 0)) return cd_err_key(why, CD_FAIL(why, ERANGE, "the model has no experts, which alone see tokens of other copies"), "others");
     CD_TRY(cd_serving_batch_rows(s->o->e, &b, s->o->shared, &s->rows, why));
     members(out, s, put_rows);
     return CDMPP_OK;

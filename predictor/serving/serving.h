@@ -20,54 +20,7 @@
 
 #include "base/io/io.h"
 #include "learner/llm_op/llm_op.h"
-
-/* ---- the model: serving_model.c ---- */
-enum { CD_SERVING_NAME = 64, CD_SERVING_MAX_LAYER = 1024, CD_SERVING_NOTES = 24, CD_SERVING_NOTE = 256 };
-
-/* Layers that keep a state of fixed size for each sequence in place of keys and values: gated delta rule, Mamba 2, lightning attention. */
-typedef struct cd_serving_state {
-    double layers;             /* 0: there are none */
-    double in, narrow, out;    /* columns of the product into it and of a second, small one (0: none); rows of the one out of it */
-    double channels, taps;     /* of a short convolution; 0: there is none */
-    double heads, key, value;  /* heads with a state of key x value each, in float32 */
-} cd_serving_state;
-
-typedef struct cd_serving_model {
-    char name[CD_SERVING_NAME]; /* model_type */
-    double layers, hidden, heads, kv_heads, head_dim, ffn, vocab;
-    double norms;                                     /* of a layer */
-    double window, window_layers;                     /* layers that see `window` tokens only */
-    double attention_layers, dense_layers, sparse_layers; /* of `layers`: with attention, with a feed-forward part of all parameters, with experts */
-    double experts, topk, expert_ffn, shared_ffn;     /* 0: a dense model; 0: no shared expert */
-    double products;                                  /* of a feed-forward part: 3 where it has a gate, else 2 */
-    double gates;                                     /* widths of all query heads that the product of queries has: 2 where it gates attention's output */
-    cd_serving_state state;
-    double index_heads, index_dim, index_topk;        /* of sparse attention: an index chooses so many tokens; 0: there is none */
-    double skew;                                      /* exponent of the experts' loads; 0: balanced */
-    bool latent, qk_norm, tied;
-    double q_rank, kv_rank, nope, rope, v_dim;        /* of latent attention; q_rank 0: queries are not compressed */
-    double longest;                                   /* max_position_embeddings; 0: not said */
-    cd_llm_op_type linear, expert, base;              /* types of the checkpoint: of dense feed-forward products, of experts, of what is not quantised */
-    cd_llm_op_type attention, shared, recurrent;      /* of the products around attention, of the shared expert, of the products around states */
-    int kv;                                           /* of the cache; -1: the checkpoint says none */
-    double scales;                                    /* bytes of scales for a weight in 4 or 8 bits, which its type does not count */
-    bool base_known;
-    cdmpp_err untyped;                                /* why these are not known; code 0: they are */
-    char note[CD_SERVING_NOTES][CD_SERVING_NOTE];     /* (n_note) defaults that were taken, parts that are left out: for people */
-    size_t n_note, doubt;                             /* doubt: 1 + the note that types contradict each other; 0: there is none */
-} cd_serving_model;
-
-/* path is for messages. Errors: EPARSE; ESCHEMA ERANGE: a field that is missing, or contradicts another (key: the field); EUNSUPPORTED: an architecture that is not
- * known; ENOMEM. A kind of quantisation that is not known is no error yet: cd_serving_model_typed. */
-cdmpp_status cd_serving_model_read(const char *path, const char *text, size_t n, cd_serving_model *out, cdmpp_err *err);
-cdmpp_status cd_serving_model_load(const char *path, cd_serving_model *out, cdmpp_err *err);
-/* Bytes of a state of one sequence and layer, and of the values that its convolution needs again. */
-double cd_serving_state_bytes(const cd_serving_state *s);
-/* Whether types are known, where products are of type `linear`; -1: of the checkpoint's. cd_serving_answer_of asks it by itself. Errors: EUNSUPPORTED (key: the field that
- * says the checkpoint's). */
-cdmpp_status cd_serving_model_typed(const cd_serving_model *m, int linear, cdmpp_err *err);
-/* Weights of all GPUs: parameters, for people. */
-double cd_serving_model_parameters(const cd_serving_model *m);
+#include "predictor/serving_config/serving_config.h"
 
 /* ---- constants by stack: serving_stack.c ---- */
 #define CD_SERVING_FILE "serving.yaml"
@@ -312,7 +265,7 @@ typedef struct cd_serving_load {
     double rate;                /* arrivals a second (Poisson), without concurrency */
     const cd_serving_requests *given; /* lengths in turn, and with neither concurrency nor rate also when they come; NULL: isl, osl, spread */
     size_t each;                /* of these every each-th one comes here: the others go to other engines; 0: all */
-    double requests;            /* that are simulated, all counted, as a load test does; 0: 8 times those in flight on the average, from 64 on; with a rate up to 16384 */
+    double requests;            /* that are simulated, all counted, as a load test does, so there are never more in flight; 0: 8 times those in flight on the average, from 64 on; with a rate up to 16384 */
     uint64_t seed;
     bool prompts_alone;         /* a sequence is done with its first token: a worker of prompts alone */
     bool tokens_alone;          /* prompts are there already: a worker that decodes alone */
@@ -335,6 +288,9 @@ typedef struct cd_serving_result {
     double running, waiting;    /* sequences in steps, requests in the queue: means over time */
     double busy;                /* part of the time in which a step runs */
     double put_back;            /* sequences that lost their cache */
+    double requests;            /* that were simulated; of several schedulers those of all */
+    double idle;                /* schedulers that got no request */
+    bool cut;                   /* with a rate: more requests would have been simulated than are, so those in flight at the end are no small part */
     double crowded;             /* part of the time in which a prompt that may not be divided waits for tokens of a step, as sequences that decode have them */
     size_t steps;
 } cd_serving_result;

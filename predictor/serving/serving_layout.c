@@ -36,44 +36,16 @@ cdmpp_status cd_serving_layout_check(const cd_serving_model *m, cd_serving_layou
     return divides(m->expert_ffn, l->moe_tp, "the experts' width", "tp x dp / ep", err);
 }
 
-/* ---- parameters ---- */
-/* Weights of one layer of each kind, on one of tp GPUs. */
-typedef struct {
-    double attention, index, state, dense, shared, router, experts; /* experts: of all GPUs */
-} weights;
-
-static weights weights_of(const cd_serving_model *m, double tp) {
-    const double q = m->heads * (m->nope + m->rope), down = m->q_rank + m->kv_rank + m->rope;
-    const cd_serving_state *s = &m->state;
-    weights w = {.dense = m->products * m->hidden * m->ffn / tp, .shared = m->products * m->hidden * m->shared_ffn / tp, .router = m->hidden * m->experts,
-                 .experts = m->products * m->hidden * m->experts * m->expert_ffn, .state = (m->hidden * (s->in + s->narrow + s->out) + s->channels * s->taps) / tp};
-    if (m->latent) w.attention = m->hidden * down + ((m->q_rank > 0 ? m->q_rank : m->hidden) * q + m->kv_rank * m->heads * (m->nope + m->v_dim) + m->heads * m->v_dim * m->hidden) / tp;
-    else w.attention = m->hidden * m->head_dim * ((m->gates + 1) * m->heads / tp + 2 * ceil(m->kv_heads / tp));
-    if (m->index_topk > 0) w.index = m->index_heads * m->index_dim * m->q_rank + m->hidden * (m->index_dim + m->index_heads);
-    return w;
-}
-
-double cd_serving_model_parameters(const cd_serving_model *m) {
-    const weights w = weights_of(m, 1);
-    return m->attention_layers * (w.attention + w.index) + m->state.layers * w.state + m->dense_layers * w.dense + m->sparse_layers * (w.shared + w.router + w.experts) +
-           m->vocab * m->hidden * (m->tied ? 1 : 2);
-}
-
 /* ---- memory ---- */
-static double each(const cd_serving_model *m, cd_llm_op_type t) {
-    const bool alone = t == CD_LLM_OP_T_INT4_WO || t == CD_LLM_OP_T_INT8_WO;
-    return cd_llm_op_type_weight_bytes(t) + (alone ? m->scales : 0);
-}
-
 static double weight_bytes(const cd_serving_model *m, const cd_serving_layout *l) {
-    const weights w = weights_of(m, l->tp);
+    const cd_serving_weights w = cd_serving_weights_of(m, l->tp);
     const double table = 2 * m->vocab * m->hidden / l->tp * (m->tied || l->pp > 1 ? 1 : 2); /* of several stages the first has one, the last the other */
-    const double layers = m->attention_layers * (w.attention + w.index) * each(m, l->project) + m->state.layers * w.state * each(m, l->recurrent) + m->dense_layers * w.dense * each(m, l->linear) +
-                          m->sparse_layers * (w.shared * each(m, l->shared) + 2 * w.router + w.experts / (l->moe_tp * l->moe_ep) * each(m, l->expert));
+    const double attention = m->attention_layers * (w.attention + w.index) * cd_serving_weight_each(m, l->project);
+    const double states = m->state.layers * w.state * cd_serving_weight_each(m, l->recurrent), dense = m->dense_layers * w.dense * cd_serving_weight_each(m, l->linear);
+    const double shared = (w.shared + w.latent) * cd_serving_weight_each(m, l->shared), experts = w.experts / (l->moe_tp * l->moe_ep) * cd_serving_weight_each(m, l->expert);
+    const double layers = attention + states + dense + m->sparse_layers * (shared + 2 * w.router + experts);
     return layers / l->pp + table;
 }
-
-double cd_serving_state_bytes(const cd_serving_state *s) { return 4 * s->heads * s->key * s->value + 2 * s->channels * fmax(0, s->taps - 1); }
 
 /* Layers with a window keep no more than the window: of a sequence of `length` that part of each token. States are of a sequence: each of its tokens has a part. */
 static double token_bytes(const cd_serving_model *m, const cd_serving_layout *l, double length) {
@@ -86,7 +58,7 @@ static double token_bytes(const cd_serving_model *m, const cd_serving_layout *l,
 /* Between layers one row in and out; inside one the widest results; the next token's scores. */
 static double activation_bytes(const cd_serving_model *m, const cd_serving_layout *l, double tokens) {
     const double state = m->state.in / l->tp, heads = m->latent ? m->heads * (m->nope + m->rope + m->v_dim) : (m->gates * m->heads + 2 * m->kv_heads) * m->head_dim;
-    const double wide = m->experts > 0 ? 3 * m->topk * m->expert_ffn / l->moe_tp + m->topk * m->hidden : 3 * m->ffn / l->tp;
+    const double wide = m->experts > 0 ? 3 * m->topk * m->expert_ffn / l->moe_tp + m->topk * cd_serving_experts_in(m) : 3 * m->ffn / l->tp;
     return 2 * tokens * (4 * m->hidden + fmax(fmax(heads / l->tp, wide), state));
 }
 

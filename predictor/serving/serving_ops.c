@@ -99,22 +99,23 @@ static void depend(cd_serving_ops *o, size_t first, int of) {
 
 /* In decode the shared expert runs beside the routed ones. */
 static void sparse(const cd_serving_model *m, const cd_serving_layout *l, double t, double all, double layers, bool decode, cd_serving_ops *o) {
-    const double group = l->tp * l->dp;
+    const double group = l->tp * l->dp, in = cd_serving_experts_in(m);
     product(o, "router", layers, l->base, t, m->experts, m->hidden);
     small(l, o, "top_k", layers, t, 4 * m->experts);
+    if (m->latent_in > 0) product(o, "latent_in", layers, l->shared, t, in, m->hidden), product(o, "latent_out", layers, l->shared, t, m->hidden, in);
     const size_t start = o->n;
-    if (l->dp > 1) collective(l, o, "dispatch", layers, CD_LLM_OP_ALL_GATHER, all * m->hidden, group);
+    if (l->dp > 1) collective(l, o, "dispatch", layers, CD_LLM_OP_ALL_GATHER, all * in, group);
     const size_t first = o->n;
     put(o, "experts", layers,
         (cd_llm_op_record){.kind = CD_LLM_OP_MOE, .type = (uint8_t)l->expert, .kv = (uint8_t)l->expert, .skew = m->skew,
-                           .size = {all, m->hidden, width_with_gate(m), m->topk, m->experts, l->moe_tp, l->moe_ep}})->beside = 1;
+                           .size = {all, in, width_with_gate(m), m->topk, m->experts, l->moe_tp, l->moe_ep}})->beside = 1;
     depend(o, start, CD_SERVING_OF_COPIES);
     const size_t shared = o->n;
     if (m->shared_ffn > 0) shared_expert(m, l, t, layers, o);
     depend(o, shared, CD_SERVING_OF_SHARED);
     const size_t last = o->n;
     for (size_t i = first; i < o->n && !(decode && m->shared_ffn > 0); i++) o->v[i].beside = 0;
-    if (l->dp > 1) collective(l, o, "combine", layers, CD_LLM_OP_REDUCE_SCATTER, all * m->hidden, group);
+    if (l->dp > 1) collective(l, o, "combine", layers, CD_LLM_OP_REDUCE_SCATTER, all * in, group);
     else collective(l, o, "all_reduce_experts", layers, CD_LLM_OP_ALL_REDUCE, t * m->hidden, l->tp);
     depend(o, last, l->dp > 1 ? CD_SERVING_OF_COPIES : CD_SERVING_OF_SHARED);
 }

@@ -28,6 +28,10 @@ cd_serving_config cd_serving_config_defaults(void) {
 
 double cd_serving_longest(const cd_serving_config *c) { return c->given ? c->given->longest : round(c->isl * (1 + c->spread)) + round(c->osl * (1 + c->spread)); }
 
+double cd_serving_in_flight(const cd_serving_config *c) { return c->requests > 0 && c->concurrency > 0 ? fmin(c->requests, ceil(c->concurrency)) : ceil(c->concurrency); }
+
+bool cd_serving_too_short(const cd_serving_config *c) { return !c->given && c->spread > 0 && fmin(c->isl, c->osl) * (1 - c->spread) < 0.5; }
+
 void cd_serving_session_end(cd_serving_session *s) {
     for (size_t i = 0; i < s->n_made; i++) cd_serving_engine_free(s->made[i].e);
     for (size_t i = 0; i < s->n_known; i++) cd_serving_cost_free(s->known[i].c);
@@ -167,15 +171,17 @@ bool cd_serving_kv_type(int type) {
     return false;
 }
 
-static cdmpp_status check_types(const cd_serving_model *m, const cd_serving_config *c, cdmpp_err *err) {
+static cdmpp_status check_config(const cd_serving_model *m, const cd_serving_config *c, cdmpp_err *err) {
     CD_TRY(cd_serving_model_typed(m, c->linear, err));
+    if (c->expert >= 0 && !(m->experts > 0)) return cd_err_key(err, CD_FAIL(err, ERANGE, "the model has no experts, so no type of them either"), "experts_dtype");
+    if (c->node_gb_s > 0 && !(c->node > 0)) return cd_err_key(err, CD_FAIL(err, ERANGE, "expected also how many GPUs a node has (node_gpus): without nodes nothing goes between them"), "node_gbs");
     if (c->kv < 0 || cd_serving_kv_type(c->kv)) return CDMPP_OK;
     return cd_err_key(err, CD_FAIL(err, ERANGE, "expected " CD_SERVING_KV_TYPES ", found %s", cd_llm_op_type_name((cd_llm_op_type)c->kv)), "kv_dtype");
 }
 
 static cdmpp_status make_worker(cd_serving_session *s, const cd_serving_config *c, const cd_serving_worker *w, worker *out, cdmpp_err *err) {
     const struct cd_serving_known *known = NULL;
-    CD_TRY(check_types(s->m, c, err));
+    CD_TRY(check_config(s->m, c, err));
     CD_TRY(known_of(s, c, &known, err));
     out->k = *known; /* a copy: the list grows */
     cd_serving_stack k = *known->k;
@@ -235,6 +241,7 @@ static void add_kind(cd_serving_result *sum, const cd_serving_result *r, double 
     const double from[] = {r->ttft_s, r->ttft_median_s, r->ttft_p99_s, r->tpot_s, r->tpot_p99_s, r->request_s}, w = isfinite(r->tokens_s) ? n * r->tokens_s : n, all = *weight + w;
     for (size_t i = 0; i < sizeof to / sizeof *to; i++) *to[i] = *weight > 0 ? *to[i] + (from[i] - *to[i]) * (w / all) : from[i];
     sum->tokens_s += n * r->tokens_s, sum->running += n * r->running, sum->waiting += n * r->waiting, sum->put_back += n * r->put_back, sum->steps += r->steps;
+    sum->requests += n * r->requests, sum->cut |= r->cut;
     sum->total_s = fmax(sum->total_s, r->total_s), sum->crowded = fmax(sum->crowded, r->crowded);
     *weight = all;
 }
@@ -256,11 +263,12 @@ static cdmpp_status run_all(cd_serving_session *s, const cd_serving_config *c, c
         out->busy = fmax(out->busy, r.busy);
         add_kind(out, &r, count, &weight);
     }
+    if (all > 0) out->idle = fmax(0, n - all);
     return CDMPP_OK;
 }
 
 static cd_serving_load load_of(const cd_serving_config *c) {
-    return (cd_serving_load){.isl = c->isl, .osl = c->osl, .spread = c->spread, .concurrency = ceil(c->concurrency), .given = c->given, .seed = 1};
+    return (cd_serving_load){.isl = c->isl, .osl = c->osl, .spread = c->spread, .concurrency = cd_serving_in_flight(c), .given = c->given, .seed = 1};
 }
 
 /* Seconds in which the cache of a prompt goes from the GPUs that computed it to those that decode, each of them at its own rate. */
@@ -297,9 +305,9 @@ static cdmpp_status split(cd_serving_session *s, const cd_serving_config *c, wor
     out->ttft_median_s = first.ttft_median_s + copy + last.ttft_median_s;
     out->ttft_p99_s = first.ttft_p99_s + copy + last.ttft_p99_s;
     out->request_s = first.request_s + copy + last.request_s;
-    if (c->concurrency > 0 && out->request_s > 0) out->tokens_s = c->concurrency / out->request_s * c->osl; /* Little's law */
+    if (c->concurrency > 0 && out->request_s > 0) out->tokens_s = cd_serving_in_flight(c) / out->request_s * c->osl; /* Little's law */
     else out->tokens_s = fmin(last.tokens_s, first.tokens_s * c->osl);
-    out->waiting += first.waiting;
+    out->waiting += first.waiting, out->idle += first.idle, out->cut |= first.cut;
     out->total_s = (double)NAN;
     out->steps += first.steps;
     return CDMPP_OK;

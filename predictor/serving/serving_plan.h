@@ -28,6 +28,10 @@ typedef struct cd_serving_config {
     const char *id;
 } cd_serving_config;
 cd_serving_config cd_serving_config_defaults(void);
+/* Requests in flight at most: a load test of fewer requests than its concurrency never has more of them. 0: they come by themselves. */
+double cd_serving_in_flight(const cd_serving_config *c);
+/* Shorter lengths than 1 token, which `spread` allows, are taken for 1. */
+bool cd_serving_too_short(const cd_serving_config *c);
 /* Tokens of its longest sequence. */
 double cd_serving_longest(const cd_serving_config *c);
 
@@ -66,7 +70,8 @@ cdmpp_status cd_serving_session_twin(const cd_serving_session *s, cd_serving_ses
 void cd_serving_session_twin_end(cd_serving_session *s, cd_serving_session *twin);
 
 /* Rows of the two steps of a table may be NULL: a step with one prompt, a step in which as many sequences decode as the simulation had on the average.
- * Errors: EUNSUPPORTED (the checkpoint's types are not known, and the configuration names none), ERANGE (kv_dtype is of no cache), ESCHEMA (no such GPU, no such stack), those of layout, memory, operators and simulation (EINTERRUPTED: *stop). */
+ * Errors: EUNSUPPORTED (the checkpoint's types are not known, and the configuration names none), ERANGE (kv_dtype is of no cache; experts_dtype of a model without experts;
+ * node_gbs without node_gpus), ESCHEMA (no such GPU, no such stack), those of layout, memory, operators and simulation (EINTERRUPTED: *stop). */
 cdmpp_status cd_serving_answer_of(cd_serving_session *s, const cd_serving_config *c, cd_serving_answer *out, cd_serving_rows *prompt, cd_serving_rows *decode, cdmpp_err *err);
 /* The engine of one of its workers, as long as the session; *out is its layout. Load and decode are not looked at. Errors: those of cd_serving_answer_of. */
 cdmpp_status cd_serving_engine_of(cd_serving_session *s, const cd_serving_config *c, CD_KEEP cd_serving_engine **e, cd_serving_layout *out, cdmpp_err *err);

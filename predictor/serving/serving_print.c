@@ -224,7 +224,7 @@ static void json_answer(cd_json_writer *w, const cd_serving_answer *a) {
     } f[] = {{"ttft_s", a->r.ttft_s}, {"ttft_low_s", a->ttft_low_s}, {"ttft_high_s", a->ttft_high_s}, {"ttft_median_s", a->r.ttft_median_s}, {"ttft_p99_s", a->r.ttft_p99_s},
              {"tpot_s", a->r.tpot_s}, {"tpot_low_s", a->tpot_low_s}, {"tpot_high_s", a->tpot_high_s}, {"tpot_p99_s", a->r.tpot_p99_s}, {"request_s", a->r.request_s}, {"duration_s", a->r.total_s},
              {"level", a->level}, {"tokens_s", a->r.tokens_s}, {"tokens_s_gpu", a->per_gpu}, {"tokens_s_user", a->per_user}, {"gpus", a->gpus}, {"running", a->r.running},
-             {"waiting", a->r.waiting}, {"put_back", a->r.put_back}, {"weights_bytes", a->memory.weights}, {"cache_bytes_token", a->memory.token},
+             {"waiting", a->r.waiting}, {"requests", a->r.requests}, {"idle_schedulers", a->r.idle}, {"put_back", a->r.put_back}, {"weights_bytes", a->memory.weights}, {"cache_bytes_token", a->memory.token},
              {"cache_tokens", a->memory.tokens}, {"activation_bytes", a->memory.activations}, {"reserve_bytes", a->memory.reserve}, {"limit_bytes", a->memory.limit}};
     for (size_t i = 0; i < sizeof f / sizeof *f; i++) cd_json_write_member_real(w, f[i].key, f[i].v);
 }

@@ -343,7 +343,7 @@ static cdmpp_status step(sim *s, cdmpp_err *err) {
 static cdmpp_status figures(const sim *s, cd_serving_result *out, cdmpp_err *err) {
     double *a = cd_mem_zalloc(s->n, sizeof *a), *b = cd_mem_zalloc(s->n, sizeof *b), tokens = 0;
     size_t n = 0;
-    *out = (cd_serving_result){.steps = (size_t)s->steps, .put_back = s->put_back, .total_s = s->now};
+    *out = (cd_serving_result){.steps = (size_t)s->steps, .put_back = s->put_back, .requests = (double)s->n, .total_s = s->now};
     for (size_t i = 0; a && b && i < s->n; i++) {
         const request *r = &s->r[i];
         a[i] = r->first - r->sent;
@@ -369,7 +369,7 @@ static cdmpp_status figures(const sim *s, cd_serving_result *out, cdmpp_err *err
 
 static cdmpp_status simulate(cd_serving_engine *e, const cd_serving_load *load, const cd_serving_limits *limit, double request_s, double requests, cd_serving_result *out,
                              cdmpp_err *err) {
-    sim s = {.e = e, .load = load, .limit = *limit, .copies = fmax(1, limit->copies), .n = (size_t)fmax(requests, load->concurrency), .request_s = request_s};
+    sim s = {.e = e, .load = load, .limit = *limit, .copies = fmax(1, limit->copies), .n = (size_t)requests, .request_s = request_s};
     s.limit.tokens *= s.copies, s.limit.sequences *= s.copies, s.limit.cache_tokens *= s.copies;
     if (s.n > MAX_REQUESTS) return cd_err_key(err, CD_FAIL(err, ERANGE, "expected at most %d, found %zu", MAX_REQUESTS, s.n), "requests");
     s.r = cd_mem_zalloc(s.n, sizeof *s.r), s.wait = cd_mem_zalloc(s.n, sizeof *s.wait);
@@ -392,8 +392,8 @@ cdmpp_status cd_serving_simulate(cd_serving_engine *e, const cd_serving_load *lo
     do {
         n = want;
         CD_TRY(simulate(e, load, limit, request_s, n, out, err));
-        if (!(load->requests > 0) && !(load->concurrency > 0) && STEADY * load->rate * out->request_s > n)
-            want = fmin(MOST, fmax(2 * n, ceil(STEADY * load->rate * out->request_s)));
+        out->cut = !(load->requests > 0) && !(load->concurrency > 0) && STEADY * load->rate * out->request_s > n;
+        if (out->cut) want = fmin(MOST, fmax(2 * n, ceil(STEADY * load->rate * out->request_s)));
     } while (want > n);
     return CDMPP_OK;
 }

@@ -80,7 +80,7 @@ static cdmpp_status find_front(cd_serving_sweep *s, cdmpp_err *err) {
     size_t n = 0;
     if (!v) return CD_FAIL(err, ENOMEM, "%zu configurations", s->n);
     for (size_t i = 0; i < s->n; i++) {
-        s->n_crowded += s->v[i].crowded;
+        s->n_crowded += s->v[i].crowded, s->n_idle += s->v[i].idle;
         if (s->v[i].met) v[n++] = &s->v[i];
     }
     qsort(v, n, sizeof(cd_serving_point *), by_gpu);
@@ -150,7 +150,7 @@ cdmpp_status cd_serving_sweep_run(cd_serving_session *s, const cd_serving_config
     cdmpp_status st = CDMPP_OK;
     if (!out->v || !of.of) st = CD_FAIL(err, ENOMEM, "%zu configurations", n);
     if (!st) st = cd_serving_session_know(s, c, n, err);
-    if (!st) st = cd_serving_sweep_share(s, c, n, o->threads, o->stop, &of, err);
+    if (!st) st = cd_serving_sweep_share(s, c, n, o, &of, err);
     if (!st) gather(s, c, n, o, &of, out);
     if (!st && out->n) st = finish(s, out, err);
     if (!st && out->done < n) st = CD_FAIL(err, EINTERRUPTED, "after %zu of %zu configurations", out->done, n);

@@ -21,7 +21,7 @@ typedef struct cd_serving_point {
     const cd_serving_config *c;
     cd_serving_about about;         /* of its GPU */
     double ttft_s, tpot_s, tokens_s, per_gpu, per_user, gpus, price; /* price: of a million generated tokens; NaN: none was given */
-    bool met, front, crowded;       /* crowded: cd_serving_crowded() */
+    bool met, front, crowded, idle; /* crowded: cd_serving_crowded(); idle: some schedulers get no request */
 } cd_serving_point;
 
 typedef struct cd_serving_reason {
@@ -38,7 +38,7 @@ typedef struct cd_serving_named {
 
 typedef struct cd_serving_sweep {
     cd_serving_point *v;            /* (n) that could be simulated, in order */
-    size_t n, tried, done, n_met, n_front, n_crowded; /* done: of those tried that were answered or left out; fewer where it was stopped */
+    size_t n, tried, done, n_met, n_front, n_crowded, n_idle; /* done: of those tried that were answered or left out; fewer where it was stopped */
     cd_serving_reason reason[CD_SERVING_REASONS];
     size_t n_reason;
     double ttft_s, tpot_s, level;   /* targets; 0: none. Level of the intervals */
@@ -51,6 +51,8 @@ typedef struct cd_serving_sweep_options {
     double ttft_s, tpot_s;          /* targets; 0: none */
     cd_serving_price *price;        /* of an hour of a GPU by name, NULL: none */
     void *ctx;
+    void (*step)(void *ctx, size_t taken); /* told of each configuration that is begun, by one thread at a time; NULL: nobody is */
+    void *step_ctx;
     cd_threads *threads;            /* NULL: this one alone */
     const volatile sig_atomic_t *stop; /* above 0: the sweep ends; NULL: nothing stops it */
 } cd_serving_sweep_options;

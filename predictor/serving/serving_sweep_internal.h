@@ -12,9 +12,8 @@ typedef struct cd_serving_outcomes {
     size_t n_key;
 } cd_serving_outcomes;
 
-/* v and of are zeroed. threads: NULL: here alone. Errors: those that are not of one configuration: ENOMEM. */
-cdmpp_status cd_serving_sweep_share(cd_serving_session *s, const cd_serving_config *c, size_t n, cd_threads *threads, const volatile sig_atomic_t *stop, cd_serving_outcomes *out,
-                                    cdmpp_err *err);
+/* v and of are zeroed. o->threads NULL: here alone. Errors: those that are not of one configuration: ENOMEM. */
+cdmpp_status cd_serving_sweep_share(cd_serving_session *s, const cd_serving_config *c, size_t n, const cd_serving_sweep_options *o, cd_serving_outcomes *out, cdmpp_err *err);
 
 /* The best of those that meet the targets, else the nearest miss, with their intervals: each is answered once more. Errors: those of cd_serving_answer_of. */
 cdmpp_status cd_serving_sweep_choose(cd_serving_session *s, cd_serving_sweep *w, cdmpp_err *err);

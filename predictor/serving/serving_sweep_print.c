@@ -98,6 +98,7 @@ void cd_serving_sweep_text(const cd_serving_sweep *s, cd_buf *b) {
     if (s->done < s->tried) cd_buf_putf(b, "NOT COMPLETE: stopped after %zu of %zu configurations; all that follows is of these\n", s->done, s->tried);
     cd_buf_putf(b, "%zu configurations, %zu of them can be, %zu meet the targets, %zu are on the front\n", s->done, s->n, s->n_met, s->n_front);
     for (size_t i = 0; i < s->n_reason; i++) cd_buf_putf(b, "%zu left out: %s\n", s->reason[i].n, s->reason[i].text);
+    if (s->n_idle) cd_buf_putf(b, "in %zu of them there are fewer requests in flight than schedulers (engines x pp, without experts x dp): the others idle\n", s->n_idle);
     if (s->n_crowded) cd_buf_putf(b, "in %zu of them prompts wait for room in a step: see --max-tokens and --prompts\n", s->n_crowded);
     put_all_named(s, b);
     if (s->n_front)
@@ -117,7 +118,7 @@ static void json_point(cd_json_writer *w, const cd_serving_point *p) {
     } f[] = {{"gpus", p->gpus}, {"tp", k->tp}, {"pp", k->pp}, {"dp", k->dp}, {"ep", k->ep}, {"concurrency", p->c->concurrency}, {"ttft_s", p->ttft_s}, {"tpot_s", p->tpot_s},
              {"tokens_s", p->tokens_s}, {"tokens_s_gpu", p->per_gpu}, {"tokens_s_user", p->per_user}, {"price_million_tokens", p->price}};
     for (size_t j = 0; j < sizeof f / sizeof *f; j++) cd_json_write_member_real(w, f[j].key, f[j].v);
-    cd_json_write_member_bool(w, "met", p->met), cd_json_write_member_bool(w, "front", p->front), cd_json_write_member_bool(w, "crowded", p->crowded);
+    cd_json_write_member_bool(w, "met", p->met), cd_json_write_member_bool(w, "front", p->front), cd_json_write_member_bool(w, "crowded", p->crowded), cd_json_write_member_bool(w, "idle", p->idle);
 }
 
 static void json_missed(cd_json_writer *w, const char *key, double value, double target) {
@@ -155,7 +156,7 @@ void cd_serving_sweep_json(const cd_serving_sweep *s, bool all, cd_buf *b) {
     cd_json_writer w = {.out = b};
     cd_json_write_open(&w, '{');
     cd_json_write_member_int(&w, "tried", (int64_t)s->tried), cd_json_write_member_int(&w, "done", (int64_t)s->done);
-    cd_json_write_member_bool(&w, "complete", s->done == s->tried), cd_json_write_member_int(&w, "met", (int64_t)s->n_met), cd_json_write_member_int(&w, "crowded", (int64_t)s->n_crowded);
+    cd_json_write_member_bool(&w, "complete", s->done == s->tried), cd_json_write_member_int(&w, "met", (int64_t)s->n_met), cd_json_write_member_int(&w, "crowded", (int64_t)s->n_crowded), cd_json_write_member_int(&w, "idle", (int64_t)s->n_idle);
     cd_json_write_key(&w, "left_out"), cd_json_write_open(&w, '{');
     for (size_t i = 0; i < s->n_reason; i++) cd_json_write_member_int(&w, s->reason[i].text, (int64_t)s->reason[i].n);
     cd_json_write_close(&w, '}');

@@ -19,9 +19,10 @@ typedef struct {
     size_t n_part;
     const cd_serving_config *c;
     size_t *order;          /* numbers in c; parts are of these */
-    const volatile sig_atomic_t *stop;
+    const cd_serving_sweep_options *o;
     cd_serving_outcomes *out;
-    pthread_mutex_t lock;   /* of parts, keys and the error */
+    pthread_mutex_t lock;   /* of parts, keys, the count and the error */
+    size_t taken;
     size_t failed_at;       /* SIZE_MAX: nothing has failed */
     cdmpp_status st;
     cdmpp_err err;
@@ -66,8 +67,9 @@ static bool take(share *h, size_t who, size_t *i) {
     part *p = &h->part[who];
     pthread_mutex_lock(&h->lock);
     if (p->next == p->end) steal(h, p);
-    const bool more = p->next < p->end && h->failed_at == SIZE_MAX && !(h->stop && *h->stop);
+    const bool more = p->next < p->end && h->failed_at == SIZE_MAX && !(h->o->stop && *h->o->stop);
     if (more) *i = h->order[p->next++];
+    if (more && h->o->step) h->o->step(h->o->step_ctx, ++h->taken);
     pthread_mutex_unlock(&h->lock);
     return more;
 }
@@ -106,7 +108,7 @@ static cdmpp_status work(void *ctx, size_t who, size_t end, int w, cdmpp_err *er
             continue;
         }
         h->out->v[i] = (cd_serving_point){.c = &h->c[i], .ttft_s = a.r.ttft_s, .tpot_s = a.r.tpot_s, .tokens_s = a.r.tokens_s, .per_gpu = a.per_gpu, .per_user = a.per_user, .gpus = a.gpus,
-                                          .crowded = cd_serving_crowded(&a)};
+                                          .crowded = cd_serving_crowded(&a), .idle = a.r.idle > 0};
         h->out->of[i] = CD_SERVING_ANSWERED;
     }
     return CDMPP_OK;
@@ -138,10 +140,10 @@ static cdmpp_status run(share *h, size_t n, cd_threads *threads, cdmpp_err *err)
     return h->st;
 }
 
-cdmpp_status cd_serving_sweep_share(cd_serving_session *s, const cd_serving_config *c, size_t n, cd_threads *threads, const volatile sig_atomic_t *stop, cd_serving_outcomes *out,
-                                    cdmpp_err *err) {
+cdmpp_status cd_serving_sweep_share(cd_serving_session *s, const cd_serving_config *c, size_t n, const cd_serving_sweep_options *o, cd_serving_outcomes *out, cdmpp_err *err) {
+    cd_threads *threads = o->threads;
     const size_t n_part = (size_t)cd_threads_count(threads) < n ? (size_t)cd_threads_count(threads) : n ? n : 1;
-    share h = {.s = cd_mem_zalloc(n_part, sizeof *h.s), .part = cd_mem_zalloc(n_part, sizeof *h.part), .n_part = n_part, .c = c, .order = cd_mem_zalloc(n + 1, sizeof *h.order), .stop = stop, .out = out, .failed_at = SIZE_MAX};
+    share h = {.s = cd_mem_zalloc(n_part, sizeof *h.s), .part = cd_mem_zalloc(n_part, sizeof *h.part), .n_part = n_part, .c = c, .order = cd_mem_zalloc(n + 1, sizeof *h.order), .o = o, .out = out, .failed_at = SIZE_MAX};
     cd_serving_session *twin = cd_mem_zalloc(n_part, sizeof *twin);
     size_t n_twin = 0;
     cdmpp_status st = CDMPP_OK;

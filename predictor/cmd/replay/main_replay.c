@@ -223,7 +223,7 @@ static cdmpp_status check_llm(options *o, const cd_cli_args *said, cdmpp_err *er
     o->llm.devices = o->ask.devices, o->llm.prices = o->prices;
     CD_TRY(numbers(o, err));
     o->llm.jobs = o->ask.jobs;
-    o->llm.level = o->ask.level, o->llm.shared = o->ask.shared;
+    o->llm.level_given = o->level, o->llm.level = o->ask.level, o->llm.shared = o->ask.shared;
     return cd_replay_llm_check(&o->llm, err);
 }
 

@@ -52,7 +52,7 @@ static cdmpp_status load_devices(const char *path, cd_log *log, cd_device_table 
 static void say_model(const cd_replay_llm *o, const work *w, cd_log *log) {
     double most = 0;
     size_t beyond = 0;
-    for (size_t i = 0; i < w->m.n_note; i++) cd_log_put(log, i + 1 == w->m.doubt ? CD_LOG_WARNING : CD_LOG_INFO, "%s: %s", o->model, w->m.note[i]);
+    for (size_t i = 0; i < w->m.n_note; i++) cd_log_put(log, w->m.doubt[i] ? CD_LOG_WARNING : CD_LOG_INFO, "%s: %s", o->model, w->m.note[i]);
     for (size_t i = 0; i < w->n && w->m.longest > 0; i++) {
         const double length = cd_serving_longest(&w->c[i]);
         most = fmax(most, length);
@@ -123,30 +123,6 @@ static void say_stand_in(void *ctx, const char *gpu, const char *asked, const ch
     cd_log_put(ctx, CD_LOG_WARNING, "--measured has no rows of %s on %s: those of %s stand for it", asked, gpu, taken);
 }
 
-/* Configurations whose requests come faster than they are answered. */
-static void say_overload(const cd_serving_said *v, size_t n, cd_log *log) {
-    size_t many = 0;
-    const cd_serving_said *first = NULL;
-    for (size_t i = 0; i < n; i++)
-        if (v[i].a && cd_serving_overload(v[i].c, v[i].a) > 0 && !many++) first = &v[i];
-    if (first)
-        cd_log_put(log, CD_LOG_WARNING, "%zu of %zu configurations get requests faster (%g/s) than they answer them (%.3g/s): the longer they come, the longer each waits", many, n, first->c->rate,
-                   cd_serving_overload(first->c, first->a));
-}
-
-static void say_crowded(const cd_serving_said *v, size_t n, cd_log *log) {
-    size_t many = 0;
-    const cd_serving_said *worst = NULL;
-    for (size_t i = 0; i < n; i++) {
-        if (!v[i].a || !cd_serving_crowded(v[i].a)) continue;
-        many++;
-        if (!worst || v[i].a->r.crowded > worst->a->r.crowded) worst = &v[i];
-    }
-    if (worst)
-        cd_log_put(log, CD_LOG_WARNING, "in %zu of %zu configurations prompts wait for room in a step, up to %.0f %% of the time: it takes %g tokens, those of whole prompts (%g %s) and one of each sequence that decodes; --max-tokens makes it larger, --prompts chunked divides prompts",
-                   many, n, 100 * worst->a->r.crowded, worst->a->limit.tokens, worst->c->isl, worst->c->spread > 0 || worst->c->given ? "in the mean" : "each");
-}
-
 static void on_bad(void *ctx, const cdmpp_err *err) { cd_log_err(ctx, CD_LOG_WARNING, err); }
 
 /* Bad lines are told and count for the exit status. */
@@ -172,6 +148,7 @@ static cdmpp_status open_files(const cd_replay_llm *o, cd_command_run *r, work *
     CD_TRY(load_devices(o->devices, &r->log, &w->devices, err));
     say_half(w, &r->log);
     say_wide(w, &r->log);
+    if (!o->stream) cd_replay_llm_say_asked(w->c, w->n, &w->stacks, &r->log);
     CD_TRY(load_ops(o->cost_model, &w->ops, err));
     CD_TRY(open_tables(o, r, w, err));
     say_new(o, w, &r->log);
@@ -232,8 +209,7 @@ static cdmpp_status answer_all(const cd_replay_llm *o, cd_command_run *r, work *
         else first = false;
     }
     cd_serving_bad_tell(&bad, o->runs, on_bad, &r->log);
-    say_overload(v, w->n, &r->log);
-    say_crowded(v, w->n, &r->log);
+    cd_replay_llm_say_done(v, w->n, &r->log);
     cd_serving_session_stand_ins(&w->s, say_stand_in, &r->log);
     return print(o, r, v, w->n, err);
 }
@@ -286,10 +262,13 @@ static cdmpp_status print_sweep(cd_command_run *r, const cd_serving_sweep *s, cd
     return cd_command_result(r->said.json, "cdmpp.serving_sweep", "cdmpp-replay", &r->log, &b, err);
 }
 
+static void on_step(void *ctx, size_t taken) { cd_progress_step(ctx, taken); }
+
 /* One that was stopped prints what it has, and is still an error. A picture does not say that it is of a part. */
 static cdmpp_status run_sweep(const cd_replay_llm *o, cd_command_run *r, work *w, const cd_serving_sweep_options *ask, cdmpp_err *err) {
     cd_serving_sweep s = {0};
     cdmpp_status st = cd_serving_sweep_run(&w->s, w->c, w->n, ask, &s, err);
+    if (ask->step) cd_progress_end(ask->step_ctx);
     cd_serving_session_stand_ins(&w->s, say_stand_in, &r->log);
     if (st == CDMPP_EINTERRUPTED && s.n) {
         cdmpp_err why = {0};
@@ -311,7 +290,10 @@ static cdmpp_status sweep(const cd_replay_llm *o, cd_command_run *r, work *w, cd
     cdmpp_status st = o->prices ? read_prices(o->prices, &prices, err) : CDMPP_OK;
     if (!st && o->prices) warn_no_price(o->prices, &prices, w, &r->log);
     if (!st) st = cd_threads_new(o->jobs, &threads, err);
-    const cd_serving_sweep_options ask = {ttft * 1e-3, tpot * 1e-3, o->prices ? price_of : NULL, &prices, threads, r->stop};
+    cd_progress shown;
+    const bool watched = isatty(STDERR_FILENO);
+    const cd_serving_sweep_options ask = {ttft * 1e-3, tpot * 1e-3, o->prices ? price_of : NULL, &prices, watched ? on_step : NULL, &shown, threads, r->stop};
+    if (watched) cd_progress_begin(&shown, &r->log, "sweep", "configurations", w->n);
     if (!st) st = run_sweep(o, r, w, &ask, err);
     cd_threads_free(threads);
     cd_csv_table_free(&prices.t);

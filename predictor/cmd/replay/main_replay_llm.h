@@ -10,7 +10,7 @@ typedef struct cd_replay_llm {
     const char *isl, *osl, *rate, *spread, *requests, *tokens, *graph, *sequences, *share, *node, *node_gbs, *ttft, *tpot, *engines;       /* numbers as text */
     const char *decode_workers, *decode_tp, *decode_pp, *decode_dp, *decode_ep, *decode_sequences;
     int prompts, jobs; /* jobs 0: a thread for each CPU */
-    bool sweep, stream;
+    bool sweep, stream, level_given;
     /* options that other estimates have, too */
     const char *cost_model, *devices, *measured, *prices;
     double level, shared;
@@ -20,6 +20,9 @@ typedef struct cd_replay_llm {
 cdmpp_status cd_replay_llm_check(const cd_replay_llm *o, cdmpp_err *err);
 /* Its configuration: numbers and types of the options, and the usual ones where there is none. Errors: EUSAGE. */
 cdmpp_status cd_replay_llm_config(const cd_replay_llm *o, cd_serving_config *c, cdmpp_err *err);
+/* Warnings of what is asked and changes nothing or is done otherwise: before anything is answered, and of answers. Each is one line for all configurations. */
+void cd_replay_llm_say_asked(const cd_serving_config *c, size_t n, const cd_serving_stacks *stacks, cd_log *log);
+void cd_replay_llm_say_done(const cd_serving_said *v, size_t n, cd_log *log);
 /* Prints. Sets r->exit_code to 3 where some configurations were refused, or lines of --stream. */
 cdmpp_status cd_replay_llm_run(const cd_replay_llm *o, cd_command_run *r, cdmpp_err *err);
 #endif

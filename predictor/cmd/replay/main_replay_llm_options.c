@@ -62,8 +62,9 @@ cdmpp_status cd_replay_llm_check(const cd_replay_llm *o, cdmpp_err *err) {
     if (!o->decode_workers && !o->runs && (o->decode_tp || o->decode_pp || o->decode_dp || o->decode_ep || o->decode_sequences))
         return CD_FAIL(err, EUSAGE, "--decode-tp, --decode-pp, --decode-dp, --decode-ep and --decode-max-sequences go with --decode-workers");
     if (!o->sweep && (o->ttft || o->tpot || o->picture || o->prices)) return CD_FAIL(err, EUSAGE, "--ttft, --tpot, --picture and --prices go with --sweep");
+    if (o->node_gbs && !o->node && !o->runs) return CD_FAIL(err, EUSAGE, "--node-gbs goes with --node-gpus: without nodes nothing goes between them");
     if (o->jobs && !o->sweep) return CD_FAIL(err, EUSAGE, "--llm: --jobs goes with --sweep");
-    if (o->stream && (o->sweep || o->runs || o->list.concurrency || o->rate || o->requests || o->load || o->spread || o->decode_workers || o->engines || o->prompts >= 0))
-        return CD_FAIL(err, EUSAGE, "--stream has steps on standard input: it goes without --sweep, --runs, --concurrency, --rate, --requests, --load, --length-spread, --engines, --decode-workers and --prompts");
+    if (o->stream && (o->sweep || o->runs || o->list.concurrency || o->rate || o->requests || o->load || o->spread || o->decode_workers || o->engines || o->sequences || o->level_given || o->prompts >= 0))
+        return CD_FAIL(err, EUSAGE, "--stream has steps on standard input: it goes without --sweep, --runs, --concurrency, --rate, --requests, --load, --length-spread, --engines, --decode-workers, --max-sequences, --level and --prompts");
     return o->sweep && o->runs ? CD_FAIL(err, EUSAGE, "--sweep and --runs are two lists of configurations") : CDMPP_OK;
 }

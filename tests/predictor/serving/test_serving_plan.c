@@ -217,7 +217,7 @@ TEST(inputs_of_mxfp4) {
         cd_serving_layout l;
         open_session(&f);
         f.stacks.v[0].mxfp4_inputs_fp8 = of[i].fp8;
-        f.made.m.expert = of[i].checkpoint;
+        f.made.m.expert = of[i].checkpoint, f.made.m.experts = 4, f.made.m.topk = 2, f.made.m.expert_ffn = 32, f.made.m.sparse_layers = 2, f.made.m.dense_layers = 0;
         c.gpu = of[i].gpu, c.expert = of[i].named;
         assert_ok(cd_serving_engine_of(&f.s, &c, &e, &l, &err));
         assert_int_equal(l.expert, of[i].want);

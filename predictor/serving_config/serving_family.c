@@ -1,5 +1,5 @@
 /* The families, one line each. */
-#include "predictor/serving/serving_family.h"
+#include "predictor/serving_config/serving_family.h"
 
 #define WINDOWS .window_said = true, .window = 4096
 #define QWEN_EXPERTS .experts = "num_experts", .expert_ffn = "moe_intermediate_size", .every = "decoder_sparse_step", .skew = 1.2
@@ -46,7 +46,7 @@ const cd_serving_family cd_serving_families[] = {
     {.type = "kimi_k2", DEEPSEEK, .skew = 1.01, .shared_is = 1},
     {.type = "glm4_moe", ROUTED, .skew = 1.01, .shared_is = 1, .kv_heads = 8},
     {.type = "dots1", ROUTED, .qk_norm = true, .skew = 1.01},
-    {.type = "ernie4_5_moe", .experts = "moe_num_experts", .topk = "moe_k", .expert_ffn = "moe_intermediate_size", .shared = "moe_num_shared_experts", .shared_count = true,
+    {.type = "ernie4_5_moe", .experts = "moe_num_experts", .expert_ffn = "moe_intermediate_size", .shared = "moe_num_shared_experts", .shared_count = true,
      .first = "moe_layer_start_index", .every = "moe_layer_interval", .skew = 1.01, .kv_heads = 4, .tied = true},
     {.type = "nemotron_h", ROUTED, .mix = CD_SERVING_SINGLE, .skew = 1.01, .kv_heads = 8, .plain = true, .norms = 1, .told = STATES},
     {.type = "nemotron", .plain = true},
@@ -56,7 +56,7 @@ const cd_serving_family cd_serving_families[] = {
     {.type = "granite"},
     {.type = "olmo2", .qk_norm = true},
     {.type = "olmo3", .qk_norm = true, .window = 4096, .full = 4},
-    {.type = "exaone", .layers = "num_layers"},
+    {.type = "exaone"},
     {.type = "exaone4", .qk_norm = true, .window = 4096, .full = 4},
     {.type = "smollm3", WINDOWS, .kv_heads = 4, .tied = true},
     {.type = "seed_oss", .kv_heads = 8, .head_dim = 128},

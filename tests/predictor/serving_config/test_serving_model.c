@@ -23,6 +23,13 @@ static cdmpp_status reads(const char *text) {
     return cd_serving_model_read("c.json", text, strlen(text), &m, &err);
 }
 
+/* A note with these words, of what nobody can be sure of. */
+static bool doubted(const char *words) {
+    for (size_t i = 0; i < m.n_note; i++)
+        if (m.doubt[i] && strstr(m.note[i], words)) return true;
+    return false;
+}
+
 static void refuses(const char *text, cdmpp_status st, const char *key) {
     assert_int_equal(reads(text), st);
     assert_string_equal(err.key, key);
@@ -119,12 +126,16 @@ TEST(types) {
     }
     untyped("{\"model_type\":\"llama\",\"quantization_config\":{\"quant_method\":\"mxfp4\"}," BF LLAMA "}", "quantization_config.quant_method");
     untyped("{\"model_type\":\"llama\",\"torch_dtype\":\"float64\"," LLAMA "}", "torch_dtype");
-    untyped("{\"model_type\":\"llama\"," LLAMA "}", "torch_dtype");
-    untyped("{\"model_type\":\"llama\",\"quantization_config\":{\"quant_method\":\"awq\",\"bits\":4}," LLAMA "}", "torch_dtype");
+    assert_ok(reads("{\"model_type\":\"llama\"," LLAMA "}")); /* no type: vLLM's choice, and a doubt */
+    assert_true(doubted("bfloat16 is taken"));
+    assert_int_equal(m.base, CD_LLM_OP_T_BF16);
+    assert_ok(cd_serving_model_typed(&m, -1, &err));
+    assert_ok(reads("{\"model_type\":\"llama\",\"quantization_config\":{\"quant_method\":\"awq\",\"bits\":4}," LLAMA "}"));
+    assert_true(doubted("bfloat16 is taken") && m.linear == CD_LLM_OP_T_INT4_WO);
     assert_ok(reads("{\"model_type\":\"llama\",\"dtype\":\"float16\"," LLAMA "}"));
     assert_int_equal(m.base, CD_LLM_OP_T_F16);
     refuses("{\"model_type\":\"llama\",\"quantization_config\":\"fp8\"," BF LLAMA "}", CDMPP_ESCHEMA, "quantization_config");
-    refuses("{\"model_type\":\"llama\",\"quantization_config\":{\"bits\":4}," BF LLAMA "}", CDMPP_ESCHEMA, "quantization_config.quant_method");
+    untyped("{\"model_type\":\"llama\",\"quantization_config\":{\"x\":4}," BF LLAMA "}", "quantization_config.quant_method");
 }
 
 /* Scales of blocks of another shape are other operators. */
@@ -192,7 +203,7 @@ TEST(fields_of_the_root) {
     assert_int_equal(m.linear, CD_LLM_OP_T_FP8);
     assert_ok(reads("{\"text_config\":{\"model_type\":\"llama\",\"torch_dtype\":\"float16\",\"tie_word_embeddings\":false," LLAMA "},\"dtype\":\"bfloat16\",\"tie_word_embeddings\":true}"));
     assert_int_equal(m.linear, CD_LLM_OP_T_BF16); /* the whole model's, as its libraries load it */
-    assert_true(m.doubt > 0 && !m.tied);
+    assert_true(doubted("but text_config.torch_dtype is") && !m.tied);
     untyped("{\"text_config\":{\"model_type\":\"llama\"," LLAMA "},\"dtype\":\"float64\"}", "dtype");
 }
 

@@ -1,7 +1,7 @@
 /* Families of models: what model_type says and config.json does not. Inside predictor/serving. */
 #ifndef CD_SERVING_FAMILY_H
 #define CD_SERVING_FAMILY_H
-#include "predictor/serving/serving.h"
+#include "predictor/serving_config/serving_config.h"
 
 /* How layers differ from each other. */
 typedef enum {
@@ -15,7 +15,7 @@ typedef enum {
 /* Defaults are those of the configuration classes of Hugging Face's transformers (and, of models that it does not have, of the class beside the checkpoint). */
 typedef struct cd_serving_family {
     const char *type, *experts, *expert_ffn, *shared; /* fields of experts, their width, the shared expert's width; NULL: there is none */
-    const char *topk, *layers, *dense_ffn;            /* fields of other names than num_experts_per_tok, num_hidden_layers, intermediate_size; NULL: these */
+    const char *dense_ffn;                            /* of a layer without experts, where it is not intermediate_size */
     const char *every, *first;                        /* fields: each so-many-th layer has experts; so many first ones have not */
     const char *told;                                 /* what is taken for a part that no operator is of */
     bool latent, qk_norm, shared_count;               /* shared_count: `shared` counts experts of the same width, or of that of expert_ffn */

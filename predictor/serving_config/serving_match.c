@@ -1,5 +1,5 @@
 /* Names, patterns and expressions of modules. */
-#include "predictor/serving/serving_match.h"
+#include "predictor/serving_config/serving_match.h"
 
 #include <ctype.h>
 #include <regex.h>

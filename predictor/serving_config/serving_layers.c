@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "predictor/serving/serving_read.h"
+#include "predictor/serving_config/serving_read.h"
 
 #define need cd_serving_need
 #define maybe cd_serving_maybe
@@ -30,8 +30,8 @@ static cdmpp_status read_layer_types(const cd_json *types, const cd_serving_fami
 }
 
 /* A list of numbers, of which those that are `of` count; they begin again where the list is shorter than the layers. */
-static cdmpp_status count_numbers(const cd_json *o, const char *key, double of, double layers, double *out, cdmpp_err *err) {
-    const cd_json *list = cd_json_get(o, key);
+static cdmpp_status count_numbers(cd_serving_fields *o, const char *key, double of, double layers, double *out, cdmpp_err *err) {
+    const cd_json *list = cd_serving_get(o, key);
     if (list->kind != CD_JSON_ARR || fabs((double)list->n - layers) > 0)
         return cd_err_key(err, CD_FAIL(err, ERANGE, "expected a list with one for each of the %g of num_hidden_layers", layers), key);
     for (const cd_json *v = list->u.child; v; v = v->next) {
@@ -44,17 +44,17 @@ static cdmpp_status count_numbers(const cd_json *o, const char *key, double of, 
 
 /* ---- windows ---- */
 /* Each so-many-th layer has no window. "LLLG" names the kinds of as many layers. */
-static cdmpp_status read_full(const cd_json *o, const cd_serving_family *f, cd_serving_model *m, double *each, cdmpp_err *err) {
-    const cd_json *v = cd_json_get(o, "sliding_window_pattern");
+static cdmpp_status read_full(cd_serving_fields *o, const cd_serving_family *f, double *each, cdmpp_err *err) {
+    const cd_json *v = cd_serving_get(o, "sliding_window_pattern");
     const char *key = "sliding_window_pattern";
     if (v && v->kind == CD_JSON_STR && cd_str_is(v->u.s, "LLLG")) return *each = 4, CDMPP_OK;
     if (v && v->kind != CD_JSON_NULL) return need(o, key, each, err);
-    return cd_serving_or_default(o, key, f->full, NULL, m, each, err);
+    return cd_serving_or_default(o, key, f->full, NULL, each, err);
 }
 
 /* Attention in chunks of so many tokens: layers with 1 in no_rope_layers. */
-static cdmpp_status read_chunks(const cd_json *o, bool listed, cd_serving_model *m, cdmpp_err *err) {
-    const cd_json *list = cd_json_get(o, "no_rope_layers");
+static cdmpp_status read_chunks(cd_serving_fields *o, bool listed, cd_serving_model *m, cdmpp_err *err) {
+    const cd_json *list = cd_serving_get(o, "no_rope_layers");
     CD_TRY(maybe(o, "attention_chunk_size", &m->window, err));
     if (!(m->window > 0)) return m->window_layers = 0, CDMPP_OK;
     note(m, "attention_chunk_size: a chunk is taken for a window of as many tokens");
@@ -66,23 +66,24 @@ static cdmpp_status read_chunks(const cd_json *o, bool listed, cd_serving_model 
 }
 
 /* Which layers see a window only: layer_types, or from max_window_layers on, or every second, or all but each so-many-th. */
-static cdmpp_status read_window(const cd_json *o, const cd_serving_family *f, bool listed, cd_serving_model *m, cdmpp_err *err) {
+static cdmpp_status read_window(cd_serving_fields *o, const cd_serving_family *f, bool listed, cd_serving_model *m, cdmpp_err *err) {
     double from = 0, each = 0;
-    const bool usual = f->window > 0 && !cd_json_get(o, "sliding_window");
+    const bool usual = f->window > 0 && !cd_serving_get(o, "sliding_window");
     if (f->chunks) return read_chunks(o, listed, m, err);
+    cd_serving_pass(o, "sliding_window", "max_window_layers", "sliding_window_pattern");
     if (listed ? !(m->window_layers > 0) : f->window_said && !cd_serving_is_true(o, "use_sliding_window")) return CDMPP_OK;
-    CD_TRY(usual ? cd_serving_or_default(o, "sliding_window", f->window, NULL, m, &m->window, err) : maybe(o, "sliding_window", &m->window, err));
+    CD_TRY(usual ? cd_serving_or_default(o, "sliding_window", f->window, NULL, &m->window, err) : maybe(o, "sliding_window", &m->window, err));
     if (listed) return m->window > 0 ? CDMPP_OK : cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected the window of the layers that layer_types names"), "sliding_window");
     if (!(m->window > 0)) return CDMPP_OK;
-    if (f->window_said) CD_TRY(there(o, "max_window_layers") ? maybe(o, "max_window_layers", &from, err) : cd_serving_or_default(o, "max_window_layers", 28, NULL, m, &from, err));
-    if (f->full > 0) CD_TRY(read_full(o, f, m, &each, err));
+    if (f->window_said) CD_TRY(there(o, "max_window_layers") ? maybe(o, "max_window_layers", &from, err) : cd_serving_or_default(o, "max_window_layers", 28, NULL, &from, err));
+    if (f->full > 0) CD_TRY(read_full(o, f, &each, err));
     m->window_layers = each > 0 ? m->layers - floor(m->layers / each) : f->every_second ? ceil(m->layers / 2) : fmax(0, m->layers - from);
     if (f->every_second) note(m, "layer_types is not there: every second layer has the window, as Hugging Face does");
     return CDMPP_OK;
 }
 
 /* ---- states ---- */
-static cdmpp_status read_delta(const cd_json *o, cd_serving_model *m, cdmpp_err *err) {
+static cdmpp_status read_delta(cd_serving_fields *o, cd_serving_model *m, cdmpp_err *err) {
     cd_serving_state *s = &m->state;
     double keys, taps;
     const struct {
@@ -96,7 +97,7 @@ static cdmpp_status read_delta(const cd_json *o, cd_serving_model *m, cdmpp_err 
 }
 
 /* The names of its fields differ between models. */
-static cdmpp_status read_mamba(const cd_json *o, bool plain, cd_serving_model *m, cdmpp_err *err) {
+static cdmpp_status read_mamba(cd_serving_fields *o, bool plain, cd_serving_model *m, cdmpp_err *err) {
     cd_serving_state *s = &m->state;
     double groups;
     const struct {
@@ -110,11 +111,11 @@ static cdmpp_status read_mamba(const cd_json *o, bool plain, cd_serving_model *m
 }
 
 /* hybrid_override_pattern: M, *, -, E; or layers_block_type with words. */
-static cdmpp_status read_single(const cd_json *o, cd_serving_model *m, cdmpp_err *err) {
+static cdmpp_status read_single(cd_serving_fields *o, cd_serving_model *m, cdmpp_err *err) {
     static const char letter[] = "M*-E", *const word[] = {"mamba", "attention", "mlp", "moe"};
     double *const to[] = {&m->state.layers, &m->attention_layers, &m->dense_layers, &m->sparse_layers};
     const char *key = there(o, "hybrid_override_pattern") ? "hybrid_override_pattern" : "layers_block_type";
-    const cd_json *v = there(o, key) ? cd_json_get(o, key) : NULL, *t = v && v->kind == CD_JSON_ARR ? v->u.child : NULL;
+    const cd_json *v = there(o, key) ? cd_serving_get(o, key) : NULL, *t = v && v->kind == CD_JSON_ARR ? v->u.child : NULL;
     const size_t n = !v ? 0 : v->kind == CD_JSON_STR ? v->u.s.n : v->kind == CD_JSON_ARR ? v->n : 0;
     *to[1] = *to[2] = 0;
     if (!v) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected this field, or layers_block_type"), "hybrid_override_pattern");
@@ -129,9 +130,9 @@ static cdmpp_status read_single(const cd_json *o, cd_serving_model *m, cdmpp_err
 }
 
 /* Without layer_types each so-many-th layer has attention. */
-static cdmpp_status read_interval(const cd_json *o, cd_serving_model *m, cdmpp_err *err) {
+static cdmpp_status read_interval(cd_serving_fields *o, cd_serving_model *m, cdmpp_err *err) {
     double each;
-    CD_TRY(cd_serving_or_default(o, "full_attention_interval", 4, NULL, m, &each, err));
+    CD_TRY(cd_serving_or_default(o, "full_attention_interval", 4, NULL, &each, err));
     m->state.layers = m->layers - floor(m->layers / each);
     return CDMPP_OK;
 }
@@ -143,7 +144,7 @@ static void lightning(cd_serving_model *m) {
     s->out = m->heads * m->head_dim, s->in = 4 * s->out;
 }
 
-static cdmpp_status read_states(const cd_json *o, const cd_serving_family *f, bool listed, cd_serving_model *m, cdmpp_err *err) {
+static cdmpp_status read_states(cd_serving_fields *o, const cd_serving_family *f, bool listed, cd_serving_model *m, cdmpp_err *err) {
     if (f->mix == CD_SERVING_SINGLE) CD_TRY(read_single(o, m, err));
     if (f->mix == CD_SERVING_DELTA && !listed) CD_TRY(read_interval(o, m, err));
     if (f->mix == CD_SERVING_LIGHTNING && !listed) {
@@ -152,16 +153,16 @@ static cdmpp_status read_states(const cd_json *o, const cd_serving_family *f, bo
     }
     if (f->mix == CD_SERVING_MAMBA && !listed) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected this field"), "layer_types");
     if (f->mix != CD_SERVING_SINGLE) m->attention_layers = m->layers - m->state.layers;
-    if (!(m->state.layers > 0)) return CDMPP_OK;
+    if (!(m->state.layers > 0)) return cd_serving_pass(o, "mamba_num_heads", "mamba_head_dim", "ssm_state_size", "n_groups", "conv_kernel"), CDMPP_OK;
     if (f->mix == CD_SERVING_DELTA) return read_delta(o, m, err);
     if (f->mix == CD_SERVING_LIGHTNING) return lightning(m), CDMPP_OK;
     return read_mamba(o, f->mix == CD_SERVING_SINGLE, m, err);
 }
 
-cdmpp_status cd_serving_read_layers(const cd_json *o, const cd_serving_family *f, cd_serving_model *m, cdmpp_err *err) {
+cdmpp_status cd_serving_read_layers(cd_serving_fields *o, const cd_serving_family *f, cd_serving_model *m, cdmpp_err *err) {
     const bool listed = there(o, "layer_types");
     m->attention_layers = m->dense_layers = m->layers;
-    if (listed && f->mix != CD_SERVING_SINGLE) CD_TRY(read_layer_types(cd_json_get(o, "layer_types"), f, m, err));
+    if (listed && f->mix != CD_SERVING_SINGLE) CD_TRY(read_layer_types(cd_serving_get(o, "layer_types"), f, m, err));
     if (f->mix != CD_SERVING_ALIKE) return read_states(o, f, listed, m, err);
     return f->latent ? CDMPP_OK : read_window(o, f, listed, m, err);
 }
