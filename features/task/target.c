@@ -39,6 +39,12 @@ static bool has_any(cd_str text, const char *const *word, size_t n) {
     return false;
 }
 
+static bool is_any(cd_str text, const char *const *word, size_t n) {
+    for (size_t k = 0; k < n; k++)
+        if (cd_str_is(text, word[k])) return true;
+    return false;
+}
+
 static bool starts(cd_str text, const char *with) { return text.n >= strlen(with) && !memcmp(text.p, with, strlen(with)); }
 
 /* What code is for says -mcpu, -mattr or the triple. -model is a name that somebody gave. */
@@ -46,7 +52,7 @@ uint32_t cd_target_vector_bytes(cd_str target) {
     /* LLVM's names of processors that have AVX-512, of its features, and of what has registers of 128 bits */
     static const char *const wide[] = {"avx512", "znver4", "znver5", "icelake", "cannonlake", "cascadelake", "cooperlake", "tigerlake", "rocketlake", "sapphirerapids", "emeraldrapids",
                                        "graniterapids", "diamondrapids", "knl", "knm", "x86-64-v4"};
-    static const char *const narrow[] = {"aarch64", "arm64", "armv"};
+    static const char *const narrow[] = {"aarch64", "arm64", "armv"}, *const sse[] = {"-mcpu=x86-64", "-mcpu=x86-64-v2", "-mcpu=generic", "-mcpu=nehalem", "-mcpu=westmere", "-mcpu=corei7"};
     bool triple = false, said = false;
     uint32_t bytes = 32;
     for (size_t at = 0, end; at < target.n; at = end + 1) {
@@ -58,6 +64,8 @@ uint32_t cd_target_vector_bytes(cd_str target) {
         said = said || of;
         if (without) bytes = 32;
         else if (of && has_any(w, wide, sizeof wide / sizeof *wide)) bytes = 64;
+        else if (is_any(w, sse, sizeof sse / sizeof *sse)) bytes = 16;
+        else if (starts(w, "-mattr=+avx") || (starts(w, "-mattr=") && has_word(w, ",+avx"))) bytes = bytes > 32 ? bytes : 32;
     }
     if (triple && !said) return 16; /* code of any such processor: SSE */
     return bytes;

@@ -97,8 +97,8 @@ static cdmpp_status begin(run *r, cdmpp_err *err) {
     CD_TRY(load(r, err));
     CD_TRY(cd_calibrate_machine_find(o, r->model, r->devices, &r->machine, err));
     CD_TRY(cd_calibrate_log_check(o->records, o->target, r->gpu || o->board ? r->machine.name.name : NULL, err));
-    /* As a replay has it: features of programs with other vectors would be of other programs. */
-    if (!(r->target = cd_usual_target_vectors(&r->arena, o->target, r->machine.numbers))) return CD_FAIL(err, ENOMEM, "target");
+    /* Features of programs with other vectors would be of other programs. The device that stands in has no say: its instructions need not be here. */
+    if (!(r->target = cd_isa_target_of(&r->arena, o->isa, o->target))) return CD_FAIL(err, ENOMEM, "target");
     cd_host_info_read("", &h);
     cd_host_info_warnings(&b, &h, o->threads);
     if (b.n && !r->gpu && !o->board) cd_log_put(o->log, CD_LOG_WARNING, "times may be unsteady: %s", b.p);

@@ -35,15 +35,25 @@ cdmpp_status cd_calibrate_machine_is(cd_str said, const cd_device_table *devices
 }
 
 /* ---- a processor ---- */
+/* *measured: in: caches and memory are to be measured; out: they were. The description goes into the model: what others disturbed is left out of it. */
+static cdmpp_status describe(const cd_calibrate_options *o, bool *measured, cd_describe_entry *out) {
+    cdmpp_err why = {0};
+    cdmpp_status st = cd_describe_cpu("", *measured, out, NULL);
+    if (st || !*measured || !cd_noise_check(&out->noise, o->force, "caches and memory", "--force", &why)) return st;
+    cd_log_put(o->log, CD_LOG_WARNING, "%s; they are not described as measured", why.msg);
+    *measured = false;
+    return cd_describe_cpu("", false, out, NULL);
+}
+
 /* Measured numbers of this machine; where they do not suffice, those of the device that stands for it. They only say what a candidate will cost. */
 static cdmpp_status find_cpu(const cd_calibrate_options *o, const cd_model *m, const cd_device_table *devices, cd_calibrate_machine *io, cdmpp_err *err) {
     const cd_device *d;
-    const bool measured = o->limit_s >= describe_s && !o->device;
+    bool measured = o->limit_s >= describe_s && !o->device;
     if (!io->stands) CD_TRY(cd_default_model_host(o->model, m, NULL, &io->stands, err));
     CD_TRY(cd_describe_name_cpu("", devices, &io->name, err));
     CD_TRY(cd_describe_identity_cpu("", &io->identity, err));
     CD_TRY(cd_calibrate_machine_is(cd_target_option(o->target, "-model"), devices, io->name.name, io->name.says, err));
-    const cdmpp_status st = cd_describe_cpu("", measured, &io->entry, NULL);
+    const cdmpp_status st = describe(o, &measured, &io->entry);
     if (st == CDMPP_ENOMEM) return CD_FAIL(err, ENOMEM, "this machine");
     io->code = io->entry;
     cd_describe_narrow(&io->code, cd_isa_vector_bytes(o->isa, o->target));

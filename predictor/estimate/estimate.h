@@ -149,6 +149,8 @@ CD_KEEP const char *cd_usual_target_vectors(cd_arena *a, const char *target, con
 /* A target in the form of TenSet's records: features depend on its kind and on the hardware only, so that the rest may be usual values. name: of the device,
  * NULL: none; d: its description, NULL: none; cores: of a program on a processor, 0: not said. NULL: no memory. */
 CD_KEEP const char *cd_usual_target_make(cd_arena *a, const char *name, const cd_device *d, bool gpu, int cores);
+/* The same of this machine's processor: with the instructions that are here, whoever's model stands in and is called `name`. */
+CD_KEEP const char *cd_usual_target_here(cd_arena *a, const char *name, int cores);
 
 /* node_cost_bias -- how far off a model is for the fastest program of a task, as its training found (learner/train/selection_bias.h).
  *

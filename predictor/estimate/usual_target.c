@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "predictor/estimate/estimate.h"
+#include "profiler/host/host.h"
 
 enum { AMD_WARP = 64 };
 
@@ -25,6 +26,12 @@ const char *cd_usual_target_make(cd_arena *a, const char *name, const cd_device 
     const char *s = b.oom ? NULL : cd_str_dup(a, (cd_str){b.p, b.n});
     cd_buf_free(&b);
     return s;
+}
+
+const char *cd_usual_target_here(cd_arena *a, const char *name, int cores) {
+    const cd_device here = {.simd_bits = 8.0 * cd_isa_vector_bytes(NULL, "llvm")};
+    const char *target = cd_usual_target_make(a, name, &here, false, cores);
+    return target ? cd_isa_target_of(a, NULL, target) : NULL;
 }
 
 const char *cd_usual_target_vectors(cd_arena *a, const char *target, const cd_device *d) {

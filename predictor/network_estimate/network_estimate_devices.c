@@ -11,6 +11,7 @@
 #include "features/sketch/sketch.h"
 #include "predictor/network_estimate/network_estimate_internal.h"
 #include "profiler/describe/describe.h"
+#include "profiler/host/host.h"
 
 enum { VECTOR_BYTES = 64, AMD_WARP = 64 };
 /* Of the host for a launch: 2 to 5 us are usual for CUDA and HIP. */
@@ -74,6 +75,22 @@ static cdmpp_status check_kind(const cd_network_estimate_device *d, const char *
                    d->guessed ? "this machine" : d->name, is ? "GPU" : "processor");
 }
 
+/* Of what is asked about, and of what runs here. A machine that nobody named has the instructions that are here, whoever stands in for it; another device has those of its description, and
+ * what of it runs here, with --run, those that are here. */
+static cdmpp_status set_targets(cd_network_estimate *e, cd_network_estimate_device *d, cdmpp_err *err) {
+    const char *given = given_target(e->o, d->name);
+    if (given) CD_TRY(check_kind(d, given, err));
+    d->gpu = given ? cd_target_is_gpu((cd_str){given, strlen(given)}) : gpu_of(d) > 0;
+    const bool here = d->guessed && !d->gpu;
+    if (given) d->target = here ? cd_isa_target_of(&e->arena, NULL, given) : cd_usual_target_vectors(&e->arena, given, programs_of(e, d));
+    else d->target = here ? cd_usual_target_here(&e->arena, d->name, 0) : cd_usual_target_make(&e->arena, d->name, programs_of(e, d), d->gpu, 0);
+    d->runs = given ? given : d->target && e->o->run ? cd_isa_target_runs(&e->arena, d->target) : d->target;
+    if (!d->target || !d->runs) return CD_FAIL(err, ENOMEM, "targets");
+    if (!given && d->runs != d->target)
+        cd_log_put(e->o->log, CD_LOG_WARNING, "this processor lacks instructions of %s: programs run here with those that it has (%s)", d->name, d->runs);
+    return CDMPP_OK;
+}
+
 /* Everything of a device but its name, which may become the described one: models may know "zen5" only as "zen5-avx512".
  * The target decides whether it is a GPU, else the model. Without a model only times of the graph or of records are possible. */
 static cdmpp_status fill(cd_network_estimate *e, cd_network_estimate_device *d, cdmpp_err *err) {
@@ -92,13 +109,7 @@ static cdmpp_status fill(cd_network_estimate *e, cd_network_estimate_device *d, 
     if (!e->o->replay_given && !e->o->from_records) cd_model_set_warn(&e->models, d->model, d->name, d->stands, e->o->log);
     CD_TRY(cd_model_set_ops(&e->models, d->name, &d->opmodel, err));
     CD_TRY(cd_model_set_narrow(&e->models, &d->narrow, err));
-    d->target = d->runs = given_target(e->o, d->name);
-    if (d->target) CD_TRY(check_kind(d, d->target, err));
-    const int gpu = d->target ? cd_target_is_gpu((cd_str){d->target, strlen(d->target)}) : gpu_of(d);
-    d->gpu = gpu > 0;
-    d->target = d->target ? cd_usual_target_vectors(&e->arena, d->target, programs_of(e, d)) : cd_usual_target_make(&e->arena, d->name, programs_of(e, d), d->gpu, 0);
-    if (!d->target) return CD_FAIL(err, ENOMEM, "targets");
-    if (!d->runs) d->runs = d->target;
+    CD_TRY(set_targets(e, d, err));
     d->hardware = hardware_of(d, programs_of(e, d));
     say_cores(e, d);
     if (d->model || d->opmodel || e->o->replay_given || e->o->from_records) return CDMPP_OK;

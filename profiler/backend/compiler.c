@@ -116,7 +116,7 @@ static cdmpp_status find_compiler(cd_compiler *c, const char *asked, cdmpp_err *
 /* "native" means another processor on another machine that shares the cache: the key must differ. */
 static void add_processor(cd_sha256 *h) {
     char line[8192];
-    FILE *f = fopen("/proc/cpuinfo", "r");
+    FILE *f = cd_cpuinfo_open("");
     while (f && fgets(line, sizeof line, f) && line[0] != '\n')
         if (!strncmp(line, "flags", 5) || !strncmp(line, "Features", 8) || !strncmp(line, "model name", 10)) cd_sha256_add(h, line, strlen(line));
     if (f) fclose(f);

@@ -37,7 +37,7 @@ typedef struct cd_main_profile {
     int form, as, limit, each;
     bool errors, strict, steps;
     /* devices (main_profile_machine.c) */
-    bool describe, measure, from_records;
+    bool describe, measure, from_records, keep_noisy;
     /* networks (main_profile_network.c) */
     bool list_networks, list_ops, list_tasks, training;
     const char *out_tasks;

@@ -9,6 +9,7 @@
 cdmpp_status cd_main_profile_describe_check(const cd_main_profile *o, cdmpp_err *err) {
     if (o->core_type >= 0 && (o->from_records || o->operand.n > 1 || (o->operand.n && strcmp(o->operand.v[0], "cpu") != 0)))
         return CD_FAIL(err, EUSAGE, "--core-type is about the processor: --describe-device --core-type TYPE cpu");
+    if (o->keep_noisy && !o->measure) return CD_FAIL(err, EUSAGE, "--keep-noisy goes with --measure");
     if (!o->from_records) return CDMPP_OK;
     if (o->measure) return CD_FAIL(err, EUSAGE, "--measure and --from-records: one or the other");
     return cd_main_profile_logs_check(o, "no records to read", err);
@@ -35,8 +36,9 @@ static cdmpp_status from_records(cd_main_profile *o, cd_buf *b, cdmpp_err *err) 
 cdmpp_status cd_main_profile_describe(cd_main_profile *o, cdmpp_err *err) {
     cd_buf b = {0}, quoted = {0};
     const size_t n = o->operand.n ? o->operand.n : 1;
+    const cd_describe_how how = !o->measure ? CD_DESCRIBE_SAID : o->keep_noisy ? CD_DESCRIBE_NOISY : CD_DESCRIBE_MEASURED;
     cdmpp_status st = o->from_records ? from_records(o, &b, err) : CDMPP_OK;
-    for (size_t i = 0; i < n && !st && !o->from_records; i++) st = cd_describe(o->operand.n ? o->operand.v[i] : "cpu", o->measure, cd_main_profile_core(o), &b, err);
+    for (size_t i = 0; i < n && !st && !o->from_records; i++) st = cd_describe(o->operand.n ? o->operand.v[i] : "cpu", how, cd_main_profile_core(o), &b, err);
     if (st) return cd_buf_free(&b), st;
     if (o->json) cd_command_quote(&quoted, &b);
     return cd_main_profile_print(o, "cdmpp.device_description", o->json ? &quoted : &b, err);

@@ -254,6 +254,24 @@ static cdmpp_status write_curves(cd_main_profile *o, const cd_op_curve_size *siz
     return cd_main_profile_write(o->out, &b, err);
 }
 
+/* The middle one of the programs: one of them alone says little. */
+static void note_spread(cd_noise *n, const cd_program_select *s) {
+    double *v = cd_mem_zalloc(s->n + 1, sizeof *v);
+    size_t k = 0;
+    for (uint32_t i = 0; v && i < s->n; i++)
+        if (!s->task[i].status) v[k++] = s->task[i].item.out.time.cv;
+    if (k) cd_sort_doubles(v, k);
+    if (k) cd_noise_spread(n, "programs", v[k / 2]);
+    cd_mem_free(v);
+}
+
+static void say_noisy(const cd_main_profile *o, const cd_noise *n) {
+    cd_buf b = {0};
+    cd_noise_put(&b, n);
+    cd_log_put(o->log, CD_LOG_WARNING, "curves: kept, though the machine was too noisy: %s", b.p ? b.p : "");
+    cd_buf_free(&b);
+}
+
 cdmpp_status cd_main_profile_curves(cd_main_profile *o, cdmpp_err *err) {
     cd_network_programs x[CD_SIZE_LIST_MAX] = {0};
     cd_op_curve_size size[CD_SIZE_LIST_MAX];
@@ -261,15 +279,21 @@ cdmpp_status cd_main_profile_curves(cd_main_profile *o, cdmpp_err *err) {
     cd_hardware hw;
     cd_measure *m = NULL;
     const cd_measure_options mo = measure_options(o, &hw);
+    cd_noise noise;
     cdmpp_status st = cd_measure_open(&mo, &m, err); /* first of all: it forks */
+    cd_noise_begin(&noise);
     (void)cd_size_list_parse(o->sizes, &l);
     for (size_t i = 0; i < l.n && !st; i++) {
         *(l.input ? &o->input_size : &o->batch) = l.v[i];
         st = make_programs(o, &hw, m, &x[i], err);
         size[i] = (cd_op_curve_size){x[i].workload, x[i].select};
     }
+    cd_measure_close(m); /* what its processes used counts as ours from now on */
+    for (size_t i = 0; i < l.n && !st; i++) note_spread(&noise, x[i].select);
+    cd_noise_end(&noise);
+    if (!st) st = cd_noise_check(&noise, o->keep_noisy, "curves", "--keep-noisy", err);
+    if (!st && cd_noise_is_much(&noise)) say_noisy(o, &noise);
     if (!st) st = write_curves(o, size, l.n, err);
     for (size_t i = 0; i < l.n; i++) cd_network_programs_free(&x[i]);
-    cd_measure_close(m);
     return st;
 }

@@ -90,6 +90,13 @@ static void put_number(cd_buf *b, double x) {
     else cd_buf_putf(b, "%.6g", x);
 }
 
+static void put_noise(cd_buf *out, const cd_describe_entry *d) {
+    if (!d->measured) return;
+    cd_buf_puts(out, cd_noise_is_much(&d->noise) ? "# NOISY, kept all the same, what was measured here is not to be relied on: " : "# measured: ");
+    cd_noise_put(out, &d->noise);
+    cd_buf_puts(out, "\n");
+}
+
 /* A number that is not known is a comment with the reason, so that a reader sees what is missing. */
 void cd_describe_entry_put_yaml(cd_buf *out, const cd_describe_entry *d) {
     for (const char *s = d->head; *s;) {
@@ -97,6 +104,7 @@ void cd_describe_entry_put_yaml(cd_buf *out, const cd_describe_entry *d) {
         cd_buf_putf(out, "# %.*s\n", (int)n, s);
         s += n + (s[n] == '\n');
     }
+    put_noise(out, d);
     cd_buf_puts(out, "- name: ");
     put_text(out, d->name);
     if (d->alias[0]) {
@@ -131,11 +139,12 @@ static cdmpp_status name_as_records(const char *core, cd_describe_entry *d, cdmp
     return CDMPP_OK;
 }
 
-cdmpp_status cd_describe(const char *device, bool measure, const char *core, cd_buf *out, cdmpp_err *err) {
+cdmpp_status cd_describe(const char *device, cd_describe_how how, const char *core, cd_buf *out, cdmpp_err *err) {
     cd_describe_entry d;
     cdmpp_status st;
     if (!strcmp(device, "cpu")) {
-        st = cd_describe_cores("", measure, core, &d, err);
+        st = cd_describe_cores("", how != CD_DESCRIBE_SAID, core, &d, err);
+        if (!st && d.measured) st = cd_noise_check(&d.noise, how == CD_DESCRIBE_NOISY, "--measure", "--keep-noisy", err);
         if (!st) st = name_as_records(core, &d, err);
     }
     else if (!strcmp(device, "opencl") || !strncmp(device, "opencl:", 7)) st = cd_describe_opencl(device[6] ? device + 7 : "", &d, err);

@@ -14,6 +14,7 @@
 #include "features/device/device.h"
 #include "features/task/task.h"
 #include "profiler/describe/describe_identity.h"
+#include "profiler/host/host.h"
 
 enum {
 #define X(key, low, high, unit, meaning) CD_DESCRIBE_KEY_##key,
@@ -27,6 +28,8 @@ typedef struct cd_describe_entry {
     char head[256];             /* comment above the entry, lines parted by '\n' */
     char note[CD_N_DESCRIBE_KEY][96]; /* by key; "" for none */
     char probed[192];           /* what of the descriptor is not known and why; "" for nothing */
+    bool measured;
+    cd_noise noise;             /* of what was measured */
 } cd_describe_entry;
 
 /* An entry in which nothing is known. */
@@ -49,8 +52,8 @@ cdmpp_status cd_describe_cores(const char *root, bool measure, const char *core,
  * such vectors (50 ms), and unknown where there is no loop for them. */
 void cd_describe_narrow(cd_describe_entry *d, uint32_t vector_bytes);
 /* Peak of this core in fp32 multiply-adds a clock, its clock in MHz; below 0: not measured on this kind of
- * processor. About 50 ms. */
-void cd_describe_core_speed(int simd_bits, double *fma_per_clock, double *clock_mhz);
+ * processor. About 50 ms. noise NULL: nobody asks. */
+void cd_describe_core_speed(int simd_bits, double *fma_per_clock, double *clock_mhz, cd_noise *noise);
 /* One call of the loop of multiply-adds for vectors of so many bits; how many it did, 0: there is no loop for this kind of processor. */
 double cd_describe_fma(int simd_bits);
 /* The hardware descriptor of one processor of this machine (features/device/device_probes.def), by timed probes and, where the system lets a
@@ -64,8 +67,8 @@ struct cd_record_listener;
 cdmpp_status cd_describe_records(const cd_task_registry *tasks, const char *const *path, size_t n, const cd_device_table *devices,
                                  const struct cd_record_listener *l, cd_buf *out, cdmpp_err *err);
 /* a[i] = b[i] + s * c[i] over arrays of `bytes` each with `threads` threads, bytes moved by the text of the loop (24
- * for 3 doubles), the best of several. Errors: ENOMEM, EBACKEND. */
-cdmpp_status cd_describe_triad(size_t bytes, int threads, double *gb_s, cdmpp_err *err);
+ * for 3 doubles), the best of several. noise NULL: nobody asks. Errors: ENOMEM, EBACKEND. */
+cdmpp_status cd_describe_triad(size_t bytes, int threads, double *gb_s, cd_noise *noise, cdmpp_err *err);
 
 /* ---- GPUs (describe_gpu.c); facts are pure data so that tests can make some up ---- */
 typedef struct cd_cuda_facts {  /* as the driver reports them; 0: not reported */
@@ -101,8 +104,9 @@ static inline bool cd_describe_is_gpu(const cd_describe_entry *e) { return e->de
  * "": there is none. */
 bool cd_describe_gpu_is_here(const char *backend, const char *gpu, const cd_describe_identity *file, char differs[CD_DESCRIBE_DIFFERS]);
 
-/* "cpu", "opencl:NAME", "cuda:N" -> YAML; `core` as above, of a processor. Errors: ERANGE (the name), EBACKEND (no such device). */
-cdmpp_status cd_describe(const char *device, bool measure, const char *core, cd_buf *out, cdmpp_err *err);
+typedef enum cd_describe_how { CD_DESCRIBE_SAID, CD_DESCRIBE_MEASURED, CD_DESCRIBE_NOISY } cd_describe_how; /* as the system says; measured too; that also where it is noisy */
+/* "cpu", "opencl:NAME", "cuda:N" -> YAML; `core` as above, of a processor. Errors: ERANGE (the name; the machine is too noisy to be measured, cd_noise_check), EBACKEND (no such device). */
+cdmpp_status cd_describe(const char *device, cd_describe_how how, const char *core, cd_buf *out, cdmpp_err *err);
 
 /* describe_match -- which described device stands for this machine's processor.
  *

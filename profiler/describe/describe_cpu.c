@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "profiler/describe/describe.h"
+#include "profiler/host/host.h"
 
 enum { TEXT = 1 << 16, KIB = 1024 };
 #define TRIAD_MIN ((size_t)64 << 20)
@@ -23,14 +24,17 @@ typedef struct machine {
     uint64_t last_cache, memory;
 } machine;
 
-/* The text of a small file; "" when there is none. */
-static void read_text(const char *root, const char *path, char *out, size_t n) {
-    char full[512];
-    snprintf(full, sizeof full, "%s%s", root, path);
-    FILE *f = fopen(full, "rb");
+/* All of an open file, which is closed; "" when there is none. */
+static void take_text(FILE *f, char *out, size_t n) {
     const size_t got = f ? fread(out, 1, n - 1, f) : 0;
     out[got] = 0;
     if (f) fclose(f);
+}
+
+static void read_text(const char *root, const char *path, char *out, size_t n) {
+    char full[512];
+    snprintf(full, sizeof full, "%s%s", root, path);
+    take_text(fopen(full, "rb"), out, n);
 }
 
 static double read_number(const char *root, const char *path) {
@@ -57,18 +61,7 @@ static void field(const machine *m, const char *key, char *out, size_t n) {
     }
 }
 
-/* Is `word` one of the processor's flags (x86) or features (Arm)? */
-static bool has_flag(const machine *m, const char *word) {
-    static const char *const list[] = {"flags", "Features"};
-    const size_t n = strlen(word);
-    for (size_t i = 0; i < 2; i++) {
-        const char *line = strstr(m->cpuinfo, list[i]);
-        const char *end = line ? line + strcspn(line, "\n") : NULL;
-        for (const char *at = line; at && (at = strstr(at, word)) && at < end; at += n)
-            if (at[-1] == ' ' && (at[n] == ' ' || at[n] == '\n' || !at[n])) return true;
-    }
-    return false;
-}
+static bool has_flag(const machine *m, const char *word) { return cd_cpuinfo_has(m->cpuinfo, word); }
 
 static void set_isa(machine *m) {
     cd_describe_entry *d = m->d;
@@ -232,11 +225,11 @@ static const double lanes_from = 0.8, lanes_to = 1.1;
 /* The counter of a virtual machine runs at the clock that the host was sold with; programs run at that of the core. */
 static bool by_counter(const cd_describe_entry *d) { return !strcmp(d->note[CD_DESCRIBE_KEY_clock_mhz], of_counter); }
 
-static void set_lanes(cd_describe_entry *d) {
+static void set_lanes(cd_describe_entry *d, cd_noise *noise) {
     static const double usual[] = {1, 2, 4, 8, 16, 32, 64};
     double per_clock, mhz;
     char note[96];
-    cd_describe_core_speed((int)d->device.simd_bits, &per_clock, &mhz);
+    cd_describe_core_speed((int)d->device.simd_bits, &per_clock, &mhz, noise);
     if (per_clock < 0) {
         snprintf(d->note[CD_DESCRIBE_KEY_lanes], sizeof d->note[0], "no loop for this kind of processor");
         return;
@@ -252,15 +245,19 @@ static cdmpp_status measure_it(machine *m, cdmpp_err *err) {
     double gb_s;
     char note[96];
     if (!m->here) return CD_FAIL(err, EBACKEND, "only the machine that this runs on can be measured");
-    set_lanes(m->d);
+    m->d->measured = true;
+    cd_noise_begin(&m->d->noise);
+    set_lanes(m->d, &m->d->noise);
     size_t bytes = 4 * (size_t)m->last_cache;
     if (bytes < TRIAD_MIN) bytes = TRIAD_MIN;
     if (bytes > TRIAD_MAX) bytes = TRIAD_MAX;
     if (m->memory && bytes > m->memory / 16) bytes = m->memory / 16;
-    CD_TRY(cd_describe_triad(bytes, m->usable, &gb_s, err));
+    CD_TRY(cd_describe_triad(bytes, m->usable, &gb_s, &m->d->noise, err));
     snprintf(note, sizeof note, "measured: triad of %d threads, %zu MB an array", m->usable, bytes >> 20);
     cd_describe_entry_set(m->d, CD_DESCRIBE_KEY_bandwidth_gb_s, round(10 * gb_s / m->packages) / 10, note);
-    return cd_describe_probes(m->d, err);
+    CD_TRY(cd_describe_probes(m->d, err));
+    cd_noise_end(&m->d->noise);
+    return CDMPP_OK;
 }
 
 /* 2 * lanes * cores * clock, where all are known. */
@@ -278,7 +275,7 @@ cdmpp_status cd_describe_cores(const char *root, bool measure, const char *core,
     m->core = core;
     m->d = out;
     cd_describe_entry_init(out, CD_DEVICE_CPU);
-    read_text(root, "/proc/cpuinfo", m->cpuinfo, sizeof m->cpuinfo);
+    take_text(cd_cpuinfo_open(root), m->cpuinfo, sizeof m->cpuinfo);
     cdmpp_status st = read_topology(m, err);
     if (!st) {
         set_name(m);
@@ -306,6 +303,6 @@ void cd_describe_narrow(cd_describe_entry *d, uint32_t vector_bytes) {
     cd_describe_entry_set(d, CD_DESCRIBE_KEY_simd_bits, bits, NULL);
     if (!(d->device.lanes > 0)) return;
     d->device.lanes = d->device.fp32_gflops = CD_DEVICE_UNKNOWN;
-    set_lanes(d);
+    set_lanes(d, NULL);
     set_peak(d);
 }

@@ -84,6 +84,8 @@ static const struct {
             {CD_DEVICE_PROBE_probe_exp, -1, exponentials, 1e9},
             {CD_DEVICE_PROBE_probe_latency, CD_DEVICE_PROBE_count_latency_instructions, latency, 1e6}}; /* last: it needs the ring */
 
+enum { N_LIST = sizeof list / sizeof *list };
+
 /* The fastest call counts: another process on the processor makes one longer, never shorter. *seconds: of all calls. */
 static double rate(ground *g, probe *run, double *seconds) {
     double best = INFINITY, work = 0;
@@ -106,15 +108,18 @@ static void count(cd_describe_entry *d, int first, const double value[CD_PERF_CO
         if (value[event[k]] > 0) d->device.probe[first + k] = value[event[k]] / seconds;
 }
 
-static void run_list(cd_describe_entry *d, ground *g) {
-    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+/* each_s (N_LIST): of a unit of work. */
+static void run_list(cd_describe_entry *d, ground *g, double *each_s) {
+    for (size_t i = 0; i < N_LIST; i++) {
         double value[CD_PERF_COUNT], seconds;
         cd_perf_counters p;
         if (list[i].run == latency) lay_ring(g);
         (void)list[i].run(g); /* caches and pages are as they will be */
         cd_perf_counters_open(&p);
         cd_perf_counters_start(&p);
-        d->device.probe[list[i].key] = fmax(d->device.probe[list[i].key], rate(g, list[i].run, &seconds) / list[i].unit);
+        const double now = rate(g, list[i].run, &seconds) / list[i].unit;
+        each_s[i] = now > 0 ? 1 / now : 0;
+        d->device.probe[list[i].key] = fmax(d->device.probe[list[i].key], now);
         cd_perf_counters_stop(&p, value);
         cd_perf_counters_close(&p);
         if (list[i].counted >= 0 && seconds > 0) count(d, list[i].counted, value, seconds);
@@ -132,7 +137,7 @@ static cdmpp_status one_of(void *ctx, size_t beg, size_t end, int w, cdmpp_err *
 /* The time of n times the work on n threads; the fastest of several. */
 static cdmpp_status speed_up(cd_describe_entry *d, ground *g, cdmpp_err *err) {
     const int n = cd_affinity_count();
-    double one = INFINITY, all = INFINITY;
+    double one = INFINITY, all_s[ROUNDS];
     cd_threads *t = NULL;
     if (!(d->device.probe[CD_DEVICE_PROBE_probe_compute] > 0)) return CDMPP_OK;
     CD_TRY(cd_threads_new(n, &t, err));
@@ -143,10 +148,11 @@ static cdmpp_status speed_up(cd_describe_entry *d, ground *g, cdmpp_err *err) {
         const double t1 = cd_clock_wall();
         st = cd_threads_run(t, (size_t)n, 1, one_of, g, err);
         one = fmin(one, t1 - t0);
-        all = fmin(all, cd_clock_wall() - t1);
+        all_s[i] = cd_clock_wall() - t1;
     }
     cd_threads_free(t);
-    if (!st && all > 0) d->device.probe[CD_DEVICE_PROBE_probe_all] = n * one / all;
+    if (!st) cd_noise_repeats(&d->noise, "probe_all", all_s, ROUNDS);
+    if (!st && all_s[0] > 0) d->device.probe[CD_DEVICE_PROBE_probe_all] = n * one / all_s[0];
     return st;
 }
 
@@ -154,7 +160,9 @@ cdmpp_status cd_describe_probes(cd_describe_entry *d, cdmpp_err *err) {
     ground g = {.a = cd_mem_alloc(MANY), .bits = (int)d->device.simd_bits};
     if (!g.a) return CD_FAIL(err, ENOMEM, "%zu MB for probes", MANY >> 20);
     memset(g.a, 1, MANY);
-    for (int turn = 0; turn < TURNS; turn++) run_list(d, &g); /* what disturbs one turn is gone in another */
+    double each_s[TURNS][N_LIST];
+    for (int turn = 0; turn < TURNS; turn++) run_list(d, &g, each_s[turn]); /* what disturbs one turn is gone in another */
+    for (size_t i = 0; i < N_LIST; i++) cd_noise_repeats(&d->noise, cd_device_probe_name((size_t)list[i].key), (double[TURNS]){each_s[0][i], each_s[1][i], each_s[2][i]}, TURNS);
     const cdmpp_status st = speed_up(d, &g, err);
     size_t counted = 0, all = 0;
     for (int i = CD_DEVICE_PROBE_count_compute_instructions; i <= CD_DEVICE_PROBE_count_latency_tlb_misses; i++, all++) counted += d->device.probe[i] > 0;

@@ -93,11 +93,11 @@ double cd_describe_fma(int simd_bits) {
 }
 
 /* The two loops alternate, so that a change of frequency hits both; the ratio is per clock in any case. */
-void cd_describe_core_speed(int simd_bits, double *fma_per_clock, double *clock_mhz) {
+void cd_describe_core_speed(int simd_bits, double *fma_per_clock, double *clock_mhz, cd_noise *noise) {
     *fma_per_clock = *clock_mhz = -1;
 #if HAS_LOOPS
     loop *f = loop_for(simd_bits);
-    double best_chain = INFINITY, best_fma = INFINITY, work = 0;
+    double chain_s[ROUNDS], fma_s[ROUNDS], work = 0;
     if (!f) return;
     for (int i = 0; i < ROUNDS; i++) {
         const double t0 = cd_clock_wall();
@@ -105,13 +105,18 @@ void cd_describe_core_speed(int simd_bits, double *fma_per_clock, double *clock_
         const double t1 = cd_clock_wall();
         work = f();
         const double t2 = cd_clock_wall();
-        best_chain = fmin(best_chain, t1 - t0);
-        best_fma = fmin(best_fma, t2 - t1);
+        chain_s[i] = t1 - t0;
+        fma_s[i] = t2 - t1;
     }
-    *clock_mhz = 1e-6 * CHAIN * ADDS / best_chain;
-    *fma_per_clock = work / best_fma / (1e6 * *clock_mhz);
+    cd_sort_doubles(chain_s, ROUNDS);
+    cd_sort_doubles(fma_s, ROUNDS);
+    cd_noise_repeats(noise, "clock_mhz", chain_s, ROUNDS);
+    cd_noise_repeats(noise, "lanes", fma_s, ROUNDS);
+    *clock_mhz = 1e-6 * CHAIN * ADDS / chain_s[0];
+    *fma_per_clock = work / fma_s[0] / (1e6 * *clock_mhz);
 #else
     (void)simd_bits;
+    (void)noise;
 #endif
 }
 
@@ -132,26 +137,30 @@ static cdmpp_status part(void *ctx, size_t beg, size_t end, int w, cdmpp_err *er
     return CDMPP_OK;
 }
 
-static cdmpp_status triad(cd_threads *t, arrays *x, size_t n, int threads, double *gb_s, cdmpp_err *err) {
+static cdmpp_status triad(cd_threads *t, arrays *x, size_t n, int threads, double seconds[TRIAD_ROUNDS], cdmpp_err *err) {
     const size_t chunk = (n + (size_t)threads - 1) / (size_t)threads;
-    double best = INFINITY;
     for (x->step = 0; x->step <= TRIAD_ROUNDS; x->step++) {
         const double t0 = cd_clock_wall();
         CD_TRY(cd_threads_run(t, n, chunk, part, x, err));
-        if (x->step) best = fmin(best, cd_clock_wall() - t0);
+        if (x->step) seconds[x->step - 1] = cd_clock_wall() - t0;
     }
-    *gb_s = 1e-9 * 3 * sizeof(double) * (double)n / best;
+    cd_sort_doubles(seconds, TRIAD_ROUNDS);
     return CDMPP_OK;
 }
 
-cdmpp_status cd_describe_triad(size_t bytes, int threads, double *gb_s, cdmpp_err *err) {
+cdmpp_status cd_describe_triad(size_t bytes, int threads, double *gb_s, cd_noise *noise, cdmpp_err *err) {
     const size_t n = bytes / sizeof(double);
+    double seconds[TRIAD_ROUNDS];
     cd_threads *t = NULL;
     if (threads < 1) threads = 1;
     arrays x = {cd_mem_alloc(bytes), cd_mem_alloc(bytes), cd_mem_alloc(bytes), 0};
     cdmpp_status st = x.a && x.b && x.c ? CDMPP_OK : CD_FAIL(err, ENOMEM, "arrays of %zu MB", bytes >> 20);
     if (!st) st = cd_threads_new(threads, &t, err);
-    if (!st) st = triad(t, &x, n, threads, gb_s, err);
+    if (!st) st = triad(t, &x, n, threads, seconds, err);
+    if (!st) {
+        *gb_s = 1e-9 * 3 * sizeof(double) * (double)n / seconds[0];
+        cd_noise_repeats(noise, "bandwidth_gb_s", seconds, TRIAD_ROUNDS);
+    }
     cd_threads_free(t);
     cd_mem_free(x.a);
     cd_mem_free(x.b);

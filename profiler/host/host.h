@@ -7,10 +7,12 @@
 #define CD_PROFILER_HOST_DOOR_H
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 #include "base/text/text.h"
 #include "profiler/host/host_load.h"
+#include "profiler/host/noise.h"
 
 /* affinity -- which processors a thread uses: measured programs the last ones, everything else the others.
  *
@@ -92,6 +94,21 @@ cdmpp_status cd_cache_flush_caches(cd_cache_flush *w, cd_cache_flush_what what, 
 cdmpp_status cd_cache_flush_bytes(cd_cache_flush *w, size_t n, cdmpp_err *err);
 void cd_cache_flush_free(cd_cache_flush *w); /* zeroed is fine */
 
+/* cpuinfo -- the text that the system has of its processors, for everything that asks which processor this is.
+ *
+ *   /proc/cpuinfo ───────────────────────────────────────────────────> lines
+ *   CDMPP_TEST_CPU=FILE ── without flags that /proc/cpuinfo lacks ───> lines, in their place (tests alone: docs/internals/testing.md)
+ *
+ * A simulated processor is a description: it takes instruction sets away (cd_isa_here) and never adds one, so that what is compiled and run here does run. Where
+ * CDMPP_TEST_CPU_TRACE names a file, it is created when anybody asks: a test that leaves none does not depend on the processor. No state, any thread. */
+
+/* The lines, to be closed; NULL: there are none. `root` is put before /proc: "" for this machine, a folder in tests, where nothing is simulated. */
+FILE *cd_cpuinfo_open(const char *root);
+/* Is another processor simulated? Leaves the trace too. */
+bool cd_cpuinfo_is_simulated(void);
+/* Is `word` one of the flags (x86) or features (Arm) of these lines? */
+bool cd_cpuinfo_has(const char *lines, const char *word);
+
 /* host_info -- the machine that a measurement is made on, and what makes times on it unsteady.
  *
  *   /proc/cpuinfo  /proc/loadavg  /proc/stat  /sys/devices/system/cpu  /sys/fs/cgroup  ->  cd_host_info
@@ -145,7 +162,7 @@ double cd_host_energy_since(const char *root, const cd_host_energy *m);
  *
  *   "avx2"                          -> -march=x86-64-v3
  *   "" + "llvm -mcpu=core-avx2"     -> -march=haswell (LLVM's name -> GCC's)
- *   "" + "llvm"                     -> -march=native
+ *   "" + "llvm"                     -> -march=native; where a processor is simulated, by its instructions
  *
  * No state, any thread. */
 
@@ -163,10 +180,15 @@ typedef struct cd_isa_choice {
 /* The flags of a program for this instruction set. isa NULL or "": by the target. Errors: EUSAGE (none of CD_ISAS, all listed), EBACKEND (a
  * program of that target cannot run here, by the target alone; a name of -mcpu that is not known). */
 cdmpp_status cd_isa_choose(const char *isa, const char *target, cd_isa_choice *out, cdmpp_err *err);
-/* The best that this processor has. */
+/* The best that this processor has, and the simulated one too, where there is one. */
 cd_isa cd_isa_here(void);
 /* Bytes of the longest vector that C code for it may use: 16, 32 or 64. What cd_isa_choose refuses: by -mcpu of the target. */
 uint32_t cd_isa_vector_bytes(const char *isa, const char *target);
+/* `target` with -mcpu= of these instructions, where it names neither -mcpu= nor -mattr= and is a program of an x86-64 processor; else itself. isa NULL or "": those that
+ * are here, whoever's model stands in. For targets that no user wrote. In the arena; NULL: no memory. */
+CD_KEEP const char *cd_isa_target_of(cd_arena *a, const char *isa, const char *target);
+/* One that was made of a device's description, for programs that run here: where this processor lacks its instructions, with those that are here. */
+CD_KEEP const char *cd_isa_target_runs(cd_arena *a, const char *target);
 
 /* noise_probe -- does this processor run as fast as it can, and is it ours alone?
  *

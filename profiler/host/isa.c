@@ -7,6 +7,8 @@
 
 #include "features/task/task.h"
 
+enum { LINES = 1 << 16 };
+
 /* What LLVM calls a processor -> what every GCC since 11 calls it, and what it must have. */
 static const struct {
     const char *llvm, *march;
@@ -38,13 +40,31 @@ static const struct {
     {"generic", "x86-64", CD_ISA_SSE2},
 };
 
-cd_isa cd_isa_here(void) {
 #if defined(__x86_64__)
+/* What runs here, whatever is simulated. */
+static cd_isa isa_present(void) {
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512dq"))
         return CD_ISA_AVX512;
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? CD_ISA_AVX2 : CD_ISA_SSE2;
+}
+
+/* Flags that are not here are not among the lines (cd_cpuinfo_open). */
+static cd_isa isa_simulated(void) {
+    char lines[LINES];
+    FILE *f = cd_cpuinfo_open("");
+    lines[f ? fread(lines, 1, sizeof lines - 1, f) : 0] = 0;
+    if (f) (void)fclose(f);
+    if (cd_cpuinfo_has(lines, "avx512f") && cd_cpuinfo_has(lines, "avx512vl") && cd_cpuinfo_has(lines, "avx512bw") && cd_cpuinfo_has(lines, "avx512dq")) return CD_ISA_AVX512;
+    return cd_cpuinfo_has(lines, "avx2") && cd_cpuinfo_has(lines, "fma") ? CD_ISA_AVX2 : CD_ISA_SSE2;
+}
+#endif
+
+cd_isa cd_isa_here(void) {
+#if defined(__x86_64__)
+    const cd_isa here = isa_present(), simulated = cd_cpuinfo_is_simulated() ? isa_simulated() : here;
+    return here > simulated ? here : simulated; /* the one with fewer: the enum's order */
 #elif defined(__aarch64__)
     return CD_ISA_AARCH64;
 #elif defined(__arm__) && defined(__ARM_NEON)
@@ -78,10 +98,17 @@ static bool is_foreign(cd_str triple) {
     return false;
 }
 
+/* By the enum. A simulated processor is none that the compiler could ask. */
+static const char *march_of(cd_isa isa) {
+    static const char *const march[] = {"-march=native", "-march=x86-64-v4", "-march=x86-64-v3", "-march=x86-64", "", "-march=armv7-a+simd"};
+    return march[isa == CD_ISA_NATIVE && cd_cpuinfo_is_simulated() ? cd_isa_here() : isa];
+}
+
 /* No -mcpu: native. A program for a processor that has more than this one is refused, because it would crash when it is measured. */
 static cdmpp_status by_target(const char *target, cd_isa_choice *out, cdmpp_err *err) {
     const cd_str cpu = cd_target_option(target, "-mcpu"), triple = cd_target_option(target, "-mtriple");
-    *out = (cd_isa_choice){.isa = CD_ISA_NATIVE, .march = "-march=native", .runs = true};
+    *out = (cd_isa_choice){.isa = CD_ISA_NATIVE, .runs = true};
+    snprintf(out->march, sizeof out->march, "%s", march_of(CD_ISA_NATIVE));
     if (is_foreign(triple))
         return CD_FAIL(err, EBACKEND, "a program for %.*s does not run here", (int)(triple.n < 60 ? triple.n : 60), triple.p);
     if (!cpu.n || cd_isa_is_arm(cd_isa_here())) return CDMPP_OK;
@@ -97,20 +124,69 @@ static cdmpp_status by_target(const char *target, cd_isa_choice *out, cdmpp_err 
 }
 
 cdmpp_status cd_isa_choose(const char *isa, const char *target, cd_isa_choice *out, cdmpp_err *err) {
-    static const char *const march[] = {"-march=native", "-march=x86-64-v4", "-march=x86-64-v3", "-march=x86-64", "", "-march=armv7-a+simd"};
     if (!isa || !isa[0]) return by_target(target, out, err);
     const int k = cd_enum_names_find(CD_ISAS, (cd_str){isa, strlen(isa)});
     if (k < 0) return CD_FAIL(err, EUSAGE, "expected an instruction set of " CD_ISAS ", found '%.40s'", isa);
     *out = (cd_isa_choice){.isa = (cd_isa)k, .runs = can_run((cd_isa)k)};
-    snprintf(out->march, sizeof out->march, "%s", march[k]);
+    snprintf(out->march, sizeof out->march, "%s", march_of((cd_isa)k));
     return CDMPP_OK;
 }
 
+static uint32_t bytes_of(cd_isa isa) { return isa == CD_ISA_AVX512 ? 64 : isa == CD_ISA_AVX2 ? 32 : 16; }
+
 uint32_t cd_isa_vector_bytes(const char *isa, const char *target) {
     const uint32_t by_name = target ? cd_target_vector_bytes((cd_str){target, strlen(target)}) : 32;
+    const bool named = !(isa && isa[0]) && target && cd_target_option(target, "-mcpu").n;
     cd_isa_choice c;
-    if (!(isa && isa[0]) && target && cd_target_option(target, "-mcpu").n) return by_name;
     if (cd_isa_choose(isa, target ? target : "", &c, NULL)) return by_name;
-    const cd_isa used = c.isa == CD_ISA_NATIVE ? cd_isa_here() : c.isa;
-    return used == CD_ISA_AVX512 ? 64 : used == CD_ISA_AVX2 ? 32 : 16;
+    const uint32_t used = bytes_of(c.isa == CD_ISA_NATIVE ? cd_isa_here() : c.isa);
+    return named && by_name < used ? by_name : used; /* -mattr takes some away */
+}
+
+/* ---- targets that no user wrote ---- */
+/* LLVM's names of a class of processors, so that records of two of them are alike; NULL: none is needed. */
+static const char *mcpu_of(cd_isa isa) {
+    static const char *const name[] = {NULL, "skylake-avx512", "core-avx2", "x86-64", NULL, NULL};
+    return name[isa];
+}
+
+static bool begins(cd_str w, const char *with) { return w.n >= strlen(with) && !memcmp(w.p, with, strlen(with)); }
+
+/* Without -mcpu= and -mattr=, and with this one where the first of them was, or at the end. */
+static const char *with_mcpu(cd_arena *a, const char *target, const char *mcpu) {
+    cd_buf b = {0};
+    bool put = false;
+    for (const char *p = target; *p;) {
+        const cd_str w = {p, strcspn(p, " ")};
+        const bool is = begins(w, "-mcpu=") || begins(w, "-mattr=");
+        p += w.n + strspn(p + w.n, " ");
+        if (is && put) continue;
+        if (b.n) cd_buf_puts(&b, " ");
+        if (is) cd_buf_putf(&b, "-mcpu=%s", mcpu);
+        else cd_buf_put(&b, w.p, w.n);
+        put = put || is;
+    }
+    if (!put) cd_buf_putf(&b, "%s-mcpu=%s", b.n ? " " : "", mcpu);
+    const char *s = b.oom ? NULL : cd_str_dup(a, (cd_str){b.p, b.n});
+    cd_buf_free(&b);
+    return s;
+}
+
+static bool names_own(const char *target) { return cd_target_option(target, "-mcpu").n || cd_target_option(target, "-mattr").n; }
+
+/* A program of an x86-64 processor. */
+static bool is_ours(const char *target) { return !cd_target_is_gpu((cd_str){target, strlen(target)}) && !is_foreign(cd_target_option(target, "-mtriple")); }
+
+const char *cd_isa_target_of(cd_arena *a, const char *isa, const char *target) {
+    cd_isa_choice c;
+    if (names_own(target) || !is_ours(target) || cd_isa_choose(isa, target, &c, NULL)) return target;
+    const char *mcpu = mcpu_of(c.isa == CD_ISA_NATIVE ? cd_isa_here() : c.isa);
+    return mcpu ? with_mcpu(a, target, mcpu) : target;
+}
+
+const char *cd_isa_target_runs(cd_arena *a, const char *target) {
+    const char *mcpu = mcpu_of(cd_isa_here());
+    const bool wider = names_own(target) && is_ours(target) && (cd_isa_choose(NULL, target, &(cd_isa_choice){0}, NULL) ||
+                       cd_target_vector_bytes((cd_str){target, strlen(target)}) > bytes_of(cd_isa_here()));
+    return mcpu && wider ? with_mcpu(a, target, mcpu) : target;
 }

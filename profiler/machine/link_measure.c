@@ -55,9 +55,12 @@ static size_t sizes_up_to(size_t max, double *bytes) {
     return n;
 }
 
-/* One direction: rounds over all sizes, the lower quartile of each: other processes only ever add time. */
-static cdmpp_status measure(wire *w, const double *bytes, size_t n, bool back, unsigned repeats, double *out, cdmpp_err *err) {
+/* One direction: rounds over all sizes, the lower quartile of each: other processes only ever add time. *spread: of the middle size in this respect; a short transfer alone says little. */
+static cdmpp_status measure(wire *w, const cd_link_measure_samples *s, bool back, unsigned repeats, double *out, double *spread, cdmpp_err *err) {
+    const double *bytes = s->bytes;
+    const size_t n = s->n;
     unsigned times[96];
+    double apart[96];
     double *all = cd_mem_zalloc(n * repeats, sizeof *all);
     cdmpp_status st = all ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu readings", n * repeats);
     for (size_t i = 0; i < n && !st; i++) st = times_for(w, (size_t)bytes[i], back, &times[i], err);
@@ -66,7 +69,10 @@ static cdmpp_status measure(wire *w, const double *bytes, size_t n, bool back, u
     for (size_t i = 0; i < n && !st; i++) {
         cd_sort_doubles(all + i * repeats, repeats);
         out[i] = all[i * repeats + repeats / 4];
+        apart[i] = all[i * repeats + repeats / 2] / out[i] - 1;
     }
+    if (!st) cd_sort_doubles(apart, n);
+    *spread = st || !n ? 0 : apart[n / 2];
     cd_mem_free(all);
     return st;
 }
@@ -77,9 +83,11 @@ static cdmpp_status both_ways(wire *w, const cd_link_measure_options *a, const c
     cd_link_measure_samples mine, *p = pairs ? pairs : &mine;
     const unsigned repeats = a->repeats ? (a->repeats < MOST_REPEATS ? a->repeats : MOST_REPEATS) : DEFAULT_REPEATS;
     const char *host = a->host ? a->host : "cpu0";
+    double spread[2];
     p->n = sizes_up_to(max_of(a), p->bytes);
-    CD_TRY(measure(w, p->bytes, p->n, false, repeats, p->to_s, err));
-    CD_TRY(measure(w, p->bytes, p->n, true, repeats, p->from_s, err));
+    CD_TRY(measure(w, p, false, repeats, p->to_s, &spread[0], err));
+    CD_TRY(measure(w, p, true, repeats, p->from_s, &spread[1], err));
+    for (int k = 0; a->noise && k < 2; k++) cd_noise_spread(a->noise, k ? from : to, spread[k]);
     CD_TRY(cd_link_table_fit(l, host, a->device, to, p->bytes, p->to_s, p->n, err));
     return cd_link_table_fit(l, a->device, host, from, p->bytes, p->from_s, p->n, err);
 }

@@ -12,6 +12,7 @@
  * Belongs to one thread, which the caller has pinned if that matters. */
 #ifndef CD_LINK_MEASURE_H
 #define CD_LINK_MEASURE_H
+#include "profiler/host/host.h"
 #include "profiler/machine/link.h"
 
 typedef struct cd_link_measure_options {
@@ -19,6 +20,7 @@ typedef struct cd_link_measure_options {
     const char *device;         /* name in the table; of the other side */
     size_t max_bytes;           /* 0: 64 MiB */
     unsigned repeats;           /* 0: 9 */
+    cd_noise *noise;            /* gets the spread of both directions, each the middle one of its sizes; NULL: nobody asks */
 } cd_link_measure_options;
 
 /* The measured pairs behind the pieces. */

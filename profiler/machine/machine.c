@@ -105,5 +105,8 @@ cdmpp_status cd_machine_choose(const cd_machine *m, const char *list, cd_machine
         if (cd_machine_find(out, k->from) != UINT32_MAX && cd_machine_find(out, k->to) != UINT32_MAX) CD_TRY(cd_link_table_add(&out->links, k, err));
     }
     out->contention = m->contention;
+    out->measured = m->measured;
+    out->kept = m->kept;
+    out->noise = m->noise;
     return CDMPP_OK;
 }

@@ -15,12 +15,14 @@
  *   (4) a name without a description: "cpuN" is core N of this machine, "oclN" an OpenCL device, a part of it with one unit
  *       where it is a processor: kind native if it can, else opencl;
  *   (5) contention: optional, {"peak_bytes_per_s", "beside", "turn", "pairs", "error"} of contention.h;
- *   (6) of a device a file must have name, kind, launch_s, sync_s; the rest may be left out: core -1, scale 1, times 1, memory 0.
+ *   (6) noise: optional, {"spread", "others", "kept"} of the measurement as a whole (profiler/host/noise.h); kept: it was written though the machine was too noisy;
+ *   (7) of a device a file must have name, kind, launch_s, sync_s; the rest may be left out: core -1, scale 1, times 1, memory 0.
  * Built by one thread, then read-only. Seconds, bytes. */
 #ifndef CD_MACHINE_DESCRIPTION_H
 #define CD_MACHINE_DESCRIPTION_H
 #include "profiler/machine/link.h"
 #include "profiler/machine/contention.h"
+#include "profiler/host/host.h"
 
 enum { CD_MACHINE_DEVICES = 8 };
 #define CD_MACHINE_KINDS "cpu|native|opencl|cuda|model"
@@ -41,6 +43,8 @@ typedef struct cd_machine {
     cd_machine_device device[CD_MACHINE_DEVICES];
     cd_link_table links;
     cd_contention contention;   /* zeroed: none */
+    bool measured, kept;        /* noise is known; it is much, and the file was written all the same */
+    cd_noise noise;
 } cd_machine;
 
 /* An empty machine; free everything in it (a zeroed one is fine). */

@@ -1,4 +1,5 @@
 /* The description of a machine as JSON, in both directions; machine_description.h has the form. */
+#include <math.h>
 #include <string.h>
 
 #include "base/io/io.h"
@@ -41,6 +42,14 @@ static void put_contention(cd_json_writer *w, const cd_contention *c) {
     cd_json_write_close(w, '}');
 }
 
+static void put_noise(cd_json_writer *w, const cd_machine *m) {
+    cd_json_write_open(w, '{');
+    cd_json_write_member_real(w, "spread", m->noise.spread);
+    if (m->noise.others >= 0) cd_json_write_member_real(w, "others", m->noise.others);
+    if (m->kept) cd_json_write_member_bool(w, "kept", true);
+    cd_json_write_close(w, '}');
+}
+
 /* False: it was not measured, so nothing is written. */
 static bool has_contention(const cd_contention *c) { return c->peak_bytes_per_s > 0 || c->beside > 0 || c->turn > 0; }
 
@@ -55,6 +64,10 @@ void cd_machine_print(const cd_machine *m, cd_buf *b) {
     if (has_contention(&m->contention)) {
         cd_buf_puts(b, ",\n \"contention\": ");
         put_contention(&(cd_json_writer){.out = b, .colon = ": ", .sep = ", "}, &m->contention);
+    }
+    if (m->measured) {
+        cd_buf_puts(b, ",\n \"noise\": ");
+        put_noise(&(cd_json_writer){.out = b, .colon = ": ", .sep = ", "}, m);
     }
     cd_buf_puts(b, "}\n");
 }
@@ -123,6 +136,17 @@ static cdmpp_status read_contention(const cd_json *v, cd_contention *out, cdmpp_
     return CDMPP_OK;
 }
 
+static cdmpp_status read_noise(cd_machine *m, const cd_json *v, cdmpp_err *err) {
+    const cd_json *kept = cd_json_get(v, "kept");
+    m->noise = (cd_noise){.others = (double)NAN};
+    m->measured = true;
+    CD_TRY(cd_json_need_real(v, "spread", 0, 1e9, &m->noise.spread, err));
+    if (cd_json_get(v, "others")) CD_TRY(cd_json_need_real(v, "others", 0, 1, &m->noise.others, err));
+    if (kept && kept->kind != CD_JSON_BOOL) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected true or false"), "kept");
+    m->kept = kept && kept->u.i;
+    return CDMPP_OK;
+}
+
 /* A link of an unknown device is a typing error in its name. */
 static cdmpp_status check_links(const cd_machine *m, cdmpp_err *err) {
     for (size_t i = 0; i < m->links.n; i++) {
@@ -144,6 +168,8 @@ static cdmpp_status parse(cd_machine *m, cd_arena *a, const char *t, size_t n, c
     if (cd_json_get(root, "links")) CD_TRY(cd_link_table_read_array(&m->links, a, cd_json_get(root, "links"), err));
     const cd_json *c = cd_json_get(root, "contention");
     if (c) CD_TRY(cd_err_key(err, read_contention(c, &m->contention, err), "contention"));
+    const cd_json *noise = cd_json_get(root, "noise");
+    if (noise) CD_TRY(cd_err_key(err, read_noise(m, noise, err), "noise"));
     return check_links(m, err);
 }
 

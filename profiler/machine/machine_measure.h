@@ -25,6 +25,7 @@ typedef struct cd_machine_measure_options {
     unsigned repeats;           /* 0: 9 */
     size_t max_bytes;           /* of a transfer; 0: 64 MiB */
     bool contention;            /* cd_machine_measure_all: also how much slower programs make each other */
+    bool keep_noisy;            /* cd_machine_measure_all: of a machine that is too noisy (cd_noise_is_much) too, and marked; else that is an error */
     const char *corun;          /* cd_machine_measure_all: take that from this table of cdmpp-profile corun --out; NULL: none */
 } cd_machine_measure_options;
 
@@ -40,6 +41,6 @@ cdmpp_status cd_machine_measure_links(cd_machine *m, const cd_machine_measure_op
 /* Three programs (memory, cache, arithmetic) in pairs, on cores of their own and on one; 108 windows of window_s (0: 0.05 s). Errors: EUSAGE (fewer than two processors),
  * EBACKEND, EIO, ENOMEM. */
 cdmpp_status cd_machine_measure_contention(double window_s, cd_contention *out, cdmpp_err *err);
-/* All of the above into an empty machine, in the order that works. Forks with `contention`. Errors: those of the steps. Free `m` after an error too. */
+/* All of the above into an empty machine, in the order that works. Forks with `contention`. Errors: those of the steps, ERANGE (too noisy). Free `m` after an error too. */
 cdmpp_status cd_machine_measure_all(cd_machine *m, const cd_machine_measure_options *a, cdmpp_err *err);
 #endif

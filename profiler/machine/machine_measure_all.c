@@ -15,8 +15,13 @@ static cdmpp_status contention_of(const cd_machine_measure_options *a, cd_machin
 }
 
 cdmpp_status cd_machine_measure_all(cd_machine *m, const cd_machine_measure_options *a, cdmpp_err *err) {
-    CD_TRY(contention_of(a, m, err));
+    CD_TRY(contention_of(a, m, err)); /* a lot of it is of programs that disturb each other on purpose */
     CD_TRY(cd_machine_measure_find(m, a, err));
+    cd_noise_begin(&m->noise);
     CD_TRY(cd_machine_measure_time(m, err));
-    return cd_machine_measure_links(m, a, err);
+    CD_TRY(cd_machine_measure_links(m, a, err));
+    cd_noise_end(&m->noise);
+    m->measured = true;
+    m->kept = cd_noise_is_much(&m->noise);
+    return cd_noise_check(&m->noise, a->keep_noisy, "links", "--keep-noisy", err);
 }

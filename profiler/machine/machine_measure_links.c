@@ -71,7 +71,7 @@ static cdmpp_status between(cd_machine *m, uint32_t host, cdmpp_err *err) {
 
 static cdmpp_status one_device(cd_machine *m, const cd_machine_measure_options *a, uint32_t host, uint32_t d, cdmpp_err *err) {
     const cd_machine_device *x = &m->device[d];
-    const cd_link_measure_options lo = {.host = m->device[host].name, .device = x->name, .max_bytes = a->max_bytes, .repeats = a->repeats};
+    const cd_link_measure_options lo = {.host = m->device[host].name, .device = x->name, .max_bytes = a->max_bytes, .repeats = a->repeats, .noise = &m->noise};
     if (!x->memory) return CDMPP_OK;
     if (x->opencl) CD_TRY(cd_link_measure_opencl(&m->links, &lo, x->opencl, false, NULL, err));
     else if (!strcmp(x->kind, "cuda")) CD_TRY(cd_link_measure_cuda(&m->links, &lo, atoi(x->name + strlen("cuda")), NULL, err));
@@ -81,7 +81,7 @@ static cdmpp_status one_device(cd_machine *m, const cd_machine_measure_options *
 
 static cdmpp_status all_links(cd_machine *m, const cd_machine_measure_options *a, uint32_t host, cdmpp_err *err) {
     const char *h = m->device[host].name;
-    const cd_link_measure_options own = {.host = h, .device = h, .max_bytes = a->max_bytes, .repeats = a->repeats};
+    const cd_link_measure_options own = {.host = h, .device = h, .max_bytes = a->max_bytes, .repeats = a->repeats, .noise = &m->noise};
     CD_TRY(cd_link_measure_host(&m->links, &own, NULL, err));
     for (uint32_t d = host + 1; d < m->n; d++)
         if (!m->device[d].memory) CD_TRY(again(&m->links, cd_link_table_find(&m->links, h, h), m->device[d].name, m->device[d].name, err));

@@ -60,6 +60,12 @@ static void put_contention(cd_buf *b, const cd_contention *c) {
     cd_buf_putf(b, "%.3g times as long on cores of their own, %.3g times on the same (%u pairs, error %.1f %%)\n", c->beside, c->turn, c->n_pair, 100 * c->error);
 }
 
+static void put_noise(cd_buf *b, const cd_machine *m) {
+    cd_buf_puts(b, m->kept ? "\nNOISY, kept all the same: " : "\nMeasured: ");
+    cd_noise_put(b, &m->noise);
+    cd_buf_puts(b, "\n");
+}
+
 static void put_error(cd_buf *b, const cd_link_error *e) {
     cd_buf_putf(b, "\nThe pieces are off the pairs by %.1f %% in the mean, by %.1f %% at worst, at ", 100 * e->mean, 100 * e->worst);
     cd_units_put_bytes(b, e->worst_bytes);
@@ -72,6 +78,7 @@ void cd_machine_report_text(const cd_machine *m, const cd_link_error *error, cd_
     if (m->n && m->links.n) cd_buf_puts(b, "\n");
     if (m->links.n) cd_buf_puts(b, "link               how        1 KiB     64 KiB      1 MiB     16 MiB  pairs    noise\n");
     for (size_t i = 0; i < m->links.n; i++) put_link(b, &m->links.link[i]);
+    if (m->measured) put_noise(b, m);
     if (m->contention.beside > 0) put_contention(b, &m->contention);
     if (error) put_error(b, error);
 }
@@ -141,6 +148,11 @@ void cd_machine_report_json(const cd_machine *m, const cd_link_error *error, cd_
     for (size_t i = 0; i < m->links.n; i++) json_link(&w, &m->links.link[i]);
     cd_json_write_close(&w, ']');
     json_contention(&w, &m->contention);
+    if (m->measured) {
+        cd_json_write_member_real(&w, "spread", m->noise.spread);
+        cd_json_write_member_real(&w, "others", m->noise.others);
+        cd_json_write_member_bool(&w, "kept", m->kept);
+    }
     if (error) {
         cd_json_write_member_real(&w, "mean_error", error->mean);
         cd_json_write_member_real(&w, "worst_error", error->worst);

@@ -25,6 +25,7 @@ struct cd_measure {
     tool tool[MAX_COMPILER];
     size_t n_tool;
     double best_s;              /* noise_probe.h: the fastest loop that any worker saw */
+    unsigned in_row;            /* programs that failed, one after the other */
     int cpus;
 };
 
@@ -113,6 +114,17 @@ static void take(cd_measure_item *item, const cd_build *b, bool reference, doubl
     }
 }
 
+/* One that the compiler made just now says that it works. What took too long says nothing. */
+static cdmpp_status check_builds(cd_measure *m, const char *target, const cd_build *b, size_t n, cdmpp_err *err) {
+    const cd_build *bad = NULL;
+    for (size_t i = 0; i < n; i++) {
+        if (!b[i].status && !b[i].cached) return CDMPP_OK;
+        if (b[i].status && b[i].error_no != 6) bad = &b[i];
+    }
+    const cd_machine_check_options o = {.measure = &m->o, .kind = &cd_backend_cpu, .target = target};
+    return bad ? cd_machine_check(&o, &bad->err, err) : CDMPP_OK;
+}
+
 /* Build what is C and of this target; `reference`: the references of the items. The time is shared out evenly. */
 static cdmpp_status build_target(cd_measure *m, cd_measure_item *item, size_t n, const char *target, bool reference, cd_build *b, size_t *at, cdmpp_err *err) {
     tool *t;
@@ -121,6 +133,10 @@ static cdmpp_status build_target(cd_measure *m, cd_measure_item *item, size_t n,
     CD_TRY(get_tool(m, target, &t, err));
     const double begin = cd_clock_wall();
     if (t->c && !cd_compiler_runs(t->c)) (void)CD_FAIL(&t->why, EBACKEND, "%.100s makes programs that do not run here", cd_compiler_text(t->c));
+    if (t->why.code && m->o.isa && m->o.isa[0]) { /* then it is so for all programs */
+        if (err) *err = t->why;
+        return t->why.code;
+    }
     if (t->why.code) {
         for (size_t i = 0; i < k; i++) cd_measure_result_fail(&item[at[i]].out, 2, &t->why);
         return CDMPP_OK;
@@ -128,7 +144,7 @@ static cdmpp_status build_target(cd_measure *m, cd_measure_item *item, size_t n,
     CD_TRY(cd_compiler_build(t->c, b, k, m->o.jobs, err));
     const double share_s = (cd_clock_wall() - begin) / (double)k;
     for (size_t i = 0; i < k; i++) take(&item[at[i]], &b[i], reference, share_s);
-    return CDMPP_OK;
+    return check_builds(m, target, b, k, err);
 }
 
 /* The worker's job. Only C programs get a fresh worker: opening a GPU's context takes too long to do it for each program. */
@@ -194,6 +210,19 @@ cdmpp_status cd_measure_build(cd_measure *m, cd_measure_item *item, size_t n, cd
 }
 
 /* ---- running ---- */
+/* The first of programs that fail one after the other, the second, the fourth ...: what breaks in a run is found at once, and programs that fail for themselves cost little. */
+static cdmpp_status check_run(cd_measure *m, const cd_measure_item *item, const cd_backend_kind *kind, cdmpp_err *err) {
+    const int no = item->out.error_no;
+    const bool may_be = no == 2 || no == 3 || no == 4;
+    if (!no) m->in_row = 0;
+    if (!may_be) return CDMPP_OK;
+    m->in_row++;
+    if (m->in_row & (m->in_row - 1)) return CDMPP_OK;
+    const cd_machine_check_options o = {.measure = &m->o, .kind = kind, .target = item->target ? item->target : "",
+                                        .limit_s = m->o.run_limit_s + (kind->dialect == CD_DIALECT_C ? 0 : m->o.build_limit_s > 0 ? m->o.build_limit_s : 30), .supervisor = m->supervisor};
+    return cd_machine_check(&o, &item->out.err, err);
+}
+
 cdmpp_status cd_measure_run(cd_measure *m, cd_measure_item *item, cdmpp_err *err) {
     const cd_backend_kind *kind = kind_of(m, item);
     char target[512];
@@ -221,7 +250,7 @@ cdmpp_status cd_measure_run(cd_measure *m, cd_measure_item *item, cdmpp_err *err
     if (item->build.cached) item->out.flags |= CD_MEASURE_CACHED;
     else if (build_s > 0 && kind->dialect != CD_DIALECT_C) item->out.flags &= ~CD_MEASURE_CACHED; /* compiled ahead, by this run */
     if (a.best_s > 0) m->best_s = a.best_s;
-    return CDMPP_OK;
+    return check_run(m, item, kind, err);
 }
 
 cdmpp_status cd_measure_one(cd_measure *m, cd_measure_item *item, cdmpp_err *err) {

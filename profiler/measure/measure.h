@@ -12,8 +12,10 @@
  *   (2) error numbers are TVM's: 0 none, 1 no program (the caller's), 2 host compiler, 3 device
  *       compiler, 4 error while running, 5 wrong result, 6 compiling took too long, 7 running did;
  *   (3) the supervisor ends with the process that opened it, however that ends, and kills its worker;
- *   (4) open() before the first use of OpenMP (libgomp) and before other threads are begun;
- *   (5) of several that are open at once the one opened last is closed first.
+ *   (4) what is no fault of a program (a compiler that always fails, a cache on a file system that runs nothing, a broken driver) ends the run: where a program does not
+ *       compile or run, the smallest one there is tried in the same way (machine_check.c);
+ *   (5) open() before the first use of OpenMP (libgomp) and before other threads are begun;
+ *   (6) of several that are open at once the one opened last is closed first.
  * build() may be called by one thread while another one is in run(). */
 #ifndef CD_MEASURE_H
 #define CD_MEASURE_H
@@ -233,9 +235,9 @@ CD_KEEP const char *cd_measure_isa(const cd_measure *m);
 /* Compilers at a time from now on; by the thread that builds. */
 void cd_measure_jobs(cd_measure *m, int jobs);
 /* Compile the C programs among n items. An item that fails has its result in `out` already and must not
- * be run. Errors: EIO (full disk), EBACKEND (no compiler), EINTERRUPTED, ENOMEM. */
+ * be run. Errors: EIO (full disk), EBACKEND (no compiler, or one that compiles nothing; --isa of another processor), EINTERRUPTED, ENOMEM. */
 cdmpp_status cd_measure_build(cd_measure *m, cd_measure_item *item, size_t n, cdmpp_err *err);
-/* Time one item. Errors: EINTERRUPTED, EIO (the supervisor is gone), EBACKEND (no such device, or no longer), EUSAGE (its name), ENOMEM. */
+/* Time one item. Errors: EINTERRUPTED, EIO (the supervisor is gone), EBACKEND (no such device, or no longer; nothing at all runs), EUSAGE (its name), ENOMEM. */
 cdmpp_status cd_measure_run(cd_measure *m, cd_measure_item *item, cdmpp_err *err);
 /* cd_measure_build and cd_measure_run, for one. */
 cdmpp_status cd_measure_one(cd_measure *m, cd_measure_item *item, cdmpp_err *err);

@@ -96,6 +96,22 @@ void cd_supervisor_close(CD_TAKE cd_supervisor *k); /* NULL is fine; kills and r
 /* One job and its answer. Errors: EINTERRUPTED (*stop), EIO (the supervisor is gone), ENOMEM; after an error only close() is left. */
 cdmpp_status cd_supervisor_do(cd_supervisor *k, const cd_job *job, cd_worker_result *out, const volatile sig_atomic_t *stop, cdmpp_err *err);
 
+/* machine_check -- is it the program that fails, or the machine?
+ *
+ *   a program fails ──> the smallest one is compiled (loaded, run) as it was ──> fails: no program is to blame, EBACKEND
+ *                                                                           └──> runs: the program's own failure
+ *
+ * A fault of the machine must not be written down as a failure of programs, which are then never measured again. */
+typedef struct cd_machine_check_options {
+    const cd_measure_options *measure;
+    const cd_backend_kind *kind;
+    const char *target;
+    double limit_s;             /* of running it */
+    cd_supervisor *supervisor;  /* NULL: it is only compiled (another thread may be running programs) */
+} cd_machine_check_options;
+/* After a program that failed for this reason. Errors: EBACKEND (the machine's fault, with both reasons), EINTERRUPTED, EIO, ENOMEM. */
+cdmpp_status cd_machine_check(const cd_machine_check_options *o, const cdmpp_err *failed, cdmpp_err *err);
+
 /* prebuild -- a process that compiles the GPU programs of a batch, several at a time, into the cache of binaries.
  *
  *   opener ──jobs──> prebuild ──fork──> compilers, each takes the next job       cache of binaries <── object

@@ -20,6 +20,7 @@ static const cd_option table[] = {
     {"own-memory", 0, NULL, CD_OPTION_FLAG, AT(measure.own_memory), NULL, MEASURE, "OpenCL devices that are processors have buffers of their own, as if their memory were another one"},
     {"contention", 0, NULL, CD_OPTION_FLAG, AT(measure.contention), NULL, MEASURE, "Also measure how much slower programs make each other (some seconds)"},
     {"corun", 0, "FILE", CD_OPTION_FILE, AT(measure.corun), "*.csv", MEASURE, "Take that from here, a table that cdmpp-profile corun --out wrote"},
+    {"keep-noisy", 0, NULL, CD_OPTION_FLAG, AT(measure.keep_noisy), NULL, MEASURE, "Write also what was measured while the machine was too noisy, marked as such"},
     {"repeats", 0, "N", CD_OPTION_INT, AT(repeats), "1..99", MEASURE, "Rounds over all sizes (default: 9)"},
     {"max-mb", 0, "N", CD_OPTION_INT, AT(max_mb), "1..65536", MEASURE, "Largest transfer in mebibytes (default: 64)"},
     {"from", 0, "NAME", CD_OPTION_TEXT, AT(from), NULL, FIT, "Device that the bytes come from (default: host)"},
@@ -43,7 +44,7 @@ static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
     if (!measure && strcmp(word, "show") && strcmp(word, "fit")) return CD_FAIL(err, EUSAGE, "expected measure, show or fit, found '%.60s'", word);
     if (measure && said->operand.n > 1) return CD_FAIL(err, EUSAGE, "unexpected '%.60s'", said->operand.v[1]);
     if (!measure && said->operand.n != 2) return CD_FAIL(err, EUSAGE, "%s: expected one file, found %zu", word, said->operand.n - 1);
-    if (!measure && (m->list || m->as || m->own_memory || m->contention || m->corun)) return CD_FAIL(err, EUSAGE, "%s measures nothing", word);
+    if (!measure && (m->list || m->as || m->own_memory || m->contention || m->corun || m->keep_noisy)) return CD_FAIL(err, EUSAGE, "%s measures nothing", word);
     if (m->contention && m->corun) return CD_FAIL(err, EUSAGE, "--contention and --corun are two sources of one thing");
     return CDMPP_OK;
 }

@@ -211,7 +211,17 @@ static void without_fit(cd_partition *p, uint32_t k) {
 }
 
 /* ---- its target ---- */
-/* As records of that device have it. A processor's has the vector extension of the description, and one core, because a device of a plan is one core. */
+/* Programs of a processor, on one core, because a device of a plan is one. Where nobody named it they are of this machine, whoever stands in for it; else they are as records of that device
+ * have them, but where they run here, with instructions that are here. */
+static const char *processors(cd_partition *p, const cd_machine_device *d, const cd_device *about) {
+    cd_arena *a = &p->machine.arena;
+    if (d->as && d->as == p->host) return cd_usual_target_here(a, d->as, 1);
+    const char *target = cd_usual_target_make(a, d->as, about, false, 1), *runs = target && p->o->run ? cd_isa_target_runs(a, target) : target;
+    if (runs != target && runs)
+        cd_log_put(p->o->log, CD_LOG_WARNING, "%s: this processor lacks instructions of %s: programs are planned and run with those that it has (%s)", d->name, d->as ? d->as : "its description", runs);
+    return runs;
+}
+
 static cdmpp_status target_of(cd_partition *p, uint32_t at, cdmpp_err *err) {
     cd_machine_device *d = &p->machine.device[at];
     const cd_device *about = d->as ? cd_model_set_device(&p->models, d->as) : NULL;
@@ -225,7 +235,8 @@ static cdmpp_status target_of(cd_partition *p, uint32_t at, cdmpp_err *err) {
     const cd_shard_plan_source *was = planned(p, d->name);
     if (was && was->scaled) about = cd_model_set_device(&p->models, was->stands);
     if (p->by[at].here) about = cd_model_set_device(&p->models, p->by[at].device); /* programs are of the kind that the model knows */
-    if (strcmp(d->kind, "opencl") != 0) d->target = cd_usual_target_make(&p->machine.arena, d->as, about, is_gpu(&p->by[at], about), 1);
+    const bool gpu = is_gpu(&p->by[at], about);
+    if (strcmp(d->kind, "opencl") != 0) d->target = gpu ? cd_usual_target_make(&p->machine.arena, d->as, about, true, 1) : processors(p, d, about);
     else {
         cd_buf_puts(&b, "opencl");
         if (d->as) cd_buf_putf(&b, " -model=%s", d->as);

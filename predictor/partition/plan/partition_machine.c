@@ -87,7 +87,8 @@ cdmpp_status cd_partition_machine(cd_partition *p, cdmpp_err *err) {
     cd_buf all = {0};
     cd_machine_init(&p->all);
     if (o->machine) CD_TRY(cd_machine_read(&p->all, o->machine, err));
-    else CD_TRY(add_all_usual(p, o->devices ? o->devices : "cpu0,ocl0", err));
+    if (p->all.kept) cd_log_put(o->log, CD_LOG_WARNING, "%s was measured while the machine was too noisy: what starting, waiting and copying cost is not to be relied on", o->machine);
+    if (!o->machine) CD_TRY(add_all_usual(p, o->devices ? o->devices : "cpu0,ocl0", err));
     for (uint32_t k = 0; k < p->all.n; k++) cd_buf_putf(&all, "%s%s", k ? "," : "", p->all.device[k].name);
     cdmpp_status st = CDMPP_OK;
     if (all.oom) st = CD_FAIL(err, ENOMEM, "names");

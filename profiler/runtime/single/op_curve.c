@@ -2,6 +2,8 @@
  * at each size. */
 #include "profiler/runtime/single/single.h"
 
+#include <math.h>
+
 typedef struct {
     const cd_op_curve_size *size;
     size_t n;
@@ -96,6 +98,7 @@ static bool seen(const sizes *s, uint32_t group) {
 static void put_line(cd_buf *b, const char *host, const sizes *s, uint32_t group, const int64_t *x, const uint32_t where[2]) {
     const cd_workload *w = s->size[0].workload;
     const char *between = "\t";
+    double noise = 0;
     cd_buf_putf(b, "%s\t%s\t", w->graph->name, host);
     cd_op_profile_operators(b, w, &w->group[group], '+');
     cd_buf_puts(b, "\t-1\t");
@@ -106,8 +109,9 @@ static void put_line(cd_buf *b, const char *host, const sizes *s, uint32_t group
         if (ms_at(s, i, group) <= 0) continue;
         cd_buf_putf(b, "%s%lld:%.9g", between, (long long)x[i], ms_at(s, i, group));
         between = " ";
+        noise = fmax(noise, s->size[i].pick->task[task_of(s, i, group)].item.out.time.cv);
     }
-    cd_buf_puts(b, "\n");
+    cd_buf_putf(b, "\t%.3g\n", noise);
 }
 
 /* A line, or a count of why there is none. */
@@ -142,7 +146,7 @@ cdmpp_status cd_op_curve_write(cd_buf *b, const char *host, const cd_op_curve_si
     for (size_t i = 1; i < n && !st; i++)
         if (size[i].workload->n_group != size[0].workload->n_group)
             st = CD_FAIL(err, EINVALID, "the network has %u groups at one size and %u at another", size[0].workload->n_group, size[i].workload->n_group);
-    cd_buf_puts(b, "set\thost\toperator\tdevice_id\tvaried\tshape\tpoints_n:ms\n");
+    cd_buf_puts(b, "set\thost\toperator\tdevice_id\tvaried\tshape\tpoints_n:ms\tnoise\n");
     for (uint32_t g = 0; !st && n && g < size[0].workload->n_group; g++) {
         bool yes = false;
         st = usable(&s, g, &yes, err);

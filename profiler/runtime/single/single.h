@@ -182,7 +182,7 @@ cdmpp_status cd_program_select_estimate(const cd_workload *w, const cd_program_s
  *
  *   (1) the table is TSV with the columns that store_table.c imports as "curves": set (the network), host,
  *       operator, device_id (-1: a processor), varied ((number of dimensions of each operand), (first operand and dimension that
- *       vary)), shape (of the operands), points;
+ *       vary)), shape (of the operands), points; behind them noise, the largest deviation of the repeats of a point over their mean;
  *   (2) n is what stands in place of -1: all dimensions that vary are equal at every size, though not always equal to the size
  *       (a matrix has batch times length rows);
  *   (3) groups that are the same tasks at all sizes are one line; one whose dimensions vary in different ways, do not vary, or that has a

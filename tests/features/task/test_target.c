@@ -52,7 +52,8 @@ TEST(vectors_are_of_what_code_is_for) {
         {"llvm", 32}, {"llvm -mcpu=core-avx2 -model=zen5-avx512", 32}, {"llvm -keys=cpu -mcpu=skylake-avx512 -model=zen5-avx2", 64}, {"llvm -mcpu=graniterapids", 64},
         {"llvm -mattr=+avx2,+avx512f", 64}, {"llvm -mcpu=skylake-avx512 -mattr=-avx512f", 32}, {"llvm -mcpu=znver4 -mattr=+fma,-avx512f", 32},
         {"llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72", 16}, {"llvm -keys=cpu -mtriple=x86_64-conda-linux-gnu", 16},
-        {"llvm -mtriple=x86_64-linux-gnu -mcpu=core-avx2", 32}, {"", 32}};
+        {"llvm -mtriple=x86_64-linux-gnu -mcpu=core-avx2", 32}, {"llvm -mcpu=x86-64", 16}, {"llvm -mcpu=nehalem -num-cores=1", 16}, {"llvm -mcpu=x86-64-v3", 32},
+        {"llvm -mcpu=x86-64-v4", 64}, {"llvm -mcpu=x86-64 -mattr=+avx2", 32}, {"", 32}};
     for (size_t k = 0; k < sizeof t / sizeof *t; k++) assert_int_equal(cd_target_vector_bytes((cd_str){t[k].target, strlen(t[k].target)}), t[k].bytes);
 }
 

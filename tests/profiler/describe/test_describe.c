@@ -238,7 +238,7 @@ TEST(this_machine) {
     cd_buf b = {0};
     cd_diag diag = {0};
     cd_device_table *l = NULL;
-    assert_ok(cd_describe("cpu", false, NULL, &b, &err));
+    assert_ok(cd_describe("cpu", CD_DESCRIBE_SAID, NULL, &b, &err));
     if (cd_device_table_read("d.yaml", b.p, b.n, &diag, &l, &err)) fail_msg("%s\n%s", diag.text.p, b.p);
     float v[CD_N_DEVICE_COL];
     cd_device_vector(cd_device_table_at(l, 0), v);
@@ -268,11 +268,11 @@ TEST(cores_of_a_type) {
 /* ---- measured ---- */
 TEST(a_core) {
     double per_clock, mhz;
-    cd_describe_core_speed(0, &per_clock, &mhz);
+    cd_describe_core_speed(0, &per_clock, &mhz, NULL);
     assert_true(per_clock < 0); /* no vectors, no loop */
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
     if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) skip();
-    cd_describe_core_speed(256, &per_clock, &mhz);
+    cd_describe_core_speed(256, &per_clock, &mhz, NULL);
     assert_in_range((uint64_t)mhz, 300, 9000);
     assert_true(per_clock > 4 && per_clock < 40); /* one or two units of 8; a busy machine may cost much of it */
 #endif
@@ -283,7 +283,7 @@ TEST(the_memory) {
     enum { MB = 4, ROUNDS = 5 };
     double one = 0;
     const double begin = cd_clock_wall();
-    assert_ok(cd_describe_triad((size_t)MB << 20, 2, &one, &err));
+    assert_ok(cd_describe_triad((size_t)MB << 20, 2, &one, NULL, &err));
     const double all_s = cd_clock_wall() - begin, least = 1e-9 * ROUNDS * 3 * (MB << 20) / all_s;
     assert_true(one >= least && one < 10000);
 }
@@ -352,12 +352,12 @@ TEST(an_opencl_gpu) {
 
 TEST(devices_by_name) {
     cd_buf b = {0};
-    assert_status(cd_describe("fpga", false, NULL, &b, &err), CDMPP_ERANGE);
-    assert_status(cd_describe("cuda:x", false, NULL, &b, &err), CDMPP_ERANGE);
-    assert_status(cd_describe("cuda:999", false, NULL, &b, &err), CDMPP_EBACKEND);
-    assert_status(cd_describe("opencl:nosuchplatform:0", false, NULL, &b, &err), CDMPP_EBACKEND);
-    assert_status(cd_describe("opencl:x", false, NULL, &b, &err), CDMPP_ERANGE);
-    const cdmpp_status st = cd_describe("opencl", false, NULL, &b, &err); /* where there is one */
+    assert_status(cd_describe("fpga", CD_DESCRIBE_SAID, NULL, &b, &err), CDMPP_ERANGE);
+    assert_status(cd_describe("cuda:x", CD_DESCRIBE_SAID, NULL, &b, &err), CDMPP_ERANGE);
+    assert_status(cd_describe("cuda:999", CD_DESCRIBE_SAID, NULL, &b, &err), CDMPP_EBACKEND);
+    assert_status(cd_describe("opencl:nosuchplatform:0", CD_DESCRIBE_SAID, NULL, &b, &err), CDMPP_EBACKEND);
+    assert_status(cd_describe("opencl:x", CD_DESCRIBE_SAID, NULL, &b, &err), CDMPP_ERANGE);
+    const cdmpp_status st = cd_describe("opencl", CD_DESCRIBE_SAID, NULL, &b, &err); /* where there is one */
     assert_true(st == CDMPP_OK || st == CDMPP_EBACKEND);
     cd_buf_free(&b);
 }
@@ -368,7 +368,7 @@ TEST(test_name_of_records) {
     cd_buf b = {0};
     char want[128];
     assert_ok(cd_describe_name_cpu("", NULL, &n, &err));
-    assert_ok(cd_describe("cpu", false, NULL, &b, &err));
+    assert_ok(cd_describe("cpu", CD_DESCRIBE_SAID, NULL, &b, &err));
     snprintf(want, sizeof want, "- name: \"%.63s\"\n", n.name);
     assert_non_null(strstr(b.p, want));
     cd_buf_free(&b);

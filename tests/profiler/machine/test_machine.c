@@ -97,6 +97,38 @@ static void test_bare(void **state) {
     cd_machine_free(&r);
 }
 
+/* How noisy the machine was when it was measured stays with the description, and with devices that are chosen from it. */
+static void test_noise(void **state) {
+    (void)state;
+    static const char form[] = "{\"cdmpp_machine\": 1, \"devices\": [{\"name\": \"a\", \"kind\": \"cpu\", \"launch_s\": 0, \"sync_s\": 0}], \"noise\": %s}";
+    static const struct { const char *noise; double spread, others; bool kept; } good_ones[] = {
+        {"{\"spread\": 0.25, \"others\": 0.125}", 0.25, 0.125, false}, {"{\"spread\": 2, \"kept\": true}", 2, -1, true}, {"{\"spread\": 0, \"others\": 0, \"kept\": false}", 0, 0, false}};
+    static const char *const bad[] = {"{}", "3", "{\"spread\": -1}", "{\"spread\": 0, \"others\": 1.5}", "{\"spread\": 0, \"kept\": 1}"};
+    char text[400];
+    cd_machine m, r, some;
+    for (size_t k = 0; k < sizeof good_ones / sizeof *good_ones; k++) {
+        cd_buf b = {0};
+        snprintf(text, sizeof text, form, good_ones[k].noise);
+        assert_ok(read_text(&m, text));
+        cd_machine_print(&m, &b);
+        assert_ok(read_text(&r, b.p));
+        assert_ok(cd_machine_choose(&r, "a", &some, &err));
+        const cd_machine *const all[] = {&m, &r, &some};
+        for (int i = 0; i < 3; i++) {
+            assert_true(all[i]->measured && all[i]->kept == good_ones[k].kept && all[i]->noise.spread == good_ones[k].spread);
+            assert_true(good_ones[k].others < 0 ? all[i]->noise.others != all[i]->noise.others : all[i]->noise.others == good_ones[k].others);
+        }
+        cd_buf_free(&b);
+        cd_machine_free(&m), cd_machine_free(&r), cd_machine_free(&some);
+    }
+    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
+        snprintf(text, sizeof text, form, bad[k]);
+        assert_true(read_text(&m, text) == CDMPP_ESCHEMA || err.code == CDMPP_ERANGE);
+        assert_non_null(strstr(err.key, "noise"));
+        cd_machine_free(&m);
+    }
+}
+
 static void test_choose(void **state) {
     (void)state;
     cd_machine m, c;
@@ -240,4 +272,4 @@ static void test_memory(void **state) {
     tmp_remove(&dir);
 }
 
-TESTS(NULL, NULL, test_read, test_written_and_read, test_bare, test_choose, test_list_of_names_is_cut, test_bad, test_add, test_memory)
+TESTS(NULL, NULL, test_read, test_written_and_read, test_bare, test_noise, test_choose, test_list_of_names_is_cut, test_bad, test_add, test_memory)
