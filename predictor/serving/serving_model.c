@@ -165,11 +165,20 @@ cdmpp_status cd_serving_model_typed(const cd_serving_model *m, int linear, cdmpp
     return m->untyped.code;
 }
 
+/* Lines of cd_json_parse_foreign as notes. */
+static void note_lines(cd_serving_model *m, const cd_buf *said) {
+    for (const char *line = said->p, *end; line && (end = strchr(line, '\n')) != NULL; line = end + 1) cd_serving_note(m, "%.*s", (int)(end - line), line);
+}
+
 cdmpp_status cd_serving_model_read(const char *path, const char *text, size_t n, cd_serving_model *out, cdmpp_err *err) {
     cd_arena a = {0};
     const cd_json *root = NULL;
+    cd_buf said = {0};
     *out = (cd_serving_model){0};
-    cdmpp_status st = cd_json_parse(&a, text, n, &root, err);
+    cdmpp_status st = cd_json_parse_foreign(&a, (cd_str){text, n}, &said, &root, err);
+    if (!st && said.oom) st = CD_FAIL(err, ENOMEM, "notes");
+    if (!st) note_lines(out, &said);
+    cd_buf_free(&said);
     if (!st) st = read_fields(root, out, err);
     cd_arena_free(&a);
     (void)cd_err_at(&out->untyped, out->untyped.code, path, 0);
