@@ -1,44 +1,47 @@
 /* A JSON parser (RFC 8259) that builds its tree in an arena. It is our own because it is the hot path of reading
  * records: strings without escapes stay slices of the text, eight bytes are tested at a time, and numbers that are
  * exact in a double avoid strtod. */
-#include "base/text/text.h"
-
 #include <locale.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct {
-    cd_arena *arena;
-    const char *beg, *end;
-    cdmpp_err *err;
-    cdmpp_status st;
-    int depth;
-} parser;
+#include "base/text/text_internal.h"
+
+typedef cd_json_parser parser;
 
 /* Every function below takes the place it starts at and returns the place behind
  * what it read, or NULL with ps->st set. A place passed in a register is what
  * makes this fast: a member of ps would be reloaded after each byte. */
 static const char *value(parser *ps, const char *p, cd_json *v);
 
-static const char *bad(parser *ps, const char *p, const char *want) {
-    const long at = (long)(p - ps->beg) + 1;
+#define bad cd_json_bad
+#define skip_ws cd_json_skip_ws
+#define any_special cd_json_any_special
+
+long cd_json_line(const parser *ps, const char *p, const char **start) {
+    long line = 1;
+    *start = ps->beg;
+    for (const char *at = ps->beg; (at = memchr(at, '\n', (size_t)(p - at))) != NULL; line++) *start = ++at;
+    return line;
+}
+
+const char *cd_json_bad(parser *ps, const char *p, const char *want) {
+    const char *start;
+    const long line = cd_json_line(ps, p, &start), at = (long)(p - start) + 1;
     if (p >= ps->end)
         ps->st = CD_FAIL(ps->err, EPARSE, "column %ld: expected %s, found end of text", at, want);
     else if (*p >= ' ' && *p < 127)
         ps->st = CD_FAIL(ps->err, EPARSE, "column %ld: expected %s, found '%c'", at, want, *p);
     else
         ps->st = CD_FAIL(ps->err, EPARSE, "column %ld: expected %s, found byte 0x%02x", at, want, (unsigned char)*p);
+    if (line > 1) (void)cd_err_at(ps->err, ps->st, NULL, line); /* of a text of one line the caller knows the line */
     return NULL;
 }
 
 static const char *no_memory(parser *ps, size_t n) {
     ps->st = CD_FAIL(ps->err, ENOMEM, "JSON: %zu bytes", n);
     return NULL;
-}
-
-static inline const char *skip_ws(const char *p, const char *end) {
-    while (p < end && (*p == ' ' || *p == '\n' || *p == '\t' || *p == '\r')) p++;
-    return p;
 }
 
 static int hex4(const char *p, const char *end, unsigned *out) {
@@ -65,21 +68,21 @@ static char *put_utf8(char *o, unsigned c) {
     return o;
 }
 
-/* The code point of a \u escape whose 'u' is at p; a surrogate pair is joined. */
+/* The code point of a \u escape whose 'u' is at p; a surrogate pair is joined. Of half a pair there is no UTF-8, and a 0 would end a C string:
+ * in a text of another program both are U+FFFD. */
 static const char *code_point(parser *ps, const char *p, unsigned *out) {
     unsigned c = 0, d = 0;
     if (!hex4(p + 1, ps->end, &c)) return bad(ps, p, "four hex digits after \\u");
     p += 5;
-    if (c >= 0xD800 && c < 0xDC00) {
-        if (ps->end - p < 6 || p[0] != '\\' || p[1] != 'u' || !hex4(p + 2, ps->end, &d) || d < 0xDC00 || d > 0xDFFF)
-            return bad(ps, p, "the second half of a surrogate pair");
-        p += 6;
-        c = 0x10000 + ((c - 0xD800) << 10) + (d - 0xDC00);
-    } else if (c >= 0xDC00 && c < 0xE000) {
-        return bad(ps, p, "no lone surrogate");
-    }
     *out = c;
-    return p;
+    if (c >= 0xD800 && c < 0xDC00 && ps->end - p >= 6 && p[0] == '\\' && p[1] == 'u' && hex4(p + 2, ps->end, &d) && d >= 0xDC00 && d <= 0xDFFF) {
+        *out = 0x10000 + ((c - 0xD800) << 10) + (d - 0xDC00);
+        return p + 6;
+    }
+    if (c && (c < 0xD800 || c > 0xDFFF)) return p;
+    *out = 0xFFFD;
+    if (ps->foreign) return p;
+    return bad(ps, p, !c ? "no \\u0000" : c < 0xDC00 ? "the second half of a surrogate pair" : "no lone surrogate");
 }
 
 /* p is behind the backslash. */
@@ -109,16 +112,6 @@ static int utf8_len(const unsigned char *p, const unsigned char *end) {
     if (n == 3 && (p[1] < lo3 || p[1] > hi3)) return 0;
     if (n == 4 && ((p[0] == 0xF0 && p[1] < 0x90) || (p[0] == 0xF4 && p[1] > 0x8F))) return 0;
     return n;
-}
-
-/* Is any of 8 bytes '"', '\', a control character or above 127? A borrow can only
- * come out of a byte that is one of them, so the answer is exact. */
-static inline bool any_special(const char *p) {
-    const uint64_t ones = 0x0101010101010101u;
-    uint64_t w;
-    memcpy(&w, p, 8);
-    const uint64_t quote = w ^ ones * '"', slash = w ^ ones * '\\';
-    return (w | (w - ones * ' ') | (quote - ones) | (slash - ones)) & ones << 7;
 }
 
 /* First byte that is not plain text of a string: '"', '\', a control character.
@@ -225,11 +218,12 @@ static const char *number(parser *ps, const char *p, cd_json *v) {
     uint64_t m = 0;
     for (; digit(p, end); p++) m = m * 10 + (uint64_t)(*p - '0');
     const size_t n = (size_t)(p - first);
+    if (!n && ps->foreign && end - p >= 8 && !memcmp(p, "Infinity", 8)) return v->kind = CD_JSON_REAL, v->u.f = neg ? -HUGE_VAL : HUGE_VAL, p + 8;
     if (!n) return bad(ps, p, "a value");
     if (n > 1 && *first == '0') return bad(ps, p, "no leading zero");
-    if ((p < end && (*p == '.' || *p == 'e' || *p == 'E')) || n > 19 || m > INT64_MAX) return real(ps, beg, p, m, n, v);
+    if ((p < end && (*p == '.' || *p == 'e' || *p == 'E')) || n > 19 || m > (uint64_t)INT64_MAX + neg) return real(ps, beg, p, m, n, v);
     v->kind = CD_JSON_INT;
-    v->u.i = neg ? -(int64_t)m : (int64_t)m;
+    v->u.i = (int64_t)(neg ? 0 - m : m);
     return p;
 }
 
@@ -243,14 +237,17 @@ static const char *member_key(parser *ps, const char *p, cd_str *key) {
     return p < ps->end && *p == ':' ? p + 1 : bad(ps, p, "':'");
 }
 
+/* A bit for a key: two keys with one bit may be equal. */
+static inline uint64_t key_bit(cd_str k) {
+    return (uint64_t)1 << ((k.n * 5 + (k.n ? (unsigned char)k.p[0] * 3u + (unsigned char)k.p[k.n - 1] * 7u + (unsigned char)k.p[k.n / 2] : 0)) & 63);
+}
+
 /* Comma-separated children up to `close`; an object's children carry keys. */
-static const char *children(parser *ps, const char *p, cd_json *v, char close) {
+static const char *fill(parser *ps, const char *p, cd_json *v, char close) {
     cd_json **tail = &v->u.child;
-    if (++ps->depth > CD_JSON_MAX_DEPTH) {
-        ps->st = CD_FAIL(ps->err, EPARSE, "nested deeper than %d", CD_JSON_MAX_DEPTH);
-        return NULL;
-    }
-    *tail = NULL;
+    const char *const open = p;
+    uint64_t keys = 0;
+    bool again = false;
     p = skip_ws(p + 1, ps->end);
     for (bool more = p == ps->end || *p != close; more; p++) {
         cd_json *c = cd_arena_alloc(ps->arena, 1, sizeof *c);
@@ -258,18 +255,33 @@ static const char *children(parser *ps, const char *p, cd_json *v, char close) {
         c->n = 0;
         c->next = NULL;
         c->key = (cd_str){NULL, 0};
-        if (close == '}' && !(p = member_key(ps, p, &c->key))) return NULL;
+        if (close == '}') {
+            if (!(p = member_key(ps, p, &c->key))) return NULL;
+            again |= (keys & key_bit(c->key)) != 0;
+            keys |= key_bit(c->key);
+        }
+        v->n++;
         if (!(p = value(ps, p, c))) return NULL;
         *tail = c;
         tail = &c->next;
-        v->n++;
         p = skip_ws(p, ps->end);
         if (p == ps->end || (*p != ',' && *p != close)) return bad(ps, p, close == '}' ? "',' or '}'" : "',' or ']'");
         more = *p == ',';
         if (!more) break;
     }
+    return again && cd_json_once(ps, open, v) ? NULL : p + 1;
+}
+
+static const char *children(parser *ps, const char *p, cd_json *v, char close) {
+    if (ps->depth == CD_JSON_MAX_DEPTH) {
+        ps->st = CD_FAIL(ps->err, EPARSE, "nested deeper than %d", CD_JSON_MAX_DEPTH);
+        return NULL;
+    }
+    v->u.child = NULL;
+    ps->above[ps->depth++] = v;
+    p = fill(ps, p, v, close);
     ps->depth--;
-    return p + 1;
+    return p;
 }
 
 static const char *literal(parser *ps, const char *p, const char *word) {
@@ -288,102 +300,54 @@ static const char *value(parser *ps, const char *p, cd_json *v) {
     case 'n': v->kind = CD_JSON_NULL; v->u.i = 0; return literal(ps, p, "null");
     case 't': v->kind = CD_JSON_BOOL; v->u.i = 1; return literal(ps, p, "true");
     case 'f': v->kind = CD_JSON_BOOL; v->u.i = 0; return literal(ps, p, "false");
+    case 'N':
+        if (!ps->foreign) return bad(ps, p, "a value");
+        return v->kind = CD_JSON_REAL, v->u.f = (double)NAN, literal(ps, p, "NaN");
     default: return number(ps, p, v);
     }
 }
 
+/* Behind the three bytes that some editors of Windows put in front of a text. */
+static const char *begin(parser *ps) {
+    const char *p = ps->beg;
+    const size_t n = (size_t)(ps->end - p);
+    if (n >= 2 && (!memcmp(p, "\xff\xfe", 2) || !memcmp(p, "\xfe\xff", 2))) return bad(ps, p, "UTF-8, not UTF-16");
+    return n >= 3 && !memcmp(p, "\xef\xbb\xbf", 3) ? p + 3 : p;
+}
+
+static cdmpp_status parse(parser *ps, const cd_json **out) {
+    cd_json *v = CD_NEW(ps->arena, cd_json);
+    if (!v) return CD_FAIL(ps->err, ENOMEM, "JSON node");
+    const char *p = begin(ps);
+    if (!p || !(p = value(ps, p, v))) return ps->st;
+    p = skip_ws(p, ps->end);
+    if (p != ps->end) bad(ps, p, "end of text");
+    if (!ps->st) *out = v;
+    return ps->st;
+}
+
 cdmpp_status cd_json_parse(cd_arena *a, const char *text, size_t len, const cd_json **out, cdmpp_err *err) {
-    parser ps = {a, text, text + len, err, CDMPP_OK, 0};
-    cd_json *v = CD_NEW(a, cd_json);
-    if (!v) return CD_FAIL(err, ENOMEM, "JSON node");
-    const char *p = value(&ps, text, v);
-    if (!p) return ps.st;
-    p = skip_ws(p, ps.end);
-    if (p != ps.end) bad(&ps, p, "end of text");
-    if (!ps.st) *out = v;
-    return ps.st;
+    parser ps;
+    cd_json_parser_init(&ps, a, (cd_str){text, len}, err);
+    return parse(&ps, out);
+}
+
+cdmpp_status cd_json_parse_foreign(cd_arena *a, cd_str text, cd_buf *said, const cd_json **out, cdmpp_err *err) {
+    parser ps;
+    cd_json_parser_init(&ps, a, text, err);
+    ps.foreign = true;
+    ps.said = said;
+    const cdmpp_status st = parse(&ps, out);
+    if (!st && said && ps.twice > CD_JSON_SAID) cd_buf_putf(said, "%zu more keys are given twice\n", ps.twice - CD_JSON_SAID);
+    return st;
 }
 
 const char *cd_json_number(const char *p, const char *end, double *out) {
-    parser ps = {NULL, p, end, NULL, CDMPP_OK, 0};
+    parser ps;
     cd_json v;
+    cd_json_parser_init(&ps, NULL, (cd_str){p, (size_t)(end - p)}, NULL);
     p = skip_ws(p, end);
     if (p == end || !(p = number(&ps, p, &v))) return NULL;
     *out = v.kind == CD_JSON_INT ? (double)v.u.i : v.u.f;
     return skip_ws(p, end);
-}
-
-/* Behind the string that begins at p; its inside is not looked at but for escapes. */
-static const char *over_string(const char *p, const char *end) {
-    for (p++; p < end; p++) {
-        while (end - p >= 8 && !any_special(p)) p += 8;
-        if (p == end || *p == '"') break;
-        if (*p == '\\' && ++p == end) break;
-    }
-    return p < end ? p + 1 : NULL;
-}
-
-/* Behind the value that begins at p, found by brackets and quotes alone. */
-static const char *over_value(const char *p, const char *end) {
-    size_t depth = 0;
-    while (p < end) {
-        const char c = *p;
-        if (c == '"') {
-            if (!(p = over_string(p, end))) return NULL;
-            if (!depth) return p;
-            continue;
-        }
-        if (!depth && (c == ',' || c == '}' || c == ']')) return p;
-        if (c == '[' || c == '{') depth++;
-        else if ((c == ']' || c == '}') && !--depth) return p + 1;
-        p++;
-    }
-    return NULL;
-}
-
-/* What cd_json_member and cd_json_item have in common. To where the next one begins; NULL: *more is false, or an error. */
-static const char *next_of(parser *ps, const cd_str *rest, char open, char close, bool *more) {
-    const char *const end = ps->end, *p = skip_ws(rest->p, end);
-    *more = false;
-    if (p == end || (*p != open && *p != ',' && *p != close)) return bad(ps, p, open == '{' ? "'{'" : "'['");
-    const bool first = *p == open;
-    if (*p != close) p = skip_ws(p + 1, end);
-    if (p < end && *p == close && (first || rest->p[0] == close)) {
-        p = skip_ws(p + 1, end);
-        return p == end ? NULL : bad(ps, p, "end of text");
-    }
-    *more = true;
-    return p;
-}
-
-/* The value that begins at p, and what is left behind it. */
-static cdmpp_status value_of(parser *ps, const char *p, char close, cd_str *rest, cd_str *out) {
-    const char *const end = ps->end, *beg = p = skip_ws(p, end);
-    if (!(p = over_value(beg, end))) return bad(ps, end, close == '}' ? "'}'" : "']'"), ps->st;
-    *out = (cd_str){beg, (size_t)(p - beg)};
-    while (out->n && (unsigned char)out->p[out->n - 1] <= ' ') out->n--;
-    p = skip_ws(p, end);
-    if (p == end || (*p != ',' && *p != close)) return bad(ps, p, close == '}' ? "',' or '}'" : "',' or ']'"), ps->st;
-    *rest = (cd_str){p, (size_t)(end - p)};
-    return CDMPP_OK;
-}
-
-cdmpp_status cd_json_member(cd_str *rest, cd_str *key, cd_str *value, bool *more, cdmpp_err *err) {
-    parser ps = {NULL, rest->p, rest->p + rest->n, err, CDMPP_OK, 0};
-    const char *p = next_of(&ps, rest, '{', '}', more), *const end = ps.end, *beg;
-    if (!p) return ps.st;
-    if (p == end || *p != '"') return bad(&ps, p, "a string"), ps.st;
-    beg = p + 1;
-    if (!(p = over_string(p, end))) return bad(&ps, end, "'\"'"), ps.st;
-    *key = (cd_str){beg, (size_t)(p - 1 - beg)};
-    p = skip_ws(p, end);
-    if (p == end || *p != ':') return bad(&ps, p, "':'"), ps.st;
-    return value_of(&ps, p + 1, '}', rest, value);
-}
-
-cdmpp_status cd_json_item(cd_str *rest, cd_str *value, bool *more, cdmpp_err *err) {
-    parser ps = {NULL, rest->p, rest->p + rest->n, err, CDMPP_OK, 0};
-    const char *p = next_of(&ps, rest, '[', ']', more);
-    if (!p) return ps.st;
-    return value_of(&ps, p, ']', rest, value);
 }

@@ -22,6 +22,7 @@ static cdmpp_status wrong(const cd_json *v, const char *want, cdmpp_err *err) {
 }
 
 cdmpp_status cd_json_int(const cd_json *v, int64_t lo, int64_t hi, int64_t *out, cdmpp_err *err) {
+    if (v && v->kind == CD_JSON_REAL) return CD_FAIL(err, ESCHEMA, "expected an integer, found number %.17g", v->u.f);
     if (!v || v->kind != CD_JSON_INT) return wrong(v, "an integer", err);
     if (v->u.i < lo || v->u.i > hi)
         return CD_FAIL(err, ERANGE, "%lld is outside [%lld, %lld]", (long long)v->u.i, (long long)lo, (long long)hi);
@@ -33,7 +34,7 @@ cdmpp_status cd_json_real(const cd_json *v, double *out, cdmpp_err *err) {
     if (v && v->kind == CD_JSON_INT) *out = (double)v->u.i;
     else if (v && v->kind == CD_JSON_REAL) *out = v->u.f;
     else return wrong(v, "a number", err);
-    return CDMPP_OK;
+    return isfinite(*out) ? CDMPP_OK : CD_FAIL(err, ERANGE, "expected a finite number, found %g", *out);
 }
 
 cdmpp_status cd_json_real_or_nan(const cd_json *v, double *out, cdmpp_err *err) {

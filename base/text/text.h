@@ -41,9 +41,15 @@ void cd_diag_free(cd_diag *d);
  *
  * The hot path of the project reads tens of thousands of records of 1.2 kB per second. So the tree is built in place, strings
  * without escapes stay slices of the text, and nothing touches the heap.
- * Accepted is RFC 8259; \u escapes become UTF-8. Numbers without '.', 'e' that
- * fit int64_t are INT, all others REAL (so "1e999" is REAL inf: callers check
- * their range). Input text must outlive the tree. No state, any thread. */
+ * Accepted is RFC 8259; \u escapes become UTF-8, and a byte order mark in front is skipped. Numbers without '.', 'e' that fit int64_t are INT, all
+ * others REAL ("1e999" is infinite; the typed reads refuse it). Input text must outlive the tree. No state, any thread.
+ *
+ *                                          cd_json_parse: our own forms       cd_json_parse_foreign: whatever other programs write
+ *   a key twice in an object               EPARSE with line and key           the last one counts, as in Python, and that is said
+ *   NaN, Infinity, -Infinity               EPARSE                             REAL, as Python writes them; refused where the number is read
+ *   \u0000, half a surrogate pair          EPARSE                             U+FFFD
+ *   comments, commas before a bracket, quotes of other kinds, UTF-16          EPARSE, as in Python
+ */
 
 #define CD_JSON_MAX_DEPTH 128 /* deeper input is EPARSE, never a stack overflow */
 
@@ -64,9 +70,12 @@ typedef struct cd_json {
     struct cd_json *next;
 } cd_json;
 
-/* Errors: EPARSE (with the byte), ENOMEM. */
+/* Errors: EPARSE (with the byte, and with the line where the text has several), ENOMEM. */
 cdmpp_status cd_json_parse(cd_arena *a, const char *text, size_t len, CD_KEEP const cd_json **out,
                            cdmpp_err *err);
+/* The same of a text of another program. What is to be told goes to `said` (NULL: nobody listens; look at its oom), a line each:
+ * "line 3: rope_scaling.factor: the key is given twice, the last one counts". */
+cdmpp_status cd_json_parse_foreign(cd_arena *a, cd_str text, cd_buf *said, CD_KEEP const cd_json **out, cdmpp_err *err);
 
 /* ---- without a tree, for lines whose members are read one by one ---- */
 /* The next member of an object: before the first call *rest is the whole text, which begins with '{', afterwards what is left. *key: without its
@@ -84,7 +93,7 @@ CD_KEEP const cd_json *cd_json_get(const cd_json *obj, const char *key);
 const char *cd_json_kind_name(cd_json_kind k);
 
 /* Typed reads of one value; the message names what was expected. INT is
- * accepted where REAL is wanted. Errors: ESCHEMA, ERANGE. */
+ * accepted where REAL is wanted; a REAL is finite. Errors: ESCHEMA, ERANGE. */
 cdmpp_status cd_json_int(const cd_json *v, int64_t lo, int64_t hi, int64_t *out, cdmpp_err *err);
 cdmpp_status cd_json_real(const cd_json *v, double *out, cdmpp_err *err);
 cdmpp_status cd_json_str(const cd_json *v, cd_str *out, cdmpp_err *err);

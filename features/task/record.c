@@ -253,7 +253,6 @@ static cdmpp_status members(const cd_json *line, const cd_json *m[3], cd_str *or
         if (!at)
             return CD_FAIL(err, ESCHEMA, "expected only the keys i, r, v, found \"%.*s\"",
                            (int)(c->key.n < 24 ? c->key.n : 24), c->key.p);
-        if (m[at - name]) return CD_FAIL(err, ESCHEMA, "key \"%c\" comes twice", *at);
         m[at - name] = c;
     }
     for (size_t k = 0; k < 3; k++)

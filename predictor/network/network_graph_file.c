@@ -22,7 +22,12 @@ cdmpp_status cd_network_file_error_at(cd_network_file *f, cdmpp_status st, const
 
 cdmpp_status cd_network_file_parse(cd_network_file *f, cd_str value, const cd_json **out, cdmpp_err *err) {
     cd_arena_reset(&f->scratch);
-    return cd_network_file_error_at(f, cd_json_parse(&f->scratch, value.p, value.n, out, err), value.p, err);
+    const cdmpp_status st = cd_json_parse(&f->scratch, value.p, value.n, out, err);
+    const long inside = st && err->line ? err->line - 1 : 0; /* the parser counts from the value's own first line */
+    if (st) err->line = 0;
+    (void)cd_network_file_error_at(f, st, value.p, err);
+    if (st && err->line) err->line += inside;
+    return st;
 }
 
 cdmpp_status cd_network_file_key(cd_network_file *f, cd_str key, const char **out, cdmpp_err *err) {

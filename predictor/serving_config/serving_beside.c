@@ -21,21 +21,21 @@ static bool beside_path(const char *path, const char *name, char out[PATH]) {
 }
 
 /* The tree of a file; what it is made of lives in the arena. */
-static cdmpp_status load(cd_arena *a, const char *path, const cd_json **out, cdmpp_err *err) {
+static cdmpp_status load(cd_arena *a, const char *path, cd_serving_model *m, const cd_json **out, cdmpp_err *err) {
     char *text = NULL, *copy;
     size_t n;
     CD_TRY(cd_file_read(path, MAX_BYTES, &text, &n, err));
     copy = cd_arena_alloc(a, n + 1, 1);
     cdmpp_status st = copy ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu bytes", n);
-    if (!st) memcpy(copy, text, n), st = cd_json_parse(a, copy, n, out, err);
+    if (!st) memcpy(copy, text, n), st = cd_serving_parse(a, (cd_str){copy, n}, strrchr(path, '/') ? strrchr(path, '/') + 1 : path, m, out, err);
     cd_mem_free(text);
     if (!st && (*out)->kind != CD_JSON_OBJ) st = CD_FAIL(err, ESCHEMA, "expected an object, found %s", cd_json_kind_name((*out)->kind));
     return cd_err_at(err, st, path, 0);
 }
 
-static cdmpp_status read_typed(cd_arena *a, const char *path, size_t k, cd_serving_beside *out, cdmpp_err *err) {
+static cdmpp_status read_typed(cd_arena *a, const char *path, size_t k, cd_serving_model *m, cd_serving_beside *out, cdmpp_err *err) {
     const cd_json *root;
-    CD_TRY(load(a, path, &root, err));
+    CD_TRY(load(a, path, m, &root, err));
     const cd_json *types = typed[k].member ? cd_json_get(root, typed[k].member) : root;
     if (!types || types->kind != CD_JSON_OBJ) return cd_err_at(err, cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected an object that says what is quantised"), typed[k].member), path, 0);
     const cd_json *algo = cd_json_get(types, "quant_algo");
@@ -48,7 +48,7 @@ static cdmpp_status read_typed(cd_arena *a, const char *path, size_t k, cd_servi
 static cdmpp_status read_index(cd_arena *a, const char *path, cd_serving_model *m, cd_serving_beside *out, cdmpp_err *err) {
     const cd_json *root = NULL, *v;
     cdmpp_err why = {0};
-    const cdmpp_status st = load(a, path, &root, &why);
+    const cdmpp_status st = load(a, path, m, &root, &why);
     if (st == CDMPP_ENOMEM) {
         if (err) *err = why;
         return st;
@@ -68,7 +68,7 @@ cdmpp_status cd_serving_beside_read(cd_arena *a, const char *path, cd_serving_mo
     *out = (cd_serving_beside){0};
     for (size_t k = 0; k < sizeof typed / sizeof *typed && !out->types; k++) {
         if (!beside_path(path, typed[k].name, at)) continue;
-        if (!strcmp(name, "config.json")) CD_TRY(read_typed(a, at, k, out, err));
+        if (!strcmp(name, "config.json")) CD_TRY(read_typed(a, at, k, m, out, err));
         else cd_serving_doubt(m, "%s beside it is not read, as it is of a config.json", typed[k].name);
     }
     return !strcmp(name, "config.json") && beside_path(path, index_name, at) ? read_index(a, at, m, out, err) : CDMPP_OK;

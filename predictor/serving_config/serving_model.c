@@ -224,9 +224,19 @@ cdmpp_status cd_serving_model_typed(const cd_serving_model *m, int linear, cdmpp
     return m->untyped.code;
 }
 
+cdmpp_status cd_serving_parse(cd_arena *a, cd_str text, const char *name, cd_serving_model *m, const cd_json **out, cdmpp_err *err) {
+    cd_buf said = {0};
+    cdmpp_status st = cd_json_parse_foreign(a, text, &said, out, err);
+    if (!st && said.oom) st = CD_FAIL(err, ENOMEM, "notes");
+    for (const char *line = st ? NULL : said.p, *end; line && (end = strchr(line, '\n')) != NULL; line = end + 1)
+        cd_serving_doubt(m, "%s%s%.*s", name, *name ? ": " : "", (int)(end - line), line);
+    cd_buf_free(&said);
+    return st;
+}
+
 static cdmpp_status read_text(cd_arena *a, const char *path, cd_str text, const cd_serving_beside *beside, cd_serving_model *out, cdmpp_err *err) {
     const cd_json *root = NULL;
-    cdmpp_status st = cd_json_parse(a, text.p, text.n, &root, err);
+    cdmpp_status st = cd_serving_parse(a, text, "", out, &root, err);
     if (!st) st = read_all(a, root, beside, out, err);
     (void)cd_err_at(&out->untyped, out->untyped.code, path, 0);
     return cd_err_at(err, st, path, 0);

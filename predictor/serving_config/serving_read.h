@@ -36,6 +36,8 @@ bool cd_serving_is_plain(const cd_json *v);
 /* What the reader shall know of an answer, once. doubt: what changes answers and nobody can be sure of. */
 void cd_serving_note(cd_serving_model *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void cd_serving_doubt(cd_serving_model *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* JSON of other programs. What it leaves open (a key that comes twice) is a doubt each; name: of the file in it, empty: config.json. */
+cdmpp_status cd_serving_parse(cd_arena *a, cd_str text, const char *name, cd_serving_model *m, const cd_json **out, cdmpp_err *err);
 
 /* ---- other names of a fact: serving_spelled.c ---- */
 /* The i-th other name of the fact `key`; NULL: there are no more. */

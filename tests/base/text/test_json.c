@@ -2,6 +2,7 @@
 #include "check.h"
 
 #include <locale.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,9 +22,9 @@ static const char *const good[] = {
     "0", "-0", "1", "-1", "9223372036854775807", "-9223372036854775807", "9223372036854775808", "1.5", "-1.5e3",
     "1E5", "1e+5", "1e-5", "0.0", "0e0", "123456789012345678901234567890", "1e999", "-1e999", "1e-999", "null",
     "true", "false", "\"\"", "\"a\"", "\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"", "\"\\u0041\"", "\"\\u00e9\"", "\"\\u20AC\"",
-    "\"\\ud83d\\ude00\"", "\"\\u0000\"", "\"\xc3\xa9\"", "\"\xe2\x82\xac\"", "\"\xf0\x9f\x98\x80\"",
+    "\"\\ud83d\\ude00\"", "\"\xc3\xa9\"", "\"\xe2\x82\xac\"", "\"\xf0\x9f\x98\x80\"",
     "\"\xef\xbf\xbf\"", "\"\xf4\x8f\xbf\xbf\"", "\"\x7f\"", "[]", "[1]", "[1,2]", "[[],[[]]]", "{}", "{\"a\":1}",
-    "{\"a\":1,\"a\":2}", "{\"\":{}}", " \t\r\n[ \t\r\n1 \t\r\n, \t\r\n2 \t\r\n] \t\r\n", "{ \"a\" : [ ] , \"b\" : null }"};
+    "\xef\xbb\xbf[]", "{\"\":{}}", " \t\r\n[ \t\r\n1 \t\r\n, \t\r\n2 \t\r\n] \t\r\n", "{ \"a\" : [ ] , \"b\" : null }"};
 
 static const struct {
     const char *text;
@@ -40,7 +41,7 @@ static const struct {
     {"\"a\nb\"", 3}, {"\"01234567\n\"", 10}, {"\"\x01\"", 2}, {"\"\x1f\"", 2}, {"\"\x80\"", 2}, {"\"\xbf\"", 2},
     {"\"\xc0\x80\"", 2}, {"\"\xc1\xbf\"", 2}, {"\"\xc3\"", 2}, {"\"\xc3(\"", 2}, {"\"\xe0\x80\x80\"", 2},
     {"\"\xe2\x82\"", 2}, {"\"\xed\xa0\x80\"", 2}, {"\"\xf0\x80\x80\x80\"", 2}, {"\"\xf4\x90\x80\x80\"", 2},
-    {"\"\xf5\x80\x80\x80\"", 2}, {"\"\xfe\"", 2}, {"\"\xff\"", 2}, {"\"\\n\xff\"", 4}, {"\xef\xbb\xbf[]", 1},
+    {"\"\xf5\x80\x80\x80\"", 2}, {"\"\xfe\"", 2}, {"\"\xff\"", 2}, {"\"\\n\xff\"", 4}, {"\xef\xbb[]", 1}, {"\xff\xfe[", 1}, {"\"\\u0000\"", 8},
     {"// c", 1}, {"[1] // c", 5}, {"/**/1", 1}, {"[1;2]", 3}, {"\f1", 1}, {"\v1", 1}, {"\xa0", 1}};
 
 TEST(what_must_parse) {
@@ -120,8 +121,8 @@ TEST(tree) {
 }
 
 TEST(escapes) {
-    static const char text[] = "\"01234567\\\"\\\\\\/\\b\\f\\n\\r\\t|\\u0041\\u00e9\\u20ac\\ud83d\\ude00\xc3\xa9\\u0000.\"";
-    static const char want[] = "01234567\"\\/\b\f\n\r\t|A\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\xc3\xa9\0.";
+    static const char text[] = "\"01234567\\\"\\\\\\/\\b\\f\\n\\r\\t|\\u0041\\u00e9\\u20ac\\ud83d\\ude00\xc3\xa9.\"";
+    static const char want[] = "01234567\"\\/\b\f\n\r\t|A\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\xc3\xa9.";
     cdmpp_err err = {0};
     const cd_json *v = NULL;
     assert_ok(parse(&mem, text, sizeof text - 1, &v, &err));
@@ -175,6 +176,8 @@ TEST(numbers) {
         double f;
     } t[] = {{"9223372036854775807", CD_JSON_INT, INT64_MAX, 0},
              {"-9223372036854775807", CD_JSON_INT, -INT64_MAX, 0},
+             {"-9223372036854775808", CD_JSON_INT, INT64_MIN, 0},
+             {"-9223372036854775809", CD_JSON_REAL, 0, -9223372036854775808.0},
              {"9223372036854775808", CD_JSON_REAL, 0, 9223372036854775808.0},
              {"99999999999999999999", CD_JSON_REAL, 0, 1e20},
              {"18446744073709551617", CD_JSON_REAL, 0, 18446744073709551616.0},
@@ -229,7 +232,7 @@ TEST(typed_reads) {
     assert_status(cd_json_int(seven, 8, 9, &i, &err), CDMPP_ERANGE);
     assert_string_equal(err.msg, "7 is outside [8, 9]");
     assert_status(cd_json_int(half, 0, 9, &i, &err), CDMPP_ESCHEMA);
-    assert_string_equal(err.msg, "expected an integer, found number");
+    assert_string_equal(err.msg, "expected an integer, found number 2.5");
     assert_status(cd_json_int(NULL, 0, 9, &i, &err), CDMPP_ESCHEMA);
     assert_string_equal(err.msg, "expected an integer, found nothing");
     assert_ok(cd_json_real(seven, &f, &err));
@@ -355,6 +358,105 @@ TEST(single_numbers) {
     for (size_t i = 0; i < sizeof none / sizeof *none; i++) assert_null(cd_json_number(none[i], none[i] + strlen(none[i]), &v));
 }
 
+/* A mistake in a text of several lines is told with its line; the column is counted in that line. */
+TEST(mistakes_have_their_line) {
+    static const char text[] = "{\n \"a\": 1,\n \"b\": x\n}";
+    cdmpp_err err = {0};
+    const cd_json *v = NULL;
+    assert_status(parse(&mem, text, sizeof text - 1, &v, &err), CDMPP_EPARSE);
+    assert_int_equal(err.line, 3);
+    assert_string_equal(err.msg, "column 7: expected a value, found 'x'");
+}
+
+/* A number that no double holds is refused where it is read, not where it stands. */
+TEST(only_finite_numbers_are_read) {
+    static const char *const text[] = {"1e999", "-1e999"};
+    for (size_t i = 0; i < 2; i++) {
+        cdmpp_err err = {0};
+        const cd_json *v = NULL;
+        double f;
+        assert_ok(parse(&mem, text[i], strlen(text[i]), &v, &err));
+        assert_status(cd_json_real(v, &f, &err), CDMPP_ERANGE);
+        assert_string_equal(err.msg, i ? "expected a finite number, found -inf" : "expected a finite number, found inf");
+    }
+}
+
+/* ---- keys that come twice, and what else other programs write ---- */
+TEST(own_texts_have_a_key_once) {
+    static const struct {
+        const char *text, *key;
+        long line;
+    } t[] = {{"{\"a\":1,\"a\":1}", "a", 0},
+             {"[{\"b\":{\"c\":[0,{\"d\":1,\"e\":2,\"d\":3}]}}]", "[0].b.c[1].d", 0},
+             {"{\"a\":\n{\"x\":1,\n\"y\":2,\n\"x\":3}}", "a.x", 4},
+             {"{\"\\u0061\":1,\"a\":2}", "a", 0},
+             {"{\"\":1,\"\":2}", "", 0}};
+    for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
+        cdmpp_err err = {0};
+        const cd_json *v = NULL;
+        assert_status(parse(&mem, t[i].text, strlen(t[i].text), &v, &err), CDMPP_EPARSE);
+        assert_string_equal(err.msg, "expected this key once, found it twice");
+        assert_string_equal(err.key, t[i].key);
+        assert_int_equal(err.line, t[i].line);
+    }
+}
+
+static const cd_json *foreign(const char *text, cd_buf *said) {
+    cdmpp_err err = {0};
+    const cd_json *v = NULL;
+    char *own = cd_arena_alloc(&mem, strlen(text) + 1, 1);
+    memcpy(own, text, strlen(text));
+    assert_ok(cd_json_parse_foreign(&mem, (cd_str){own, strlen(text)}, said, &v, &err));
+    return v;
+}
+
+TEST(of_other_programs_the_last_one_counts) {
+    cd_buf said = {0};
+    const cd_json *v = foreign("{\"a\":1,\"b\":2,\n\"a\":[3],\"c\":{\"x\":1,\"x\":2,\"x\":3}}", &said), *x = cd_json_get(cd_json_get(v, "c"), "x");
+    assert_int_equal(v->n, 3);
+    assert_int_equal(cd_json_get(v, "a")->u.child->u.i, 3);
+    assert_int_equal(x->u.i, 3);
+    assert_null(x->next);
+    assert_string_equal(said.p, "line 2: c.x: the key is given twice, the last one counts\nline 2: c.x: the key is given twice, the last one counts\n"
+                                "line 2: a: the key is given twice, the last one counts\n");
+    cd_buf_free(&said);
+    assert_int_equal(foreign("{\"a\":1,\"a\":2}", NULL)->n, 1);
+}
+
+/* As a slow look at all pairs says, for objects of all sizes; a large one takes no square of its size. */
+TEST(keys_of_large_objects) {
+    for (int n = 1; n <= 100000; n = n < 40 ? n + 1 : n * 7) {
+        cd_buf text = {0}, said = {0};
+        const int distinct = n < 5 ? n : n - n / 5;
+        cd_buf_puts(&text, "{");
+        for (int i = 0; i < n; i++) cd_buf_putf(&text, "%s\"k%d\":%d", i ? "," : "", i % distinct, i);
+        cd_buf_puts(&text, "}");
+        const cd_json *v = foreign(text.p, &said);
+        assert_int_equal(v->n, distinct);
+        for (const cd_json *c = v->u.child; c; c = c->next) {
+            const int k = atoi(c->key.p + 1);
+            assert_int_equal(c->u.i, k + distinct < n ? k + distinct : k);
+        }
+        if (n - distinct > 10) assert_non_null(strstr(said.p, "more keys are given twice"));
+        cd_buf_free(&text);
+        cd_buf_free(&said);
+        cd_arena_reset(&mem);
+    }
+}
+
+TEST(numbers_and_texts_as_python_writes_them) {
+    const cd_json *v = foreign("[NaN, Infinity, -Infinity, \"\\u0000\\ud800x\\udc00\", \"\\ud83d\\ude00\"]", NULL)->u.child;
+    assert_true(v->kind == CD_JSON_REAL && isnan(v->u.f));
+    assert_true(v->next->u.f == (double)INFINITY && v->next->next->u.f == -(double)INFINITY);
+    assert_true(cd_str_is(v->next->next->next->u.s, "\xef\xbf\xbd\xef\xbf\xbdx\xef\xbf\xbd"));
+    assert_true(cd_str_is(v->next->next->next->next->u.s, "\xf0\x9f\x98\x80"));
+    static const char *const no[] = {"Nan", "Inf", "-inf", "-NaN", "+Infinity", "Infinit", "[1,]", "{'a':1}", "[1] // c", "\xfe\xff"};
+    for (size_t i = 0; i < sizeof no / sizeof *no; i++) {
+        cdmpp_err err = {0};
+        assert_status(cd_json_parse_foreign(&mem, (cd_str){no[i], strlen(no[i])}, NULL, &v, &err), CDMPP_EPARSE);
+    }
+}
+
 static int release(void **state) {
     (void)state;
     cd_arena_free(&mem);
@@ -363,4 +465,5 @@ static int release(void **state) {
 
 TESTS(NULL, release, what_must_parse, what_must_not, zero_byte_is_no_end, depth, tree, escapes, special_bytes_at_every_place,
       reals_are_nearest, numbers, other_locale, typed_reads, walks_members, single_numbers, members_that_must_be_there,
-      words_and_lists_of_numbers)
+      words_and_lists_of_numbers, mistakes_have_their_line, only_finite_numbers_are_read, own_texts_have_a_key_once,
+      of_other_programs_the_last_one_counts, keys_of_large_objects, numbers_and_texts_as_python_writes_them)
