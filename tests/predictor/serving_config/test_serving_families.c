@@ -1,5 +1,6 @@
 /* Families of models: parameters of published ones, caches, layers that differ; what no family reads is refused. */
 #include "predictor/serving_config/serving_family.h"
+#include "predictor/serving/serving.h"
 #include "base/io/io.h"
 #include "check.h"
 
