@@ -145,8 +145,9 @@ for stage; do
             echo "  skip export: no Python with numpy, onnx, torch and xgboost (python3-onnx, python3-torch, python3-xgboost)"
             add 0 0 1
         fi ;;
-    cli) # what is installed has the default model in it; the case of it runs in release only
-        step "build $MODE" mk all $([ "$MODE" != release ] || echo model) && told cli sh tests/cli/run.sh ;;
+    cli) # what is installed has the default model in it; the case of it runs in release only, as do the simulated processors
+        step "build $MODE" mk all $([ "$MODE" != release ] || echo model) &&
+            told cli env CPU="${CPU:-$([ "$MODE" = release ] && echo here,avx512,avx2,sse42 || echo here)}" sh tests/cli/run.sh ;;
     docs) told docs sh scripts/check_docs.sh ;;
     figures) # Python 3 and nothing else
         if command -v python3 >/dev/null; then
