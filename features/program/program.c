@@ -53,7 +53,8 @@ static cdmpp_status verdict(const cd_program *p, cdmpp_status st, cdmpp_err *err
 /* The refusal of cd_gpu_limits_check that is most frequent, found from the bounds alone: it saves half of the work on such a program. Only regions
  * whose extents are all known count, so the sum is never more than what the check finds. */
 static cdmpp_status check_shared(cd_schedule *s, int64_t most, cdmpp_err *err) {
-    int64_t bytes[CD_MAX_STAGE] = {0};
+    int64_t *bytes = cd_arena_zalloc(&s->arena, (size_t)s->n_stage + 1, sizeof *bytes);
+    if (!bytes) return CD_FAIL(err, ENOMEM, "shared memory of stages");
     for (uint32_t k = 0; k < s->order.n; k++) {
         const cd_schedule_stage *st = cd_schedule_stage_at(s, k), *root = st;
         if (st->attach != CD_SCHEDULE_AT_SCOPE || !st->scope[0] || cd_schedule_scope_rank(st->scope) != 1) continue;
@@ -64,7 +65,7 @@ static cdmpp_status check_shared(cd_schedule *s, int64_t most, cdmpp_err *err) {
             if (!e || e->op != CD_INT || __builtin_mul_overflow(n, e->u.i, &n)) n = 0;
         }
         for (int32_t guard = 0; root->attach == CD_SCHEDULE_AT_SCOPE && guard <= s->n_stage; guard++) root = &s->stage[root->at_stage];
-        if (root - s->stage >= CD_MAX_STAGE || !root->leaf.n || s->iv[root->leaf.p[0]].thread < 0) continue; /* no kernel as a whole */
+        if (!root->leaf.n || s->iv[root->leaf.p[0]].thread < 0) continue; /* no kernel as a whole */
         int64_t *sum = &bytes[root - s->stage];
         if (__builtin_add_overflow(*sum, n, sum)) *sum = INT64_MAX;
         if (*sum > most) return CD_FAIL(err, EREJECTED, "%lld bytes of shared memory, at most %lld", (long long)*sum, (long long)most);

@@ -12,24 +12,65 @@ static int64_t wrap_mul(int64_t a, int64_t b) { return (int64_t)((uint64_t)a * (
 /* ---- which buffers ---- */
 
 static cd_access *find_access(cd_store_ctx *c, uint32_t tensor) {
-    for (uint32_t k = 0; k < c->n_acc; k++)
-        if (c->acc[k].tensor == tensor) return &c->acc[k];
-    return NULL;
+    const uint32_t k = c->acc_of[tensor];
+    return k < c->n_acc && c->acc[k].tensor == tensor ? &c->acc[k] : NULL;
 }
 
 static cd_access *add_access(cd_store_ctx *c, uint32_t tensor, uint8_t type) {
     if (CD_GROW_IN(c->arena, c->acc, c->n_acc, c->cap_acc)) return c->oom = true, NULL;
+    c->acc_of[tensor] = c->n_acc;
     cd_access *a = &c->acc[c->n_acc++];
     *a = (cd_access){.tensor = tensor, .type = type, .info = c->tensors->info(c->tensors->ctx, tensor)};
     return a;
 }
 
+enum { FEW_VECTORS = 16 }; /* of one buffer, that are compared one by one */
+
+static uint32_t first_slot(const cd_access *a, const cd_expr *const *index) {
+    uint64_t h = 0;
+    for (uint32_t d = 0; d < a->info.rank; d++) h = cd_rng_mix(h ^ index[d]->id);
+    return (uint32_t)h & (a->n_slot - 1);
+}
+
+static bool same_vector(const cd_access *a, uint32_t v, const cd_expr *const *index) { return !memcmp(a->vec[v], index, a->info.rank * sizeof *index); }
+
+static bool has_vector(const cd_access *a, const cd_expr *const *index) {
+    if (!a->n_slot) {
+        for (uint32_t v = 0; v < a->n_vec; v++)
+            if (same_vector(a, v, index)) return true;
+        return false;
+    }
+    for (uint32_t i = first_slot(a, index); a->slot[i]; i = (i + 1) & (a->n_slot - 1))
+        if (same_vector(a, a->slot[i] - 1, index)) return true;
+    return false;
+}
+
+static void enter_vector(cd_access *a, uint32_t v) {
+    uint32_t i = first_slot(a, a->vec[v]);
+    while (a->slot[i]) i = (i + 1) & (a->n_slot - 1);
+    a->slot[i] = v + 1;
+}
+
+/* Slots for four times as many vectors as there are, so that they are made again only when there are twice as many. */
+static void make_slots(cd_store_ctx *c, cd_access *a) {
+    uint32_t n = 4 * FEW_VECTORS;
+    while (n < 4 * a->n_vec) n *= 2;
+    a->slot = cd_arena_zalloc(c->arena, n, sizeof *a->slot);
+    a->n_slot = a->slot ? n : 0;
+    if (!a->slot) c->oom = true;
+    for (uint32_t v = 0; a->slot && v < a->n_vec; v++) enter_vector(a, v);
+}
+
 /* An index vector; a repeated one changes nothing. */
 static void add_vector(cd_store_ctx *c, cd_access *a, const cd_expr *const *index) {
-    for (uint32_t v = 0; v < a->n_vec; v++)
-        if (!memcmp(a->vec[v], index, a->info.rank * sizeof *index)) return;
-    if (CD_GROW_IN(c->arena, a->vec, a->n_vec, a->cap_vec)) c->oom = true;
-    else a->vec[a->n_vec++] = index;
+    if (has_vector(a, index)) return;
+    if (CD_GROW_IN(c->arena, a->vec, a->n_vec, a->cap_vec)) {
+        c->oom = true;
+        return;
+    }
+    a->vec[a->n_vec++] = index;
+    if (a->n_vec > FEW_VECTORS && 2 * a->n_vec > a->n_slot) make_slots(c, a);
+    else if (a->n_slot) enter_vector(a, a->n_vec - 1);
 }
 
 /* Loads in pre-order: a load comes before those inside its indices. */
@@ -94,11 +135,6 @@ static void update_region(cd_store_ctx *c, cd_access *a, int64_t loop) {
         a->elements = wrap_mul(a->elements, region_size(a, d));
 }
 
-static void push_touch(cd_store_ctx *c, cd_touch_list *l, const cd_access *a) {
-    if (CD_GROW(l->p, l->n, l->cap)) c->oom = true;
-    else l->p[l->n++] = (cd_touch){a->tensor, a->info.elem_bytes, a->elements};
-}
-
 static bool fixed(const cd_loop *l) { return cd_expr_is_int(l->extent_e); }
 
 /* Opens loop i to its whole range. The extent of an adaptive pool's reduction depends on the element, so the loops inside
@@ -134,7 +170,7 @@ void cd_access_regions(cd_store_ctx *c, double ops) {
         for (uint32_t b = 0; b < c->n_acc; b++) {
             cd_access *a = &c->acc[b];
             update_region(c, a, k && all_fixed ? (int64_t)i : -1);
-            push_touch(c, &c->touch[c->loop[i].identity], a);
+            if (!cd_touch_add(&c->touch[c->loop[i].identity], a->tensor, a->info.elem_bytes, a->elements)) c->oom = true;
             mem = (int64_t)((uint64_t)mem + (uint64_t)wrap_mul(a->elements, a->info.elem_bytes));
         }
         c->mem_log[k] = (float)log2((double)mem);
@@ -213,9 +249,8 @@ static void measure_lines(const cd_store_ctx *c, cd_access *a) {
 /* ---- bytes ---- */
 
 static int64_t first_touch(const cd_touch_list *l, uint32_t tensor) {
-    for (uint32_t k = 0; k < l->n; k++)
-        if (l->p[k].tensor == tensor) return l->p[k].elements;
-    return 0;
+    const cd_touch_buffer *b = cd_touch_find(l, tensor);
+    return b ? l->p[b->first].elements : 0;
 }
 
 /* Contiguous bytes, by the region that the stored buffer has at the outermost
@@ -231,20 +266,6 @@ static float contiguous(const cd_store_ctx *c, const cd_access *a) {
 
 /* ---- reuse ---- */
 
-/* Float sums in TVM's order: buffers by reverse first appearance, entries in order. */
-static float touched_bytes(const cd_touch_list *l, bool elements) {
-    float sum = 0.0F;
-    for (uint32_t k = l->n; k-- > 0;) {
-        bool first = true;
-        for (uint32_t j = 0; j < k && first; j++) first = l->p[j].tensor != l->p[k].tensor;
-        if (!first) continue;
-        for (uint32_t j = k; j < l->n; j++)
-            if (l->p[j].tensor == l->p[k].tensor)
-                sum += elements ? (float)wrap_mul(l->p[j].elements, l->p[j].bytes) : (float)l->p[j].bytes;
-    }
-    return sum;
-}
-
 static bool index_uses(const cd_access *a, uint32_t depth, const cd_expr *var) {
     if (depth < CD_LOOPMASK_LAST || !(a->all & cd_loopmask_bit(depth))) return (a->all & cd_loopmask_bit(depth)) != 0;
     for (uint32_t v = 0; v < a->n_vec; v++)
@@ -253,41 +274,31 @@ static bool index_uses(const cd_access *a, uint32_t depth, const cd_expr *var) {
     return false;
 }
 
-static uint32_t touches(const cd_touch_list *l, uint32_t tensor, float *least) {
-    uint32_t n = 0;
-    for (uint32_t k = 0; k < l->n; k++) {
-        if (l->p[k].tensor != tensor) continue;
-        const float e = (float)l->p[k].elements;
-        if (!n++ || e < *least) *least = e;
-    }
-    return n;
-}
-
 /* From the innermost loop outward: the first loop that does not move the access, or under which another store touched
  * the buffer. */
 static void measure_reuse(const cd_store_ctx *c, cd_access *a) {
-    float iter = 1.0F, bytes = -1.0F, least = 0.0F;
+    float iter = 1.0F, bytes = -1.0F;
     a->reuse = CD_REUSE_NONE;
     a->reuse_iter = a->reuse_bytes = a->reuse_count = 0.0F;
     for (uint32_t i = c->n_loop; i-- > 0;) {
         const cd_loop *loop = &c->loop[i];
-        const cd_touch_list *l = &c->touch[loop->identity];
+        cd_touch_list *l = &c->touch[loop->identity];
         const float extent = (float)loop->extent;
         if (!index_uses(a, i, loop->var)) {
             a->reuse = CD_REUSE_LOOP;
             a->reuse_iter = iter;
-            a->reuse_bytes = bytes < 0.0F ? touched_bytes(l, false) : bytes;
+            a->reuse_bytes = bytes < 0.0F ? cd_touch_bytes(l, false) : bytes;
             a->reuse_count = extent;
             return;
         }
         iter *= extent;
-        bytes = touched_bytes(l, true);
-        const uint32_t n = touches(l, a->tensor, &least);
-        if (n > 1) {
+        bytes = cd_touch_bytes(l, true);
+        const cd_touch_buffer *b = cd_touch_find(l, a->tensor);
+        if (b && b->n > 1) {
             a->reuse = CD_REUSE_SERIAL;
-            a->reuse_iter = least / extent;
+            a->reuse_iter = b->least / extent;
             a->reuse_bytes = bytes / extent;
-            a->reuse_count = (float)(n - 1);
+            a->reuse_count = (float)(b->n - 1);
             return;
         }
     }

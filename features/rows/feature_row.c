@@ -31,16 +31,18 @@ static void put_block(float *o, const cd_access *a) {
 /* The buffers by (lines, bytes) descending; ties in TVM's map order, which is
  * last appearance first, with the stored buffer at the end. */
 void cd_feature_row_blocks(const cd_store_ctx *c, float *out) {
-    bool used[64] = {false};
-    const uint32_t n = c->n_acc < 64 ? c->n_acc : 64;
+    uint32_t taken[CD_MAX_BUFFERS];
+    const uint32_t n = c->n_acc;
     for (uint32_t b = 0; b < CD_MAX_BUFFERS && b < n; b++) {
         uint32_t best = n;
         for (uint32_t k = n; k-- > 0;) {
             const cd_access *x = &c->acc[k], *y = best < n ? &c->acc[best] : NULL;
-            if (used[k]) continue;
+            bool used = false;
+            for (uint32_t j = 0; j < b; j++) used = used || taken[j] == k;
+            if (used) continue;
             if (!y || x->lines > y->lines || (x->lines == y->lines && x->bytes > y->bytes)) best = k;
         }
-        used[best] = true;
+        taken[b] = best;
         put_block(out + b * CD_BLOCK, &c->acc[best]);
     }
 }

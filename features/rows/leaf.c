@@ -58,7 +58,7 @@ cdmpp_status cd_leaf_ws_new(cd_leaf_ws **out, cdmpp_err *err) {
 
 void cd_leaf_ws_free(cd_leaf_ws *w) {
     if (!w) return;
-    for (int32_t k = 0; k < w->cap_identity; k++) cd_mem_free(w->touch[k].p);
+    for (int32_t k = 0; k < w->cap_identity; k++) cd_touch_free(&w->touch[k]);
     cd_mem_free(w->touch);
     cd_loopmask_free(&w->masks);
     cd_mem_free(w);
@@ -80,7 +80,7 @@ static int32_t new_identity(walker *w) {
         ws->touch = w->st.touch = p;
         ws->cap_identity = cap;
     }
-    ws->touch[ws->n_identity].n = 0;
+    cd_touch_clear(&ws->touch[ws->n_identity]);
     return ws->n_identity++;
 }
 
@@ -331,7 +331,8 @@ static bool allocate(walker *w) {
     w->leaf = CD_NEWN(w->arena, leaf_set, n_store);
     w->buf = CD_NEWN(w->arena, buffer_set, n_store + n_alloc);
     w->buf_of = cd_arena_alloc(w->arena, w->tensors->n, sizeof *w->buf_of);
-    if (!w->loop || !w->free_id || !w->leaf || !w->buf || !w->buf_of) return false;
+    w->st.acc_of = CD_NEWN(w->arena, uint32_t, w->tensors->n);
+    if (!w->loop || !w->free_id || !w->leaf || !w->buf || !w->buf_of || !w->st.acc_of) return false;
     memset(w->buf_of, 0xff, w->tensors->n * sizeof *w->buf_of);
     return true;
 }

@@ -54,6 +54,7 @@ typedef struct cd_access {
     cd_tensor_info info;
     const cd_expr *const **vec; /* (n_vec)(rank) index vectors */
     uint32_t n_vec, cap_vec;
+    uint32_t *slot, n_slot;     /* vectors by their expressions + 1, where there are many */
     cd_bound *region;           /* (rank) bounds over all vectors at the loop at hand */
     uint64_t *mask, all;        /* (rank) loops that a dimension depends on; their union */
     int64_t elements;           /* touched by the loop at hand */
@@ -63,16 +64,36 @@ typedef struct cd_access {
     float reuse_iter, reuse_bytes, reuse_count;
 } cd_access;
 
-/* Touch table entry: one store under one loop. */
+/* touch.c -- one store's use of one buffer under one loop. */
 typedef struct cd_touch {
-    uint32_t tensor;
     uint32_t bytes;   /* of an element */
+    uint32_t next;    /* entry of the same buffer */
     int64_t elements;
 } cd_touch;
+/* A buffer's entries: (n) from `first` on. */
+typedef struct cd_touch_buffer {
+    uint32_t tensor, first, last, n;
+    float least;      /* elements */
+} cd_touch_buffer;
 typedef struct cd_touch_list {
     cd_touch *p;
     uint32_t n, cap;
+    cd_touch_buffer *buffer;  /* (n_buffer) by first appearance */
+    uint32_t n_buffer, cap_buffer;
+    uint32_t *slot, n_slot;   /* buffers by tensor + 1, where there are many */
+    float sum_bytes, sum_element;
+    bool summed;
 } cd_touch_list;
+
+/* No entries; keeps the memory. */
+void cd_touch_clear(cd_touch_list *l);
+void cd_touch_free(cd_touch_list *l);
+/* One more entry. False: out of memory. */
+bool cd_touch_add(cd_touch_list *l, uint32_t tensor, uint32_t bytes, int64_t elements);
+/* NULL: nothing has touched it. */
+const cd_touch_buffer *cd_touch_find(const cd_touch_list *l, uint32_t tensor);
+/* Bytes of all entries; elements false: of one element of each. */
+float cd_touch_bytes(cd_touch_list *l, bool elements);
 
 typedef struct cd_store_ctx {
     cd_arena *arena;
@@ -87,6 +108,7 @@ typedef struct cd_store_ctx {
     cd_touch_list *touch;  /* by identity */
     bool oom;
     /* the store */
+    uint32_t *acc_of;      /* (tensors) k with acc[k].tensor == tensor and k < n_acc; else anything */
     cd_access *acc;        /* (n_acc) */
     uint32_t n_acc, cap_acc;
     float *mem_log, *ops_log; /* (n_loop) innermost first: log2 of bytes and of operations */

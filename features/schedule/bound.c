@@ -1,7 +1,7 @@
 /* Bound inference: which part of its tensor each stage must compute, from the last stage to the first. The readers'
  * loops become sets, the sets pass up to their axes, through their index expressions, and down to the loops of the
  * stage (docs/internals/ansor.md, Bounds). */
-#include "features/schedule/schedule.h"
+#include "features/schedule/readers.h"
 
 #define BIN(op, a, b) cd_expr_bin(&s->pool, CD_##op, (a), (b))
 
@@ -10,6 +10,7 @@ typedef struct {
     cdmpp_err *err;
     cd_analyzer *shared;          /* TVM's: no ranges of fused iterators  */
     cd_analyzer *all;             /* every range known so far             */
+    cd_schedule_readers readers;
     cd_schedule_stage *st;            /* the stage whose bounds are wanted    */
     const cd_schedule_op *op;
     int rank;                /* its memory rank                      */
@@ -131,12 +132,9 @@ static bool provably_le(const inferrer *f, const cd_expr *a, const cd_expr *b, c
 }
 
 /* What one read touches in each dimension; the whole dimension if that is no more. */
-static bool touch(void *ctx, const cd_expr *e) {
-    toucher *t = ctx;
+static void touch(toucher *t, const cd_expr *e) {
     inferrer *f = t->f;
     cd_schedule *s = f->s;
-    if (!(e->flags & CD_EXPR_HAS_LOAD)) return true;
-    if (e->op != CD_LOAD || (uint32_t)e->u.i - f->op->first_tensor >= f->op->n_out) return true;
     for (uint32_t d = 0; d < f->op->rank && d < e->n; d++) {
         t->env.depth = 0;
         cd_intset x = cd_intset_eval(&t->env, e->a[d]);
@@ -146,11 +144,10 @@ static bool touch(void *ctx, const cd_expr *e) {
             x = (cd_intset){lo, hi};
         cd_intset_union_add(&s->pool, &f->dim[d], x);
     }
-    return true;
 }
 
-/* What this reader needs of the stage, united into f->dim. */
-static cdmpp_status one_reader(inferrer *f, const cd_schedule_stage *reader) {
+/* What this reader needs of the stage by its (n) loads, united into f->dim. */
+static cdmpp_status one_reader(inferrer *f, const cd_schedule_stage *reader, const cd_schedule_use *use, uint32_t n_use) {
     cd_schedule *s = f->s;
     const cd_schedule_op *op = cd_schedule_stage_op(s, reader);
     bool found = false;
@@ -169,8 +166,10 @@ static cdmpp_status one_reader(inferrer *f, const cd_schedule_stage *reader) {
         dom[i] = (cd_intset_var){iv->var, root_set(f, iv, relax, n_relax)};
     }
     toucher t = {f, {.dom = dom, .n = n, .ana = f->all, .fresh = cd_simplify_fresh_analyzer(s->simp), .pool = &s->pool}};
-    for (uint32_t k = 0; k < op->n_out; k++) cd_expr_visit(op->body[k], touch, &t);
-    if (op->cond) cd_expr_visit(op->cond, touch, &t);
+    for (uint32_t k = 0; k < n_use; k++) {
+        touch(&t, use[k].load);
+        if (use[k].again) touch(&t, use[k].load); /* a union of two is simplified, as TVM's */
+    }
     return CDMPP_OK;
 }
 
@@ -200,13 +199,13 @@ static cdmpp_status from_readers(inferrer *f) {
     f->rank = f->st->scope[0] ? cd_schedule_scope_rank(f->st->scope) : default_rank(f);
     f->dim = CD_NEWN(&s->arena, cd_intset_union, f->op->rank);
     if (!f->dim) return CD_FAIL(f->err, ENOMEM, "bounds");
-    bool read = false;
-    for (uint32_t id = 0; id < s->order.n; id++) {
-        const cd_schedule_stage *reader = cd_schedule_stage_at(s, id);
-        if (reader->attach == CD_SCHEDULE_AT_INLINED || !cd_schedule_op_reads(cd_schedule_stage_op(s, reader), f->op->first_tensor, f->op->n_out)) continue;
-        CD_TRY(one_reader(f, reader));
-        read = true;
+    const uint32_t *first = &f->readers.first[f->st->op];
+    const cd_schedule_use *use = f->readers.use;
+    for (uint32_t k = first[0], n; k < first[1]; k += n) {
+        for (n = 1; k + n < first[1] && use[k + n].reader == use[k].reader;) n++;
+        CD_TRY(one_reader(f, cd_schedule_stage_at(s, use[k].reader), use + k, n));
     }
+    const bool read = first[1] > first[0];
     for (uint32_t d = 0; d < f->op->n_axis; d++) {
         cd_schedule_iv *iv = &s->iv[f->op->axis[d]];
         cd_analyzer *fresh = cd_simplify_fresh_analyzer(s->simp);
@@ -277,6 +276,7 @@ cdmpp_status cd_schedule_infer_bound(cd_schedule *s, cdmpp_err *err) {
     inferrer f = {.s = s, .err = err, .shared = cd_simplify_analyzer_new(s->simp), .all = cd_simplify_analyzer_new(s->simp)};
     cd_simplify_set_query(f.shared, cd_schedule_query_unfused, s);
     cd_simplify_set_query(f.all, cd_schedule_query_range, s);
+    CD_TRY(cd_schedule_readers_find(s, &f.readers, err));
     for (uint32_t id = s->order.n; id-- > 0;) {
         f.st = cd_schedule_stage_at(s, id);
         f.op = cd_schedule_stage_op(s, f.st);

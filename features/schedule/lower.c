@@ -136,11 +136,10 @@ void cd_lower_stores(cd_lowerer *l, const cd_schedule_op *op, const cd_stores *w
 /* Everything attached at this loop, earlier stages outermost. Their realize
  * nodes stay open: what follows in the nest is their consumer. */
 cdmpp_status cd_lower_attached(cd_lowerer *l, int32_t stage, int32_t iv) {
-    for (uint32_t id = 0; id < l->s->order.n; id++) {
-        const cd_schedule_stage *st = cd_schedule_stage_at(l->s, id);
+    for (int32_t k = l->attached.first[stage]; k >= 0; k = l->attached.next[k]) {
+        const cd_schedule_stage *st = &l->s->stage[k];
         if (cd_schedule_stage_op(l->s, st)->is_placeholder) continue; /* wherever it was attached */
-        if (st->attach == CD_SCHEDULE_AT_SCOPE && st->at_stage == stage && st->at_iv == iv)
-            CD_TRY(emit_stage(l, l->s->order.p[id]));
+        if (st->at_iv == iv) CD_TRY(emit_stage(l, k));
     }
     return CDMPP_OK;
 }
@@ -153,14 +152,8 @@ static void emit_let(cd_lowerer *l, const cd_schedule_iv *iv) {
     n->e = iv->r_min;
 }
 
-static bool has_attached(const cd_schedule *s, int32_t stage) {
-    for (int32_t k = 0; k < s->n_stage; k++)
-        if (s->stage[k].attach == CD_SCHEDULE_AT_SCOPE && s->stage[k].at_stage == stage) return true;
-    return false;
-}
-
 static cdmpp_status emit_leaves(cd_lowerer *l, int32_t stage, uint32_t from, uint32_t to) {
-    const bool attached = has_attached(l->s, stage);
+    const bool attached = l->attached.first[stage] >= 0;
     for (uint32_t i = from; i < to; i++) {
         const int32_t k = l->s->stage[stage].leaf.p[i];
         cd_lower_loop(l, &l->s->iv[k], l->s->iv[k].var);
@@ -370,8 +363,9 @@ static cdmpp_status emit_stage(cd_lowerer *l, int32_t stage) {
 }
 
 cdmpp_status cd_schedule_lower(cd_schedule *s, cd_ast *out, cdmpp_err *err) {
-    cd_lowerer l = {s, out, err};
+    cd_lowerer l = {.s = s, .t = out, .err = err};
     cd_ast_clear(out);
+    CD_TRY(cd_schedule_attached_find(s, &l.attached, err));
     for (uint32_t id = 0; id < s->order.n; id++) {
         const cd_schedule_stage *st = cd_schedule_stage_at(s, id);
         if (st->attach == CD_SCHEDULE_AT_ROOT && !cd_schedule_stage_op(s, st)->is_placeholder) CD_TRY(emit_stage(&l, s->order.p[id]));

@@ -1,12 +1,13 @@
 /* Building blocks of loop nests, shared by lower.c and lower_cross.c (docs/internals/ansor.md, Lowering). */
 #ifndef CD_LOWER_H
 #define CD_LOWER_H
-#include "features/schedule/schedule.h"
+#include "features/schedule/readers.h"
 
 typedef struct cd_lowerer {
     cd_schedule *s;
     cd_ast *t;
     cdmpp_err *err;
+    cd_schedule_attached attached;
 } cd_lowerer;
 
 /* A stage's stores, ready to be emitted. */

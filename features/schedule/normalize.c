@@ -4,24 +4,6 @@
 
 /* ---- inlining ---- */
 
-typedef struct {
-    cd_schedule *s;
-    const cd_schedule_op *op;       /* being inlined */
-    const cd_expr *body;
-} inliner;
-
-static const cd_expr *paste(void *ctx, const cd_expr *e) {
-    const inliner *in = ctx;
-    cd_schedule *s = in->s;
-    if ((uint32_t)e->u.i != in->op->first_tensor) return e;
-    cd_subst_begin(&s->subst2);
-    for (uint32_t d = 0; d < in->op->n_axis; d++) {
-        const cd_expr *var = s->iv[in->op->axis[d]].var;
-        cd_subst_set(&s->subst2, var, cd_expr_cast(&s->pool, var->type, e->a[d]));
-    }
-    return cd_subst_apply(&s->subst2, in->body);
-}
-
 /* Features see a constant matrix as the number one. */
 static const cd_expr *inlined_body(cd_schedule *s, const cd_schedule_op *op) {
     if (!op->const_matrix || s->real_const) return op->body[0];
@@ -29,28 +11,46 @@ static const cd_expr *inlined_body(cd_schedule *s, const cd_schedule_op *op) {
                                            : cd_expr_new_int(&s->pool, op->dtype[0], 1);
 }
 
-static void inline_into(cd_schedule *s, inliner *in, cd_schedule_op *op) {
-    cd_subst_begin(&s->subst);
-    s->subst.load = paste;
-    s->subst.load_ctx = in;
-    for (uint32_t k = 0; k < op->n_out; k++) op->body[k] = cd_subst_apply(&s->subst, op->body[k]);
-    if (op->cond) op->cond = cd_subst_apply(&s->subst, op->cond);
+/* The body over the load's indices. What it reads may be inlined too: the outer substitution goes on in it, and knows by its
+ * memo what it has pasted before, so that each load is pasted once however many read it. */
+static const cd_expr *paste(void *ctx, const cd_expr *e) {
+    cd_schedule *s = ctx;
+    const int32_t k = (uint64_t)e->u.i < s->tensor_op.n ? s->tensor_op.p[e->u.i] : -1;
+    if (k < 0 || !s->op[k].inlined) return e;
+    const cd_schedule_op *op = &s->op[k];
+    if (s->n_paste == CD_EXPR_MAX_DEPTH) { /* what is inlined so often into each other is deeper than an expression may be */
+        s->pool.big = true;
+        return e;
+    }
+    s->n_paste++;
+    cd_subst_begin(&s->subst2);
+    for (uint32_t d = 0; d < op->n_axis; d++) {
+        const cd_expr *var = s->iv[op->axis[d]].var;
+        cd_subst_set(&s->subst2, var, cd_expr_cast(&s->pool, var->type, e->a[d]));
+    }
+    const cd_expr *pasted = cd_subst_apply(&s->subst, cd_subst_apply(&s->subst2, inlined_body(s, op)));
+    s->n_paste--;
+    return pasted;
 }
 
-/* Into every later stage, also into those that are inlined themselves: their
- * bodies have been pasted already, so only readers that remain matter. */
+/* Into every stage that remains. */
 static void inline_stages(cd_schedule *s) {
-    for (uint32_t id = s->order.n; id-- > 0;) {
+    bool any = false;
+    for (uint32_t id = 0; id < s->order.n; id++) {
         cd_schedule_stage *st = cd_schedule_stage_at(s, id);
         if (st->attach != CD_SCHEDULE_AT_INLINE) continue;
         st->attach = CD_SCHEDULE_AT_INLINED;
-        const cd_schedule_op *op = cd_schedule_stage_op(s, st);
-        inliner in = {s, op, inlined_body(s, op)};
-        for (uint32_t j = id + 1; j < s->order.n; j++) {
-            cd_schedule_op *reader = cd_schedule_stage_op(s, cd_schedule_stage_at(s, j));
-            if (cd_schedule_stage_at(s, j)->attach != CD_SCHEDULE_AT_INLINED && cd_schedule_op_reads(reader, op->first_tensor, 1))
-                inline_into(s, &in, reader);
-        }
+        any = s->op[st->op].inlined = true;
+    }
+    cd_subst_begin(&s->subst);
+    s->subst.load = paste;
+    s->subst.load_ctx = s;
+    for (uint32_t id = 0; any && id < s->order.n; id++) {
+        const cd_schedule_stage *st = cd_schedule_stage_at(s, id);
+        cd_schedule_op *op = cd_schedule_stage_op(s, st);
+        if (st->attach == CD_SCHEDULE_AT_INLINED || op->is_placeholder) continue;
+        for (uint32_t k = 0; k < op->n_out; k++) op->body[k] = cd_subst_apply(&s->subst, op->body[k]);
+        if (op->cond) op->cond = cd_subst_apply(&s->subst, op->cond);
     }
 }
 

@@ -300,12 +300,18 @@ static cdmpp_status apply_one(stepper *x) {
     if (x->t->n_list > CD_RECORD_STEP_MAX_LIST) return CD_FAIL(x->err, EUNSUPPORTED, "list of %u items", x->t->n_list);
     x->st = cd_schedule_stage_at(s, (uint32_t)x->t->stage);
     CD_TRY(apply[x->t->kind](x));
-    if (s->order.n > CD_MAX_STAGE || s->n_iv > CD_MAX_ITER)
-        return CD_FAIL(x->err, EUNSUPPORTED, "more than %d stages or %d iterators", CD_MAX_STAGE, CD_MAX_ITER);
-    return s->oom || s->pool.oom ? CD_FAIL(x->err, ENOMEM, "schedule") : CDMPP_OK;
+    if (s->oom || s->pool.oom) return CD_FAIL(x->err, ENOMEM, "schedule");
+    return cd_schedule_check_size(s, x->err);
+}
+
+cdmpp_status cd_schedule_check_size(const cd_schedule *s, cdmpp_err *err) {
+    if (s->order.n > CD_MAX_STAGE) return CD_FAIL(err, EUNSUPPORTED, "%u stages, at most %d", s->order.n, CD_MAX_STAGE);
+    if (s->n_iv > CD_MAX_ITER) return CD_FAIL(err, EUNSUPPORTED, "%d iterators, at most %d", s->n_iv, CD_MAX_ITER);
+    return CDMPP_OK;
 }
 
 cdmpp_status cd_schedule_apply(cd_schedule *s, const cd_record *r, cdmpp_err *err) {
+    CD_TRY(cd_schedule_check_size(s, err));
     if (r->n_step > CD_MAX_STEP) return CD_FAIL(err, EUNSUPPORTED, "%u steps, at most %d", r->n_step, CD_MAX_STEP);
     for (uint32_t k = 0; k < r->n_step; k++) {
         stepper x = {.s = s, .r = r, .t = &r->step[k], .err = err};

@@ -23,11 +23,12 @@
 #include "features/nest/nest.h"
 #include "features/task/task.h"
 
-/* No program that anyone tunes comes near these; they bound time and memory. */
+/* No program that anyone tunes comes near these; they bound time and memory. cd_schedule_apply checks them. Arrays over stages,
+ * steps or iterators of a program have its own numbers of them, never these. */
 #define CD_RECORD_STEP_MAX_LIST 256 /* items of a step's list: iterators of a stage, split lengths */
-#define CD_MAX_STEP 1000
-#define CD_MAX_STAGE 256
-#define CD_MAX_ITER 10000    /* iterators ever made, of all stages */
+#define CD_MAX_STEP 32768    /* at most UINT16_MAX: cd_sketch_choice.at */
+#define CD_MAX_STAGE 4096
+#define CD_MAX_ITER 65536    /* iterators ever made, of all stages */
 
 typedef struct cd_schedule_ivec { /* arena-backed list of numbers */
     int32_t *p;
@@ -66,6 +67,7 @@ typedef struct cd_schedule_iv {
 typedef struct cd_schedule_op { /* an operator as it is now */
     const char *name, *suffix;       /* printed name = name + suffix                */
     bool is_placeholder, const_matrix;
+    bool inlined;                    /* its readers have its body in place of their reads */
     uint32_t n_axis, n_raxis, n_out, rank;
     int32_t *axis, *raxis;           /* iterators                                   */
     uint32_t first_tensor;
@@ -104,6 +106,7 @@ typedef struct cd_schedule {
     cd_subst subst, subst2;          /* two: inlining nests one in the other        */
     const cd_te_dag *dag;
     bool oom, inferred;
+    uint32_t n_paste;                /* bodies that are being pasted one into the other */
     uint32_t n_foreign;              /* SP steps so far that note another extent than that of the declared axis they split */
     bool real_const;                 /* constant matrices keep their elements: for code, not features */
     bool every_loop;                 /* loops of extent 1 are nodes too: programs of one sketch have the same loops */
@@ -124,7 +127,10 @@ cdmpp_status cd_schedule_init(cd_schedule *s, cdmpp_err *err);
 void cd_schedule_free(cd_schedule *s);
 /* The task's initial state: one stage per operator. */
 void cd_schedule_start(cd_schedule *s, const cd_te_dag *dag);
-/* Applies the record's steps (ansor.md, Steps). Errors: EINVALID with key "i[1][1][k]", EUNSUPPORTED. */
+/* Is the program within CD_MAX_STAGE and CD_MAX_ITER? Errors: EUNSUPPORTED, with the count and the limit. */
+cdmpp_status cd_schedule_check_size(const cd_schedule *s, cdmpp_err *err);
+/* Applies the record's steps (ansor.md, Steps). Errors: EINVALID with key "i[1][1][k]", EUNSUPPORTED (also of too many stages, steps or
+ * iterators). */
 cdmpp_status cd_schedule_apply(cd_schedule *s, const cd_record *r, cdmpp_err *err);
 /* Inline, rebase, legalise attach points (ansor.md, Normalization). Errors: EINVALID, ENOMEM. */
 cdmpp_status cd_schedule_normalize(cd_schedule *s, cdmpp_err *err);

@@ -180,7 +180,7 @@ void cd_schedule_start(cd_schedule *s, const cd_te_dag *dag) {
     s->known = NULL;
     s->subst.oom = s->subst2.oom = false;
     s->n_iv = s->n_op = s->n_stage = 0;
-    s->n_foreign = 0;
+    s->n_foreign = s->n_paste = 0;
     s->order = s->tensor_op = s->var_iv = (cd_schedule_ivec){0};
     for (uint32_t i = 0; i < dag->n_op && !s->oom; i++) start_op(s, &dag->op[i]);
 }

@@ -19,6 +19,13 @@ static cdmpp_status check(const cd_sketch_space *s, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* A task that no schedule can have is an error; whatever else is too much for the rules ends in the naive schedule. */
+static cdmpp_status check_size(cd_sketch_space *s, cdmpp_err *err) {
+    cd_schedule_start(&s->sched, s->dag);
+    if (s->sched.oom) return CD_FAIL(err, ENOMEM, "space");
+    return cd_schedule_check_size(&s->sched, err);
+}
+
 /* One schedule: the program as it is; on a GPU every stage by itself. */
 static cdmpp_status be_naive(cd_sketch_space *s, cdmpp_err *err) {
     const cd_sketch_program *start = cd_sketch_program_get(s, NULL, 0);
@@ -57,7 +64,12 @@ cdmpp_status cd_sketch_space_new(const cd_task *task, const cd_hardware *hw, boo
     s->gpu = gpu;
     cdmpp_status st = check(s, err);
     if (!st) st = cd_schedule_init(&s->sched, err);
-    if (!st) st = cd_sketch_generate(s, err);
+    if (!st) st = check_size(s, err);
+    if (st) {
+        cd_sketch_space_free(s);
+        return st;
+    }
+    st = cd_sketch_generate(s, err);
     bool any = false;
     if (!st) st = try_all(s, &any, err);
     if (st == CDMPP_EUNSUPPORTED || (!st && !any)) st = be_naive(s, err);

@@ -65,7 +65,7 @@ typedef struct cd_sketch_choices {
 void cd_sketch_choices_free(cd_sketch_choices *c);
 
 /* All sketches of a task. gpu: for thread-bound targets. A task that no rule fits gets a space of one naive schedule.
- * Errors: ENOTASK (no DAG), EINVALID (hardware), ENOMEM. */
+ * Errors: ENOTASK (no DAG), EINVALID (hardware), EUNSUPPORTED (more stages than a schedule may have: CD_MAX_STAGE), ENOMEM. */
 cdmpp_status cd_sketch_space_new(CD_KEEP const cd_task *task, const cd_hardware *hw, bool gpu, CD_GIVE cd_sketch_space **out, cdmpp_err *err);
 void cd_sketch_space_free(CD_TAKE cd_sketch_space *s); /* NULL is fine */
 size_t cd_sketch_space_count(const cd_sketch_space *s);

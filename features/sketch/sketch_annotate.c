@@ -41,7 +41,7 @@ bool cd_sketch_infer_bound(cd_sketch_sampler *w, cd_sketch_state *s) {
     cd_schedule_start(d, w->space->dag);
     const cdmpp_status done = d->oom ? CDMPP_ENOMEM : infer(d, &r);
     if (d->oom || d->pool.oom || done == CDMPP_ENOMEM) s->oom = true;
-    if (s->oom || done) return false;
+    if (s->oom || done || d->pool.big) return false; /* big: an expression was refused, and the rest is its consequence */
     for (uint32_t k = 0; k < s->n_stage; k++) {
         const cd_schedule_stage *st = cd_schedule_stage_at(d, k);
         if (s->stage[k].at == CD_SKETCH_INLINED || s->prog->op[k].placeholder) continue;
@@ -154,9 +154,8 @@ static void parallel_from(cd_sketch_sampler *w, cd_sketch_state *s, uint32_t sta
     }
     const uint32_t n = full ? choose_parallel(w, s, stage, first, full, nested) : 0;
     if (degree == 1 && k < st->n && cd_sketch_has_attached(s, stage, k)) {
-        for (uint32_t a = 0; a < s->n_stage; a++)
-            if (s->stage[a].at == CD_SKETCH_AT && s->stage[a].at_stage == (int32_t)stage && s->stage[a].at_it == (int32_t)k)
-                parallel_from(w, s, a, 0, true);
+        for (int32_t a = st->child; a >= 0; a = s->stage[a].next)
+            if (s->stage[a].at_it == (int32_t)k) parallel_from(w, s, (uint32_t)a, 0, true);
         parallel_from(w, s, stage, k + 1, true);
     }
     if (!n) return;

@@ -130,8 +130,9 @@ static bool hopeless(const cd_sketch_sampler *w, const cd_sketch_state *s, const
 }
 
 bool cd_sketch_bind_threads(cd_sketch_sampler *w, cd_sketch_state *s, const cd_sketch_open_splits *o) {
-    bool root[CD_MAX_STAGE] = {false};
-    if (!tiling_roots(s, root) || hopeless(w, s, o) || !cd_sketch_infer_bound(w, s)) return false;
+    bool *root = cd_arena_zalloc(s->a, s->n_stage + 1, sizeof *root);
+    if (!root) s->oom = true;
+    if (!root || !tiling_roots(s, root) || hopeless(w, s, o) || !cd_sketch_infer_bound(w, s)) return false;
     for (uint32_t k = s->n_stage; k-- > 0;) {
         if (s->stage[k].at == CD_SKETCH_INLINED || s->prog->op[k].placeholder) continue;
         if (!bind_stage(w, s, k, root[k]) || s->oom) return false;

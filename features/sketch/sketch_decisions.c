@@ -21,20 +21,44 @@ bool cd_sketch_choices_reserve(cd_sketch_choices *c, uint32_t n) {
 
 uint64_t cd_sketch_random(cd_sketch_sampler *w, uint64_t n) { return cd_rng_at(w->key, w->drawn++) % n; }
 
+static uint32_t slot_of(const cd_sketch_sampler *w, uint32_t kind, uint32_t at) {
+    return (uint32_t)cd_rng_mix((uint64_t)kind << 32 | at) & (w->n_slot - 1);
+}
+
+/* Chains of the given choices by kind and place, each in the list's order: a large schedule has thousands. */
+static bool index_given(cd_sketch_sampler *w) {
+    const cd_sketch_choices *g = &w->given;
+    for (w->n_slot = 16; w->n_slot < g->n; w->n_slot *= 2) {}
+    w->slot = cd_arena_zalloc(&w->arena, w->n_slot, sizeof *w->slot);
+    w->chain = cd_arena_alloc(&w->arena, g->n + 1, sizeof *w->chain);
+    if (!w->slot || !w->chain) return false;
+    for (uint32_t j = g->n; j-- > 0;) {
+        uint32_t *slot = &w->slot[slot_of(w, g->p[j].kind, g->p[j].at)];
+        w->chain[j] = *slot;
+        *slot = j + 1;
+    }
+    return true;
+}
+
 /* The given choice of this decision: in general the next one; where decisions came to be or ceased to be, the next
  * of this kind and place. A list that ends early must read as one that goes on with zeros: picks are not looked for
  * in front. */
 static const cd_sketch_choice *given(cd_sketch_sampler *w, const cd_sketch_options *m) {
     const cd_sketch_choices *g = &w->given;
-    const uint32_t look = w->source == CD_SKETCH_PICKS ? g->n - w->at : g->n;
-    for (uint32_t k = 0; k < look; k++) {
-        const uint32_t j = w->at + k < g->n ? w->at + k : w->at + k - g->n;
-        if (g->p[j].kind != m->kind || g->p[j].at != m->at) continue;
-        g->p[j].kind = CD_SKETCH_CHOICE_KINDS; /* taken */
-        w->at = j + 1;
-        return &g->p[j];
+    uint32_t found = 0;         /* + 1 */
+    for (uint32_t j = w->slot[slot_of(w, m->kind, m->at)]; j; j = w->chain[j - 1]) {
+        const cd_sketch_choice *c = &g->p[j - 1];
+        if (c->kind != m->kind || c->at != m->at) continue;
+        if (j - 1 >= w->at) {
+            found = j;
+            break;
+        }
+        if (!found && w->source == CD_SKETCH_VALUES) found = j; /* in front: if there is none behind */
     }
-    return NULL;
+    if (!found) return NULL;
+    g->p[found - 1].kind = CD_SKETCH_CHOICE_KINDS; /* taken */
+    w->at = found;
+    return &g->p[found - 1];
 }
 
 /* The option of this meaning, else the nearest: places by loops of one stage, others by number. */
@@ -102,6 +126,7 @@ cdmpp_status cd_sketch_sampler_run(cd_sketch_sampler *w, cd_sketch_sample *out, 
     w->made.n = w->at = 0;
     w->oom = false;
     *out = (cd_sketch_sample){0};
+    if (w->source != CD_SKETCH_RANDOM && !index_given(w)) return CD_FAIL(err, ENOMEM, "choices");
     const uint32_t k = cd_sketch_choose(w, &(cd_sketch_options){CD_SKETCH_CHOICE_SKETCH, 0, NULL, sp->n_sketch, sp->n_sketch, 0, 0});
     cd_sketch_state *s = cd_sketch_copy(&w->arena, sp->sketch[k]);
     if (!s) return CD_FAIL(err, ENOMEM, "schedule");

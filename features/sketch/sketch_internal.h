@@ -37,12 +37,18 @@ typedef struct cd_sketch_op {
     cd_sketch_iter *init;             /* (n_axis + n_raxis) */
 } cd_sketch_op;
 
+/* One operator reads another directly. */
+typedef struct cd_sketch_edge {
+    uint32_t read, reader;
+    uint32_t common;            /* outer axes that both walk alike */
+    bool same;                  /* every read is simple, uses each axis once, in order */
+} cd_sketch_edge;
+
 typedef struct cd_sketch_program {
     uint32_t n;
     cd_sketch_op *op;               /* (n) */
-    bool *reads;                /* (n, n) [reader, read] directly */
-    bool *same;                 /* (n, n) every read is simple, uses each axis once, in order */
-    uint32_t *common;           /* (n, n) outer axes that both walk alike */
+    const cd_sketch_edge *in, *out; /* all edges: by reader; by what is read, its readers ascending */
+    const uint32_t *first_in, *first_out; /* (n + 1) where those of an operator begin */
     struct cd_sketch_program *next;
     uint32_t n_step;            /* the steps that made it: where two states share one */
     const cd_record_step *step;
@@ -53,7 +59,14 @@ typedef struct cd_sketch_stage {
     uint32_t n;
     uint8_t at;
     int32_t at_stage, at_it;    /* CD_SKETCH_AT */
+    int32_t child, next;        /* the first stage that is attached to this one; the next one attached to the same; -1: none. Ascending */
 } cd_sketch_stage;
+
+/* Room for walks over stages, one at a time: cd_sketch_marks_begin. Shared by the states of one arena. */
+typedef struct cd_sketch_marks {
+    uint32_t *met, *value, *list; /* (cap) met[k] == walk: stage k has been met */
+    uint32_t cap, walk;
+} cd_sketch_marks;
 
 typedef struct cd_sketch_state {
     cd_arena *a;
@@ -61,6 +74,7 @@ typedef struct cd_sketch_state {
     cd_sketch_stage *stage;
     uint32_t n_step, cap_step, n_stage;
     const cd_sketch_program *prog;
+    cd_sketch_marks *marks;     /* with room for n_stage */
     bool oom, failed;           /* failed: a step did not fit; the state is dropped */
 } cd_sketch_state;
 
@@ -123,6 +137,7 @@ struct cd_sketch_sampler {
     void *listener;
     cd_sketch_choices given, made;
     uint32_t at;                /* next of given */
+    uint32_t *slot, *chain, n_slot; /* of given, by kind and place: place + 1 in the list, and that of the next one behind */
     bool oom;
 };
 
@@ -133,6 +148,9 @@ const cd_sketch_program *cd_sketch_program_get(cd_sketch_space *sp, const cd_rec
 /* ---- sketch_state.c ---- */
 cd_sketch_state *cd_sketch_start(cd_arena *a, const cd_sketch_program *prog);
 cd_sketch_state *cd_sketch_copy(cd_arena *a, const cd_sketch_state *s);
+/* Stage `stage` is computed at loop `it` of `target`, or is no longer computed at any. No step. */
+void cd_sketch_attach(cd_sketch_state *s, uint32_t stage, uint32_t target, uint32_t it);
+void cd_sketch_detach(cd_sketch_state *s, uint32_t stage);
 /* Steps. Iterators are named by position. */
 void cd_sketch_split(cd_sketch_state *s, uint32_t stage, uint32_t it, const int64_t *len, uint32_t n);
 void cd_sketch_follow_split(cd_sketch_state *s, uint32_t stage, uint32_t it, uint32_t source, uint32_t n_split);
@@ -151,8 +169,8 @@ void cd_sketch_rfactor(cd_sketch_space *sp, cd_sketch_state *s, uint32_t stage, 
 
 /* ---- sketch_query.c: inlined stages are transparent ---- */
 static inline bool cd_sketch_is_reduce(const cd_sketch_iter *it) { return it->kind == CD_SKETCH_REDUCE; }
-/* Stages in ascending order to list (n_stage); how many. */
-uint32_t cd_sketch_consumers(const cd_sketch_state *s, uint32_t stage, uint32_t *list);
+/* Stages in ascending order, until the next walk over this state's marks; how many. */
+uint32_t cd_sketch_consumers(const cd_sketch_state *s, uint32_t stage, const uint32_t **list);
 bool cd_sketch_has_producers(const cd_sketch_state *s, uint32_t stage);
 bool cd_sketch_has_reduce(const cd_sketch_stage *st);
 bool cd_sketch_has_attached(const cd_sketch_state *s, uint32_t stage, uint32_t it);
@@ -170,6 +188,8 @@ void cd_sketch_volume(const cd_sketch_stage *st, int64_t *space, int64_t *reduce
 bool cd_sketch_can_inline(const cd_sketch_space *sp, const cd_sketch_state *s, uint32_t stage);
 /* Splits of a stage, last first; how many. */
 uint32_t cd_sketch_stage_splits(const cd_sketch_state *s, uint32_t stage, uint32_t *step, uint32_t cap);
+/* Does the step add a stage? */
+static inline bool cd_sketch_adds_stage(cd_record_step_kind k) { return k == CD_RECORD_STEP_CHR || k == CD_RECORD_STEP_CHW || k == CD_RECORD_STEP_RF; }
 
 /* ---- sketch_tile.c: the lengths of a split as numbers 0 .. ways-1 ---- */
 /* For at least n lengths of an extent 1 .. INT32_MAX. NULL: no memory. */

@@ -75,7 +75,7 @@ static uint32_t unroll_of(cd_str pragma) {
 }
 
 /* What a step after the sketch decided. */
-static void want_step(cd_sketch_sampler *w, const cd_record *r, uint32_t k, bool *vector) {
+static void want_step(cd_sketch_sampler *w, const cd_record *r, uint32_t k, bool *vector, uint32_t n_stage) {
     const cd_record_step *t = &r->step[k];
     const uint32_t at = (uint32_t)t->stage;
     switch (t->kind) {
@@ -88,7 +88,7 @@ static void want_step(cd_sketch_sampler *w, const cd_record *r, uint32_t k, bool
         if (t->i[1] == CD_SKETCH_PARALLEL) want_choice(w, CD_SKETCH_CHOICE_PARALLEL, at, 0, fused_before(r, k));
         if (t->i[1] != CD_SKETCH_VECTORIZE) break;
         want_choice(w, CD_SKETCH_CHOICE_VECTOR, at, 0, fused_before(r, k));
-        if (at < CD_MAX_STAGE) vector[at] = true;
+        if (at < n_stage) vector[at] = true;
         break;
     default: break;
     }
@@ -98,7 +98,8 @@ static void want_step(cd_sketch_sampler *w, const cd_record *r, uint32_t k, bool
 static cdmpp_status want_all(cd_sketch_sampler *w, uint32_t sketch, const cd_record *r, cdmpp_err *err) {
     const cd_sketch_state *s = w->space->sketch[sketch];
     const cd_sketch_open_splits *o = &w->space->open[sketch];
-    bool vector[CD_MAX_STAGE] = {false};
+    bool *vector = cd_arena_zalloc(&w->arena, s->n_stage + 1, sizeof *vector);
+    if (!vector) return CD_FAIL(err, ENOMEM, "vectors");
     CD_TRY(cd_sketch_sampler_reserve(w, 1 + r->n_step + o->n + s->n_stage, err));
     want_choice(w, CD_SKETCH_CHOICE_SKETCH, 0, sketch, CD_SKETCH_CHOICE_ANY);
     for (uint32_t k = 0; k < o->n; k++) {
@@ -106,7 +107,7 @@ static cdmpp_status want_all(cd_sketch_sampler *w, uint32_t sketch, const cd_rec
         if (o->p[k].fixed) want_choice(w, CD_SKETCH_CHOICE_SPLIT, o->p[k].stage, 0, (uint32_t)theirs->list[0]);
         else if (o->p[k].tile && !want_tile(w, &o->p[k], &s->step[o->p[k].step], theirs)) return CD_FAIL(err, ENOMEM, "tile lengths");
     }
-    for (uint32_t k = s->n_step; k < r->n_step; k++) want_step(w, r, k, vector);
+    for (uint32_t k = s->n_step; k < r->n_step; k++) want_step(w, r, k, vector, s->n_stage);
     for (uint32_t k = 0; k < s->n_stage; k++)
         if (!vector[k]) want_choice(w, CD_SKETCH_CHOICE_VECTOR, k, 0, 0);
     return CDMPP_OK;

@@ -5,15 +5,29 @@
 
 #include "features/sketch/sketch_internal.h"
 
+/* How one operator reads another, over all its reads of that one. */
 typedef struct {
-    const cd_schedule *s;
-    const cd_schedule_op *op;           /* reader */
-    uint32_t read;              /* first tensor, number of the operator that is looked at */
-    uint32_t n_read;
-    bool any, simple, common_ok[CD_TE_MAX_AXIS];
+    uint32_t read;              /* stage */
+    bool simple, common_ok[CD_TE_MAX_AXIS];
     uint64_t mentioned;         /* axes that occur in an index of any read, reduce axes behind */
     bool missing;               /* some read leaves an axis out */
     bool twice, disorder;
+} reading;
+
+/* All that one operator reads. */
+typedef struct {
+    const cd_schedule *s;
+    const cd_schedule_op *op;   /* reader */
+    const uint32_t *stage_of;   /* operator -> stage */
+    uint32_t *seen, *slot;      /* by expression id, by stage: the reader + 1 that met it; by stage: which of r */
+    uint32_t *met;
+    uint32_t reader;
+    cd_arena *a;
+    reading *r, *now;           /* (n); the one whose load is looked at */
+    uint32_t n, cap;
+    cd_sketch_edge *edge;       /* (n_edge) of all readers so far */
+    uint32_t n_edge, cap_edge;
+    bool oom;
 } walk;
 
 /* The axis (0..n_axis-1) that e is, up to a constant; -1. */
@@ -31,44 +45,56 @@ static bool mention(void *ctx, const cd_expr *e) {
     walk *w = ctx;
     const uint32_t n = w->op->n_axis;
     for (uint32_t d = 0; e->op == CD_VAR && d < n + w->op->n_raxis && d < 64; d++)
-        if (w->s->iv[d < n ? w->op->axis[d] : w->op->raxis[d - n]].var == e) w->mentioned |= 1ULL << d;
+        if (w->s->iv[d < n ? w->op->axis[d] : w->op->raxis[d - n]].var == e) w->now->mentioned |= 1ULL << d;
     return true;
 }
 
-/* One read: is it simple, does it use each axis once and in order? */
+/* One read: is it simple, does it use each axis once and in order? An rfactor's axis may be one more than a definition may have. */
 static void look(walk *w, const cd_expr *load) {
-    uint32_t count[CD_TE_MAX_AXIS] = {0};
+    reading *r = w->now;
+    uint32_t count[CD_TE_MAX_AXIS + 1] = {0};
     int32_t last = -1;
-    w->any = true;
     for (uint32_t d = 0; d < load->n; d++) {
         const cd_expr *e = load->a[d];
         cd_expr_visit(e, mention, w);
         const int32_t axis = shifted_axis(w, e);
-        if (d < CD_TE_MAX_AXIS && axis != (int32_t)d) w->common_ok[d] = false;
+        if (d < CD_TE_MAX_AXIS && axis != (int32_t)d) r->common_ok[d] = false;
         if (e->op == CD_INT) continue;
         if (axis < 0) {
-            w->simple = false;
+            r->simple = false;
             continue;
         }
-        if (axis < last) w->disorder = true;
+        if (axis < last) r->disorder = true;
         last = axis;
-        if (++count[axis] > 1) w->twice = true;
+        if (++count[axis] > 1) r->twice = true;
     }
     for (uint32_t d = 0; d < w->op->n_axis; d++)
-        if (!count[d]) w->missing = true;
+        if (!count[d]) r->missing = true;
 }
 
-static bool on_expr(void *ctx, const cd_expr *e) {
-    walk *w = ctx;
-    if (e->op == CD_LOAD && (uint32_t)e->u.i - w->read < w->n_read) look(w, e);
-    return true;
+/* The reading that a load belongs to; NULL: out of memory, or a tensor of no stage. */
+static reading *reading_of(walk *w, const cd_expr *load) {
+    const int32_t op = (uint64_t)load->u.i < w->s->tensor_op.n ? w->s->tensor_op.p[load->u.i] : -1;
+    if (op < 0) return NULL;
+    const uint32_t q = w->stage_of[op];
+    if (w->met[q] == w->reader + 1) return &w->r[w->slot[q]];
+    if (CD_GROW_IN(w->a, w->r, w->n, w->cap)) {
+        w->oom = true;
+        return NULL;
+    }
+    w->met[q] = w->reader + 1;
+    w->slot[q] = w->n;
+    w->r[w->n] = (reading){.read = q, .simple = true};
+    memset(w->r[w->n].common_ok, 1, sizeof w->r[w->n].common_ok);
+    return &w->r[w->n++];
 }
 
-static walk reads_of(const cd_schedule *s, const cd_schedule_op *reader, const cd_schedule_op *read) {
-    walk w = {.s = s, .op = reader, .read = read->first_tensor, .n_read = read->n_out, .simple = true};
-    memset(w.common_ok, 1, sizeof w.common_ok);
-    for (uint32_t k = 0; k < reader->n_out && !reader->is_placeholder; k++) cd_expr_visit(reader->body[k], on_expr, &w);
-    return w;
+/* Shared parts of a body are walked once. */
+static void walk_loads(walk *w, const cd_expr *e) {
+    if (!(e->flags & CD_EXPR_HAS_LOAD) || w->seen[e->id] == w->reader + 1) return;
+    w->seen[e->id] = w->reader + 1;
+    if (e->op == CD_LOAD && (w->now = reading_of(w, e))) look(w, e);
+    for (uint32_t i = 0; i < e->n; i++) walk_loads(w, e->a[i]);
 }
 
 static int64_t literal(const cd_expr *e) { return e && e->op == CD_INT ? e->u.i : -1; }
@@ -115,33 +141,73 @@ static bool lacks_axis(const cd_sketch_op *op, uint64_t mentioned) {
     return false;
 }
 
-static uint32_t common(const cd_sketch_op *a, const cd_sketch_op *b, const walk *w) {
+static uint32_t common(const cd_sketch_op *a, const cd_sketch_op *b, const reading *r) {
     uint32_t n = 0;
-    while (n < a->rank && n < b->rank && n < CD_TE_MAX_AXIS && a->shape[n] == b->shape[n] && w->common_ok[n]) n++;
+    while (n < a->rank && n < b->rank && n < CD_TE_MAX_AXIS && a->shape[n] == b->shape[n] && r->common_ok[n]) n++;
     return n;
 }
 
-static void relate(cd_sketch_space *sp, cd_sketch_program *p) {
+static bool start_walk(cd_sketch_space *sp, walk *w) {
     cd_schedule *s = &sp->sched;
-    for (uint32_t c = 0; c < p->n; c++) {
-        const cd_schedule_op *reader = cd_schedule_stage_op(s, cd_schedule_stage_at(s, c));
-        uint32_t lacking = 0, n_read = 0;
-        if (reader->is_placeholder) continue;
-        for (uint32_t q = 0; q < p->n; q++) {
-            const cd_schedule_op *read = cd_schedule_stage_op(s, cd_schedule_stage_at(s, q));
-            const walk w = reads_of(s, reader, read);
-            if (!w.any || q == c) continue;
-            n_read++;
-            if (read->const_matrix) p->op[c].unrolled |= w.mentioned;
-            p->reads[c * p->n + q] = true;
-            p->same[c * p->n + q] = w.simple && !w.missing && !w.twice && !w.disorder;
-            p->common[c * p->n + q] = p->common[q * p->n + c] = common(&p->op[c], &p->op[q], &w);
-            if (!w.simple || w.twice || w.disorder) p->op[c].strict = false;
-            lacking += lacks_axis(&p->op[c], w.mentioned);
-        }
-        if (!n_read) p->op[c].strict = true; /* constants */
-        p->op[c].tiling = !p->op[c].simplify_const && (lacking >= 2 || (lacking && p->op[c].n_raxis));
+    uint32_t *stage_of = CD_NEWN(&s->arena, uint32_t, (size_t)s->n_op + 1);
+    *w = (walk){.s = s, .a = &s->arena, .stage_of = stage_of};
+    w->seen = CD_NEWN(w->a, uint32_t, (size_t)s->pool.n + 1);
+    w->slot = CD_NEWN(w->a, uint32_t, s->order.n + 1);
+    w->met = CD_NEWN(w->a, uint32_t, s->order.n + 1);
+    if (!stage_of || !w->seen || !w->slot || !w->met) return false;
+    for (uint32_t k = 0; k < s->order.n; k++) stage_of[cd_schedule_stage_at(s, k)->op] = k;
+    return true;
+}
+
+static void add_edge(walk *w, cd_sketch_edge e) {
+    if (CD_GROW_IN(w->a, w->edge, w->n_edge, w->cap_edge)) w->oom = true;
+    else w->edge[w->n_edge++] = e;
+}
+
+/* What stage c reads: edges, and what its own properties owe to them. */
+static void relate_one(cd_sketch_program *p, walk *w) {
+    const uint32_t c = w->reader;
+    cd_sketch_op *op = &p->op[c];
+    uint32_t lacking = 0;
+    w->n = 0;
+    for (uint32_t k = 0; k < w->op->n_out; k++) walk_loads(w, w->op->body[k]);
+    for (uint32_t k = 0; k < w->n; k++) {
+        const reading *r = &w->r[k];
+        const cd_schedule_op *read = &w->s->op[w->s->stage[w->s->order.p[r->read]].op];
+        if (read->const_matrix) op->unrolled |= r->mentioned;
+        if (!r->simple || r->twice || r->disorder) op->strict = false;
+        lacking += lacks_axis(op, r->mentioned);
+        add_edge(w, (cd_sketch_edge){r->read, c, common(op, &p->op[r->read], r), r->simple && !r->missing && !r->twice && !r->disorder});
     }
+    if (!w->n) op->strict = true; /* constants */
+    op->tiling = !op->simplify_const && (lacking >= 2 || (lacking && op->n_raxis));
+}
+
+/* The edges by reader, as they were found, and by what is read. */
+static bool keep_edges(cd_sketch_space *sp, cd_sketch_program *p, const walk *w) {
+    cd_sketch_edge *in = CD_NEWN(&sp->arena, cd_sketch_edge, w->n_edge + 1), *out = CD_NEWN(&sp->arena, cd_sketch_edge, w->n_edge + 1);
+    uint32_t *first_in = CD_NEWN(&sp->arena, uint32_t, p->n + 1), *first_out = CD_NEWN(&sp->arena, uint32_t, p->n + 1);
+    uint32_t *at = CD_NEWN(w->a, uint32_t, p->n + 1);
+    if (!in || !out || !first_in || !first_out || !at) return false;
+    if (w->n_edge) memcpy(in, w->edge, w->n_edge * sizeof *in);
+    for (uint32_t k = 0; k < w->n_edge; k++) first_in[in[k].reader + 1]++, first_out[in[k].read + 1]++;
+    for (uint32_t k = 0; k < p->n; k++) first_in[k + 1] += first_in[k], at[k + 1] = first_out[k + 1] += first_out[k];
+    for (uint32_t k = 0; k < w->n_edge; k++) out[at[in[k].read]++] = in[k];
+    p->in = in;
+    p->out = out;
+    p->first_in = first_in;
+    p->first_out = first_out;
+    return true;
+}
+
+static bool relate(cd_sketch_space *sp, cd_sketch_program *p) {
+    walk w;
+    if (!start_walk(sp, &w)) return false;
+    for (w.reader = 0; w.reader < p->n && !w.oom; w.reader++) {
+        w.op = cd_schedule_stage_op(&sp->sched, cd_schedule_stage_at(&sp->sched, w.reader));
+        if (!w.op->is_placeholder) relate_one(p, &w);
+    }
+    return !w.oom && keep_edges(sp, p, &w);
 }
 
 static bool same_steps(const cd_sketch_program *p, const cd_record_step *step, uint32_t n) {
@@ -160,10 +226,7 @@ static bool allocate(cd_sketch_space *sp, cd_sketch_program *p, const cd_record_
     cd_record_step *copy = CD_NEWN(&sp->arena, cd_record_step, n_step + 1);
     p->n = n;
     p->op = CD_NEWN(&sp->arena, cd_sketch_op, n + 1);
-    p->reads = CD_NEWN(&sp->arena, bool, (size_t)n * n + 1);
-    p->same = CD_NEWN(&sp->arena, bool, (size_t)n * n + 1);
-    p->common = CD_NEWN(&sp->arena, uint32_t, (size_t)n * n + 1);
-    if (!copy || !p->op || !p->reads || !p->same || !p->common) return false;
+    if (!copy || !p->op) return false;
     if (n_step) memcpy(copy, step, n_step * sizeof *copy);
     p->step = copy;
     p->n_step = n_step;
@@ -180,13 +243,13 @@ const cd_sketch_program *cd_sketch_program_get(cd_sketch_space *sp, const cd_rec
     if (!p || !allocate(sp, p, step, n_step)) return NULL;
     for (uint32_t k = 0; k < p->n; k++) {
         const cd_schedule_stage *st = cd_schedule_stage_at(&sp->sched, k);
-        fill_op(sp, cd_schedule_stage_op(&sp->sched, st), st, &p->op[k]);
+        const cd_schedule_op *op = cd_schedule_stage_op(&sp->sched, st);
+        fill_op(sp, op, st, &p->op[k]);
         if (!p->op[k].shape || !p->op[k].init) return NULL;
-        for (uint32_t d = 0; d < sp->dag->n_op; d++) /* attributes stay with the operator's tensor */
-            if (sp->dag->op[d].first_tensor == cd_schedule_stage_op(&sp->sched, st)->first_tensor)
-                p->op[k].simplify_const = sp->dag->op[d].simplify_const;
+        if (op->first_tensor < sp->dag->n_tensor) /* attributes stay with the operator's tensor */
+            p->op[k].simplify_const = sp->dag->op[sp->dag->tensor_op[op->first_tensor]].simplify_const;
     }
-    relate(sp, p);
+    if (!relate(sp, p)) return NULL;
     p->next = sp->prog;
     sp->prog = p;
     return p;

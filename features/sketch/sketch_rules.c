@@ -14,10 +14,11 @@ typedef struct {
     cd_sketch_space *sp;
     item *list;                 /* (n) the next generation */
     uint32_t n, cap;
-    bool oom;
+    bool oom, has_const;        /* some operator names axes to be unrolled */
 } work;
 
-/* A rule's verdict on (state, stage). */
+/* A rule's verdict on (state, stage). Nobody asks for the state after YES_AND_STOP: such a rule changes it itself, others a copy. So the
+ * stages that have one choice, which are most of a large task, cost no copies. */
 typedef enum { NO, YES, YES_AND_STOP } verdict;
 
 /* A state in which a step did not fit is dropped without an error: the rule did not apply. */
@@ -88,16 +89,15 @@ static bool follow(cd_sketch_state *s, uint32_t stage, const tiled *t, uint32_t 
 
 static const char *format_of(const cd_sketch_space *sp) { return sp->gpu ? "SSSRRSRS" : "SSRSRS"; }
 
-static verdict tiling_rule(work *w, const cd_sketch_state *s, uint32_t stage) {
+static verdict tiling_rule(work *w, cd_sketch_state *s, uint32_t stage) {
     tiled t;
     if (!s->prog->op[stage].tiling) return NO;
-    cd_sketch_state *c = copy(w, s);
-    if (!c) return YES_AND_STOP;
-    if (tile(c, stage, format_of(w->sp), &t)) emit(w, c, (int32_t)stage - 1);
+    if (tile(s, stage, format_of(w->sp), &t)) emit(w, s, (int32_t)stage - 1);
+    if (s->oom) w->oom = true;
     return YES_AND_STOP;
 }
 
-static verdict tiling_with_fusion_rule(work *w, const cd_sketch_state *s, uint32_t stage) {
+static verdict tiling_with_fusion_rule(work *w, cd_sketch_state *s, uint32_t stage) {
     const int32_t target = s->prog->op[stage].tiling ? cd_sketch_matched_consumer(s, stage) : -1;
     if (target < 0) return NO;
     const bool stop = w->sp->gpu || cd_sketch_has_step(s, stage, CD_RECORD_STEP_CHW);
@@ -114,18 +114,16 @@ static verdict tiling_with_fusion_rule(work *w, const cd_sketch_state *s, uint32
 
 /* ---- the others ---- */
 
-static verdict inline_rule(work *w, const cd_sketch_state *s, uint32_t stage) {
+static verdict inline_rule(work *w, cd_sketch_state *s, uint32_t stage) {
     if (!cd_sketch_can_inline(w->sp, s, stage)) return NO;
-    cd_sketch_state *c = copy(w, s);
-    if (!c) return YES_AND_STOP;
-    cd_sketch_compute_inline(c, stage);
-    emit(w, c, (int32_t)stage - 1);
+    cd_sketch_compute_inline(s, stage);
+    emit(w, s, (int32_t)stage - 1);
     return YES_AND_STOP;
 }
 
-static verdict cache_write_rule(work *w, const cd_sketch_state *s, uint32_t stage) {
+static verdict cache_write_rule(work *w, cd_sketch_state *s, uint32_t stage) {
     if (!s->prog->op[stage].tiling || cd_sketch_matched_consumer(s, stage) >= 0) return NO;
-    cd_sketch_state *c = copy(w, s);
+    cd_sketch_state *c = w->sp->gpu ? s : copy(w, s);
     if (!c) return YES_AND_STOP;
     cd_sketch_cache_write(w->sp, c, stage);
     emit(w, c, (int32_t)stage);
@@ -144,7 +142,7 @@ static uint32_t fuse_reductions(cd_sketch_state *s, uint32_t stage) {
     return first;
 }
 
-static verdict rfactor_rule(work *w, const cd_sketch_state *s, uint32_t stage) {
+static verdict rfactor_rule(work *w, cd_sketch_state *s, uint32_t stage) {
     int64_t space, reduce;
     const cd_sketch_op *op = &s->prog->op[stage];
     if (op->placeholder) return NO;
@@ -173,44 +171,40 @@ static verdict rfactor_rule(work *w, const cd_sketch_state *s, uint32_t stage) {
 
 /* Winograd's transforms: the axes of the constant matrices are unrolled, the others split in two. TVM's operators name
  * them in an attribute; they are those that index a constant matrix. */
-static verdict const_rule(work *w, const cd_sketch_state *s, uint32_t stage) {
+static verdict const_rule(work *w, cd_sketch_state *s, uint32_t stage) {
     const cd_sketch_op *op = &s->prog->op[stage];
     if (!op->simplify_const) return NO;
-    cd_sketch_state *c = copy(w, s);
-    if (!c) return YES_AND_STOP;
-    for (uint32_t k = 0; k < c->stage[stage].n && !c->oom; k++) {
-        const cd_sketch_iter *it = &c->stage[stage].it[k];
-        if (it->origin & op->unrolled) cd_sketch_annotate(c, stage, k, CD_SKETCH_UNROLL);
-        else cd_sketch_split(c, stage, k++, (const int64_t[]){0}, 1);
+    for (uint32_t k = 0; k < s->stage[stage].n && !s->oom; k++) {
+        const cd_sketch_iter *it = &s->stage[stage].it[k];
+        if (it->origin & op->unrolled) cd_sketch_annotate(s, stage, k, CD_SKETCH_UNROLL);
+        else cd_sketch_split(s, stage, k++, (const int64_t[]){0}, 1);
     }
     uint32_t order[MAX_IT], m = 0;
     for (int8_t level = 0; level < 3; level++) /* outer parts, inner parts, whole */
-        for (uint32_t k = 0; k < c->stage[stage].n && m < MAX_IT; k++)
-            if (c->stage[stage].it[k].level == (level < 2 ? level : -1)) order[m++] = k;
-    cd_sketch_reorder(c, stage, order);
-    emit(w, c, (int32_t)stage - 1);
+        for (uint32_t k = 0; k < s->stage[stage].n && m < MAX_IT; k++)
+            if (s->stage[stage].it[k].level == (level < 2 ? level : -1)) order[m++] = k;
+    cd_sketch_reorder(s, stage, order);
+    emit(w, s, (int32_t)stage - 1);
     return YES_AND_STOP;
 }
 
 /* On GPUs what such a transform reads is computed where its unrolled part begins. */
-static verdict before_const_rule(work *w, const cd_sketch_state *s, uint32_t stage) {
-    uint32_t list[CD_MAX_STAGE];
-    if (!cd_sketch_has_producers(s, stage) || !cd_sketch_can_inline(w->sp, s, stage)) return NO;
-    if (cd_sketch_consumers(s, stage, list) != 1 || !s->prog->op[list[0]].simplify_const) return NO;
-    cd_sketch_state *c = copy(w, s);
-    if (!c) return YES_AND_STOP;
-    for (uint32_t k = 1; k < c->stage[list[0]].n; k++) {
-        if (c->stage[list[0]].it[k].ann != CD_SKETCH_UNROLL) continue;
-        cd_sketch_compute_at(c, stage, list[0], k - 1);
+static verdict before_const_rule(work *w, cd_sketch_state *s, uint32_t stage) {
+    const uint32_t *list;
+    if (!w->has_const || !cd_sketch_can_inline(w->sp, s, stage) || !cd_sketch_has_producers(s, stage)) return NO;
+    if (cd_sketch_consumers(s, stage, &list) != 1 || !s->prog->op[list[0]].simplify_const) return NO;
+    for (uint32_t k = 1; k < s->stage[list[0]].n; k++) {
+        if (s->stage[list[0]].it[k].ann != CD_SKETCH_UNROLL) continue;
+        cd_sketch_compute_at(s, stage, list[0], k - 1);
         break;
     }
-    emit(w, c, (int32_t)stage - 1);
+    emit(w, s, (int32_t)stage - 1);
     return YES_AND_STOP;
 }
 
-static verdict skip_rule(work *w, const cd_sketch_state *s, uint32_t stage) {
-    emit(w, copy(w, s), (int32_t)stage - 1);
-    return YES;
+static verdict skip_rule(work *w, cd_sketch_state *s, uint32_t stage) {
+    emit(w, s, (int32_t)stage - 1);
+    return YES_AND_STOP;
 }
 
 /* The loop by which every reduce axis has been seen: the last of the outermost reduction tile. */
@@ -227,22 +221,32 @@ static uint32_t last_outer_reduce(const cd_sketch_state *s, uint32_t stage) {
     return 0;
 }
 
+static bool is_read_by(const cd_sketch_program *p, uint32_t stage, uint32_t reader) {
+    for (uint32_t k = p->first_out[stage]; k < p->first_out[stage + 1]; k++)
+        if (p->out[k].reader == reader) return true;
+    return false;
+}
+
+/* Does a stage that needs tiling read it directly? Only then its consumers have to be found. */
+static bool is_read_by_tiled(const cd_sketch_program *p, uint32_t stage) {
+    for (uint32_t k = p->first_out[stage]; k < p->first_out[stage + 1]; k++)
+        if (p->op[p->out[k].reader].tiling) return true;
+    return false;
+}
+
 /* A stage that a tiled consumer reads gets a shared copy per consumer, attached at the outermost reduction tile. */
-static verdict cache_read_rule(work *w, const cd_sketch_state *s, uint32_t stage) {
-    uint32_t list[CD_MAX_STAGE];
-    const uint32_t n = cd_sketch_consumers(s, stage, list);
-    if (!n || !s->prog->op[list[0]].tiling || cd_sketch_has_cross_thread(s, list[0]) ||
-        !s->prog->reads[list[0] * s->prog->n + stage])
-        return NO;
-    cd_sketch_state *c = copy(w, s);
-    if (!c) return YES_AND_STOP;
+static verdict cache_read_rule(work *w, cd_sketch_state *s, uint32_t stage) {
+    const uint32_t *list;
+    if (!is_read_by_tiled(s->prog, stage)) return NO;
+    const uint32_t n = cd_sketch_consumers(s, stage, &list);
+    if (!n || !s->prog->op[list[0]].tiling || cd_sketch_has_cross_thread(s, list[0]) || !is_read_by(s->prog, stage, list[0])) return NO;
     for (uint32_t k = 0; k < n; k++) {
         const uint32_t reader = list[k] + k;
-        cd_sketch_cache_read(w->sp, c, stage, reader);
-        if (c->failed || c->oom) return YES_AND_STOP;
-        cd_sketch_compute_at(c, stage + 1, reader + 1, last_outer_reduce(c, reader + 1));
+        cd_sketch_cache_read(w->sp, s, stage, reader);
+        if (s->failed || s->oom) break;
+        cd_sketch_compute_at(s, stage + 1, reader + 1, last_outer_reduce(s, reader + 1));
     }
-    emit(w, c, (int32_t)stage);
+    emit(w, s, (int32_t)stage);
     return YES_AND_STOP;
 }
 
@@ -266,12 +270,13 @@ static bool share_threads(work *w, cd_sketch_state *s, uint32_t stage, uint32_t 
 }
 
 /* Much to reduce, little to compute: the reduction is spread over the threads of a warp. */
-static verdict cross_thread_rule(work *w, const cd_sketch_state *s, uint32_t stage) {
+static verdict cross_thread_rule(work *w, cd_sketch_state *s, uint32_t stage) {
     int64_t space, reduce;
     const cd_sketch_op *op = &s->prog->op[stage];
-    if (op->placeholder || !op->n_raxis || cd_sketch_has_step(s, stage, CD_RECORD_STEP_CHW)) return NO;
+    if (op->placeholder || !op->n_raxis) return NO;
     cd_sketch_volume(&s->stage[stage], &space, &reduce);
     if (op->tiling ? space > w->sp->hw.max_threads_per_block || space >= reduce : reduce <= 1 || reduce <= w->sp->hw.warp_size) return NO;
+    if (cd_sketch_has_step(s, stage, CD_RECORD_STEP_CHW)) return NO;
     cd_sketch_state *c = copy(w, s);
     if (!c) return YES;
     const uint32_t fused = fuse_reductions(c, stage);
@@ -289,7 +294,7 @@ static verdict cross_thread_rule(work *w, const cd_sketch_state *s, uint32_t sta
 
 /* ---- the work list ---- */
 
-typedef verdict (*rule)(work *w, const cd_sketch_state *s, uint32_t stage);
+typedef verdict (*rule)(work *w, cd_sketch_state *s, uint32_t stage);
 static const rule cpu_rules[] = {inline_rule, const_rule, rfactor_rule, cache_write_rule, tiling_with_fusion_rule, tiling_rule, skip_rule};
 static const rule gpu_rules[] = {cache_read_rule, before_const_rule, inline_rule, const_rule, cross_thread_rule, cache_write_rule,
                                  tiling_with_fusion_rule, tiling_rule, skip_rule};
@@ -318,13 +323,12 @@ static bool is_open(const cd_record_step *t) {
     return false;
 }
 
-/* What stage s of step k is called after the later steps. */
-static uint32_t final_stage(const cd_sketch_state *s, uint32_t k) {
+/* What the stage of step k is called after the later steps; add: those (n) that add a stage, ascending. */
+static uint32_t final_stage(const cd_sketch_state *s, uint32_t k, const uint32_t *add, uint32_t n) {
     int32_t id = s->step[k].stage;
-    for (k++; k < s->n_step; k++) {
-        const cd_record_step *t = &s->step[k];
-        if (t->kind == CD_RECORD_STEP_CHR) id += id > t->stage;
-        if (t->kind == CD_RECORD_STEP_CHW || t->kind == CD_RECORD_STEP_RF) id += id >= t->stage;
+    for (uint32_t j = 0; j < n; j++) {
+        const cd_record_step *t = &s->step[add[j]];
+        if (add[j] > k) id += t->kind == CD_RECORD_STEP_CHR ? id > t->stage : id >= t->stage;
     }
     return (uint32_t)id;
 }
@@ -332,16 +336,20 @@ static uint32_t final_stage(const cd_sketch_state *s, uint32_t k) {
 static bool find_open(cd_sketch_space *sp, const cd_sketch_state *s, cd_sketch_open_splits *out) {
     cd_sketch_open_split *p = CD_NEWN(&sp->arena, cd_sketch_open_split, s->n_step + 1);
     cd_sketch_follower *f = CD_NEWN(&sp->arena, cd_sketch_follower, s->n_step + 1);
-    if (!p || !f) return false;
+    uint32_t *add = CD_NEWN(&sp->arena, uint32_t, s->n_step + 1), n_add = 0;
+    if (!p || !f || !add) return false;
+    for (uint32_t k = 0; k < s->n_step; k++)
+        if (cd_sketch_adds_stage(s->step[k].kind)) add[n_add++] = k;
     *out = (cd_sketch_open_splits){.p = p, .follower = f};
     for (uint32_t k = 0; k < s->n_step; k++) {
         const cd_record_step *t = &s->step[k];
-        if (sp->gpu && t->kind == CD_RECORD_STEP_FSP && t->i[2] >= 3) f[out->n_follower++] = (cd_sketch_follower){final_stage(s, k), (uint32_t)t->i[1]};
+        if (sp->gpu && t->kind == CD_RECORD_STEP_FSP && t->i[2] >= 3)
+            f[out->n_follower++] = (cd_sketch_follower){final_stage(s, k, add, n_add), (uint32_t)t->i[1]};
         const bool fixed = sp->gpu && t->kind == CD_RECORD_STEP_SP && t->n_list == 1 && t->list[0]; /* by a warp */
         if (!is_open(t) && !fixed) continue;
         const cd_sketch_tile *tile = t->i[1] > 0 && !fixed ? cd_sketch_tile_get(sp, t->i[1], t->n_list) : NULL;
         if (t->i[1] > 0 && !fixed && !tile) return false;
-        p[out->n++] = (cd_sketch_open_split){k, tile, fixed ? t->list[0] : 0, final_stage(s, k)};
+        p[out->n++] = (cd_sketch_open_split){k, tile, fixed ? t->list[0] : 0, final_stage(s, k, add, n_add)};
     }
     return true;
 }
@@ -369,6 +377,7 @@ bool cd_sketch_space_add(cd_sketch_space *sp, cd_sketch_state *s) {
 /* One generation after the other, as in TVM, so that sketches have TVM's order. */
 cdmpp_status cd_sketch_generate(cd_sketch_space *sp, cdmpp_err *err) {
     work w = {.sp = sp};
+    for (uint32_t d = 0; d < sp->dag->n_op; d++) w.has_const = w.has_const || sp->dag->op[d].simplify_const;
     const cd_sketch_program *start = cd_sketch_program_get(sp, NULL, 0);
     if (start) emit(&w, cd_sketch_start(&sp->arena, start), (int32_t)start->n - 1);
     if (!start) w.oom = true;

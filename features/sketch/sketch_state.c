@@ -20,7 +20,17 @@ static cd_sketch_iter *copy_its(cd_sketch_state *s, const cd_sketch_iter *it, ui
 static void fresh_stage(cd_sketch_state *s, uint32_t k) {
     const cd_sketch_op *op = &s->prog->op[k];
     const uint32_t n = op->placeholder ? 0 : op->n_axis + op->n_raxis;
-    s->stage[k] = (cd_sketch_stage){.it = copy_its(s, op->init, n, 0), .n = n, .at = CD_SKETCH_ROOT};
+    s->stage[k] = (cd_sketch_stage){.it = copy_its(s, op->init, n, 0), .n = n, .at = CD_SKETCH_ROOT, .child = -1, .next = -1};
+}
+
+/* Room for n stages; what other states of the arena have there is not needed any more between walks. */
+static void make_marks(cd_sketch_state *s, uint32_t n) {
+    cd_sketch_marks *m = s->marks ? s->marks : get(s, 1, sizeof *m);
+    s->marks = m;
+    if (!m || n <= m->cap) return;
+    const uint32_t cap = n + n / 2 + 16;
+    uint32_t *met = get(s, cap, sizeof *met), *value = get(s, cap, sizeof *value), *list = get(s, cap, sizeof *list);
+    if (!s->oom) *m = (cd_sketch_marks){met, value, list, cap, 0};
 }
 
 cd_sketch_state *cd_sketch_start(cd_arena *a, const cd_sketch_program *prog) {
@@ -28,6 +38,7 @@ cd_sketch_state *cd_sketch_start(cd_arena *a, const cd_sketch_program *prog) {
     if (!s) return NULL;
     *s = (cd_sketch_state){.a = a, .prog = prog, .n_stage = prog->n};
     s->stage = get(s, prog->n, sizeof *s->stage);
+    make_marks(s, prog->n);
     for (uint32_t k = 0; k < prog->n && !s->oom; k++) fresh_stage(s, k);
     return s->oom ? NULL : s;
 }
@@ -41,6 +52,8 @@ cd_sketch_state *cd_sketch_copy(cd_arena *a, const cd_sketch_state *from) {
     s->cap_step = from->n_step + 16;
     s->step = get(s, s->cap_step, sizeof *s->step);
     s->stage = get(s, s->n_stage, sizeof *s->stage);
+    if (a != from->a) s->marks = NULL; /* another thread's, perhaps */
+    make_marks(s, s->n_stage);
     if (s->oom) return NULL;
     if (from->n_step) memcpy(s->step, from->step, from->n_step * sizeof *s->step);
     for (uint32_t k = 0; k < s->n_stage && !s->oom; k++) {
@@ -65,12 +78,46 @@ static int32_t *list_of(cd_sketch_state *s, cd_record_step *t, uint32_t n) {
     return p;
 }
 
+/* ---- attached stages ---- */
+
+void cd_sketch_detach(cd_sketch_state *s, uint32_t stage) {
+    cd_sketch_stage *st = &s->stage[stage];
+    if (st->at != CD_SKETCH_AT) return;
+    int32_t *at = &s->stage[st->at_stage].child;
+    while (*at != (int32_t)stage) at = &s->stage[*at].next;
+    *at = st->next;
+    st->next = -1;
+    st->at = CD_SKETCH_ROOT;
+}
+
+void cd_sketch_attach(cd_sketch_state *s, uint32_t stage, uint32_t target, uint32_t it) {
+    cd_sketch_stage *st = &s->stage[stage];
+    cd_sketch_detach(s, stage);
+    int32_t *at = &s->stage[target].child;
+    while (*at >= 0 && *at < (int32_t)stage) at = &s->stage[*at].next;
+    st->next = *at;
+    *at = (int32_t)stage;
+    st->at = CD_SKETCH_AT;
+    st->at_stage = (int32_t)target;
+    st->at_it = (int32_t)it;
+}
+
+/* All lists again, after stages got other numbers. */
+static void relink(cd_sketch_state *s) {
+    for (uint32_t k = 0; k < s->n_stage; k++) s->stage[k].child = s->stage[k].next = -1;
+    for (uint32_t k = s->n_stage; k-- > 0;) {
+        cd_sketch_stage *st = &s->stage[k];
+        if (st->at != CD_SKETCH_AT) continue;
+        st->next = s->stage[st->at_stage].child;
+        s->stage[st->at_stage].child = (int32_t)k;
+    }
+}
+
 /* Iterators `from`.. of a stage get new numbers: those attached there move along. */
 static void renumber(cd_sketch_state *s, uint32_t stage, int32_t first, int32_t last, int32_t to, int32_t shift) {
-    for (uint32_t k = 0; k < s->n_stage; k++) {
+    for (int32_t k = s->stage[stage].child; k >= 0; k = s->stage[k].next) {
         cd_sketch_stage *st = &s->stage[k];
-        if (st->at != CD_SKETCH_AT || st->at_stage != (int32_t)stage || st->at_it < first) continue;
-        st->at_it = st->at_it <= last ? to : st->at_it + shift;
+        if (st->at_it >= first) st->at_it = st->at_it <= last ? to : st->at_it + shift;
     }
 }
 
@@ -208,16 +255,14 @@ void cd_sketch_compute_at(cd_sketch_state *s, uint32_t stage, uint32_t target, u
     cd_record_step *t = push(s, CD_RECORD_STEP_CA, stage);
     t->i[0] = (int32_t)target;
     t->i[1] = (int32_t)it;
-    cd_sketch_stage *st = &s->stage[stage];
-    forget_extents(st);
-    st->at = CD_SKETCH_AT;
-    st->at_stage = (int32_t)target;
-    st->at_it = (int32_t)it;
+    forget_extents(&s->stage[stage]);
+    cd_sketch_attach(s, stage, target, it);
 }
 
 void cd_sketch_compute_inline(cd_sketch_state *s, uint32_t stage) {
     if (s->oom) return;
     push(s, CD_RECORD_STEP_CI, stage);
+    cd_sketch_detach(s, stage);
     s->stage[stage].at = CD_SKETCH_INLINED;
 }
 
@@ -225,6 +270,7 @@ void cd_sketch_compute_root(cd_sketch_state *s, uint32_t stage) {
     if (s->oom) return;
     push(s, CD_RECORD_STEP_CR, stage);
     forget_extents(&s->stage[stage]);
+    cd_sketch_detach(s, stage);
     s->stage[stage].at = CD_SKETCH_ROOT;
 }
 
@@ -263,6 +309,8 @@ static void grow(cd_sketch_space *sp, cd_sketch_state *s, uint32_t at, uint32_t 
     s->n_stage++;
     s->prog = p;
     for (uint32_t k = first_fresh; k < first_fresh + fresh && !s->oom; k++) fresh_stage(s, k);
+    relink(s);
+    make_marks(s, s->n_stage);
 }
 
 static cd_str text_of(const char *t) { return (cd_str){t, strlen(t)}; }
@@ -293,4 +341,5 @@ void cd_sketch_rfactor(cd_sketch_space *sp, cd_sketch_state *s, uint32_t stage, 
     s->stage[stage + 1].at = was.at;
     s->stage[stage + 1].at_stage = was.at_stage;
     s->stage[stage + 1].at_it = was.at_it;
+    relink(s);
 }

@@ -98,10 +98,11 @@ static void store(randsched *r, const cd_loop *loop, uint32_t n_loop, const cd_a
     cd_loopmask part = {0};
     int64_t size[MAX_LOOP + 1][MAX_ACC];
     in.var = test_malloc((in.n_var + 1) * sizeof *in.var);
+    uint32_t *acc_of = CD_NEWN(&r->s.arena, uint32_t, tensors.n);
     for (uint32_t m = 1; m <= n_loop; m++) {
         cd_loopmask *masks = m == n_loop ? program : &part;
         cd_store_ctx c = {.arena = &r->s.arena, .pool = &r->s.pool, .ana = cd_simplify_analyzer_new_plain(r->s.simp), .masks = masks,
-                          .tensors = &tensors, .cache_line = 64, .prod = 1.0F, .touch = touch};
+                          .tensors = &tensors, .cache_line = 64, .prod = 1.0F, .touch = touch, .acc_of = acc_of};
         boxes truth;
         cd_loopmask_begin(&part);
         for (uint32_t i = 0; i < n_loop; i++) {
@@ -122,7 +123,7 @@ static void store(randsched *r, const cd_loop *loop, uint32_t n_loop, const cd_a
         for (uint32_t k = 0; k < c.n_acc; k++) size[m][k] = c.acc[k].elements;
         for (uint32_t i = 1; m == n_loop && i <= m; i++) sum->wrong += !same_sizes(&touch[loop[m - i].identity], size[i], c.n_acc);
     }
-    for (int k = 0; k < MAX_LOOP; k++) cd_mem_free(touch[k].p);
+    for (int k = 0; k < MAX_LOOP; k++) cd_touch_free(&touch[k]);
     cd_loopmask_free(&part);
     test_free(in.var);
 }
@@ -233,13 +234,13 @@ TEST(extents_that_depend_on_the_element) {
     assert_int_equal(loop[N - 1].extent, 15); /* what products take */
     const cd_tensors tensors = {info, &r.s, r.s.tensor_op.n};
     cd_store_ctx c = {.arena = &r.s.arena, .pool = &r.s.pool, .ana = cd_simplify_analyzer_new_plain(r.s.simp), .masks = &masks,
-                      .tensors = &tensors, .cache_line = 64, .prod = 1.0F, .touch = touch, .loop = loop, .n_loop = N};
+                      .tensors = &tensors, .cache_line = 64, .prod = 1.0F, .touch = touch, .acc_of = CD_NEWN(&r.s.arena, uint32_t, tensors.n), .loop = loop, .n_loop = N};
     cd_access_collect(&c, r.t.node[k].tensor, r.t.node[k].x, r.t.node[k].e);
     cd_access_regions(&c, 1);
     assert_false(c.oom);
     for (int i = 0; i < N; i++) assert_int_equal(touch[i].p[1].elements, elements[i]);
     for (int i = 0; i < N; i++) assert_true(c.ops_log[i] == ops[i]);
-    for (int i = 0; i < N; i++) cd_mem_free(touch[i].p);
+    for (int i = 0; i < N; i++) cd_touch_free(&touch[i]);
     cd_loopmask_free(&masks);
     cd_schedule_free(&r.s);
     cd_ast_free(&r.t);

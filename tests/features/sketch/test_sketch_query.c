@@ -6,32 +6,36 @@ enum { A, B, C, D, N };
 static const int64_t shape[] = {4, 8}, turned[] = {8, 4};
 static cd_sketch_iter loop[N][3];
 static cd_sketch_op op[N];
-static bool reads[N * N], same[N * N];
-static uint32_t common[N * N];
-static cd_sketch_program prog = {.n = N, .op = op, .reads = reads, .same = same, .common = common};
+enum { AB, AC, BC, CD, EDGES };
+static cd_sketch_edge in[EDGES], out[EDGES]; /* equal here: by reader and by what is read they have one order */
+static const uint32_t first_in[] = {0, 0, 1, 3, 4}, first_out[] = {0, 2, 3, 4, 4};
+static cd_sketch_program prog = {.n = N, .op = op, .in = in, .out = out, .first_in = first_in, .first_out = first_out};
 static cd_sketch_stage stage[N];
-static cd_sketch_state s = {.stage = stage, .n_stage = N, .prog = &prog};
+static uint32_t met[N], value[N], list[N];
+static cd_sketch_marks marks = {met, value, list, N, 0};
+static cd_sketch_state s = {.stage = stage, .n_stage = N, .prog = &prog, .marks = &marks};
+
+static void set_common(uint32_t edge, uint32_t n) { in[edge].common = out[edge].common = n; }
+static void set_same(uint32_t edge, bool same) { in[edge].same = out[edge].same = same; }
 
 static int fresh(void **state) {
     (void)state;
-    memset(reads, 0, sizeof reads), memset(same, 0, sizeof same), memset(common, 0, sizeof common);
+    const cd_sketch_edge edge[] = {{A, B, 2, false}, {A, C, 2, false}, {B, C, 1, true}, {C, D, 1, true}};
+    memcpy(in, edge, sizeof edge), memcpy(out, edge, sizeof edge);
     for (int k = 0; k < N; k++) {
         op[k] = (cd_sketch_op){.rank = 2, .n_axis = 2, .shape = shape};
         for (int i = 0; i < 3; i++) loop[k][i] = (cd_sketch_iter){.ext = shape[i % 2], .kind = CD_SKETCH_SPATIAL};
-        stage[k] = (cd_sketch_stage){.it = loop[k], .n = 2};
+        stage[k] = (cd_sketch_stage){.it = loop[k], .n = 2, .child = -1, .next = -1};
     }
-    reads[B * N + A] = reads[C * N + A] = reads[C * N + B] = reads[D * N + C] = true;
-    same[D * N + C] = same[C * N + B] = true;
-    common[B * N + A] = common[C * N + A] = 2, common[C * N + B] = common[D * N + C] = 1;
     s.n_step = 0;
     return 0;
 }
 
 static void readers_are(uint32_t of, uint32_t n, uint32_t first, uint32_t second) {
-    uint32_t list[CD_MAX_STAGE];
-    assert_int_equal(cd_sketch_consumers(&s, of, list), n);
-    if (n) assert_int_equal(list[0], first);
-    if (n > 1) assert_int_equal(list[1], second);
+    const uint32_t *by;
+    assert_int_equal(cd_sketch_consumers(&s, of, &by), n);
+    if (n) assert_int_equal(by[0], first);
+    if (n > 1) assert_int_equal(by[1], second);
 }
 
 /* What is inlined is passed through. */
@@ -57,7 +61,7 @@ TEST(a_matched_reader) {
     assert_int_equal(cd_sketch_matched_consumer(&s, D), -1);
     stage[C].at = CD_SKETCH_INLINED;
     assert_int_equal(cd_sketch_matched_consumer(&s, B), D);
-    same[D * N + C] = false;
+    set_same(CD, false);
     assert_int_equal(cd_sketch_matched_consumer(&s, B), -1);
     fresh(NULL), op[D].shape = turned;
     assert_int_equal(cd_sketch_matched_consumer(&s, C), -1);
@@ -79,11 +83,11 @@ TEST(a_single_reader) {
     assert_int_equal(cd_sketch_single_consumer(&s, D), -1);
     assert_int_equal(cd_sketch_single_consumer(&s, C), D);
     assert_int_equal(cd_sketch_single_consumer(&s, A), -1);
-    stage[B].at = CD_SKETCH_AT, stage[B].at_stage = C;
+    cd_sketch_attach(&s, B, C, 0);
     assert_int_equal(cd_sketch_single_consumer(&s, A), C);
-    stage[B].at_stage = D;
+    cd_sketch_attach(&s, B, D, 0);
     assert_int_equal(cd_sketch_single_consumer(&s, A), -1);
-    stage[C].at = CD_SKETCH_AT, stage[C].at_stage = D;
+    cd_sketch_attach(&s, C, D, 0);
     assert_int_equal(cd_sketch_single_consumer(&s, A), D);
 }
 
@@ -95,7 +99,7 @@ TEST(outer_loops_in_common) {
     assert_int_equal(cd_sketch_common_outer(&s, A, C), 1); /* through b */
     assert_int_equal(cd_sketch_common_outer(&s, B, D), 1);
     assert_int_equal(cd_sketch_common_outer(&s, D, A), 0); /* no path */
-    common[C * N + B] = 7;
+    set_common(BC, 7);
     assert_int_equal(cd_sketch_common_outer(&s, A, C), 2);
     op[A].rank = 1;
     assert_int_equal(cd_sketch_common_outer(&s, A, C), 1);
@@ -135,10 +139,23 @@ TEST(loops_of_a_stage) {
     assert_false(cd_sketch_is_tiled(&s, C));
     op[C].n_raxis = 2, op[C].placeholder = true;
     assert_false(cd_sketch_is_tiled(&s, C));
-    stage[C].at = CD_SKETCH_AT, stage[C].at_stage = D, stage[C].at_it = 1;
+    cd_sketch_attach(&s, C, D, 1);
     assert_true(cd_sketch_has_cross_thread(&s, D) && cd_sketch_has_attached(&s, D, 1) && !cd_sketch_has_attached(&s, D, 0) && !cd_sketch_has_attached(&s, B, 1));
     loop[C][2].ann = CD_SKETCH_VECTORIZE;
     assert_false(cd_sketch_has_cross_thread(&s, C) || cd_sketch_has_cross_thread(&s, D));
+}
+
+/* Stages attached to one are a list in ascending order, whatever the order of attaching. */
+TEST(attached_stages) {
+    fresh(NULL);
+    cd_sketch_attach(&s, B, D, 1), cd_sketch_attach(&s, C, D, 0), cd_sketch_attach(&s, A, D, 1);
+    assert_true(stage[D].child == A && stage[A].next == B && stage[B].next == C && stage[C].next == -1);
+    cd_sketch_detach(&s, B);
+    assert_true(stage[D].child == A && stage[A].next == C && stage[B].at == CD_SKETCH_ROOT && !cd_sketch_has_attached(&s, D, 2));
+    cd_sketch_attach(&s, A, C, 1);
+    assert_true(stage[D].child == C && stage[C].child == A && stage[A].next == -1 && cd_sketch_has_attached(&s, C, 1));
+    cd_sketch_detach(&s, B); /* of none */
+    assert_int_equal(stage[C].child, A);
 }
 
 TEST(what_is_inlined) {
@@ -155,4 +172,4 @@ TEST(what_is_inlined) {
     assert_false(cd_sketch_can_inline(&gpu, &s, B) || cd_sketch_can_inline(&cpu, &s, B));
 }
 
-TESTS(NULL, NULL, who_reads, a_matched_reader, a_single_reader, outer_loops_in_common, steps_of_a_stage, loops_of_a_stage, what_is_inlined)
+TESTS(NULL, NULL, who_reads, a_matched_reader, a_single_reader, outer_loops_in_common, steps_of_a_stage, loops_of_a_stage, attached_stages, what_is_inlined)
