@@ -255,11 +255,17 @@ void cd_model_mark_unlike(const cd_model *m, bool compared, uint32_t reason, cd_
         p->reason &= ~(uint32_t)CD_UNLIKE_RANGE;
         p->flags &= ~CD_MODEL_OUT_OF_RANGE;
     }
-    if (!reason) return;
-    p->flags |= CD_MODEL_OUT_OF_RANGE;
+    if (reason) p->flags |= CD_MODEL_OUT_OF_RANGE;
     p->reason |= reason;
-    if (reason == CD_UNLIKE_DEVICE) return; /* that has a law of its own */
-    cd_trained_on_widen(m->trained_on, p->latency_s, &p->low_s, &p->high_s, &p->rel_std);
+    cd_trained_on_widen(m->trained_on, p->reason, p->latency_s, &p->low_s, &p->high_s, &p->rel_std);
+}
+
+/* The correction by measured programs is of one device of the model, not of those that it stands for. */
+cdmpp_status cd_model_settle(const cd_model *m, const cd_program_view *v, size_t p, const cd_model_asked *asked, cd_model_prediction *io, cdmpp_err *err) {
+    if (!asked->doubt && !asked->uncorrected) CD_TRY(cd_here_apply(m, v, p, io, err));
+    cd_model_mark_unlike(m, asked->compared, asked->reason, io);
+    if (asked->doubt) cd_device_doubt_widen(asked->doubt, io);
+    return CDMPP_OK;
 }
 
 cd_device_doubt cd_model_device_doubt(const cd_model *m, size_t i, const float *want, const float *has) {

@@ -46,8 +46,8 @@
  *   (1) operators, their types and intrinsics: seen on any device, because devices share what they learn;
  *   (2) types of buffers, threads, width of vectors, features: seen on the device itself. Where its targets never said
  *       threads or a processor, these are not compared.
- *   (3) the interval of a program with any reason is at least that of programs whose operators were left out of training, `low`
- *       and `high` (learner/train/train_internal.h); nothing is known of how far off other reasons are.
+ *   (3) each reason has a law of its own, of programs that were left out of training for it (learner/train/train_internal.h): the interval of a program
+ *       is at least as wide as those of all its reasons. Where a training could leave out nothing of the kind, nothing tells: the program has no interval.
  * Immutable once made: any thread. */
 
 /* X(bit, name): why a program is unlike what the model was trained on. cdmpp.h has the same as CDMPP_REASON_*. */
@@ -79,12 +79,20 @@ typedef struct cd_unlike {
 /* Adds a reason with its text, "" for the name alone. */
 void cd_trained_on_add(cd_unlike *u, uint32_t bit, const char *detail, size_t n);
 
+/* Reasons that have such a law: not the device (cd_device_law), nor its peak, which is a bound. */
+enum { CD_UNLIKE_LEARNED = CD_UNLIKE_RANGE | CD_UNLIKE_DTYPE | CD_UNLIKE_OPERATOR | CD_UNLIKE_INTRINSIC | CD_UNLIKE_THREADS | CD_UNLIKE_FEATURE };
+typedef struct cd_unlike_law {
+    uint32_t n;           /* kinds that were left out, each once; 0: none could be, and nothing below */
+    double low, high;     /* ln(measured/answer): ends of the interval's level for a program of the next kind */
+    double shift;         /* ln: standard deviation of what all programs of a kind have in common; a network has it as a program has */
+} cd_unlike_law;
+
 typedef struct cd_trained_on {
     size_t n, n_device;
     const char **mark;    /* (n) rising */
     uint8_t *seen;        /* (n_device, n) */
     double range;         /* a program of known kind is out of range only beyond this distance (learner/train/unlike_range.h); 0: the range's own limit */
-    double low, high;     /* ln(measured/answer) of programs whose operators were left out: the interval's level; 0, 0: not known */
+    cd_unlike_law law[CD_N_UNLIKE];
 } cd_trained_on;
 
 /* Of n pairs of a signature's text and a device; *out NULL where one is "": then it is not known what was trained on. Errors: ENOMEM. */
@@ -92,14 +100,17 @@ cdmpp_status cd_trained_on_make(cd_arena *a, const char *const *text, const uint
                                 cd_trained_on **out, cdmpp_err *err);
 /* Whether programs of this device were trained on; not those whose times were unknown. */
 bool cd_trained_on_saw(const cd_trained_on *t, uint32_t device);
-/* What of the signature is new to the device of the model, added to *out. */
-void cd_trained_on_check(const cd_trained_on *t, uint32_t device, const cd_signature *s, cd_unlike *out);
+/* What of the signature is new to the device of the model, added to *out. stranger: the device answers for another one, whose instructions are its own: that
+ * it is another one says so, and features are not compared. */
+void cd_trained_on_check(const cd_trained_on *t, uint32_t device, bool stranger, const cd_signature *s, cd_unlike *out);
 /* Whether a mark of a device itself (types, threads, vectors, features) is new to it, whatever others saw. */
 bool cd_trained_on_lacks(const cd_trained_on *t, uint32_t device, const char *mark);
 /* `old` with `more` (n) seen by a device; the device n_device is one more, which saw what `like` did. Errors: ENOMEM. */
 cdmpp_status cd_trained_on_more(cd_arena *a, const cd_trained_on *old, uint32_t device, uint32_t like, const char *const *more, size_t n, cd_trained_on **out, cdmpp_err *err);
-/* Widens an interval of seconds around the answer; t NULL: nothing. */
-void cd_trained_on_widen(const cd_trained_on *t, double latency_s, double *low_s, double *high_s, double *rel_std);
+/* Widens an interval of seconds around the answer for these reasons; a reason without a law makes all three NaN. t NULL: nothing. */
+void cd_trained_on_widen(const cd_trained_on *t, uint32_t reason, double latency_s, double *low_s, double *high_s, double *rel_std);
+/* The standard deviation that programs with these reasons have in common, each reason by its part (0 to 1) of the time; NaN parts are none. t NULL: 0. */
+double cd_trained_on_shift(const cd_trained_on *t, const double part[CD_N_UNLIKE]);
 
 /* Key "trained_on" of a model's header: as JSON, and back. Errors: ESCHEMA, ERANGE, ENOMEM. */
 void cd_trained_on_write(const cd_trained_on *t, cd_buf *b);
@@ -222,7 +233,7 @@ size_t cd_model_slots(const cd_model *m);
 #define CD_MODEL_OUT_OF_RANGE 1u /* unlike what the model was trained on; see calibration.h */
 
 /* Seconds are finite and > 0, low_s < latency_s < high_s. A model of version 1 knows
- * no uncertainty: low_s, high_s and rel_std are NaN. */
+ * no uncertainty: low_s, high_s and rel_std are NaN. So are those of a program that is unlike in a way of which nothing tells how far off it is. */
 typedef struct cd_model_prediction {
     double latency_s;    /* the answer: least mean |error| (docs/reference/model.md) */
     double median_s;     /* as often too high as too low */
@@ -234,8 +245,17 @@ typedef struct cd_model_prediction {
     double like_std;     /* rel_std before that of an unlike program was widened: what the point is made with */
     double order_s;      /* > 0: less comes first among the programs of a task. median_s, unless the model has members for the order: then no time */
 } cd_model_prediction;
-/* The answer for a program that is unlike for these reasons: flagged, with an interval that is as wide as such errors are. compared: its kind was, so that
- * the range of features is judged by trained_on's limit. */
+/* What is known of a program beside its features. */
+typedef struct cd_model_asked {
+    bool compared;             /* its kind was: the range of features is judged by trained_on's limit */
+    bool uncorrected;          /* the correction of a machine (here.h) is not wanted */
+    uint32_t reason;           /* CD_UNLIKE_*: what its kind has that was not trained on */
+    const cd_device_doubt *doubt; /* another device answers for its own; NULL: the model knows it */
+} cd_model_asked;
+/* From what the members say of program p of a view to the answer, in this order and nowhere else: corrected for the machine, which learned from answers without
+ * marks; marked as unlike, which is as wide as such errors are whatever a correction says of others; widened where another device answers. Errors: those of cd_here_apply. */
+cdmpp_status cd_model_settle(const cd_model *m, const cd_program_view *v, size_t p, const cd_model_asked *asked, cd_model_prediction *io, cdmpp_err *err);
+/* The answer for a program that is unlike for these reasons, and out of range: flagged, with an interval that is as wide as such errors are, or none where nothing tells. */
 void cd_model_mark_unlike(const cd_model *m, bool compared, uint32_t reason, cd_model_prediction *p);
 /* The interval of a program of a device for which device i of the model answered. want, has: descriptions of both as vectors; NULL: nobody describes one. */
 void cd_device_doubt_widen(const cd_device_doubt *d, cd_model_prediction *p);

@@ -89,9 +89,10 @@ bool cd_trained_on_saw(const cd_trained_on *t, uint32_t device) {
 }
 
 /* In the order of the classes. A reduction that is new is new with its types too: that says nothing of them. */
-void cd_trained_on_check(const cd_trained_on *t, uint32_t device, const cd_signature *s, cd_unlike *out) {
+void cd_trained_on_check(const cd_trained_on *t, uint32_t device, bool stranger, const cd_signature *s, cd_unlike *out) {
     for (int k = 0; k < N_CLASS; k++) {
         if (k == TYPED && out->reason & CD_UNLIKE_OPERATOR) continue;
+        if (stranger && class[k].bit == CD_UNLIKE_BIT_FEATURE) continue;
         for (size_t i = 0; i < s->n; i++) {
             if (class_of(s->mark[i]) != k || !is_new(t, device, s->mark[i], k)) continue;
             const cd_str q = quoted(s->mark[i], k);
@@ -100,12 +101,27 @@ void cd_trained_on_check(const cd_trained_on *t, uint32_t device, const cd_signa
     }
 }
 
-/* The width of an interval for a kind that was left out; an interval that is wider already stays. */
-void cd_trained_on_widen(const cd_trained_on *t, double latency_s, double *low_s, double *high_s, double *rel_std) {
-    if (!t || !(t->high > t->low) || isnan(*low_s)) return;
-    *low_s = fmin(*low_s, latency_s * exp(t->low));
-    *high_s = fmax(*high_s, latency_s * exp(t->high));
-    *rel_std = fmax(*rel_std, (t->high - t->low) / (2 * 1.645));
+/* An interval that is wider already stays. */
+static void widen(const cd_unlike_law *l, double latency_s, double *low_s, double *high_s, double *rel_std) {
+    if (!l->n) {
+        *low_s = *high_s = *rel_std = (double)NAN;
+        return;
+    }
+    *low_s = fmin(*low_s, latency_s * exp(l->low));
+    *high_s = fmax(*high_s, latency_s * exp(l->high));
+    *rel_std = fmax(*rel_std, (l->high - l->low) / (2 * 1.645));
+}
+
+void cd_trained_on_widen(const cd_trained_on *t, uint32_t reason, double latency_s, double *low_s, double *high_s, double *rel_std) {
+    for (uint32_t b = 0; t && b < CD_N_UNLIKE; b++)
+        if (reason & CD_UNLIKE_LEARNED & 1u << b && !isnan(*low_s)) widen(&t->law[b], latency_s, low_s, high_s, rel_std);
+}
+
+double cd_trained_on_shift(const cd_trained_on *t, const double part[CD_N_UNLIKE]) {
+    double sum = 0;
+    for (uint32_t b = 0; t && b < CD_N_UNLIKE; b++)
+        if (CD_UNLIKE_LEARNED & 1u << b && part[b] > 0) sum = hypot(sum, fmin(part[b], 1) * t->law[b].shift);
+    return sum;
 }
 
 /* ---- making ---- */
@@ -180,8 +196,21 @@ cdmpp_status cd_trained_on_more(cd_arena *a, const cd_trained_on *old, uint32_t 
 }
 
 /* ---- JSON ---- */
+static void write_laws(const cd_trained_on *t, cd_buf *b) {
+    const char *before = "";
+    cd_buf_puts(b, "{\"laws\":{");
+    for (uint32_t k = 0; k < CD_N_UNLIKE; k++) {
+        const cd_unlike_law *l = &t->law[k];
+        if (!l->n) continue;
+        cd_buf_putf(b, "%s\"%s\":{\"n\":%u,\"low\":%.9g,\"high\":%.9g,\"shift\":%.9g}", before, cd_trained_on_reason(k), l->n, l->low, l->high, l->shift);
+        before = ",";
+    }
+    cd_buf_puts(b, "},");
+}
+
 void cd_trained_on_write(const cd_trained_on *t, cd_buf *b) {
-    cd_buf_putf(b, "{\"unlike\":[%.9g,%.9g],\"range\":%.9g,\"marks\":[", t->low, t->high, t->range);
+    write_laws(t, b);
+    cd_buf_putf(b, "\"range\":%.9g,\"marks\":[", t->range);
     for (size_t i = 0; i < t->n; i++) {
         if (i) cd_buf_puts(b, ",");
         cd_buf_put_json_str(b, t->mark[i], strlen(t->mark[i]));
@@ -234,19 +263,49 @@ static cdmpp_status read_devices(const cd_json *v, cd_arena *a, cd_trained_on *t
     return CDMPP_OK;
 }
 
-cdmpp_status cd_trained_on_read(const cd_json *v, size_t n_device, cd_arena *a, cd_trained_on **out, cdmpp_err *err) {
+static cdmpp_status read_law(const cd_json *v, cd_unlike_law *l, cdmpp_err *err) {
+    int64_t n;
+    const cd_json *count;
+    CD_TRY(cd_json_need(v, "n", &count, err));
+    CD_TRY(cd_err_key(err, cd_json_int(count, 1, INT32_MAX, &n, err), "n"));
+    l->n = (uint32_t)n;
+    CD_TRY(cd_json_need_real(v, "low", -20, 0, &l->low, err));
+    CD_TRY(cd_json_need_real(v, "high", 0, 20, &l->high, err));
+    return cd_json_need_real(v, "shift", 0, 20, &l->shift, err);
+}
+
+/* Files of earlier versions have one interval, of operators that were left out, or a factor of ten where none could be. */
+static cdmpp_status read_old_law(const cd_json *v, cd_unlike_law *l, cdmpp_err *err) {
+    enum { FEW = 3 };
+    static const double ten = 2.302585;
     const cd_json *list, *x;
+    CD_TRY(cd_json_need(v, "unlike", &list, err));
+    CD_TRY(cd_json_arr(list, 2, &x, err));
+    CD_TRY(cd_json_real(x, &l->low, err));
+    CD_TRY(cd_json_real(x->next, &l->high, err));
+    if (!(l->low >= -20 && l->low <= 0 && l->high >= 0 && l->high <= 20)) return cd_err_key(err, CD_FAIL(err, ERANGE, "%g to %g", l->low, l->high), "unlike");
+    if (fabs(l->low + ten) > 1e-5 || fabs(l->high - ten) > 1e-5) l->n = FEW, l->shift = (l->high - l->low) / (2 * 1.645);
+    return CDMPP_OK;
+}
+
+static cdmpp_status read_laws(const cd_json *v, cd_trained_on *t, cdmpp_err *err) {
+    const cd_json *laws = cd_json_get(v, "laws");
+    if (!laws) return read_old_law(v, &t->law[CD_UNLIKE_BIT_OPERATOR], err);
+    for (uint32_t k = 0; k < CD_N_UNLIKE; k++) {
+        const cd_json *l = cd_json_get(laws, cd_trained_on_reason(k));
+        if (l) CD_TRY(cd_err_key(err, cd_err_key(err, read_law(l, &t->law[k], err), cd_trained_on_reason(k)), "laws"));
+    }
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_trained_on_read(const cd_json *v, size_t n_device, cd_arena *a, cd_trained_on **out, cdmpp_err *err) {
     cd_trained_on *t = CD_NEW(a, cd_trained_on);
     if (!t) return CD_FAIL(err, ENOMEM, "trained_on");
     t->n_device = n_device;
     CD_TRY(cd_err_key(err, read_marks(v, a, t, err), "marks"));
     CD_TRY(cd_err_key(err, read_devices(v, a, t, err), "devices"));
-    CD_TRY(cd_json_need(v, "unlike", &list, err));
-    CD_TRY(cd_json_arr(list, 2, &x, err));
-    CD_TRY(cd_json_real(x, &t->low, err));
-    CD_TRY(cd_json_real(x->next, &t->high, err));
+    CD_TRY(read_laws(v, t, err));
     if (cd_json_get(v, "range")) CD_TRY(cd_json_need_real(v, "range", 0, 1e9, &t->range, err));
-    if (!(t->low >= -20 && t->low <= t->high && t->high <= 20)) return cd_err_key(err, CD_FAIL(err, ERANGE, "%g to %g", t->low, t->high), "unlike");
     *out = t;
     return CDMPP_OK;
 }

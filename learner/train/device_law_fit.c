@@ -5,6 +5,7 @@
 
 #include "learner/train/device_law_fit.h"
 #include "learner/train/train_internal.h"
+#include "learner/train/unlike_law.h"
 
 enum { MOST_MACHINES = 16, MOST_TRAIN = 4000, MOST_TEST = 1000, ROUNDS = 40, DEPTH = 6, VALID_EVERY = 10, FEW = 20 };
 static const double ninety = 0.9;
@@ -20,6 +21,8 @@ typedef struct {
     sheet *sheet;            /* (n_device) */
     bool *described;         /* (n_device) */
     uint32_t *machine;       /* (n_device) */
+    bool *left;              /* (n_device) left out now */
+    uint32_t as;             /* of those that are left out: who stands for them; n_device: the nearest on another machine */
     uint32_t *stands;        /* (d->n) device of each program; of those left out: who stands for it */
     uint32_t *program;       /* (d->n) */
     double *log_s, *answer;  /* (d->n) */
@@ -80,14 +83,14 @@ static uint32_t stand_in(const work *w, uint32_t device, double *far) {
 }
 
 /* ---- programs ---- */
-/* Every k-th program of a machine, or of the others, so that there are at most `most`. */
-static size_t list(work *w, uint32_t machine, bool in, size_t most) {
+/* Every k-th program of the devices that are left out, or of the others, so that there are at most `most`. */
+static size_t list(work *w, bool in, size_t most) {
     const cd_training_set *t = w->t;
     size_t all = 0, n = 0, seen = 0;
-    for (size_t i = 0; i < t->d->n; i++) all += trains(t, i) && (w->machine[t->device[i]] == machine) == in;
+    for (size_t i = 0; i < t->d->n; i++) all += trains(t, i) && w->left[t->device[i]] == in;
     const size_t step = all / most + 1;
     for (size_t i = 0; i < t->d->n; i++) {
-        if (!trains(t, i) || (w->machine[t->device[i]] == machine) != in || seen++ % step) continue;
+        if (!trains(t, i) || w->left[t->device[i]] != in || seen++ % step) continue;
         w->program[n] = (uint32_t)i;
         w->log_s[n++] = t->log_s[i];
     }
@@ -98,18 +101,18 @@ static size_t list(work *w, uint32_t machine, bool in, size_t most) {
  * is described is answered, too (predictor/score/program_facts.h): without a description it would have no stand-in. */
 static void put_stand_ins(work *w, size_t n) {
     double far;
-    for (size_t i = 0; i < n; i++) w->stands[w->program[i]] = stand_in(w, w->t->device[w->program[i]], &far);
+    for (size_t i = 0; i < n; i++) w->stands[w->program[i]] = w->as < w->t->n_device ? w->as : stand_in(w, w->t->device[w->program[i]], &far);
 }
 
 static void take_back(work *w, size_t n) {
     for (size_t i = 0; i < n; i++) w->stands[w->program[i]] = w->t->device[w->program[i]];
 }
 
-/* ---- one machine left out ---- */
-static cdmpp_status ask(work *w, const cd_member *e, uint32_t machine, size_t *n, cdmpp_err *err) {
+/* ---- devices left out ---- */
+static cdmpp_status ask(work *w, const cd_member *e, size_t *n, cdmpp_err *err) {
     cd_member_scratch *s = NULL;
     cd_program_view view = w->t->view;
-    *n = list(w, machine, true, MOST_TEST);
+    *n = list(w, true, MOST_TEST);
     view.device = w->stands;
     put_stand_ins(w, *n);
     cdmpp_status st = cd_member_scratch_new(&s, err);
@@ -120,16 +123,16 @@ static cdmpp_status ask(work *w, const cd_member *e, uint32_t machine, size_t *n
     return st;
 }
 
-/* Errors of trees that were grown without the machine; *n 0: too few programs. The last tenth tells when to stop: programs of other tasks. */
-static cdmpp_status leave_out(work *w, uint32_t machine, size_t *n, cdmpp_err *err) {
+/* Errors of trees that were grown without them; *n 0: too few programs. The last tenth tells when to stop: programs of other tasks. */
+static cdmpp_status leave_out(work *w, size_t *n, cdmpp_err *err) {
     cd_member e = {.kind = CD_MEMBER_PROGRAM, .fold = -1};
     const cd_boost_run run = {.name = "unseen", .nthread = w->nthread};
-    const size_t m = list(w, machine, false, MOST_TRAIN), n_valid = m / VALID_EVERY;
+    const size_t m = list(w, false, MOST_TRAIN), n_valid = m / VALID_EVERY;
     *n = 0;
     if (n_valid < 2) return CDMPP_OK;
     const cd_boost_set train = {m - n_valid, w->program, w->log_s, NULL}, valid = {n_valid, w->program + m - n_valid, w->log_s + m - n_valid, NULL};
     cdmpp_status st = cd_boost(&w->t->view, &train, &valid, &w->c, &run, &e, err);
-    if (!st) st = ask(w, &e, machine, n, err);
+    if (!st) st = ask(w, &e, n, err);
     cd_member_free(&e);
     return st;
 }
@@ -206,7 +209,9 @@ static cdmpp_status one_machine(work *w, uint32_t machine, cd_device_law *l, cdm
     const double far = far_of(w, machine);
     size_t n;
     if (!isfinite(far) || l->n == MOST_MACHINES) return CDMPP_OK;
-    CD_TRY(leave_out(w, machine, &n, err));
+    for (uint32_t k = 0; k < w->t->n_device; k++) w->left[k] = w->machine[k] == machine;
+    w->as = (uint32_t)w->t->n_device;
+    CD_TRY(leave_out(w, &n, err));
     if (n < FEW) return CDMPP_OK;
     cd_device_law_parts(w->error, n, &shift, &unseen);
     CD_TRY(known(w, machine, &n, err));
@@ -218,6 +223,47 @@ static cdmpp_status one_machine(work *w, uint32_t machine, cd_device_law *l, cdm
     return CDMPP_OK;
 }
 
+/* ---- instructions ---- */
+/* Another device of the same machine, compiled for other instructions, the most different one; n_device: none. */
+static uint32_t twin_of(const work *w, uint32_t device) {
+    uint32_t twin = (uint32_t)w->t->n_device;
+    double most = -1;
+    for (uint32_t k = 0; k < w->t->n_device; k++) {
+        if (k == device || w->machine[k] != w->machine[device]) continue;
+        const double far = cd_device_distance(w->sheet[device].v, w->sheet[k].v);
+        if (far > most) most = far, twin = k;
+    }
+    return twin;
+}
+
+/* How far off programs are that are compiled for instructions which their device never saw: each device that has a twin is left out, and the twin answers. */
+static cdmpp_status instructions(work *w, cd_unlike_law *to, cdmpp_err *err) {
+    const uint32_t n_device = (uint32_t)w->t->n_device;
+    cd_unlike_error *e = cd_mem_zalloc((size_t)n_device * MOST_TEST + 1, sizeof *e);
+    size_t n, all = 0;
+    cdmpp_status st = e ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%u devices", n_device);
+    for (uint32_t d = 0; !st && d < n_device; d++) {
+        if ((w->as = twin_of(w, d)) == n_device) continue;
+        for (uint32_t k = 0; k < n_device; k++) w->left[k] = k == d;
+        st = leave_out(w, &n, err);
+        for (size_t i = 0; !st && i < n && n >= FEW; i++) e[all++] = (cd_unlike_error){w->error[i].r, d, 0};
+    }
+    if (!st && all) cd_unlike_law_of(e, all, w->c.predict_level, to);
+    cd_mem_free(e);
+    return st;
+}
+
+/* Where a device itself was seen with several instruction sets, that tells (unlike_fit.c). */
+static cdmpp_status put_instructions(work *w, cd_model *m, cdmpp_err *err) {
+    if (!m->trained_on || m->trained_on->law[CD_UNLIKE_BIT_FEATURE].n) return CDMPP_OK;
+    cd_trained_on *t = CD_NEW(&m->arena, cd_trained_on);
+    if (!t) return CD_FAIL(err, ENOMEM, "laws");
+    *t = *m->trained_on;
+    CD_TRY(instructions(w, &t->law[CD_UNLIKE_BIT_FEATURE], err));
+    m->trained_on = t;
+    return CDMPP_OK;
+}
+
 /* ---- all ---- */
 static cdmpp_status arrays(work *w, cdmpp_err *err) {
     const cd_training_set *t = w->t;
@@ -225,6 +271,7 @@ static cdmpp_status arrays(work *w, cdmpp_err *err) {
     w->sheet = CD_NEWN(&w->arena, sheet, k);
     w->described = CD_NEWN(&w->arena, bool, k);
     w->machine = CD_NEWN(&w->arena, uint32_t, k);
+    w->left = CD_NEWN(&w->arena, bool, k);
     w->stands = CD_NEWN(&w->arena, uint32_t, n);
     w->program = CD_NEWN(&w->arena, uint32_t, n);
     w->log_s = CD_NEWN(&w->arena, double, n);
@@ -262,6 +309,7 @@ cdmpp_status cd_device_law_fit(const cd_training_set *t, cd_threads *pool, const
     for (uint32_t k = 0; !st && k < t->n_device; k++)
         if (w.machine[k] == k) st = one_machine(&w, k, &m->law[t->device_is_gpu[k] ? CD_DEVICE_LAW_GPU : CD_DEVICE_LAW_CPU], err);
     for (int k = 0; k < CD_N_DEVICE_LAW; k++) finish(&m->law[k]);
+    if (!st) st = put_instructions(&w, m, err);
     cd_arena_free(&w.arena);
     return st;
 }

@@ -261,7 +261,7 @@ static cdmpp_status run(trainer *t, cdmpp_err *err) {
     if (t->how.ranks && t->how.ranks->rank) return CDMPP_OK;
     note_few(t);
     note_order(t);
-    CD_TRY(cd_unlike_fit(&t->set, t->how.pool, out->model, &out->notes, err));
+    CD_TRY(cd_unlike_fit(&t->set, t->how.pool, t->kind_log_s, out->model, &out->notes, err));
     CD_TRY(cd_device_law_fit(&t->set, t->how.pool, t->kind_log_s, out->model, err));
     if (t->c->model_tuner) CD_TRY(train_tuner(t, err));
     for (int p = 0; p < CD_SPLIT_N_PART; p++) CD_TRY(evaluate(t, (cd_split_part)p, err));

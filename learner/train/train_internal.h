@@ -313,17 +313,18 @@ bool cd_train_net_step(void *tick, const cd_fit_progress *p);
 /* What was fitted becomes the member's; f is empty afterwards, also on error. Errors: ENOMEM. */
 cdmpp_status cd_train_net_store(CD_TAKE cd_fit_result *f, cd_member *e, cdmpp_err *err);
 
-/* unlike_fit -- which kinds of programs a model was trained on, and how far off it is for an operator that was left out.
+/* unlike_fit -- which kinds of programs a model was trained on, and how far off it is for kinds that were left out.
  *
  *   kinds of the training programs ──> marks (learner/model/model.h)
- *   reductions of the kinds ──> 4 folds of whole operator kinds ──> trees without a fold ──> their errors on it ──> low, high
+ *   reductions of the kinds ──> 4 folds of whole operator kinds ──> trees without a fold ──────────────┐
+ *   an intrinsic; a type, threads, vectors or features of a device ──> trees without the programs of one ┼─> their errors on what is left out ──> a law of the reason (unlike_law.h)
+ *   programs of a device that is another for its instructions alone (device_law_fit.c) ────────────────┤
+ *   the tasks farthest outside of the range, out of fold by the model itself (unlike_range.h) ──────────┘
  *
- * The trees are few and see program vectors: they stand for the model, which would take four trainings. Each operator kind counts the
- * same in the quantiles, as each is one draw of "an operator that was never seen". With fewer than three operator kinds nothing can be
- * left out, and the interval is from a tenth to ten times the answer. Types, threads and devices are not left out: a program that is
- * unlike in these has the interval of an unseen operator, at least. */
+ * The trees are few and see program vectors: they stand for the model, which would take a training for each. Of what a device itself has something can be left out only where
+ * the device has programs beside it. Where fewer than two kinds could be left out there is no law, and a program that is unlike for this reason has no interval. */
 
-/* Sets m->trained_on, in the arena of m. Where the data set does not know the kinds of all programs: NULL, and a line in `notes`.
+/* Sets m->trained_on, in the arena of m; kind_log_s as in cd_unlike_range. Where the data set does not know the kinds of all programs: NULL, and a line in `notes`.
  * Errors: EBACKEND, ENOMEM, ENUMERIC. */
-cdmpp_status cd_unlike_fit(const cd_training_set *t, cd_threads *pool, cd_model *m, cd_buf *notes, cdmpp_err *err);
+cdmpp_status cd_unlike_fit(const cd_training_set *t, cd_threads *pool, const double *kind_log_s, cd_model *m, cd_buf *notes, cdmpp_err *err);
 #endif

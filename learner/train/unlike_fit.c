@@ -1,14 +1,14 @@
-/* The kinds of a training, and errors on operators that were left out. */
+/* The kinds of a training, and errors on kinds that were left out. */
 #include "learner/train/train_internal.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "learner/train/unlike_law.h"
 #include "learner/train/unlike_range.h"
 
-enum { FOLDS = 4, LEAST_GROUPS = 3, MOST_TRAIN = 4000, MOST_TEST = 1000, ROUNDS = 40, DEPTH = 6, VALID_EVERY = 10 };
-static const double nothing_left_out = 2.302585092994046; /* ln 10 */
+enum { FOLDS = 4, MOST_TRAIN = 4000, MOST_TEST = 1000, ROUNDS = 40, DEPTH = 6, VALID_EVERY = 10, MOST_MARKS = 6, FEW = 20 };
 
 typedef struct {
     const cd_training_set *t;
@@ -17,9 +17,13 @@ typedef struct {
     size_t n_group;
     uint8_t *fold;        /* (n_group) */
     size_t *size;         /* (n_group) programs */
-    double *residual;     /* (n_residual) */
-    uint32_t *of;         /* (n_residual) group */
-    size_t n_residual;
+    cd_config c;          /* of small trees */
+    int nthread;
+    uint8_t *left;        /* (t->d->n) 1: left out and asked about; 2: left out alone */
+    uint32_t *program;    /* (t->d->n) */
+    double *log_s;        /* (t->d->n) */
+    cd_unlike_error *error; /* (MOST_TEST for each kind that is left out) */
+    size_t n_error;
 } work;
 
 static bool trains(const cd_training_set *t, size_t i) { return t->fold[i] != CD_FOLD_NEVER && (t->n_fold > 1 || t->split->part[i] == CD_SPLIT_PART_TRAIN); }
@@ -98,8 +102,6 @@ static cdmpp_status groups(work *w, size_t *n, cdmpp_err *err) {
     CD_TRY(name_groups(w, err));
     w->fold = CD_NEWN(&w->arena, uint8_t, w->n_group);
     w->size = CD_NEWN(&w->arena, size_t, w->n_group);
-    w->residual = CD_NEWN(&w->arena, double, FOLDS * (size_t)MOST_TEST);
-    w->of = CD_NEWN(&w->arena, uint32_t, FOLDS * (size_t)MOST_TEST);
     if (w->arena.oom) return CD_FAIL(err, ENOMEM, "%zu operator kinds", w->n_group);
     memset(w->fold, FOLDS, w->n_group);
     for (size_t i = 0; i < d->n; i++) w->size[w->group[d->kind[i]]] += trains(w->t, i);
@@ -107,102 +109,145 @@ static cdmpp_status groups(work *w, size_t *n, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* ---- trees without a fold ---- */
-/* Every k-th program of a fold, or of the others, so that there are at most `most`. */
-static size_t list(const work *w, int fold, bool in, size_t most, uint32_t *program, double *log_s) {
+/* ---- trees without what is left out ---- */
+/* Every k-th program that is asked about, or that is not left out, so that there are at most `most`. */
+static size_t list(const work *w, bool asked, size_t most) {
     const cd_training_set *t = w->t;
     size_t all = 0, n = 0, seen = 0;
-    for (size_t i = 0; i < t->d->n; i++) all += trains(t, i) && (w->fold[w->group[t->d->kind[i]]] == fold) == in;
+    for (size_t i = 0; i < t->d->n; i++) all += trains(t, i) && w->left[i] == asked;
     const size_t step = all / most + 1;
     for (size_t i = 0; i < t->d->n; i++) {
-        if (!trains(t, i) || (w->fold[w->group[t->d->kind[i]]] == fold) != in || seen++ % step) continue;
-        program[n] = (uint32_t)i;
-        log_s[n++] = t->log_s[i];
+        if (!trains(t, i) || w->left[i] != asked || seen++ % step) continue;
+        w->program[n] = (uint32_t)i;
+        w->log_s[n++] = t->log_s[i];
     }
     return n;
 }
 
-/* The last tenth of the list tells when to stop: programs of other tasks, as logs follow tasks. */
-static cdmpp_status judge(work *w, int fold, const cd_config *c, int nthread, uint32_t *program, double *log_s, cdmpp_err *err) {
+/* The errors are of operator kinds, or all of one group. The last tenth of the list tells when to stop: programs of other tasks, as logs follow tasks. */
+static cdmpp_status judge(work *w, bool operators, uint32_t group, cdmpp_err *err) {
     const cd_training_set *t = w->t;
     cd_member e = {.kind = CD_MEMBER_PROGRAM, .fold = -1};
     cd_member_scratch *s = NULL;
-    const cd_boost_run run = {.name = "unlike", .nthread = nthread};
-    const size_t n = list(w, fold, false, MOST_TRAIN, program, log_s), n_valid = n / VALID_EVERY;
+    const cd_boost_run run = {.name = "unlike", .nthread = w->nthread};
+    const size_t n = list(w, false, MOST_TRAIN), n_valid = n / VALID_EVERY;
     if (n_valid < 2) return CDMPP_OK;
-    const cd_boost_set train = {n - n_valid, program, log_s, NULL}, valid = {n_valid, program + n - n_valid, log_s + n - n_valid, NULL};
-    cdmpp_status st = cd_boost(&t->view, &train, &valid, c, &run, &e, err);
+    const cd_boost_set train = {n - n_valid, w->program, w->log_s, NULL}, valid = {n_valid, w->program + n - n_valid, w->log_s + n - n_valid, NULL};
+    double *answer = cd_mem_zalloc(MOST_TEST, sizeof *answer);
+    if (!answer) return CD_FAIL(err, ENOMEM, "%d answers", MOST_TEST);
+    cdmpp_status st = cd_boost(&t->view, &train, &valid, &w->c, &run, &e, err);
     if (!st) st = cd_member_scratch_new(&s, err);
-    const size_t m = st ? 0 : list(w, fold, true, MOST_TEST, program, log_s);
-    double *answer = w->residual + w->n_residual;
-    if (m) st = cd_member_predict(&e, s, &t->view, program, m, t->device_vector, t->n_device, answer, err);
-    for (size_t i = 0; !st && i < m; i++) {
-        w->of[w->n_residual] = w->group[t->d->kind[program[i]]];
-        w->residual[w->n_residual++] = log_s[i] - answer[i];
-    }
+    const size_t m = st ? 0 : list(w, true, MOST_TEST);
+    if (m) st = cd_member_predict(&e, s, &t->view, w->program, m, t->device_vector, t->n_device, answer, err);
+    for (size_t i = 0; !st && i < m; i++)
+        w->error[w->n_error++] = (cd_unlike_error){w->log_s[i] - answer[i], operators ? w->group[t->d->kind[w->program[i]]] : group, 0};
+    cd_mem_free(answer);
     cd_member_scratch_free(s);
     cd_member_free(&e);
     return st;
 }
 
-/* ---- quantiles ---- */
-typedef struct {
-    double r, weight;
-} weighed;
-
-static int by_r(const void *a, const void *b) {
-    const weighed *x = a, *y = b;
-    return (x->r > y->r) - (x->r < y->r);
-}
-
-/* Where the sum of the weights passes p. */
-static double quantile(const weighed *v, size_t n, double p) {
-    double sum = 0;
-    for (size_t i = 0; i < n; i++)
-        if ((sum += v[i].weight) >= p) return v[i].r;
-    return v[n - 1].r;
-}
-
-/* An operator kind that comes next has any rank among those that were left out: p (1 + 1/n), as in calibration_spread.c. */
-static cdmpp_status quantiles(work *w, size_t n_group, double level, cd_trained_on *to, cdmpp_err *err) {
-    weighed *v = CD_NEWN(&w->arena, weighed, w->n_residual + 1);
-    size_t *n_of = CD_NEWN(&w->arena, size_t, w->n_group);
-    const double p = (1 - level) / 2, tail = fmax(0, 1 - (1 - p) * (1 + 1 / (double)n_group));
-    if (w->arena.oom) return CD_FAIL(err, ENOMEM, "%zu errors", w->n_residual);
-    for (size_t i = 0; i < w->n_residual; i++) n_of[w->of[i]]++;
-    for (size_t i = 0; i < w->n_residual; i++) v[i] = (weighed){w->residual[i], 1 / ((double)n_of[w->of[i]] * (double)n_group)};
-    qsort(v, w->n_residual, sizeof *v, by_r);
-    to->low = fmax(-20, fmin(0, quantile(v, w->n_residual, tail)));
-    to->high = fmin(20, fmax(0, quantile(v, w->n_residual, 1 - tail)));
+static cdmpp_status operators(work *w, cd_unlike_law *to, cdmpp_err *err) {
+    const cd_dataset *d = w->t->d;
+    size_t n = 0;
+    CD_TRY(groups(w, &n, err));
+    w->n_error = 0;
+    for (int f = 0; n >= CD_UNLIKE_LAW_LEAST + 1 && f < FOLDS; f++) {
+        for (size_t i = 0; i < d->n; i++) w->left[i] = w->fold[w->group[d->kind[i]]] == f;
+        CD_TRY(judge(w, true, 0, err));
+    }
+    cd_unlike_law_of(w->error, w->n_error, w->c.predict_level, to);
     return CDMPP_OK;
 }
 
-static cdmpp_status left_out(work *w, int nthread, cd_trained_on *to, cdmpp_err *err) {
-    cd_config c = *w->t->c;
-    size_t n = 0;
-    to->low = -nothing_left_out;
-    to->high = nothing_left_out;
-    CD_TRY(groups(w, &n, err));
-    if (n < LEAST_GROUPS) return CDMPP_OK;
-    c.train_objective = CD_OBJECTIVE_LOG_LATENCY;
-    c.train_rounds = c.train_rounds < ROUNDS ? c.train_rounds : ROUNDS;
-    c.train_max_depth = c.train_max_depth < DEPTH ? c.train_max_depth : DEPTH;
-    c.train_eta = fmax(c.train_eta, 0.2);
-    c.train_together = false;
-    if (!w->t->analytic) c.train_facts = CD_FACTS_USE_NONE; /* no member reads them */
-    uint32_t *program = CD_NEWN(&w->arena, uint32_t, w->t->d->n);
-    double *log_s = CD_NEWN(&w->arena, double, w->t->d->n);
-    if (w->arena.oom) return CD_FAIL(err, ENOMEM, "%zu programs", w->t->d->n);
-    for (int f = 0; f < FOLDS; f++) CD_TRY(judge(w, f, &c, nthread, program, log_s, err));
-    return w->n_residual ? quantiles(w, n, c.predict_level, to, err) : CDMPP_OK;
+/* ---- marks of one reason, each left out once ---- */
+typedef struct {
+    uint32_t bit;
+    bool own;             /* of a device itself: left out of its programs alone */
+    const char *begins[2];/* marks of this reason; the second may be NULL */
+} reason;
+static const reason by_mark[] = {{CD_UNLIKE_BIT_DTYPE, true, {"dtype ", NULL}}, {CD_UNLIKE_BIT_INTRINSIC, false, {"intrinsic ", NULL}},
+                                 {CD_UNLIKE_BIT_THREADS, true, {"threads ", NULL}}, {CD_UNLIKE_BIT_FEATURE, true, {"vector ", "feature "}}};
+
+static bool is_of(const reason *r, const char *mark) {
+    for (int k = 0; k < 2; k++)
+        if (r->begins[k] && !strncmp(mark, r->begins[k], strlen(r->begins[k]))) return true;
+    return false;
 }
 
-cdmpp_status cd_unlike_fit(const cd_training_set *t, cd_threads *pool, cd_model *m, cd_buf *notes, cdmpp_err *err) {
-    work w = {.t = t};
+static bool has_mark(const char *kind, const char *mark) {
+    for (cd_str is; cd_signature_next(&kind, &is);)
+        if (cd_str_is(is, mark)) return true;
+    return false;
+}
+
+/* What a training without the programs with this mark would be asked about. device: whose they are, where the reason is of a device itself; what it has without the mark must be
+ * enough to answer for the others. *digest: of which programs, for marks that come together are one experiment. */
+static bool leave_out(work *w, const reason *r, const char *mark, uint32_t device, uint64_t *digest) {
+    const cd_training_set *t = w->t;
+    size_t out = 0, stay = 0;
+    *digest = 0;
+    for (size_t k = 0; k < t->d->n_kind; k++) w->size[k] = has_mark(t->d->kind_name[k], mark);
+    for (size_t i = 0; i < t->d->n; i++) {
+        const bool mine = !r->own || t->device[i] == device;
+        w->left[i] = mine && w->size[t->d->kind[i]];
+        if (!trains(t, i)) continue;
+        out += w->left[i];
+        stay += mine && !w->left[i];
+        if (w->left[i]) *digest = cd_rng_mix(*digest ^ i);
+    }
+    return out >= FEW && stay >= FEW;
+}
+
+static cdmpp_status marks_of(work *w, const reason *r, cd_trained_on *to, cdmpp_err *err) {
+    uint64_t done[MOST_MARKS], digest;
+    uint32_t n = 0;
+    w->n_error = 0;
+    for (size_t k = 0; k < to->n; k++)
+        for (uint32_t d = 0; is_of(r, to->mark[k]) && d < (r->own ? to->n_device : 1) && n < MOST_MARKS; d++) {
+            bool again = false;
+            if (!leave_out(w, r, to->mark[k], d, &digest)) continue;
+            for (uint32_t j = 0; j < n; j++) again |= done[j] == digest;
+            if (again) continue;
+            done[n] = digest;
+            CD_TRY(judge(w, false, n++, err));
+        }
+    cd_unlike_law_of(w->error, w->n_error, w->c.predict_level, &to->law[r->bit]);
+    return CDMPP_OK;
+}
+
+/* ---- all ---- */
+static cdmpp_status begin(work *w, cdmpp_err *err) {
+    const cd_dataset *d = w->t->d;
+    enum { RUNS = FOLDS > MOST_MARKS ? FOLDS : MOST_MARKS };
+    w->c = *w->t->c;
+    w->c.train_objective = CD_OBJECTIVE_LOG_LATENCY;
+    w->c.train_rounds = w->c.train_rounds < ROUNDS ? w->c.train_rounds : ROUNDS;
+    w->c.train_max_depth = w->c.train_max_depth < DEPTH ? w->c.train_max_depth : DEPTH;
+    w->c.train_eta = fmax(w->c.train_eta, 0.2);
+    w->c.train_together = false;
+    if (!w->t->analytic) w->c.train_facts = CD_FACTS_USE_NONE; /* no member reads them */
+    w->left = CD_NEWN(&w->arena, uint8_t, d->n + 1);
+    w->program = CD_NEWN(&w->arena, uint32_t, d->n + 1);
+    w->log_s = CD_NEWN(&w->arena, double, d->n + 1);
+    w->error = CD_NEWN(&w->arena, cd_unlike_error, RUNS * (size_t)MOST_TEST);
+    return w->arena.oom ? CD_FAIL(err, ENOMEM, "%zu programs", d->n) : CDMPP_OK;
+}
+
+static cdmpp_status laws(work *w, const double *kind_log_s, const cd_model *m, cd_trained_on *to, cdmpp_err *err) {
+    CD_TRY(begin(w, err));
+    CD_TRY(operators(w, &to->law[CD_UNLIKE_BIT_OPERATOR], err));
+    w->size = CD_NEWN(&w->arena, size_t, w->t->d->n_kind + 1);
+    if (!w->size) return CD_FAIL(err, ENOMEM, "%zu kinds", w->t->d->n_kind);
+    for (size_t k = 0; k < sizeof by_mark / sizeof *by_mark; k++) CD_TRY(marks_of(w, &by_mark[k], to, err));
+    return cd_unlike_range(w->t, kind_log_s, m, to, err);
+}
+
+cdmpp_status cd_unlike_fit(const cd_training_set *t, cd_threads *pool, const double *kind_log_s, cd_model *m, cd_buf *notes, cdmpp_err *err) {
+    work w = {.t = t, .nthread = pool ? cd_threads_count(pool) : 1};
     cd_trained_on *to = NULL;
     cdmpp_status st = marks(t, &w.arena, m, &to, err);
-    if (!st && to) st = cd_unlike_range(t, &to->range, err);
-    if (!st && to) st = left_out(&w, pool ? cd_threads_count(pool) : 1, to, err);
+    if (!st && to) st = laws(&w, kind_log_s, m, to, err);
     if (!st && !to) cd_buf_puts(notes, "the data set does not say which kinds of programs it has: a program unlike them is told by its features alone; extract it again\n");
     if (!st) m->trained_on = to;
     cd_arena_free(&w.arena);

@@ -1,8 +1,11 @@
-/* The limit of the range for programs whose kinds are known, from what is out of fold. */
+/* The limit of the range for programs whose kinds are known, from what is out of fold, and how far off the farthest are. */
 #include "learner/train/unlike_range.h"
 
 #include <math.h>
 #include <stdlib.h>
+
+#include "learner/train/train_internal.h"
+#include "learner/train/unlike_law.h"
 
 static const double share = 0.05;
 
@@ -64,7 +67,7 @@ static cdmpp_status compare_kinds(work *w, int fold, cd_arena *a, cdmpp_err *err
         CD_TRY(signature_of(a, t->d->kind_name[k], &s, err));
         for (uint32_t d = 0; d < t->n_device; d++) {
             cd_unlike u = {0};
-            if (others) cd_trained_on_check(others, d, &s, &u);
+            if (others) cd_trained_on_check(others, d, false, &s, &u);
             w->is_new[k * t->n_device + d] = u.reason != 0;
         }
     }
@@ -100,7 +103,7 @@ static cdmpp_status judge(work *w, cdmpp_err *err) {
         vector_of(w, p);
         size_t columns;
         const bool is_new = w->is_new[t->d->kind[p] * t->n_device + t->device[p]];
-        w->v[i] = (judged){is_new ? HUGE_VAL : cd_calibration_outside_of(w->range, w->x, w->width, &columns), t->group[p], 0};
+        w->v[i] = (judged){is_new ? HUGE_VAL : cd_calibration_outside_of(w->range, w->x, w->width, &columns), t->group[p], (uint32_t)i, 0};
     }
     return CDMPP_OK;
 }
@@ -138,7 +141,47 @@ double cd_unlike_range_limit(judged *v, size_t n) {
     return 0;
 }
 
-cdmpp_status cd_unlike_range(const cd_training_set *t, double *limit, cdmpp_err *err) {
+/* ---- how far off ---- */
+enum { LEAST_TASKS = 3, BESIDE = 2 };
+
+/* The tasks beyond the limit; where these are few the farthest of all, of which the others are at least as many again. *n: their programs; v is by distance. */
+static size_t farthest(const judged *v, size_t n, double limit) {
+    uint32_t task[LEAST_TASKS];
+    size_t tasks = 0, k = 0;
+    for (; k < n; k++) {
+        bool known = tasks >= LEAST_TASKS;
+        for (size_t j = 0; j < tasks && !known; j++) known = task[j] == v[k].group;
+        if (isinf(v[k].outside)) continue; /* of a kind that is new by itself */
+        if (v[k].outside <= limit && tasks >= LEAST_TASKS) break;
+        if (!known) task[tasks++] = v[k].group;
+    }
+    return tasks < LEAST_TASKS ? 0 : k;
+}
+
+static size_t count_groups(const cd_training_set *t) {
+    size_t n = 0;
+    for (size_t i = 0; i < t->n_oof; i++) n = t->group[t->oof[i]] >= n ? t->group[t->oof[i]] + 1u : n;
+    return n;
+}
+
+/* By the model itself out of fold: no trees stand for it here. */
+static cdmpp_status how_far_off(const work *w, const cd_model *m, const double *kind_log_s, double limit, cd_unlike_law *to, cdmpp_err *err) {
+    const cd_training_set *t = w->t;
+    const size_t n = count_groups(t) < BESIDE * LEAST_TASKS ? 0 : farthest(w->v, t->n_oof, limit);
+    cd_model_prediction *p = n ? cd_mem_zalloc(t->n_oof, sizeof *p) : NULL;
+    cd_unlike_error *e = n ? cd_mem_zalloc(n, sizeof *e) : NULL;
+    size_t k = 0;
+    cdmpp_status st = !n || (p && e) ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu programs", t->n_oof);
+    if (!st && n) st = cd_evaluate_answers(t, m, NULL, t->oof, t->n_oof, kind_log_s, p, err);
+    for (size_t i = 0; !st && i < n; i++)
+        if (!isinf(w->v[i].outside)) e[k++] = (cd_unlike_error){t->log_s[t->oof[w->v[i].at]] - log(p[w->v[i].at].latency_s), w->v[i].group, 0};
+    if (!st && n) cd_unlike_law_of(e, k, t->c->predict_level, to);
+    cd_mem_free(p);
+    cd_mem_free(e);
+    return st;
+}
+
+cdmpp_status cd_unlike_range(const cd_training_set *t, const double *kind_log_s, const cd_model *m, cd_trained_on *to, cdmpp_err *err) {
     work w = {.t = t, .width = cd_tree_input_width(CD_TREE_INPUT_PROGRAM)};
     w.range = CD_NEWN(&w.arena, float, 2 * w.width);
     w.x = CD_NEWN(&w.arena, float, w.width);
@@ -147,7 +190,8 @@ cdmpp_status cd_unlike_range(const cd_training_set *t, double *limit, cdmpp_err 
     cdmpp_status st;
     if (w.arena.oom) st = CD_FAIL(err, ENOMEM, "%zu programs", t->n_oof);
     else st = judge(&w, err);
-    if (!st) *limit = cd_unlike_range_limit(w.v, t->n_oof);
+    if (!st) to->range = cd_unlike_range_limit(w.v, t->n_oof);
+    if (!st && kind_log_s) st = how_far_off(&w, m, kind_log_s, to->range, &to->law[CD_UNLIKE_BIT_RANGE], err);
     cd_arena_free(&w.arena);
     return st;
 }

@@ -205,6 +205,8 @@ static void put_costs(const run *r, cd_buf *more) {
     cd_buf_free(&yaml);
 }
 
+static bool worse(const cd_calibrate_result *c) { return c->after.mean_log > c->before.mean_log; }
+
 /* The figures are told in any case; the file is written last. */
 static cdmpp_status refuse(const run *r, cdmpp_err *err) {
     const cd_calibrate_result *c = &r->result;
@@ -212,9 +214,9 @@ static cdmpp_status refuse(const run *r, cdmpp_err *err) {
     if (cd_calibrate_noisy(c))
         return CD_FAIL(err, ERANGE, "the machine is too noisy: two times of a program differ by %.0f %% (at most %.0f %%); stop other work, then the same command goes on; or --force",
                        100 * c->noise, 100 * CD_CALIBRATE_NOISE);
-    if (c->crossed > c->alone)
+    if (worse(c))
         return CD_FAIL(err, ERANGE, "the model alone is better on tasks that a correction has not seen (mean |ln| %.3f, corrected %.3f): nothing is written; the same command measures "
-                       "more, or --force", c->alone, c->crossed);
+                       "more, or --force", c->before.mean_log, c->after.mean_log);
     return CDMPP_OK;
 }
 
@@ -261,15 +263,15 @@ static void warn_unused(const run *r) {
 
 static cdmpp_status finish(run *r, cdmpp_err *err) {
     const cd_calibrate_options *o = r->o;
-    const cd_calibrate_fit_options fo = {.model = r->model, .tasks = o->tasks, .device = r->machine.stands, .numbers = r->machine.own, .log = o->n_given ? o->given : &o->records, .n_log = o->n_given ? o->n_given : 1, .given = o->n_given > 0, .listener = &r->listener};
+    const cd_calibrate_fit_options fo = {.model = r->model, .tasks = o->tasks, .device = r->machine.stands, .name = r->machine.name.name, .numbers = r->machine.own, .log = o->n_given ? o->given : &o->records, .n_log = o->n_given ? o->n_given : 1, .given = o->n_given > 0, .listener = &r->listener};
     const cdmpp_status fitted = cd_calibrate_fit(&fo, &r->result, err);
     warn_unused(r);
     if (fitted) return fitted;
     cd_calibrate_told t = {.result = &r->result, .measured = &r->measured, .costs = &r->costs, .device = r->machine.stands, .name = r->machine.name.name, .cpu = r->machine.name.says, .model = o->model, .log = o->n_given ? o->given[0] : o->records, .given = o->n_given > 0,
                            .out = o->out, .limit_s = o->limit_s, .most = o->most};
     cdmpp_status st = refuse(r, err);
-    if (r->result.after.mean_log > r->result.before.mean_log)
-        cd_log_put(o->log, CD_LOG_WARNING, "the %zu programs that were held out are answered no better: more time measures more (--seconds)", r->result.after.n);
+    if (!st && worse(&r->result))
+        cd_log_put(o->log, CD_LOG_WARNING, "programs of tasks that a correction has not seen are answered no better: more time measures more (--seconds)");
     if (!st) st = write_model(r, &t, err);
     if (st) t.out = NULL;
     t.seconds = now(r) - r->begin;

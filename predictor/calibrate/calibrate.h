@@ -7,15 +7,15 @@
  *                                                                v
  *                                                        log of records  <── a run that was killed goes on from it
  *                                                                │
- *                       one task in five held out ──────────────┼── the others: trees of a correction, then the width of intervals (fit.c)
+ *     five parts of whole tasks, each left out of all else ────┼── trees of a correction, then the width of intervals (cross.c)
  *                                  └──> figures before, after    └──> model file with key "here" (learner/model/here.h)
  *
  *   (1) the log is all there is of a run's state. What it has is not measured again;
  *   (2) of the order every prefix is a choice of its own: programs that lower the distance of all candidates to the nearest chosen one the most, for the
  *       seconds that they cost; random ones and best ones by turns, because networks are made of the latter, and a model flatters what it takes for the
  *       best. The time of a program is not looked at before it is chosen;
- *   (3) held out tasks decide nothing, and their figures are of trees that have not seen them. What is decided (how far the trees are believed, how wide the intervals are, whether the
- *       correction is better than none) is decided by the other tasks, a quarter of them left out at a time. The trees that are written then learn from all;
+ *   (3) the figures of a program are of a correction that the other parts made: its task has no say in the trees, in how far they are believed, how wide the intervals are, or what
+ *       counts as seen. What is written is made in the same way of all tasks, its width by programs that the trees had not seen;
  *   (4) each CD_CALIBRATE_TWICE-th measurement repeats an earlier program: the median |ln| of the ratio of its two times is the noise.
  *   (5) the last quarter of the time is of some networks, run with such schedules: what they take over their operators alone is the machine's law
  *       (predictor/estimate/network_cost.h). It is not in the log: each run measures it anew. Without time for four networks there is none.
@@ -37,8 +37,8 @@
 enum {
     CD_CALIBRATE_TWICE = 6,
     CD_CALIBRATE_PAIRS = 3,     /* fewer repeated programs do not tell the noise */
-    CD_CALIBRATE_HELD = 5,      /* one task in so many is held out */
-    CD_CALIBRATE_LEAST = 8,     /* programs of a correction; of the held out ones CD_CALIBRATE_PAIRS */
+    CD_CALIBRATE_PARTS = 5,     /* of whole tasks: each is left out once */
+    CD_CALIBRATE_LEAST = 8,     /* programs of a correction beside those of any part */
     CD_CALIBRATE_VAIN = 8,      /* programs that fail before one runs: then it is not the programs' fault */
     CD_CALIBRATE_BATCH = 32,    /* programs that are measured together at most */
     CD_CALIBRATE_MOST = 1500    /* candidates */
@@ -155,18 +155,17 @@ cdmpp_status cd_calibrate_networks(const cd_calibrate_networks_options *o, cd_ne
 
 /* ---- the correction (calibrate_fit.c) ---- */
 typedef struct cd_calibrate_figures {
-    size_t n;
-    double mape, median, mean_log, inside; /* of the answer |p/y - 1| and its median, of the median |ln(p/y)|, share in the interval; NaN: n is 0 */
+    size_t n, ranged;           /* programs; with an interval */
+    double mape, median, mean_log, inside; /* of the answer |p/y - 1| and its median, of the median |ln(p/y)|, share in the interval; NaN: there are none */
 } cd_calibrate_figures;
 
 typedef struct cd_calibrate_result {
     size_t programs, tasks;     /* that could be used */
-    size_t held, failed;        /* of these held out; lines that could not be used */
+    size_t failed;              /* lines that could not be used */
     size_t pairs;               /* programs with two times */
     double noise;               /* NaN: fewer than CD_CALIBRATE_PAIRS */
-    double alone, crossed;      /* mean |ln| of the others by the median of the model alone, and by corrections without their part */
     double widen, most, share, picks; /* of the intervals; of the trees; of the fastest programs (learner/model/here.h) */
-    cd_calibrate_figures before, after; /* of the held out programs */
+    cd_calibrate_figures before, after; /* of the device that stands for the machine; of a correction by the other parts */
     cd_buf marks;               /* what they have and the model's device had not seen (cd_here.marks) */
     cd_here_trees trees;        /* of all programs */
 } cd_calibrate_result;
@@ -175,10 +174,11 @@ typedef struct cd_calibrate_fit_options {
     CD_KEEP const cd_model *model;
     CD_KEEP const cd_task_registry *tasks;
     const char *device;         /* of the model: it stands for the machine */
+    const char *name;           /* of the machine; NULL: one that the model does not know */
     CD_KEEP const cd_device_numbers *numbers; /* of the machine, for analytic times; NULL: those of `device` */
     const char *const *log;     /* (n_log) files and folders */
     size_t n_log;
-    bool given;                 /* they do not grow: one in five of their own tasks is held out, not of all that are defined */
+    bool given;                 /* they do not grow: parts are dealt of their own tasks, not of all that are defined */
     const cd_record_listener *listener; /* lines that cannot be used */
 } cd_calibrate_fit_options;
 

@@ -35,9 +35,47 @@ cdmpp_status cd_calibrate_machine_is(cd_str said, const cd_device_table *devices
 /* m->own of a machine whose name is known; measured NULL: its description is that of its name. */
 void cd_calibrate_machine_own(const cd_model *m, const cd_device_table *devices, const cd_device *measured, cd_calibrate_machine *io);
 
-/* ---- what it is made of ---- */
-/* Adds to *marks, the text of a signature, what the program of a scored record has and its device of the model lacks. `a`: for the while. Errors: ENOMEM. */
-cdmpp_status cd_calibrate_note_marks(const cd_model *m, const cd_scored *s, const cd_record *r, cd_arena *a, cd_buf *marks, cdmpp_err *err);
+/* ---- what it is made of ----
+ *
+ *   programs of the log ── five parts, of whole tasks ──> trees without each part (calibrate_cross.c) ──> the programs of the part as the written model would answer
+ *
+ * That is the members' answer for the device that stands for the machine, moved by trees, and marked as unlike (cd_model_mark_unlike) by what the other parts lack, too. */
+typedef struct cd_calibrate_point {
+    cd_record_id id;
+    const char *key;            /* of the task */
+    cd_model_prediction pred;   /* of the members alone */
+    bool compared;              /* its task is defined */
+    uint32_t before;            /* CD_UNLIKE_* of the device that stands for the machine */
+    cd_signature is;            /* what its kind has; n 0: not known */
+    const float *x;             /* (width) what the trees of a correction see of it */
+    double measured_log, again_log; /* NaN: measured once */
+    uint32_t part;              /* below CD_CALIBRATE_PARTS */
+    double common, own;         /* ln: what trees without its part say of it: bias, and beyond */
+    uint32_t reason;            /* CD_UNLIKE_* of the machine, as the other parts know it */
+} cd_calibrate_point;
+
+typedef struct cd_calibrate_points {
+    cd_calibrate_point *v;      /* (n) */
+    size_t n, cap, width;
+    const cd_model *m;
+    uint32_t stands, machine;   /* of the model: who stands for it; the machine, cd_model_n_device: it does not know its name */
+    cd_calibrate_result *out;
+    double *work;               /* (n) */
+} cd_calibrate_points;
+/* Seconds: of two times that lie far apart the least, else the mean. */
+double cd_calibrate_time_of(const cd_calibrate_point *p);
+/* Two times of a program on a quiet machine differ by a smaller factor. */
+#define CD_CALIBRATE_APART 1.5
+/* Parts that are dealt to figures, widths and trees in p->out. Errors: ENODATA (too few programs, or nearly all of them in one part), ENOMEM. */
+cdmpp_status cd_calibrate_cross(cd_calibrate_points *p, cdmpp_err *err);
+
+/* ---- marks (calibrate_marks.c) ---- */
+/* The signature of a scored record in `kept`; n 0: the model does not say what it was trained on. Errors: ENOMEM. */
+cdmpp_status cd_calibrate_signature(const cd_model *m, const cd_scored *s, const cd_record *r, cd_arena *kept, cd_signature *out, cdmpp_err *err);
+/* `reason` of the programs of a part: what the model, and programs of the other parts, lack. Errors: ENOMEM. */
+cdmpp_status cd_calibrate_mark_part(cd_calibrate_points *p, uint32_t part, cdmpp_err *err);
+/* What all programs have and the device that stands for the machine lacks, as the text of a signature. Errors: ENOMEM. */
+cdmpp_status cd_calibrate_marks_of(const cd_calibrate_points *p, cd_buf *out, cdmpp_err *err);
 
 /* ---- logs of another device ---- */
 enum { CD_CALIBRATE_NAME = 96 };

@@ -5,7 +5,14 @@
 #include "predictor/calibrate/calibrate.h"
 
 static void put_row(cd_buf *b, const char *name, const cd_calibrate_figures *f) {
-    cd_buf_putf(b, "%-8s %5zu %9.1f %% %9.1f %% %13.3f %13.0f %%\n", name, f->n, 100 * f->mape, 100 * f->median, f->mean_log, 100 * f->inside);
+    char inside[32] = "-";
+    if (f->ranged) (void)snprintf(inside, sizeof inside, "%.0f %%", 100 * f->inside);
+    cd_buf_putf(b, "%-8s %5zu %9.1f %% %9.1f %% %13.3f %15s\n", name, f->n, 100 * f->mape, 100 * f->median, f->mean_log, inside);
+}
+
+/* Nothing tells how far off these are: they are in no column of intervals. */
+static void put_unranged(cd_buf *b, const cd_calibrate_figures *f) {
+    if (f->ranged < f->n) cd_buf_putf(b, "%zu of %zu programs are unlike those of the model and of the others that were measured, and have no interval\n", f->n - f->ranged, f->n);
 }
 
 static void put_noise(cd_buf *b, const cd_calibrate_result *r) {
@@ -30,10 +37,11 @@ void cd_calibrate_text(cd_buf *b, const cd_calibrate_told *t) {
                 t->limit_s);
     if (!t->given && !t->measured->late && !t->most && t->seconds < t->limit_s) cd_buf_puts(b, "every candidate is measured, before the time is over\n");
     put_noise(b, r);
-    cd_buf_putf(b, "held out     n       MAPE     median  mean |ln p/y|  in 90 %% interval\n");
+    cd_buf_putf(b, "programs     n       MAPE     median  mean |ln p/y|  in 90 %% interval\n");
     put_row(b, "before", &r->before);
     put_row(b, "after", &r->after);
-    cd_buf_putf(b, "the other %zu, a quarter of their tasks left out at a time: mean |ln p/y| %.3f before, %.3f after\n", r->programs - r->held, r->alone, r->crossed);
+    cd_buf_puts(b, "after: each program by a correction that was made of other tasks\n");
+    put_unranged(b, &r->after);
     if (t->costs && t->costs->networks) put_law(b, t->costs);
     if (t->out) cd_buf_putf(b, "%s: %s corrected by %zu programs (%.0f %% of what trees learned), its intervals times %.2f%s\n", t->out, t->model, r->programs, 100 * r->share, r->widen, limit);
 }
@@ -45,6 +53,7 @@ static void put_figures(cd_json_writer *w, const char *key, const cd_calibrate_f
     cd_json_write_member_real(w, "mape", f->mape);
     cd_json_write_member_real(w, "median_ape", f->median);
     cd_json_write_member_real(w, "mean_abs_ln", f->mean_log);
+    cd_json_write_member_int(w, "with_interval", (int64_t)f->ranged);
     cd_json_write_member_real(w, "inside_interval", f->inside);
     cd_json_write_close(w, '}');
 }
@@ -92,8 +101,6 @@ void cd_calibrate_members(cd_buf *b, const cd_calibrate_told *t, bool file) {
     cd_json_write_member_real(&w, "noise", r->noise);
     cd_json_write_member_real(&w, "share_of_trees", r->share);
     if (!file) cd_json_write_member_real(&w, "picks", r->picks);
-    cd_json_write_member_real(&w, "alone_mean_abs_ln", r->alone);
-    cd_json_write_member_real(&w, "crossed_mean_abs_ln", r->crossed);
     if (t->costs && t->costs->networks) put_json_law(&w, t->costs);
     put_figures(&w, "before", &r->before);
     put_figures(&w, "after", &r->after);

@@ -163,11 +163,11 @@ static double as_wide(const cd_node_cost_entry *n, double rel_std) {
  * schedule that was measured fastest, the median times what training found for such, and where it found nothing the median: that
  * it was chosen makes it faster than the mean, nobody knows by how much. Of others the mean; of a machine that the model is corrected for, what such take over the median. */
 void cd_node_cost_predicted(cd_node_cost_entry *n, const cd_node_cost_fastest *f, const cd_model_prediction *p, double least_s) {
-    const bool sure = p->rel_std >= 0;
-    const double ratio = f->chosen ? f->ratio : 1, s = f->chosen ? f->spread : sure ? p->like_std : 0;
+    const bool sure = p->rel_std >= 0; /* else nothing tells how far off it is: no interval, here and of all that it is a part of */
+    const double ratio = f->chosen ? f->ratio : 1, s = f->chosen ? f->spread : p->like_std >= 0 ? p->like_std : 0;
     n->seconds = !(p->median_s > 0) ? p->latency_s : f->measured ? p->median_s * ratio : p->median_s * (f->picks > 0 ? f->picks : exp(s * s / 2));
-    n->low_s = sure ? fmin(p->low_s * ratio, n->seconds) : n->seconds;
-    n->high_s = sure ? fmax(p->high_s * ratio, n->seconds) : n->seconds;
+    n->low_s = sure ? fmin(p->low_s * ratio, n->seconds) : (double)NAN;
+    n->high_s = sure ? fmax(p->high_s * ratio, n->seconds) : (double)NAN;
     n->flags = p->flags;
     n->reason = p->reason;
     n->source = CD_COST_MODEL;

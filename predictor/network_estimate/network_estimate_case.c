@@ -160,14 +160,18 @@ static cdmpp_status parallel(const cd_network_estimate *e, cd_network_estimate_c
     return cd_err_key(err, cd_parallel_training_of(c->source->graph, c->cost[0], &e->parallel, &c->cluster, err), "--parallel");
 }
 
-/* An operator whose model has no interval leaves the network without one. */
+/* Operators of which nothing tells how far off they are leave the network without an interval, unless they are a share of its time that no interval is as narrow as. */
+static const double unsure_share = 0.01;
 static bool is_unsure(const cd_network_estimate_case *c) {
     const cd_network_graph *g = c->source->graph;
+    double all = 0, unsure = 0;
     for (uint32_t k = 0; k < g->n_node; k++) {
         const cd_node_cost_entry *n = cd_network_estimate_case_cost(c, k);
-        if (n->source != CD_COST_MISSING && g->node[k].repeat && isnan(n->low_s)) return true;
+        if (n->source == CD_COST_MISSING || !g->node[k].repeat) continue;
+        all += n->seconds * (double)g->node[k].repeat;
+        if (isnan(n->low_s)) unsure += n->seconds * (double)g->node[k].repeat;
     }
-    return false;
+    return unsure > unsure_share * all;
 }
 
 static cdmpp_status interval(cd_network_estimate *e, cd_network_estimate_case *c, cdmpp_err *err) {
@@ -235,7 +239,7 @@ static void warn_unlike(const cd_network_estimate *e, const cd_network_estimate_
 /* Neither times of files nor of records say how far off they are. Once a run. */
 static void say_interval(cd_network_estimate *e, cd_network_estimate_case *c) {
     if (!isnan(c->interval.low_s)) return;
-    c->no_interval = is_unsure(c) ? "the model of operators has no interval" : "all times were given or measured";
+    c->no_interval = is_unsure(c) ? "nothing tells how far off the estimates of some of its operators are" : "all times were given or measured";
     if (is_unsure(c) || e->said_interval) return;
     e->said_interval = true;
     cd_log_put(e->o->log, CD_LOG_INFO, "no interval where all times were given or measured: nobody says how far off they are");

@@ -104,7 +104,7 @@ static cdmpp_status latency_of_ends(const cd_network_estimate_case *c, bool high
     for (uint32_t k = 0; k < net.n_op; k++) {
         const cd_node_cost_entry *n = cd_network_estimate_case_cost(c, c->net->of[k]);
         op[k] = net.op[k];
-        if (n->seconds > 0) op[k].seconds *= (high ? n->high_s : n->low_s) / n->seconds;
+        if (n->seconds > 0 && n->low_s > 0) op[k].seconds *= (high ? n->high_s : n->low_s) / n->seconds;
     }
     net.op = op;
     const cdmpp_status st = cd_replay_run(&net, &r, err);
@@ -127,13 +127,26 @@ static cdmpp_status within_operators(const cd_network_estimate *e, cd_network_es
     return CDMPP_OK;
 }
 
+/* What programs that are unlike in one way are off by together: it does not become small in a sum of them. */
+static double unlike_together(const cd_network_estimate_case *c, uint32_t place) {
+    const cd_model *m = c->place[place]->model;
+    const double all = tasks_s(c, place);
+    double part[CD_N_UNLIKE] = {0};
+    for (uint32_t k = 0; m && k < c->source->graph->n_node; k++) {
+        const cd_node_cost_entry *n = &c->cost[place]->node[k];
+        for (uint32_t b = 0; is_task(c, place, k) && b < CD_N_UNLIKE; b++)
+            if (n->reason >> b & 1) part[b] += n->seconds * (double)c->source->graph->node[k].repeat / all;
+    }
+    return m ? cd_trained_on_shift(cd_model_trained_on(m), part) : 0;
+}
+
 /* Each device by its part of the time. */
 cdmpp_status cd_network_estimate_widen(const cd_network_estimate *e, cd_network_estimate_case *c, cdmpp_err *err) {
     double all = 0;
     c->device_spread = 0;
     for (uint32_t k = 0; k < c->net->net.n_op; k++) all += c->net->net.op[k].seconds;
     for (uint32_t k = 0; k < c->n_place; k++)
-        if (c->spread[k] > 0 && all > 0) c->device_spread += c->spread[k] * fmin(1, tasks_s(c, k) / all);
+        if (all > 0 && tasks_s(c, k) > 0) c->device_spread += hypot(c->spread[k], unlike_together(c, k)) * fmin(1, tasks_s(c, k) / all);
     cd_replay_interval_finish(c->replay.makespan_s, c->device_spread, least_s(c), e->o->level, &c->interval);
     return within_operators(e, c, err);
 }

@@ -147,10 +147,9 @@ static cdmpp_status add_changed(work *w, size_t g, const float *middle, float *x
 }
 
 /* As cd_scorer_finish does it. */
-static cdmpp_status correct(const work *w, const cd_program_view *v, size_t i, cd_model_prediction *p, cdmpp_err *err) {
-    if (!w->pick.unknown) return cd_here_apply(w->m, v, i, p, err);
-    cd_device_doubt_widen(&w->pick.doubt, p);
-    return CDMPP_OK;
+static cdmpp_status settle(const work *w, const cd_program_view *v, size_t i, uint32_t reason, cd_model_prediction *p, cdmpp_err *err) {
+    const cd_model_asked asked = {.compared = true, .reason = reason, .doubt = w->pick.unknown ? &w->pick.doubt : NULL};
+    return cd_model_settle(w->m, v, i, &asked, p, err);
 }
 
 /* The program is predicted once for each group, with the columns of that group set to the middle of their range in training. */
@@ -168,7 +167,7 @@ static cdmpp_status groups(work *w, cd_explanation *e, cdmpp_err *err) {
     const cd_program_view v = cd_batch_builder_view(w->gather);
     CD_TRY(cd_model_predict(w->m, w->scratch, &v, NULL, CD_EXPLAIN_GROUPS, pred, err));
     for (size_t g = 0; g < CD_EXPLAIN_GROUPS; g++) {
-        CD_TRY(correct(w, &v, g, &pred[g], err)); /* as the program itself, so that they differ by the group alone */
+        CD_TRY(settle(w, &v, g, e->unlike.reason, &pred[g], err)); /* as the program itself, so that they differ by the group alone */
         e->group[g] = (cd_explain_group){.name = group_name[g], .latency_s = pred[g].latency_s};
         for (size_t c = 0; c < CD_N_COL; c++) e->group[g].n_col += in_group(c, g);
     }
@@ -182,8 +181,7 @@ static cdmpp_status shares(work *w, cd_explanation *e, cdmpp_err *err) {
     CD_TRY(gather(w, &w->rows, err));
     const cd_program_view v = cd_batch_builder_view(w->gather);
     CD_TRY(cd_model_predict(w->m, w->scratch, &v, NULL, 1, &e->pred, err));
-    cd_model_mark_unlike(w->m, true, e->unlike.reason, &e->pred);
-    CD_TRY(correct(w, &v, 0, &e->pred, err));
+    CD_TRY(settle(w, &v, 0, e->unlike.reason, &e->pred, err));
     if (e->pred.reason & CD_UNLIKE_RANGE) cd_trained_on_add(&e->unlike, CD_UNLIKE_BIT_RANGE, "", 0);
     return cd_attribution_shares(w->m, &v, w->rows.leaf_row, e->row_share, e->leaf_share, err);
 }

@@ -35,28 +35,28 @@ void cd_kinds_free(cd_kinds *k) {
     cd_mem_free(k);
 }
 
-static cdmpp_status fill(cd_kinds *k, place *p, cd_str target, const cd_hardware *hardware, cdmpp_err *err) {
+static cdmpp_status fill(cd_kinds *k, place *p, bool stranger, cd_str target, const cd_hardware *hardware, cdmpp_err *err) {
     cd_signature s;
     cd_arena_reset(&k->arena);
     CD_TRY(cd_signature_of(&k->arena, p->task->dag, target, hardware, &s, err));
-    cd_trained_on_check(cd_model_trained_on(k->m), p->device, &s, &p->unlike);
+    cd_trained_on_check(cd_model_trained_on(k->m), p->device, stranger, &s, &p->unlike);
     return CDMPP_OK;
 }
 
-/* A stranger's threads and features are not those of the device that answers for it: that the device is unlike says it. */
+/* A stranger's features are not those of the device that answers for it: that the device is unlike says it. Threads are compared: that another device answers
+ * says nothing of them. */
 cdmpp_status cd_kinds_check(cd_kinds *k, const cd_task *t, cd_str target, const cd_hardware *hardware, const cd_device_pick *which,
                             cd_unlike *out, cdmpp_err *err) {
-    const cd_str none = {"", 0};
     *out = (cd_unlike){0};
-    if (which->unknown) target = none, hardware = NULL;
     if (t && t->dag && cd_model_trained_on(k->m)) {
         cd_hash h = cd_hash_start();
         cd_hash_add(&h, target.p, target.n);
+        cd_hash_add(&h, &which->unknown, sizeof which->unknown);
         if (hardware) cd_hash_add(&h, &hardware->num_cores, sizeof hardware->num_cores);
         place *p = &k->place[((uintptr_t)t / sizeof *t) % PLACES];
         if (p->task != t || p->device != which->device || memcmp(&p->target, &h, sizeof h) != 0) {
             *p = (place){.task = t, .device = which->device, .target = h};
-            const cdmpp_status st = fill(k, p, target, hardware, err);
+            const cdmpp_status st = fill(k, p, which->unknown, target, hardware, err);
             if (st) p->task = NULL;
             CD_TRY(st);
         }

@@ -293,11 +293,9 @@ cdmpp_status cd_scorer_finish(cd_scorer *s, cdmpp_err *err) {
     for (size_t k = 0; k < s->n; k++) {
         cd_scored *o = s->open[k];
         o->pred = s->pred[k];
-        cd_model_mark_unlike(s->m, o->task && o->task->dag, o->unlike.reason, &o->pred);
         if (s->tap.see) s->tap.see(s->tap.ctx, o, &v, k);
-        /* The correction by measured programs is of one device of the model, not of those that it stands for. */
-        if (o->which.unknown) cd_device_doubt_widen(&o->which.doubt, &o->pred);
-        else if (s->here) CD_TRY(cd_here_apply(s->m, &v, k, &o->pred, err));
+        const cd_model_asked asked = {.compared = o->task && o->task->dag, .reason = o->unlike.reason, .uncorrected = !s->here, .doubt = o->which.unknown ? &o->which.doubt : NULL};
+        CD_TRY(cd_model_settle(s->m, &v, k, &asked, &o->pred, err));
         if (o->pred.reason & CD_UNLIKE_RANGE) cd_trained_on_add(&o->unlike, CD_UNLIKE_BIT_RANGE, "", 0);
         if (s->peaks && o->task && o->task->dag) o->least_s = cd_device_least_s(o->which.unknown ? o->which.own : s->peaks[o->which.device], &o->task->dag->least);
         if (!s->traits) cd_score_bound(o);

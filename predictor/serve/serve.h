@@ -127,7 +127,7 @@ typedef struct cd_stream cd_stream;
 
 typedef struct cd_stream_stats {
     size_t lines, scored, bad, unmeasured;
-    size_t inside, out_of_range; /* of scored and measured ones: inside their interval; of scored ones */
+    size_t ranged, inside, out_of_range; /* of scored and measured ones: with an interval, inside of it; of scored ones */
     size_t known;               /* of scored and measured ones: of tasks that the model was trained on, on their device */
     size_t own;                 /* of scored and measured ones: also among those of cd_stream_measured, so that the answer knew the time */
     size_t reason[CDMPP_STATUS_COUNT]; /* of the bad ones */

@@ -179,6 +179,7 @@ static cdmpp_status remember(cd_stream *s, const cd_scored *o, cdmpp_err *err) {
         const uint64_t print = print_of(o);
         s->stats.own += bsearch(&print, s->own, s->measured, sizeof print, cd_sort_by_u64) != NULL;
     }
+    s->stats.ranged += !isnan(o->pred.low_s) ? 1u : 0u;
     s->stats.inside += o->pred.low_s <= o->measured_s && o->measured_s <= o->pred.high_s;
     s->pair[s->n_pair++] = (pair){o->measured_s, o->pred.latency_s, o->pred.order_s, s->weight[task],
                                   (uint32_t)(task * cd_model_n_device(s->m) + o->which.device)};

@@ -27,8 +27,8 @@ void cd_stream_print_reasons(cd_buf *b, const size_t reason[CDMPP_STATUS_COUNT])
 }
 
 void cd_stream_print_json(cd_buf *b, const cd_stream_stats *n, const cd_metric *m) {
-    cd_buf_putf(b, "{\"schema\":\"cdmpp.evaluation\",\"command\":\"cdmpp-predict\",\"lines\":%zu,\"scored\":%zu,\"unmeasured\":%zu,\"out_of_range\":%zu,\"inside_interval\":%zu,\"of_trained_tasks\":%zu,\"of_measured\":%zu,",
-                n->lines, n->scored, n->unmeasured, n->out_of_range, n->inside, n->known, n->own);
+    cd_buf_putf(b, "{\"schema\":\"cdmpp.evaluation\",\"command\":\"cdmpp-predict\",\"lines\":%zu,\"scored\":%zu,\"unmeasured\":%zu,\"out_of_range\":%zu,\"with_interval\":%zu,\"inside_interval\":%zu,\"of_trained_tasks\":%zu,\"of_measured\":%zu,",
+                n->lines, n->scored, n->unmeasured, n->out_of_range, n->ranged, n->inside, n->known, n->own);
     cd_buf_putf(b, "\"bad\":%zu,\"reasons\":", n->bad);
     cd_stream_print_reasons(b, n->reason);
     cd_buf_puts(b, ",\"evaluation\":");

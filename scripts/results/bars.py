@@ -65,6 +65,22 @@ def unseen(b):
                 bar=[(ours[0], mape), (ours[1], median)], text="%.1f %%, %.1f %%" % tuple(ours), n=sum(r["n"] for r in rows), test_set="fresh-draws-2",
                 again="`fresh`")
 
+def coverage(b):
+    """Intervals of 90 %: shares inside are to lie in a range, neither end is better."""
+    f = b.f
+    near = lambda v, low, high: abs(v - (low + high) / 2)
+    if "models-calibrate-records" in f.stages:
+        for k in (20, 100):
+            ends = [f.figure("models-calibrate-records", "%s-%d" % (e, k)) for e in ("least", "most")]
+            far = max(near(r["value"], 85, 95) for r in ends)
+            b.add("programs", "in the interval of 90 %% after calibration by %d programs, other tasks: least and most of 15 pairs of a new device and its stand-in" % k, "85 to 95 %", far, 5,
+                  text="%.1f to %.1f %%" % tuple(r["value"] for r in ends), n=ends[0]["n"], test_set="calibrate-records", again="`calibrate_records`", id="calibrate-inside-%d" % k)
+    for name, what in (("operator", "a new operator kind"), ("intrinsic", "a new intrinsic"), ("range", "out of the range of features"), ("instructions", "new instructions"), ("device", "a new device")):
+        r = f.stages.get("models-unlike", {}).get("figures", {}).get("inside-" + name)
+        if r:
+            b.add("programs", "in the interval of 90 %: programs with " + what, "85 to 97 %", near(r["value"], 85, 97), 6, text="%.1f %%" % r["value"], n=r["n"], test_set="unlike-programs",
+                  again="`unlike`", id="unlike-" + name)
+
 def programs(b):
     f = b.f
     def pair(stage, what, kind, promised, test_set, **where):
@@ -97,6 +113,7 @@ def programs(b):
         for arm, what, bar in (("none", "a new CPU and new tasks, nothing measured", 30), ("100", "the same, calibrated by 100 programs", 22)):
             r = f.figure("models-calibrated", "mape-" + arm)
             b.add("programs", what + ", MAPE", "%d %%" % bar, r["value"], bar, form="%.1f", unit="%", n=r["n"], test_set="cpu-kshot-2", again="`calibrated`", id="new-cpu-" + arm)
+    coverage(b)
     if "models-transfer24" in f.stages:
         transfer24(b)
     if "models-threads24" in f.stages:

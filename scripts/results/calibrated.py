@@ -27,7 +27,7 @@ def read(path):
     with open(path) as f:
         d = json.load(f)
     e = d["evaluation"]
-    return {"n": e["n"], "mape": 100 * e["mape"], "median": 100 * e["median_ape"], "log": e["mae_log"], "inside": 100 * d["inside_interval"] / d["scored"]}
+    return {"n": e["n"], "mape": 100 * e["mape"], "median": 100 * e["median_ape"], "log": e["mae_log"], "inside": 100 * d["inside_interval"] / d["with_interval"]}
 
 def one(work, cpu, seed):
     """Figures of the arms, the first without a measurement."""

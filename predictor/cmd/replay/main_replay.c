@@ -106,7 +106,7 @@ static const cd_command self = {
     "Gives every operator of a network a time, from a cost model and a schedule that is fixed before, and simulates the queues of the "
     "device: latency with an interval, critical path, peak memory. Devices need not be here.\n\n"
     "from and to are the ends of the 90 % interval. chain is the longest chain of operators, sum is all operators one after another. memory is what results, inputs and weights take at most. unlike is the share of the time "
-    "by programs unlike those of the training: the interval does not hold for them. missing is the share without an estimate.\n\n"
+    "by programs unlike those of the training: the interval is wider for them, or there is none. missing is the share without an estimate.\n\n"
     "An operator without an estimate is named, and the network gets no total unless --allow-missing. Where some networks "
     "have none, the others are reported and the exit status is 3. It is also 3 where lines of schedule databases or logs could not be used, and where --run could not run a network or an operator of it; "
     "and where --llm refused some configurations, but not with --sweep, which counts them, or could not use lines of --measured or --stream or rows of --runs.",

@@ -19,6 +19,7 @@ typedef struct chain {
     uint32_t n_op, n_after, last, n_last; /* what ends the operator before */
     double on_s[CD_MACHINE_DEVICES], ops_s, least_s;
     double low_s, high_s;       /* if every operator took that end of its interval */
+    double unsure_s;            /* of parts of which nothing tells how far off they are */
 } chain;
 
 /* The first operator of the same task, on the first device of the same model. */
@@ -61,8 +62,9 @@ static cdmpp_status add_time(chain *c, uint32_t k, uint32_t device, double secon
     const double own = c->p->source[device].stands_own, all = hypot(shared(c, device), own);
     add(c, &(cd_replay_op){.name = c->plan->op[k].name, .like = like_of(c, k, device), .seconds = seconds, .spread = hypot(x->spread, own)});
     c->on_s[device] += seconds;
-    x->low *= seconds;
-    x->high *= seconds;
+    if (isnan(x->low)) c->unsure_s += seconds;
+    x->low = isnan(x->low) ? seconds : x->low * seconds;
+    x->high = isnan(x->high) ? seconds : x->high * seconds;
     if (all > 0) cd_replay_widen(seconds, all, CD_REPLAY_LEVEL, &x->low, &x->high);
     return CDMPP_OK;
 }
@@ -94,11 +96,17 @@ static cdmpp_status add_op(chain *c, uint32_t k, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* What programs there that are unlike in one way are off by together. */
+static double unlike_together(const chain *c, uint32_t device) {
+    const cd_model *m = c->p->by[device].model;
+    return m ? cd_trained_on_shift(cd_model_trained_on(m), c->p->source[device].unlike_of) : 0;
+}
+
 /* Each device by its part of the time, as cd_network_estimate_widen. */
 static double common(const chain *c) {
     double spread = 0;
     for (uint32_t d = 0; d < c->plan->n_device; d++)
-        if (c->ops_s > 0) spread += shared(c, d) * fmin(1, c->on_s[d] / c->ops_s);
+        if (c->ops_s > 0) spread += hypot(shared(c, d), unlike_together(c, d)) * fmin(1, c->on_s[d] / c->ops_s);
     return spread;
 }
 
@@ -127,6 +135,9 @@ static void within_operators(const chain *c, cd_replay_interval *i) {
     i->high_s = alone ? high : fmin(i->high_s, high);
 }
 
+/* As of cdmpp-replay: a smaller part of the time changes no interval. */
+static const double unsure_share = 0.01;
+
 cdmpp_status cd_partition_interval(cd_partition *p, cd_shard_plan *plan, cdmpp_err *err) {
     cd_arena a = {0};
     chain c = {.p = p, .plan = plan};
@@ -141,8 +152,9 @@ cdmpp_status cd_partition_interval(cd_partition *p, cd_shard_plan *plan, cdmpp_e
     }
     cd_arena_free(&a);
     if (st) return st;
-    plan->low_s = i.low_s;
-    plan->high_s = i.high_s;
-    plan->no_interval = isnan(i.low_s) ? "the models do not say how far off their times may be" : NULL;
+    const bool unsure = c.unsure_s > unsure_share * c.ops_s;
+    plan->low_s = unsure ? (double)NAN : i.low_s;
+    plan->high_s = unsure ? (double)NAN : i.high_s;
+    plan->no_interval = unsure ? "nothing tells how far off the estimates of some operators are" : isnan(i.low_s) ? "the models do not say how far off their times may be" : NULL;
     return CDMPP_OK;
 }

@@ -68,7 +68,7 @@ cdmpp_status cd_shard_cost_unlike(cd_shard_cost *p, uint32_t device, double of_s
 /* How far off the time of a whole operator on a device may be. Errors: those of cd_shard_cost_time. */
 typedef struct cd_shard_cost_doubts {
     double spread;              /* standard deviation of ln(true / predicted); 0: not known */
-    double low, high;           /* ends of its interval over the time; 1: not known */
+    double low, high;           /* ends of its interval over the time; 1: it is known; NaN: nothing tells */
     double least_s;             /* what the device needs at best; 0: nobody knows */
 } cd_shard_cost_doubts;
 cdmpp_status cd_shard_cost_doubt(cd_shard_cost *p, uint32_t op, uint32_t device, cd_shard_cost_doubts *out, cdmpp_err *err);

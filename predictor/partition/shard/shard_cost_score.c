@@ -174,8 +174,8 @@ static void expect(const asking *k, const cd_scored *o) {
     cd_node_cost_predicted(&n, &f, &o->pred, o->least_s);
     k->e->seconds = n.seconds;
     k->e->spread = n.spread;
-    k->e->low = n.low_s > 0 ? n.low_s / n.seconds : 1;
-    k->e->high = n.high_s > 0 ? n.high_s / n.seconds : 1;
+    k->e->low = n.low_s / n.seconds; /* NaN: nothing tells */
+    k->e->high = n.high_s / n.seconds;
     k->e->least_s = o->least_s;
     k->e->reason = o->pred.reason;
 }
@@ -193,7 +193,7 @@ static cdmpp_status choose(asking *k, cd_scorer *s, cdmpp_err *err) {
         if (o[i].st) CD_TRY(keep_why(k, o[i].st, &o[i].err, err));
         if (o[i].st) continue;
         const cd_model_prediction *p = &o[i].pred;
-        const double score = -log(p->order_s > 0 ? p->order_s : p->latency_s) - (p->rel_std > 0 ? caution * p->rel_std : 0);
+        const double score = -log(p->order_s > 0 ? p->order_s : p->latency_s) - caution * (p->rel_std > 0 ? p->rel_std : fmax(p->like_std, 0));
         if (!(score > best)) continue;
         best = score;
         at = i;

@@ -15,19 +15,20 @@ static cd_trained_on *made(cd_arena *a) {
     cd_trained_on *t = NULL;
     assert_ok(cd_trained_on_make(a, text, device, 2, 2, &t, &err));
     assert_non_null(t);
-    t->low = -1;
     t->range = 0.03125;
-    t->high = 2;
+    t->law[CD_UNLIKE_BIT_OPERATOR] = (cd_unlike_law){7, -1, 2, 0.5};
+    t->law[CD_UNLIKE_BIT_RANGE] = (cd_unlike_law){3, -1.5, 0.25, 0.75};
     return t;
 }
 
+static bool stranger;
 /* The marks that are NULL at the end. */
 static cd_unlike asked(const cd_trained_on *t, uint32_t d, const char *const *mark) {
     const char *m[8];
     cd_signature s = {0, m};
     cd_unlike u = {0};
     while (mark[s.n]) m[s.n] = mark[s.n], s.n++;
-    cd_trained_on_check(t, d, &s, &u);
+    cd_trained_on_check(t, d, stranger, &s, &u);
     return u;
 }
 #define ASK(t, d, ...) asked(t, d, (const char *const[]){__VA_ARGS__, NULL})
@@ -47,6 +48,16 @@ static void reasons(const cd_trained_on *t) {
     expect(ASK(t, 0, "intrinsic erf", "intrinsic tanh"), CD_UNLIKE_INTRINSIC, "intrinsic erf");
     expect(ASK(t, 0, "threads 24", "vector 64"), CD_UNLIKE_THREADS | CD_UNLIKE_FEATURE, "threads 24, target feature vector 64");
     expect(ASK(t, 1, "threads 24", "vector 64", "feature +neon"), 0, ""); /* its targets never said */
+}
+
+/* Who stands for a stranger knows nothing of its instructions, and its threads are compared like anybody's. */
+TEST(a_stranger_has_threads) {
+    cd_arena a = {0};
+    const cd_trained_on *t = made(&a);
+    stranger = true;
+    expect(ASK(t, 0, "threads 24", "vector 64", "feature +neon", "intrinsic erf"), CD_UNLIKE_THREADS | CD_UNLIKE_INTRINSIC, "intrinsic erf, threads 24");
+    stranger = false;
+    cd_arena_free(&a);
 }
 
 TEST(tells_what_is_new) {
@@ -107,9 +118,11 @@ TEST(survives_a_header) {
 }
 
 TEST(bad_headers_are_refused) {
-    static const char *const bad[] = {"{}", "{\"unlike\":[0,0],\"marks\":[\"b\",\"a\"],\"devices\":[[],[]]}",
-                                      "{\"unlike\":[0,0],\"marks\":[\"a\"],\"devices\":[[0],[1]]}",
-                                      "{\"unlike\":[2,1],\"marks\":[\"a\"],\"devices\":[[0],[0]]}"};
+#define MARKS(m, d) "\"marks\":[" m "],\"devices\":[[],[" d "]]}"
+    static const char *const bad[] = {"{}", "{\"unlike\":[0,0]," MARKS("\"b\",\"a\"", ""), "{\"unlike\":[0,0]," MARKS("\"a\"", "1"), "{\"unlike\":[2,1]," MARKS("\"a\"", "0"),
+                                      "{\"laws\":{\"threads\":{\"n\":2,\"low\":1,\"high\":2,\"shift\":1}}," MARKS("\"a\"", "0"),
+                                      "{\"laws\":{\"threads\":{\"n\":0,\"low\":-1,\"high\":2,\"shift\":1}}," MARKS("\"a\"", "0"),
+                                      "{\"laws\":{\"threads\":{\"n\":2,\"low\":-1,\"high\":2}}," MARKS("\"a\"", "0")};
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
         cd_arena a = {0};
         cdmpp_err err = {0};
@@ -132,21 +145,71 @@ TEST(an_unknown_kind_makes_all_unknown) {
     cd_arena_free(&a);
 }
 
+/* Files of earlier versions know operators alone; a factor of ten was none that anybody found. */
+TEST(an_old_header_has_one_law) {
+    static const char *const old[] = {"{\"unlike\":[-1,2]," MARKS("\"a\"", "0"), "{\"unlike\":[-2.30258509,2.30258509]," MARKS("\"a\"", "0")};
+    for (int k = 0; k < 2; k++) {
+        cd_arena a = {0};
+        cdmpp_err err = {0};
+        const cd_json *v;
+        cd_trained_on *t = NULL;
+        assert_ok(cd_json_parse(&a, old[k], strlen(old[k]), &v, &err));
+        assert_ok(cd_trained_on_read(v, 2, &a, &t, &err));
+        for (uint32_t b = 0; b < CD_N_UNLIKE; b++) assert_int_equal(t->law[b].n > 0, !k && b == CD_UNLIKE_BIT_OPERATOR);
+        assert_true(k || (t->law[CD_UNLIKE_BIT_OPERATOR].low == -1 && t->law[CD_UNLIKE_BIT_OPERATOR].high == 2));
+        cd_arena_free(&a);
+    }
+}
+
+static void widened(const cd_trained_on *t, uint32_t reason, double low, double high, double out[3]) {
+    out[0] = low, out[1] = high, out[2] = 0.05;
+    cd_trained_on_widen(t, reason, 1, &out[0], &out[1], &out[2]);
+}
+
 TEST(intervals_widen_and_never_narrow) {
     cd_arena a = {0};
     const cd_trained_on *t = made(&a);
-    double low = 0.9, high = 1.1, std = 0.05;
-    cd_trained_on_widen(t, 1, &low, &high, &std);
-    assert_close(low, exp(-1), 1e-12, 0);
-    assert_close(high, exp(2), 1e-12, 0);
-    assert_close(std, 3 / (2 * 1.645), 1e-12, 0);
-    low = 0.01, high = 100, std = 3;
-    cd_trained_on_widen(t, 1, &low, &high, &std);
-    assert_true(low == 0.01 && high == 100 && std == 3);
-    cd_trained_on_widen(NULL, 1, &low, &high, &std);
-    assert_true(low == 0.01 && high == 100 && std == 3);
+    double v[3];
+    widened(t, CD_UNLIKE_OPERATOR, 0.9, 1.1, v);
+    assert_close(v[0], exp(-1), 1e-12, 0);
+    assert_close(v[1], exp(2), 1e-12, 0);
+    assert_close(v[2], 3 / (2 * 1.645), 1e-12, 0);
+    widened(t, CD_UNLIKE_OPERATOR | CD_UNLIKE_RANGE, 0.9, 1.1, v); /* the wider end of each */
+    assert_close(v[0], exp(-1.5), 1e-12, 0);
+    assert_close(v[1], exp(2), 1e-12, 0);
+    widened(t, CD_UNLIKE_OPERATOR, 0.01, 100, v);
+    assert_true(v[0] == 0.01 && v[1] == 100);
+    widened(NULL, CD_UNLIKE_OPERATOR, 0.9, 1.1, v);
+    assert_true(v[0] == 0.9 && v[1] == 1.1 && v[2] == 0.05);
+    widened(t, CD_UNLIKE_DEVICE | CD_UNLIKE_PEAK, 0.9, 1.1, v); /* these have no law here */
+    assert_true(v[0] == 0.9 && v[1] == 1.1 && v[2] == 0.05);
     cd_arena_free(&a);
 }
 
-TESTS(NULL, NULL, tells_what_is_new, more_is_seen, tells_what_a_device_saw, survives_a_header, bad_headers_are_refused, an_unknown_kind_makes_all_unknown,
+TEST(no_law_is_no_interval) {
+    cd_arena a = {0};
+    const cd_trained_on *t = made(&a);
+    for (uint32_t b = 0; b < CD_N_UNLIKE; b++) {
+        double v[3];
+        const bool law = t->law[b].n || b == CD_UNLIKE_BIT_DEVICE || b == CD_UNLIKE_BIT_PEAK;
+        widened(t, 1u << b | CD_UNLIKE_OPERATOR, 0.9, 1.1, v);
+        assert_true(isnan(v[0]) == !law && isnan(v[1]) == !law && isnan(v[2]) == !law);
+    }
+    cd_arena_free(&a);
+}
+
+/* Parts of the time that are unlike in different ways are off by different things: their squares add up. */
+TEST(shifts_go_by_their_part_of_the_time) {
+    cd_arena a = {0};
+    const cd_trained_on *t = made(&a);
+    double part[CD_N_UNLIKE] = {0};
+    assert_true(cd_trained_on_shift(t, part) == 0 && cd_trained_on_shift(NULL, part) == 0);
+    part[CD_UNLIKE_BIT_OPERATOR] = 0.5;
+    assert_close(cd_trained_on_shift(t, part), 0.25, 1e-12, 0);
+    part[CD_UNLIKE_BIT_RANGE] = 1;
+    assert_close(cd_trained_on_shift(t, part), sqrt(0.25 * 0.25 + 0.75 * 0.75), 1e-12, 0);
+    cd_arena_free(&a);
+}
+
+TESTS(NULL, NULL, tells_what_is_new, a_stranger_has_threads, an_old_header_has_one_law, no_law_is_no_interval, shifts_go_by_their_part_of_the_time, more_is_seen, tells_what_a_device_saw, survives_a_header, bad_headers_are_refused, an_unknown_kind_makes_all_unknown,
       intervals_widen_and_never_narrow)

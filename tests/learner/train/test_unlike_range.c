@@ -10,7 +10,7 @@ enum { TASKS = 100, EACH = 3 };
 static size_t make(cd_unlike_range_program *v, uint32_t n_new) {
     size_t n = 0;
     for (uint32_t k = 0; k < TASKS; k++)
-        for (int i = 0; i < (k == 50 ? TASKS * EACH : EACH); i++) v[n++] = (cd_unlike_range_program){k < n_new ? HUGE_VAL : k / 100.0, k, 0};
+        for (int i = 0; i < (k == 50 ? TASKS * EACH : EACH); i++) v[n++] = (cd_unlike_range_program){k < n_new ? HUGE_VAL : k / 100.0, k, 0, 0};
     return n;
 }
 
@@ -43,7 +43,7 @@ static void test_many_new_marks(void **state) {
 
 static void test_nothing(void **state) {
     (void)state;
-    cd_unlike_range_program one = {0.3, 0, 0};
+    cd_unlike_range_program one = {0.3, 0, 0, 0};
     assert_true(cd_unlike_range_limit(&one, 0) == 0);
     assert_close(cd_unlike_range_limit(&one, 1), 0.3, 0, 0);
 }

@@ -38,13 +38,13 @@ TEST(counts_of_a_stream) {
 }
 
 TEST(counts_of_files) {
-    cd_stream_stats n = {.lines = 9, .scored = 6, .bad = 3, .unmeasured = 2, .inside = 4, .out_of_range = 1, .known = 3};
+    cd_stream_stats n = {.lines = 9, .scored = 6, .bad = 3, .unmeasured = 2, .ranged = 5, .inside = 4, .out_of_range = 1, .known = 3};
     const cd_metric m = {.n = 4, .mape = 0.25};
     cd_buf b = {0}, figures = {0}, want = {0};
     n.reason[CDMPP_ENOTASK] = 3, n.reason[CDMPP_OK] = 6;
     cd_stream_print_json(&b, &n, NULL);
     assert_string_equal(b.p, "{\"schema\":\"cdmpp.evaluation\",\"command\":\"cdmpp-predict\",\"lines\":9,\"scored\":6,\"unmeasured\":2,\"out_of_range\":1,"
-                             "\"inside_interval\":4,\"of_trained_tasks\":3,\"of_measured\":0,\"bad\":3,\"reasons\":{\"ENOTASK\":3},\"evaluation\":null}\n");
+                             "\"with_interval\":5,\"inside_interval\":4,\"of_trained_tasks\":3,\"of_measured\":0,\"bad\":3,\"reasons\":{\"ENOTASK\":3},\"evaluation\":null}\n");
     cd_buf_clear(&b);
     cd_stream_print_json(&b, &n, &m);
     cd_metric_json(&figures, &m);

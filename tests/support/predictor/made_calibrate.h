@@ -124,13 +124,13 @@ static inline size_t lines_of_log(void) {
 static inline size_t part_of(const char *key) {
     size_t rank = 0;
     for (size_t i = 0; i < N_TASK; i++) rank += cd_stable_id_name(cd_task_registry_at(tasks, i)->workload_key) < cd_stable_id_name(key);
-    return rank % CD_CALIBRATE_HELD;
+    return rank % CD_CALIBRATE_PARTS;
 }
 
 static double small = 1;        /* further factor of programs whose first loop has a short inner part */
 
 /* Programs of all tasks that take times[part] as long as the model says; the first of each is measured twice, with a difference. */
-static inline void made_log_of(const double times[CD_CALIBRATE_HELD], double difference) {
+static inline void made_log_of(const double times[CD_CALIBRATE_PARTS], double difference) {
     cd_buf b = {0};
     cdmpp_err err = {0};
     const cd_scorer_options so = {.which = {.device = "zen4"}};
