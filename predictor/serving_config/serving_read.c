@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 cdmpp_status cd_serving_fields_of(cd_arena *a, const cd_json *o, cd_serving_model *m, cd_serving_fields *out, cdmpp_err *err) {
-    *out = (cd_serving_fields){.o = o, .m = m, .asked = cd_arena_zalloc(a, o && o->kind == CD_JSON_OBJ ? o->n + 1 : 1, sizeof *out->asked)};
+    *out = (cd_serving_fields){.o = o, .a = a, .m = m, .asked = cd_arena_zalloc(a, o && o->kind == CD_JSON_OBJ ? o->n + 1 : 1, sizeof *out->asked)};
     return out->asked ? CDMPP_OK : CD_FAIL(err, ENOMEM, "fields");
 }
 

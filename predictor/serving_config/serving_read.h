@@ -10,6 +10,7 @@
  * names in files of several programs (num_experts, n_routed_experts): the one that is asked for stands for all (serving_spelled.c). */
 typedef struct cd_serving_fields {
     const cd_json *o;
+    cd_arena *a;
     bool *asked;         /* (o->n) in order of the members */
     cd_serving_model *m; /* gets the notes */
     cdmpp_err unlike;    /* the first field that another name of it contradicts; code 0: there is none */
@@ -44,6 +45,13 @@ cdmpp_status cd_serving_parse(cd_arena *a, cd_str text, const char *name, cd_ser
 const char *cd_serving_spelled(const char *key, size_t i);
 /* Whether another name of it is worth a note. */
 bool cd_serving_spelled_told(const char *key);
+
+/* ---- ModelOpt's words: serving_algo.c ---- */
+#define CD_SERVING_ALGOS "FP8, FP8_PER_CHANNEL_PER_TOKEN, FP8_PB_WO, NVFP4, NVFP4_AWQ, W8A8_SQ_PER_CHANNEL, W8A16, W4A16, W4A16_AWQ, INT4_AWQ or MXFP4"
+/* The type of the word, and bytes of scales of a weight where each `size` of them have one. false: no word of a type. */
+bool cd_serving_algo(const cd_json *v, double size, cd_llm_op_type *type, double *scales);
+/* The same of the cache; a word that says none leaves *type as it is. */
+bool cd_serving_algo_cache(const cd_json *v, int *type);
 
 /* ---- what nobody asked for: serving_unread.c ---- */
 /* One doubt with the names of all members that look like sizes and were not asked for. where: "quantization_config.", or empty. */

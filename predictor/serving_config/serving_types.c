@@ -183,32 +183,39 @@ static cdmpp_status read_group(const cd_json *o, group *g, cdmpp_err *err) {
 }
 
 /* ---- ModelOpt's words ---- */
-#define ALGOS "FP8, FP8_PER_CHANNEL_PER_TOKEN, FP8_PB_WO, NVFP4, NVFP4_AWQ, W8A8_SQ_PER_CHANNEL, W8A16, W4A16, W4A16_AWQ, INT4_AWQ or MXFP4"
-static const struct {
-    const char *word;
-    cd_llm_op_type type;
-} algo[] = {{"FP8", CD_LLM_OP_T_FP8}, {"FP8_PER_CHANNEL_PER_TOKEN", CD_LLM_OP_T_FP8}, {"FP8_PB_WO", CD_LLM_OP_T_FP8_BLOCK}, {"FP8_PB_REAL", CD_LLM_OP_T_FP8_BLOCK}, {"NVFP4", CD_LLM_OP_T_NVFP4},
-            {"NVFP4_AWQ", CD_LLM_OP_T_NVFP4}, {"W8A8_SQ_PER_CHANNEL", CD_LLM_OP_T_SQ}, {"INT8_SQ", CD_LLM_OP_T_SQ}, {"W8A16", CD_LLM_OP_T_INT8_WO}, {"W4A16", CD_LLM_OP_T_INT4_WO},
-            {"W4A16_AWQ", CD_LLM_OP_T_INT4_WO}, {"INT4_AWQ", CD_LLM_OP_T_INT4_WO}, {"MXFP4", CD_LLM_OP_T_W4A16_MXFP4}, {"W4A16_MXFP4", CD_LLM_OP_T_W4A16_MXFP4}};
-static const struct {
-    const char *word;
-    int type; /* -1: that of what is not quantised */
-} cache[] = {{"FP8", CD_LLM_OP_T_FP8}, {"fp8", CD_LLM_OP_T_FP8}, {"fp8_e4m3", CD_LLM_OP_T_FP8}, {"INT8", CD_LLM_OP_T_INT8}, {"int8", CD_LLM_OP_T_INT8}, {"NVFP4", CD_LLM_OP_T_NVFP4}, {"nvfp4", CD_LLM_OP_T_NVFP4},
-             {"NONE", -1}, {"none", -1}, {"auto", -1}};
+static cdmpp_status unknown_algo(const cd_json *v, const char *key, cdmpp_err *err) {
+    const cd_str found = v && v->kind == CD_JSON_STR ? v->u.s : (cd_str){"nothing", 7};
+    return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "expected " CD_SERVING_ALGOS ", or config_groups; found %.*s: say the type with --dtype", (int)(found.n < 40 ? found.n : 40), found.p), key);
+}
+
+/* MIXED_PRECISION: a word for each product. Those of one word are a group; what has none is left out. */
+static cdmpp_status read_mixed(cd_serving_fields *q, const cd_json *layers, plan *p, cdmpp_err *err) {
+    cd_json *list[MOST_GROUPS];
+    p->n = 0;
+    for (const cd_json *o = layers->u.child; o; o = o->next) {
+        const cd_json *v = cd_json_get(o, "quant_algo");
+        group g = {0};
+        size_t i = 0;
+        if (!cd_serving_algo(v, number_or_0(cd_json_get(o, "group_size")), &g.type, &g.scales)) return cd_err_key(err, unknown_algo(v, "quant_algo", err), "quantized_layers");
+        while (i < p->n && p->g[i].type != g.type) i++;
+        cd_json *name = CD_NEW(q->a, cd_json);
+        if (i == p->n) p->g[p->n] = g, list[p->n++] = CD_NEW(q->a, cd_json); /* types are fewer than groups */
+        if (!name || !list[i]) return CD_FAIL(err, ENOMEM, "quantized_layers");
+        *name = (cd_json){.kind = CD_JSON_STR, .u.s = o->key, .next = list[i]->u.child};
+        *list[i] = (cd_json){.kind = CD_JSON_ARR, .n = list[i]->n + 1, .u.child = name};
+        p->g[i].targets = list[i];
+    }
+    return CDMPP_OK;
+}
+_Static_assert((int)CD_LLM_OP_N_TYPE <= (int)MOST_GROUPS, "a group for each type");
 
 /* Without groups one word names all. */
 static cdmpp_status read_algo(cd_serving_fields *q, plan *p, cdmpp_err *err) {
-    const cd_json *v = get(q, "quant_algo");
-    const double size = number_or_0(get(q, "group_size"));
-    p->n = 1;
-    for (size_t i = 0; i < sizeof algo / sizeof *algo; i++) {
-        if (!word_is(v, algo[i].word)) continue;
-        const bool alone = algo[i].type == CD_LLM_OP_T_INT4_WO || algo[i].type == CD_LLM_OP_T_INT8_WO;
-        p->g[0] = (group){.type = algo[i].type, .scales = alone && size > 0 ? 2 / size : 0};
-        return CDMPP_OK;
-    }
-    const cd_str found = v && v->kind == CD_JSON_STR ? v->u.s : (cd_str){"nothing", 7};
-    return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "expected " ALGOS ", or config_groups; found %.*s: say the type with --dtype", (int)(found.n < 40 ? found.n : 40), found.p), null(v) ? "config_groups" : "quant_algo");
+    const cd_json *v = get(q, "quant_algo"), *layers = get(q, "quantized_layers");
+    p->n = 1, p->g[0] = (group){0};
+    if (word_is(v, "MIXED_PRECISION") && layers && layers->kind == CD_JSON_OBJ && layers->n) return read_mixed(q, layers, p, err);
+    if (cd_serving_algo(v, number_or_0(get(q, "group_size")), &p->g[0].type, &p->g[0].scales)) return CDMPP_OK;
+    return unknown_algo(v, null(v) ? "config_groups" : "quant_algo", err);
 }
 
 /* The cache, as a word or as an object with bits. */
@@ -216,14 +223,12 @@ static cdmpp_status read_cache(cd_serving_fields *q, cd_serving_model *m, cdmpp_
     static const char *const key[] = {"kv_cache_scheme", "kv_cache_quant_algo"};
     for (size_t i = 0; i < 2; i++) {
         const cd_json *v = get(q, key[i]);
-        const half bits = half_of(v);
-        bool known = null(v);
-        if (bits.bits > 0 && !(fabs(bits.bits - 8) > 0)) m->kv = bits.real ? CD_LLM_OP_T_FP8 : CD_LLM_OP_T_INT8, known = true;
-        for (size_t k = 0; !known && k < sizeof cache / sizeof *cache; k++)
-            if (word_is(v, cache[k].word)) m->kv = cache[k].type < 0 ? m->kv : cache[k].type, known = true;
-        if (known) continue;
-        const cd_str word = v->kind == CD_JSON_STR ? v->u.s : (cd_str){"", 0};
-        return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "expected 8 bits, or FP8, INT8 or NVFP4; found %.*s%.0g: say the type with --dtype and --kv-dtype", (int)(word.n < 40 ? word.n : 40), word.p, bits.bits), key[i]);
+        const half h = half_of(v);
+        if (h.bits > 0 && !(fabs(h.bits - 8) > 0)) m->kv = h.real ? CD_LLM_OP_T_FP8 : CD_LLM_OP_T_INT8;
+        else if (!null(v) && !cd_serving_algo_cache(v, &m->kv)) {
+            const cd_str word = v->kind == CD_JSON_STR ? v->u.s : (cd_str){"", 0};
+            return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "expected 8 bits, or FP8, INT8 or NVFP4; found %.*s%.0g: say the type with --dtype and --kv-dtype", (int)(word.n < 40 ? word.n : 40), word.p, h.bits), key[i]);
+        }
     }
     return CDMPP_OK;
 }

@@ -63,6 +63,24 @@ TEST(leaves_out) {
     assert_int_equal(m.attention, CD_LLM_OP_T_BF16);
 }
 
+/* A word for each product: each part has that of most of its products, and the others none. */
+TEST(mixed) {
+    assert_ok(load(MADE_LLAMA "}", hf, QUANT("\"quant_algo\":\"MIXED_PRECISION\",\"kv_cache_quant_algo\":\"FP8\",\"quantized_layers\":{"
+        "\"model.layers.0.self_attn\":{\"quant_algo\":\"FP8\"},\"model.layers.1.self_attn\":{\"quant_algo\":\"FP8\"},\"model.layers.2.self_attn\":{\"quant_algo\":\"FP8\"},"
+        "\"model.layers.0.mlp\":{\"quant_algo\":\"W4A16_AWQ\",\"group_size\":128},\"model.layers.1.mlp\":{\"quant_algo\":\"W4A16_AWQ\",\"group_size\":128},"
+        "\"model.layers.2.mlp\":{\"quant_algo\":\"W4A16_AWQ\",\"group_size\":128},\"model.layers.3.mlp\":{\"quant_algo\":\"W4A16_AWQ\",\"group_size\":128}}")));
+    assert_ok(cd_serving_model_typed(&m, -1, &err));
+    assert_int_equal(m.attention, CD_LLM_OP_T_FP8);
+    assert_int_equal(m.linear, CD_LLM_OP_T_INT4_WO);
+    assert_int_equal(m.kv, CD_LLM_OP_T_FP8);
+    assert_close(m.scales, 2 / 128., 1e-12, 0);
+    assert_non_null(made_note(&m, "fp8 of 75 %", false)); /* of four layers three are named */
+    assert_null(made_note(&m, "not read", true));
+    assert_ok(load(MADE_LLAMA "}", hf, QUANT("\"quant_algo\":\"MIXED_PRECISION\",\"quantized_layers\":{\"model.layers.0.mlp\":{\"quant_algo\":\"ODD\"}}")));
+    assert_status(cd_serving_model_typed(&m, -1, &err), CDMPP_EUNSUPPORTED);
+    assert_string_equal(err.key, "quantized_layers.quant_algo");
+}
+
 /* config.json counts first; that they differ is told. */
 TEST(both) {
     static const char own[] = MADE_LLAMA ",\"quantization_config\":{\"quant_method\":\"modelopt\",\"quant_algo\":\"FP8\"}}";
@@ -154,4 +172,4 @@ TEST(faults) {
     (void)remove(tmp_path(&dir, hf)), (void)remove(tmp_path(&dir, "model.safetensors.index.json"));
 }
 
-TESTS(up, down, says_the_types, leaves_out, both, refused, another_name, without_method, index_of_weights, faults)
+TESTS(up, down, says_the_types, leaves_out, mixed, both, refused, another_name, without_method, index_of_weights, faults)
