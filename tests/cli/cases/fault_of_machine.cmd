@@ -15,14 +15,14 @@ cdmpp-profile --list-tasks $net --target 'llvm -num-cores=1' --out-tasks t.json 
 cdmpp-profile draw --tasks t.json --trials 2 --seed 1 --out drawn.json -q
 head -n 12 drawn.json >some.json
 echo "--- a compiler that compiles nothing"
-CC=./badcc cdmpp-profile records --tasks t.json --out r.json --no-check -q some.json | said; lines r.json
-CC=./badcc cdmpp-tune $net --task '#0' --threads 1 --trials 4 --budget-ms 1 --tuner random --no-check --out u.json -q | said; lines u.json
-CC=./badcc cdmpp-profile --ops $net --threads 1 --trials 1 --budget-ms 1 --out o.json -q | said; lines o.json
+CC=./badcc cdmpp-profile records --tasks t.json --out r.json --no-check -q some.json 2>&1 | said; lines r.json
+CC=./badcc cdmpp-tune $net --task '#0' --threads 1 --trials 4 --budget-ms 1 --tuner random --no-check --out u.json -q 2>&1 | said; lines u.json
+CC=./badcc cdmpp-profile --ops $net --threads 1 --trials 1 --budget-ms 1 --out o.json -q 2>&1 | said; lines o.json
 echo "--- the same log with one that works"
-cdmpp-profile records --tasks t.json --out r.json --no-check --timeout 100 --build-timeout 100 --budget-ms 1 -q some.json; lines r.json
+cdmpp-profile records --tasks t.json --out r.json --no-check --timeout 100 --build-timeout 100 --budget-ms 1 -q some.json | head -n 1; lines r.json
 echo "--- instructions of another kind of processor"
 other=aarch64; case $(uname -m) in aarch64) other=avx2 ;; esac
-cdmpp-profile records --tasks t.json --isa $other --out x.json --no-check -q some.json | said | sed 's/error: .*/error: .../'; lines x.json
+cdmpp-profile records --tasks t.json --isa $other --out x.json --no-check -q some.json 2>&1 | said | sed 's/error: .*/error: .../'; lines x.json
 echo "--- texts that the compiler refuses are their own failure"
 cat >pickycc <<'E'
 #!/bin/sh
