@@ -1,6 +1,7 @@
 /* Which rank trains which member, and how trained members reach rank 0. */
 #include "learner/distributed/distributed.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* User seconds with the defaults on the sample of examples/zen5, one core, rounded; the
@@ -32,6 +33,7 @@ void cd_process_group_deal(const cd_member *member, size_t n, size_t n_rank, int
     enum { MOST = CD_N_MEMBER_KIND * 20 }; /* model.folds is at most 20, and more ranks than members have nothing to do */
     double load[MOST] = {0};
     bool dealt[MOST] = {false};
+    assert(n <= MOST);
     const size_t n_net = count_nets(member, n);
     const bool together = n_net && n_net < n_rank && slices > 1 && n_rank <= (size_t)slices;
     for (size_t i = 0; i < n; i++) {

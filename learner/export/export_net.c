@@ -156,8 +156,12 @@ static const char *pooled(const net *n, const char *v) {
 /* Rows to slots, further ones to the last, side by side. */
 static const char *flattened(const net *n, const char *v) {
     const int64_t slots = n->net.spec->slots, dim[] = {slots, 1}, as_row[] = {1, -1}, flat[] = {1, slots * (int64_t)n->net.enc->d};
-    double slot[64];
-    for (int64_t k = 0; k < slots && k < 64; k++) slot[k] = (double)k;
+    double *slot = CD_NEWN(&n->x->f.arena, double, (size_t)slots);
+    if (!slot) {
+        n->x->f.oom = true;
+        return v;
+    }
+    for (int64_t k = 0; k < slots; k++) slot[k] = (double)k;
     const char *of = two(n, "Min", n->x->index, cd_onnx_writer_double(file(n), (double)(slots - 1)));
     const char *one = two(n, "Equal", cd_export_reshape(n->x, of, as_row, 2), cd_onnx_writer_constant(file(n), NULL, CD_ONNX_F64, dim, 2, slot));
     return cd_export_reshape(n->x, two(n, "MatMul", cd_export_cast(n->x, one, CD_ONNX_F32), v), flat, 2);

@@ -128,7 +128,8 @@ static cdmpp_status fill(cd_network_estimate *e, cd_network_estimate_device *d, 
 /* ---- which, where the options name none ---- */
 typedef struct {
     const cd_model_set *models;
-    size_t n[64];               /* of the k-th device that models know */
+    size_t *n;                  /* (n_known) of the k-th device that models know */
+    size_t n_known;
 } census;
 
 static const char *known_at(const cd_model_set *m, size_t at) {
@@ -144,7 +145,7 @@ static bool count_log(const char *path, void *ctx) {
     census *c = ctx;
     const char *end = strrchr(path, '/'), *name = end;
     while (name && name > path && name[-1] != '/') name--;
-    for (size_t k = 0; end && k < 64 && known_at(c->models, k); k++) {
+    for (size_t k = 0; end && k < c->n_known; k++) {
         const char *d = known_at(c->models, k);
         if (strlen(d) == (size_t)(end - name) && !strncmp(d, name, (size_t)(end - name))) c->n[k]++;
     }
@@ -154,10 +155,13 @@ static bool count_log(const char *path, void *ctx) {
 /* The device that most of the logs are of. A guess, hence a message; a warning where other devices have logs too. */
 static const char *device_of_logs(cd_network_estimate *e) {
     census c = {.models = &e->models};
+    while (known_at(c.models, c.n_known)) c.n_known++;
+    c.n = CD_NEWN(&e->arena, size_t, c.n_known + 1);
+    if (!c.n) return NULL; /* as if there were no logs: the options have to name a device */
     const char *const *path;
     size_t n, best = 0, all = 0;
     for (size_t k = 0; k < e->o->records.n; k++) (void)cd_file_list(&e->arena, e->o->records.v[k], count_log, &c, &path, &n, NULL);
-    for (size_t k = 0; k < 64; k++) {
+    for (size_t k = 0; k < c.n_known; k++) {
         all += c.n[k];
         if (c.n[k] > c.n[best]) best = k;
     }

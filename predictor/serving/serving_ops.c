@@ -1,9 +1,11 @@
 /* The operators of a step, with their sizes on one GPU. */
+#include <assert.h>
 #include <math.h>
 
 #include "predictor/serving/serving.h"
 
 static cd_serving_op *put(cd_serving_ops *o, const char *name, double count, cd_llm_op_record r) {
+    assert(o->n < CD_SERVING_MAX_OP); /* which operators there are is written below, not in a file */
     cd_serving_op *v = &o->v[o->n++];
     *v = (cd_serving_op){.name = name, .r = r, .count = count};
     return v;

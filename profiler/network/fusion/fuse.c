@@ -19,8 +19,9 @@ typedef struct place {          /* of a node */
     uint32_t parent, depth;     /* in the tree; the sink's parent is itself */
     cd_fuse_pattern path;       /* worst pattern up to the parent */
     uint32_t root, size;        /* union-find */
+    uint32_t more;              /* of a root: what the group reads, less one, at most */
     cd_fuse_pattern kind;       /* of the group that the node was the last of */
-    uint32_t seen;
+    uint32_t seen, counted;
 } place;
 
 typedef struct cutter {
@@ -120,11 +121,22 @@ static uint32_t root_of(cutter *c, uint32_t i) {
     return i;
 }
 
+/* Does a program that takes up i's group, too, read no more than a program may? TVM's SplitArgs and its FuseOps since v0.13 have such a
+ * bound (max_function_args) for the same reason: a concatenation of a thousand parts in pieces must not become one program again. */
+static bool count_reads(cutter *c, uint32_t i, uint32_t *more) {
+    place *p = &c->node[root_of(c, i)];
+    if (p->counted == c->stamp) return true;
+    p->counted = c->stamp;
+    *more += p->more;
+    return *more < CD_FUSE_MAX_READS;
+}
+
 /* What lies between src and sink, both left out, in list; false: more than may be fused. */
 static bool between(cutter *c, uint32_t src, uint32_t sink) {
-    uint32_t count = c->node[root_of(c, src)].size + c->node[root_of(c, sink)].size;
+    uint32_t count = c->node[root_of(c, src)].size + c->node[root_of(c, sink)].size, more = 0;
     c->n_list = 0;
     c->stamp++;
+    if (!count_reads(c, src, &more) || !count_reads(c, sink, &more)) return false;
     for (uint32_t at = 0, from = src;; from = c->list[at++]) {
         for (uint32_t k = c->node[from].first; k; k = c->edge[k - 1].next) {
             const uint32_t to = c->edge[k - 1].to;
@@ -132,7 +144,7 @@ static bool between(cutter *c, uint32_t src, uint32_t sink) {
             c->node[to].seen = c->stamp;
             c->list[c->n_list++] = to;
             count += c->node[root_of(c, to)].size;
-            if (count > c->most) return false;
+            if (count > c->most || !count_reads(c, to, &more)) return false;
         }
         if (at == c->n_list) return count <= c->most;
     }
@@ -150,6 +162,7 @@ static void join(cutter *c, uint32_t child, uint32_t parent) {
     parent = root_of(c, parent);
     if (child == parent) return;
     c->node[parent].size += c->node[child].size;
+    c->node[parent].more += c->node[child].more;
     c->node[child].root = parent;
     if (c->node[child].kind == CD_FUSE_PATTERN_OUT) c->node[parent].kind = CD_FUSE_PATTERN_OUT; /* its anchor goes along */
 }
@@ -262,6 +275,13 @@ static void one(cutter *c, uint32_t i, int phase) {
     }
 }
 
+/* Each node that joins a group is read by it or reads it, so that a group reads at most one more than the sum of these. */
+static uint32_t reads_less_one(const cd_fuse_graph *f, const cd_fuse_node *n) {
+    uint32_t reads = 0;
+    for (uint32_t k = 0; k < n->n_in; k++) reads += f->node[n->in[k]].op != CD_FUSE_OP_CONST;
+    return reads ? reads - 1 : 0;
+}
+
 /* Scratch arrays for one more node than the graph has: the sink. */
 static cdmpp_status set_up(cutter *c, cd_fuse_graph *f, cd_arena *a, cdmpp_err *err) {
     const uint32_t n = f->n + 1;
@@ -275,6 +295,7 @@ static cdmpp_status set_up(cutter *c, cd_fuse_graph *f, cd_arena *a, cdmpp_err *
     for (uint32_t i = 0; i < n; i++) {
         c->node[i].root = i;
         c->node[i].size = 1;
+        c->node[i].more = i < f->n ? reads_less_one(f, &f->node[i]) : 0;
         c->node[i].kind = i < f->n ? cd_fuse_op_pattern(f->node[i].op) : CD_FUSE_PATTERN_TUPLE;
     }
     return CDMPP_OK;

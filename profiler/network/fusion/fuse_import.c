@@ -147,9 +147,13 @@ static void list_bad(cd_fuse_importer *m, uint32_t node) {
 
 /* An unsupported operator: an EXTERN node for each result, with the operands that are there. */
 static void external(cd_fuse_importer *m, uint32_t node) {
-    uint32_t in[64], n = 0;
+    uint32_t *in = CD_NEWN(&m->f->arena, uint32_t, m->n->n_in + 1), n = 0;
     list_bad(m, node);
-    for (uint32_t k = 0; k < m->n->n_in && n < 64; k++)
+    if (!in) {
+        cd_fuse_fail(m->f, CDMPP_ENOMEM, "out of memory for operators");
+        return;
+    }
+    for (uint32_t k = 0; k < m->n->n_in; k++)
         if (cd_fuse_import_has(m, k)) in[n++] = cd_fuse_import_input(m, k);
     for (uint32_t k = 0; k < m->n->n_out; k++) {
         const cd_graph_tensor *t = &m->g->tensor[m->n->out[k]];

@@ -219,10 +219,25 @@ uint32_t cd_fuse_expand(cd_fuse_graph *f, uint32_t x, const cd_graph_shape *s) {
     return cd_fuse_add_node(f, CD_FUSE_OP_EXPAND, f->node[x].dtype, s, &x, 1, NULL);
 }
 
+/* As TVM's SplitArgs: concatenations of as equal numbers of parts as can be, then one of these. Each element is moved once more for
+ * each further level; one program of all parts would have more arguments than a kernel may have, and choose among all of them for each element. */
+static uint32_t concat_in_pieces(cd_fuse_graph *f, const uint32_t *in, uint32_t n, int64_t axis) {
+    const uint32_t n_piece = n / CD_FUSE_MAX_READS + (n % CD_FUSE_MAX_READS != 0);
+    uint32_t *piece = CD_NEWN(&f->arena, uint32_t, n_piece);
+    if (!piece) return cd_fuse_fail(f, CDMPP_ENOMEM, "out of memory for operators");
+    for (uint32_t k = 0, from = 0; k < n_piece && !f->st; k++) {
+        const uint32_t size = (n - from) / (n_piece - k);
+        piece[k] = cd_fuse_concat(f, in + from, size, axis);
+        from += size;
+    }
+    return f->st ? 0 : cd_fuse_concat(f, piece, n_piece, axis);
+}
+
 uint32_t cd_fuse_concat(cd_fuse_graph *f, const uint32_t *in, uint32_t n, int64_t axis) {
     cd_graph_shape s = f->node[in[0]].shape;
     const cd_fuse_attr a = {.axis = axis};
     if (n == 1) return in[0];
+    if (n > CD_FUSE_MAX_READS) return concat_in_pieces(f, in, n, axis);
     if (axis < 0 || axis >= s.rank) return cd_fuse_fail(f, CDMPP_ESCHEMA, "concatenate: no dimension %lld", (long long)axis);
     for (uint32_t i = 1; i < n; i++) s.dim[axis] += f->node[in[i]].shape.dim[axis];
     const uint32_t tuple = cd_fuse_add_node(f, CD_FUSE_OP_TUPLE, f->node[in[0]].dtype, &s, in, n, NULL);

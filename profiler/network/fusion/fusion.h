@@ -182,7 +182,9 @@ uint32_t cd_fuse_reduce(cd_fuse_graph *f, cd_fuse_reduction how, uint32_t x, con
 uint32_t cd_fuse_slice(cd_fuse_graph *f, uint32_t x, const int64_t *start, const int64_t *step, const cd_graph_shape *s);
 /* Broadcast to s. */
 uint32_t cd_fuse_expand(cd_fuse_graph *f, uint32_t x, const cd_graph_shape *s);
-/* n > 0 operands joined along the axis; the operand itself where n is 1. */
+/* A program reads at most so many tensors; a concatenation of more parts is one of concatenations. */
+enum { CD_FUSE_MAX_READS = 256 };
+/* n > 0 operands joined along the axis, in pieces where there are more than CD_FUSE_MAX_READS; the operand itself where n is 1. */
 uint32_t cd_fuse_concat(cd_fuse_graph *f, const uint32_t *in, uint32_t n, int64_t axis);
 uint32_t cd_fuse_dense(cd_fuse_graph *f, uint32_t x, uint32_t w); /* [M,K], [N,K] -> [M,N] */
 uint32_t cd_fuse_bmm(cd_fuse_graph *f, uint32_t x, uint32_t y);   /* [B,M,K], [B,N,K] -> [B,M,N] */

@@ -84,4 +84,51 @@ TEST(test_gather_elements) {
     }
 }
 
-TESTS(NULL, NULL, test_values, test_gather_elements)
+/* n inputs of one row of 2, joined or combined by one operator. */
+static cd_graph *of_many(const char *op, uint32_t n) {
+    cdmpp_err err = {0};
+    mg m = mg_new("many", 13);
+    uint32_t *in = test_malloc(n * sizeof *in), y;
+    for (uint32_t k = 0; k < n; k++) in[k] = mg_in(&m, 2, 1, 2);
+    const cd_graph_attr axis = {.name = "axis", .kind = CD_GRAPH_ATTR_INT, .i = 0};
+    assert_ok(cd_graph_add(m.g, "all", op, in, n, &axis, !strcmp(op, "Concat"), &y, 1, &err));
+    mg_end(&m, y);
+    test_free(in);
+    return m.g;
+}
+
+/* Element i of the result: numbers are multiples of 1/8, so that sums are exact. */
+static double combined(const cd_graph *g, const char *op, uint32_t n, int64_t i) {
+    if (!strcmp(op, "Concat")) return mg_content(g, g->input[i / 2], i % 2);
+    double v = mg_content(g, g->input[0], i);
+    for (uint32_t k = 1; k < n; k++) {
+        const double x = mg_content(g, g->input[k], i);
+        v = !strcmp(op, "Sum") ? v + x : !strcmp(op, "Max") ? fmax(v, x) : fmin(v, x);
+    }
+    return v;
+}
+
+/* Operators of more operands than a program reads are made in pieces: the same values. */
+TEST(test_many_operands) {
+    static const char *const op[] = {"Concat", "Sum", "Max", "Min"};
+    static const uint32_t n[] = {65, 256, 257, 513, 1000};
+    cdmpp_err err = {0};
+    for (size_t o = 0; o < sizeof op / sizeof *op; o++)
+        for (size_t k = 0; k < sizeof n / sizeof *n; k++) {
+            cd_graph *g = of_many(op[o], n[k]);
+            const cd_workload_options all = {.weights = true};
+            cd_workload *w;
+            double *out;
+            assert_ok(cd_workload_build(g, &all, &w, &err));
+            assert_null(we_run(w, mg_content, &out));
+            const int64_t elements = cd_graph_shape_elements(&w->buffer[w->output[0]].shape);
+            assert_int_equal(elements, o ? 2 : 2 * n[k]);
+            for (int64_t i = 0; i < elements; i++)
+                if (!(fabs(out[i] - combined(g, op[o], n[k], i)) <= 0)) fail_msg("%s of %u, element %lld: %g", op[o], n[k], (long long)i, out[i]);
+            free(out);
+            cd_workload_free(w);
+            cd_graph_free(g);
+        }
+}
+
+TESTS(NULL, NULL, test_values, test_many_operands, test_gather_elements)

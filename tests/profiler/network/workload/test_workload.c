@@ -328,6 +328,48 @@ TEST(test_reference_keys) {
     if (!root || !*root) print_message("skipped: no CDMPP_DATA\n");
 }
 
+/* n inputs of one row, joined or combined by one operator. */
+static cd_graph *of_many(const char *op, uint32_t n) {
+    cdmpp_err err = {0};
+    mg m = mg_new("many", 13);
+    uint32_t *in = test_malloc(n * sizeof *in), y;
+    for (uint32_t k = 0; k < n; k++) in[k] = mg_in(&m, 2, 1, 4);
+    const cd_graph_attr axis = {.name = "axis", .kind = CD_GRAPH_ATTR_INT, .i = 0};
+    assert_ok(cd_graph_add(m.g, "all", op, in, n, &axis, !strcmp(op, "Concat"), &y, 1, &err));
+    mg_end(&m, y);
+    test_free(in);
+    return m.g;
+}
+
+/* Each input is read by one program, and no program reads more than one may. */
+static void check_reads(const cd_workload *w, uint32_t n) {
+    uint32_t inputs = 0;
+    assert_int_equal(w->n_unsupported, 0);
+    for (uint32_t k = 0; k < w->n_group; k++) {
+        assert_true(w->group[k].task != CD_GRAPH_NONE && w->group[k].n_read <= CD_FUSE_MAX_READS);
+        for (uint32_t i = 0; i < w->group[k].n_read; i++) inputs += w->buffer[w->group[k].read[i]].group == CD_GRAPH_NONE;
+    }
+    assert_int_equal(inputs, n);
+}
+
+/* One program up to the number of tensors that a program may read, beyond it pieces: of each size only the last joins the others. */
+TEST(test_many_operands) {
+    static const char *const op[] = {"Concat", "Sum", "Max", "Min", "Mean"};
+    static const struct {
+        uint32_t n, programs;
+    } row[] = {{2, 1}, {64, 1}, {65, 1}, {255, 1}, {256, 1}, {257, 2}, {512, 3}, {1000, 4}};
+    for (size_t o = 0; o < sizeof op / sizeof *op; o++)
+        for (size_t k = 0; k < sizeof row / sizeof *row; k++) {
+            cd_graph *g = of_many(op[o], row[k].n);
+            cd_workload *w = build(g, CD_WORKLOAD_LAYOUT_AUTO);
+            check_reads(w, row[k].n);
+            if (!o) assert_int_equal(w->n_group, row[k].programs);
+            assert_int_equal(cd_graph_shape_elements(&w->buffer[w->output[0]].shape), o ? 4 : 4 * row[k].n);
+            cd_workload_free(w);
+            cd_graph_free(g);
+        }
+}
+
 TEST(test_no_memory) {
     mg m = mg_new("small", 13);
     uint32_t x = mg_in(&m, 4, 1, 4, 6, 6), c = mg_op(&m, "Conv", "kernel_shape:3,3", 2, x, mg_w(&m, 4, 4, 4, 3, 3));
@@ -341,4 +383,4 @@ TEST(test_no_memory) {
 }
 
 TESTS(NULL, NULL, test_tvm_keys, test_tvm_definitions, test_zoo, test_fusion, test_weights_last, test_unsupported, test_refused_definition, test_opaque_with_a_known_name, test_written, test_reference_keys,
-      test_no_memory)
+      test_many_operands, test_no_memory)
