@@ -274,23 +274,26 @@ static cdmpp_status read_law(const cd_json *v, cd_unlike_law *l, cdmpp_err *err)
     return cd_json_need_real(v, "shift", 0, 20, &l->shift, err);
 }
 
-/* Files of earlier versions have one interval, of operators that were left out, or a factor of ten where none could be. */
-static cdmpp_status read_old_law(const cd_json *v, cd_unlike_law *l, cdmpp_err *err) {
+/* Files of earlier versions have one interval, of operators that were left out, or a factor of ten where none could be. Of programs out of range they know what the
+ * interval of a program says by itself. */
+static cdmpp_status read_old_law(const cd_json *v, cd_unlike_law law[CD_N_UNLIKE], cdmpp_err *err) {
     enum { FEW = 3 };
     static const double ten = 2.302585;
+    cd_unlike_law *l = &law[CD_UNLIKE_BIT_OPERATOR];
     const cd_json *list, *x;
+    law[CD_UNLIKE_BIT_RANGE].n = FEW;
     CD_TRY(cd_json_need(v, "unlike", &list, err));
     CD_TRY(cd_json_arr(list, 2, &x, err));
     CD_TRY(cd_json_real(x, &l->low, err));
     CD_TRY(cd_json_real(x->next, &l->high, err));
     if (!(l->low >= -20 && l->low <= 0 && l->high >= 0 && l->high <= 20)) return cd_err_key(err, CD_FAIL(err, ERANGE, "%g to %g", l->low, l->high), "unlike");
-    if (fabs(l->low + ten) > 1e-5 || fabs(l->high - ten) > 1e-5) l->n = FEW, l->shift = (l->high - l->low) / (2 * 1.645);
+    if (l->high > l->low && (fabs(l->low + ten) > 1e-5 || fabs(l->high - ten) > 1e-5)) l->n = FEW, l->shift = (l->high - l->low) / (2 * 1.645);
     return CDMPP_OK;
 }
 
 static cdmpp_status read_laws(const cd_json *v, cd_trained_on *t, cdmpp_err *err) {
     const cd_json *laws = cd_json_get(v, "laws");
-    if (!laws) return read_old_law(v, &t->law[CD_UNLIKE_BIT_OPERATOR], err);
+    if (!laws) return read_old_law(v, t->law, err);
     for (uint32_t k = 0; k < CD_N_UNLIKE; k++) {
         const cd_json *l = cd_json_get(laws, cd_trained_on_reason(k));
         if (l) CD_TRY(cd_err_key(err, cd_err_key(err, read_law(l, &t->law[k], err), cd_trained_on_reason(k)), "laws"));

@@ -5,7 +5,7 @@
 
 #include "learner/train/device_law_fit.h"
 #include "learner/train/train_internal.h"
-#include "learner/train/unlike_law.h"
+#include "learner/train/unlike_range.h"
 
 enum { MOST_MACHINES = 16, MOST_TRAIN = 4000, MOST_TEST = 1000, ROUNDS = 40, DEPTH = 6, VALID_EVERY = 10, FEW = 20 };
 static const double ninety = 0.9;

@@ -317,7 +317,7 @@ cdmpp_status cd_train_net_store(CD_TAKE cd_fit_result *f, cd_member *e, cdmpp_er
  *
  *   kinds of the training programs ──> marks (learner/model/model.h)
  *   reductions of the kinds ──> 4 folds of whole operator kinds ──> trees without a fold ──────────────┐
- *   an intrinsic; a type, threads, vectors or features of a device ──> trees without the programs of one ┼─> their errors on what is left out ──> a law of the reason (unlike_law.h)
+ *   an intrinsic; a type, threads, vectors or features of a device ──> trees without the programs of one ┼─> their errors on what is left out ──> a law of the reason (unlike_range.h)
  *   programs of a device that is another for its instructions alone (device_law_fit.c) ────────────────┤
  *   the tasks farthest outside of the range, out of fold by the model itself (unlike_range.h) ──────────┘
  *

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "learner/train/unlike_law.h"
 #include "learner/train/unlike_range.h"
 
 enum { FOLDS = 4, MOST_TRAIN = 4000, MOST_TEST = 1000, ROUNDS = 40, DEPTH = 6, VALID_EVERY = 10, MOST_MARKS = 6, FEW = 20 };

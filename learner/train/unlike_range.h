@@ -23,4 +23,23 @@ double cd_unlike_range_limit(cd_unlike_range_program *v, size_t n);
 /* to->range, a distance as cd_model_prediction.outside; where marks alone flag 5 %, the largest distance of a program out of fold. And the law of programs that are out of range, by how
  * far off the model is out of fold for the farthest tasks; kind_log_s (n_kind, n_oof) as its members answered, NULL: no law. Errors: ENOMEM, those of cd_evaluate_answers. */
 cdmpp_status cd_unlike_range(const cd_training_set *t, const double *kind_log_s, const cd_model *m, cd_trained_on *to, cdmpp_err *err);
+
+/* unlike_law -- from errors of programs that were left out to the interval of the next kind (cd_unlike_law, learner/model/model.h).
+ *
+ *   errors of kind 1 ─┐  mean of each kind ──> shift ─┐
+ *   errors of kind 2 ─┼─ what is left of them ──> own ┴──> low, high
+ *   ...              ─┘
+ *
+ *   (1) each kind counts the same, whatever its number of programs: each is one draw of "a kind that was never seen";
+ *   (2) with many kinds low and high are quantiles of all errors, at p (1 + 1/kinds), as in calibration_spread.c;
+ *   (3) few kinds do not reach that far: then the shift of the next one has the quantiles of Student's t, around no shift, and what programs have of their own is added in
+ *       quadrature. */
+enum { CD_UNLIKE_LAW_LEAST = 2 }; /* kinds; fewer say nothing of a further one */
+typedef struct cd_unlike_error {
+    double r;                /* ln(measured / answer) */
+    uint32_t group;          /* the kind */
+    double weight;           /* set by the callee */
+} cd_unlike_error;
+/* Reorders e (n). Fewer than CD_UNLIKE_LAW_LEAST kinds: out->n is 0. */
+void cd_unlike_law_of(cd_unlike_error *e, size_t n, double level, cd_unlike_law *out);
 #endif

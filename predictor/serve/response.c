@@ -33,7 +33,11 @@ static void put_numbers(cd_buf *b, const cd_scored *o) {
     const cd_model_prediction *p = &o->pred;
     char text[NUMBERS];
     put_text(b, text, snprintf(text, sizeof text, ",\"latency_s\":%.9g,\"score\":%.9g", p->latency_s, cd_score_of(p->order_s)));
-    if (isnan(p->low_s)) return; /* a model of version 1 */
+    if (isnan(p->low_s) && !(p->flags & CD_MODEL_OUT_OF_RANGE)) return; /* a model of version 1 */
+    if (isnan(p->low_s)) {
+        cd_buf_puts(b, ",\"low_s\":null,\"high_s\":null,\"rel_std\":null");
+        return;
+    }
     put_text(b, text, snprintf(text, sizeof text, ",\"low_s\":%.9g,\"high_s\":%.9g,\"rel_std\":%.4g", p->low_s, p->high_s, p->rel_std));
 }
 

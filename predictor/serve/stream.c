@@ -151,9 +151,9 @@ static void put_scored(cd_stream *s, const cd_scored *o) {
     cd_buf_put_json_str(b, o->task->workload_key, strlen(o->task->workload_key));
     cd_buf_putf(b, ",\"latency_s\":%.9g", o->pred.latency_s);
     if (cd_model_order(s->m)) cd_buf_putf(b, ",\"score\":%.9g", cd_score_of(o->pred.order_s));
-    if (!isnan(o->pred.low_s))
-        cd_buf_putf(b, ",\"low_s\":%.9g,\"high_s\":%.9g,\"rel_std\":%.4g,\"out_of_range\":%s", o->pred.low_s, o->pred.high_s,
-                    o->pred.rel_std, o->pred.flags & CD_MODEL_OUT_OF_RANGE ? "true" : "false");
+    if (!isnan(o->pred.low_s)) cd_buf_putf(b, ",\"low_s\":%.9g,\"high_s\":%.9g,\"rel_std\":%.4g", o->pred.low_s, o->pred.high_s, o->pred.rel_std);
+    else if (o->pred.flags & CD_MODEL_OUT_OF_RANGE) cd_buf_puts(b, ",\"low_s\":null,\"high_s\":null,\"rel_std\":null");
+    if (!isnan(o->pred.low_s) || o->pred.flags & CD_MODEL_OUT_OF_RANGE) cd_buf_putf(b, ",\"out_of_range\":%s", o->pred.flags & CD_MODEL_OUT_OF_RANGE ? "true" : "false");
     if (o->unlike.reason) {
         cd_buf_puts(b, ",\"reason\":");
         cd_buf_put_json_str(b, o->unlike.text, strlen(o->unlike.text));

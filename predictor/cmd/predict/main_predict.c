@@ -107,7 +107,7 @@ static const cd_command self = {
     "Writes one JSON object a line, in the order of the input: the file, the line, the workload and the latency in seconds, "
     "with an interval and a flag for programs unlike those that the model was trained on. \"-\" is standard input.\n\n"
     "latency_s is the predicted time. low_s to high_s holds the true time in 90 % of cases. rel_std is the standard deviation of ln(time), so how uncertain the answer is. "
-    "out_of_range is true for a program unlike those of the training: its interval is as wide as errors on such programs were, and absent where nothing tells. With --eval, measured_s is the measured time, and error is latency_s / measured_s - 1. "
+    "out_of_range is true for a program unlike those of the training: its interval is as wide as errors on such programs were, and null where nothing tells. With --eval, measured_s is the measured time, and error is latency_s / measured_s - 1. "
     "In the summary of --eval, MAPE is the mean of |error| and median the middle one. RMSE(log) and MAE(log) are of ln(latency_s / measured_s). "
     "Spearman, pairwise and top-k are of the order of the programs of one task; \"-\" stands where no task has two programs.\n\n"
     "A line that cannot be scored gets an object with its error, the others are scored, and the exit status is 3. With --json "

@@ -155,7 +155,8 @@ TEST(an_old_header_has_one_law) {
         cd_trained_on *t = NULL;
         assert_ok(cd_json_parse(&a, old[k], strlen(old[k]), &v, &err));
         assert_ok(cd_trained_on_read(v, 2, &a, &t, &err));
-        for (uint32_t b = 0; b < CD_N_UNLIKE; b++) assert_int_equal(t->law[b].n > 0, !k && b == CD_UNLIKE_BIT_OPERATOR);
+        for (uint32_t b = 0; b < CD_N_UNLIKE; b++) assert_int_equal(t->law[b].n > 0, (!k && b == CD_UNLIKE_BIT_OPERATOR) || b == CD_UNLIKE_BIT_RANGE);
+        assert_true(t->law[CD_UNLIKE_BIT_RANGE].low == 0 && t->law[CD_UNLIKE_BIT_RANGE].high == 0);
         assert_true(k || (t->law[CD_UNLIKE_BIT_OPERATOR].low == -1 && t->law[CD_UNLIKE_BIT_OPERATOR].high == 2));
         cd_arena_free(&a);
     }

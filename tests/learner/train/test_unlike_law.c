@@ -1,6 +1,6 @@
 /* unlike_law: on made kinds whose truth is known, nine in ten programs of the next kind are inside; few kinds are wider, one says nothing. */
 #include "check.h"
-#include "learner/train/unlike_law.h"
+#include "learner/train/unlike_range.h"
 
 #include <math.h>
 #include <string.h>
