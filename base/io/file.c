@@ -111,6 +111,7 @@ cdmpp_status cd_file_lines_next(cd_file_lines *l, char **line, size_t *len, cdmp
     if (l->dead) return CDMPP_OK;
     l->number++;
     const cdmpp_status st = next(l, line, len, err);
+    if (l->number == 1 && *len >= 3 && !memcmp(*line, "\xef\xbb\xbf", 3)) *line += 3, *len -= 3; /* the mark that editors of Windows put in front of UTF-8 */
     return cd_err_at(err, st, cd_input_stream_path(l->src), l->number);
 }
 

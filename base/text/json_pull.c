@@ -1,4 +1,6 @@
 /* JSON without a tree: members and items one by one, found by brackets and quotes alone, for texts of which little is used. */
+#include <stdlib.h>
+
 #include "base/text/text_internal.h"
 
 typedef cd_json_parser parser;
@@ -73,6 +75,29 @@ cdmpp_status cd_json_member(cd_str *rest, cd_str *key, cd_str *value, bool *more
     p = skip_ws(p, end);
     if (p == end || *p != ':') return bad(&ps, p, "':'"), ps.st;
     return value_of(&ps, p + 1, '}', rest, value);
+}
+
+static int by_text(const void *a, const void *b) {
+    const cd_str *x = a, *y = b;
+    if (x->n != y->n) return x->n < y->n ? -1 : 1;
+    const int c = x->n ? memcmp(x->p, y->p, x->n) : 0;
+    return c ? c : (x->p > y->p) - (x->p < y->p);
+}
+
+cdmpp_status cd_json_members_once(cd_str object, cd_str *twice, cdmpp_err *err) {
+    cd_str *key = NULL, one, value;
+    size_t n = 0, cap = 0;
+    bool more = true;
+    *twice = (cd_str){"", 0};
+    while (!cd_json_member(&object, &one, &value, &more, NULL) && more) {
+        if (CD_GROW(key, n, cap)) return cd_mem_free(key), CD_FAIL(err, ENOMEM, "keys of an object");
+        key[n++] = one;
+    }
+    if (n) qsort(key, n, sizeof *key, by_text);
+    for (size_t i = 0; i + 1 < n && !twice->n; i++)
+        if (key[i].n && cd_str_eq(key[i], key[i + 1])) *twice = key[i + 1];
+    cd_mem_free(key);
+    return CDMPP_OK;
 }
 
 cdmpp_status cd_json_item(cd_str *rest, cd_str *value, bool *more, cdmpp_err *err) {

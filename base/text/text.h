@@ -82,6 +82,9 @@ cdmpp_status cd_json_parse_foreign(cd_arena *a, cd_str text, cd_buf *said, CD_KE
  * quotes, escapes as they are; *value: its text, found by brackets and quotes alone, so the caller still
  * has to parse it. *more false: there was none, and the object ended properly. Errors: EPARSE. */
 cdmpp_status cd_json_member(cd_str *rest, CD_KEEP cd_str *key, CD_KEEP cd_str *value, bool *more, cdmpp_err *err);
+/* Is every key of the object, as it is written, there once? The one whose readers take members one by one asks this first. *twice: the later of two
+ * equal keys, of length 0: there is none, or the text is no object, which whoever reads it finds. Errors: ENOMEM. */
+cdmpp_status cd_json_members_once(cd_str object, CD_KEEP cd_str *twice, cdmpp_err *err);
 /* The next item of an array, in the same way; the text begins with '['. Errors: EPARSE. */
 cdmpp_status cd_json_item(cd_str *rest, CD_KEEP cd_str *value, bool *more, cdmpp_err *err);
 /* A number with blanks around it; the place behind them, NULL: there is none. "1e999" is infinity. */

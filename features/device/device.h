@@ -37,6 +37,7 @@ typedef struct cd_device {
     double probe[CD_N_DEVICE_PROBE]; /* the hardware descriptor; at most 0: not known */
 #define X(key, low, high, unit, meaning) double key;
 #include "features/device/device_keys.def"
+    const char *arch;           /* what compilers call its instruction set, "sm_86", "gfx90a"; NULL: not known */
     bool peak_computed;         /* fp32_gflops was not there: it is 2 * cores * lanes * clock_mhz */
 } cd_device;
 
@@ -81,6 +82,9 @@ bool cd_device_unbalanced(const cd_device *d, char *buf, size_t n);
 
 /* By name or alias. Errors: ESCHEMA, naming the nearest. */
 cdmpp_status cd_device_table_find(const cd_device_table *l, const char *name, CD_KEEP const cd_device **out, cdmpp_err *err);
+
+/* Names of the devices with that instruction set, also "sm_90a" for "sm_90", in the order of the list, at most `most` to out; how many there are. */
+size_t cd_device_table_of_arch(const cd_device_table *l, cd_str arch, CD_KEEP const char **out, size_t most);
 
 /* Whether both name one device: by the list, else (one is not in it, or l is NULL) by letters and digits alone. */
 bool cd_device_table_same(const cd_device_table *l, const char *a, const char *b);

@@ -26,7 +26,7 @@ static const struct {
 #include "features/device/device_probes.def"
 };
 enum { N_KEY = sizeof keys / sizeof *keys };
-static const char *const words[] = {"name", "aliases", "kind"};
+static const char *const words[] = {"name", "aliases", "kind", "arch"};
 enum { N_WORD = sizeof words / sizeof *words };
 
 typedef struct {
@@ -71,6 +71,12 @@ static void read_kind(reading *r, const cd_yaml *v, cd_device *d) {
             return;
         }
     BAD(r, ESCHEMA, v, "kind", "expected one of %s, found %s", CD_DEVICE_KINDS, cd_yaml_found(v, found, sizeof found));
+}
+
+static void read_arch(reading *r, const cd_yaml *v, cd_device *d) {
+    char found[96];
+    if (v->kind == CD_YAML_SCALAR && v->text[0] && strlen(v->text) < MAX_NAME && !strpbrk(v->text, " \t\n")) d->arch = v->text;
+    else BAD(r, ESCHEMA, v, "arch", "expected one word, what compilers call the instruction set (sm_86), found %s", cd_yaml_found(v, found, sizeof found));
 }
 
 static void unknown_key(reading *r, const cd_yaml *v) {
@@ -184,6 +190,7 @@ static cdmpp_status read_device(reading *r, const cd_yaml *map) {
         while (k < N_KEY && strcmp(v->key, keys[k].key) != 0) k++;
         if (k < N_KEY) read_number(r, k, v, d);
         else if (v == kind) read_kind(r, v, d);
+        else if (!strcmp(v->key, "arch")) read_arch(r, v, d);
         else if (!strcmp(v->key, "aliases")) CD_TRY(read_aliases(r, v));
         else if (v != name) unknown_key(r, v);
     }

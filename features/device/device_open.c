@@ -15,6 +15,18 @@ static const cd_device_handle *handle_of(const cd_device_table *l, const char *b
     return NULL;
 }
 
+size_t cd_device_table_of_arch(const cd_device_table *l, cd_str arch, const char **out, size_t most) {
+    size_t n = 0;
+    if (arch.n > 3 && !memcmp(arch.p, "sm_", 3) && (arch.p[arch.n - 1] == 'a' || arch.p[arch.n - 1] == 'f')) arch.n--; /* what this very chip has beside */
+    for (size_t i = 0; i < cd_device_table_count(l); i++) {
+        const cd_device *d = cd_device_table_at(l, i);
+        if (!d->arch || !cd_str_is(arch, d->arch)) continue;
+        if (n < most) out[n] = d->name;
+        n++;
+    }
+    return n;
+}
+
 /* Which own device each of ours gives way to; SIZE_MAX: none. A name counts before aliases, as it stands first. */
 static void find_taken(const cd_device_table *own, const cd_device_table *ours, size_t *taken) {
     for (size_t i = 0; i < ours->n; i++) taken[i] = SIZE_MAX;

@@ -18,6 +18,11 @@ static cd_str option(cd_str target, const char *name) {
     return (cd_str){target.p, 0};
 }
 
+cd_str cd_device_arch_of(cd_str target) {
+    const cd_str arch = option(target, "-arch=");
+    return arch.n ? arch : option(target, "-mcpu=");
+}
+
 cd_str cd_device_name_of(cd_str target, const char *source) {
     const cd_str model = option(target, "-model=");
     if (model.n && !cd_str_is(model, "unknown")) return model; /* TVM writes unknown when it was not told */

@@ -53,6 +53,8 @@ static inline int64_t cd_target_layout(bool gpu) { return gpu ? 0 : 2; }
 
 /* "zen5" of the target "llvm -model=zen5", else the folder of the file `source`, else "unknown". Part of one of both. */
 cd_str cd_device_name_of(cd_str target, const char *source);
+/* "sm_86" of "cuda -arch=sm_86", "gfx90a" of "rocm -mcpu=gfx90a"; n 0: the target does not say it. Part of it. */
+cd_str cd_device_arch_of(cd_str target);
 
 /* label -- the latency of a measured program: one number from the repeats of a record. */
 

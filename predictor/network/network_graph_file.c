@@ -1,5 +1,6 @@
 /* Files of network graphs: which form, and what to do with a network that is wrong. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/io/io.h"
@@ -47,6 +48,15 @@ cdmpp_status cd_network_file_text(cd_network_file *f, const cd_json *v, const ch
 cdmpp_status cd_network_file_member(cd_network_file *f, cd_str *rest, cd_str *key, cd_str *value, bool *more, cdmpp_err *err) {
     const char *from = rest->p;
     return cd_network_file_error_at(f, cd_json_member(rest, key, value, more, err), from, err);
+}
+
+cdmpp_status cd_network_file_once(cd_network_file *f, cd_str object, cdmpp_err *err) {
+    char name[41];
+    cd_str twice;
+    CD_TRY(cd_json_members_once(object, &twice, err));
+    if (!twice.n) return CDMPP_OK;
+    snprintf(name, sizeof name, "%.*s", CD_NETWORK_FILE_SHORT(twice));
+    return cd_network_file_error_at(f, cd_err_key(err, CD_FAIL(err, EPARSE, "expected this key once, found it twice"), name), twice.p, err);
 }
 
 cdmpp_status cd_network_file_next(cd_network_file *f, cd_str *rest, cd_str *value, bool *more, cdmpp_err *err) {
@@ -117,6 +127,7 @@ static cdmpp_status form_of(cd_network_file *f, reader **out, cdmpp_err *err) {
     cd_str rest = {f->text, f->len}, key, value;
     bool more = true, nodes = false, executor = false, objects = true;
     size_t n = 0;
+    CD_TRY(cd_network_file_once(f, rest, err));
     for (; more; n++) {
         CD_TRY(cd_network_file_member(f, &rest, &key, &value, &more, err));
         if (!more) break;
@@ -146,6 +157,7 @@ static cdmpp_status read_all(cd_network_file *f, cdmpp_err *err) {
 cdmpp_status cd_network_graph_read_text(const char *path, const char *text, size_t len, cd_network_graph_bad *bad, void *ctx,
                                    cd_network_graph ***out, size_t *n, cdmpp_err *err) {
     cdmpp_err own;
+    if (len >= 3 && !memcmp(text, "\xef\xbb\xbf", 3)) text += 3, len -= 3; /* a byte order mark */
     cd_network_file f = {.path = path, .text = text, .len = len, .at = text, .line = 1, .bad = bad, .ctx = ctx};
     if (!err) err = &own;
     const cdmpp_status st = cd_err_at(err, read_all(&f, err), path, 0);

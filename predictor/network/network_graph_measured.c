@@ -121,6 +121,7 @@ static cdmpp_status whole_of(cd_network_file *f, cd_network_builder *m, cd_str n
     cd_network_graph *g = cd_network_builder_graph(m);
     cd_str rest = net, key, value;
     bool more = true;
+    CD_TRY(cd_network_file_once(f, net, err));
     for (;;) {
         const cd_json *v;
         CD_TRY(cd_network_file_member(f, &rest, &key, &value, &more, err));

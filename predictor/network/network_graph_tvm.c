@@ -130,6 +130,7 @@ static cdmpp_status entries_of(reading *t, cd_str text, const char *want, cd_net
 static cdmpp_status attrs_of(reading *t, cd_str attrs, cdmpp_err *err) {
     cd_str rest = attrs, key, value, shape = {NULL, 0}, dltype = shape, device = shape;
     bool more = true;
+    CD_TRY(cd_network_file_once(t->f, attrs, err));
     for (;;) {
         CD_TRY(cd_network_file_member(t->f, &rest, &key, &value, &more, err));
         if (!more) break;

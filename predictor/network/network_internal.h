@@ -55,6 +55,8 @@ cdmpp_status cd_network_file_parse(cd_network_file *f, cd_str value, CD_KEEP con
 cdmpp_status cd_network_file_text(cd_network_file *f, const cd_json *v, CD_KEEP const char **out, cdmpp_err *err);
 /* The same of a member's name as cd_json_member gives it. */
 cdmpp_status cd_network_file_key(cd_network_file *f, cd_str key, CD_KEEP const char **out, cdmpp_err *err);
+/* EPARSE where a key of the object, which is part of the file, comes twice. */
+cdmpp_status cd_network_file_once(cd_network_file *f, cd_str object, cdmpp_err *err);
 /* cd_json_member and cd_json_item with the line where the member or item begins. */
 cdmpp_status cd_network_file_member(cd_network_file *f, cd_str *rest, CD_KEEP cd_str *key, CD_KEEP cd_str *value, bool *more, cdmpp_err *err);
 cdmpp_status cd_network_file_next(cd_network_file *f, cd_str *rest, CD_KEEP cd_str *value, bool *more, cdmpp_err *err);

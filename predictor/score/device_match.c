@@ -173,10 +173,37 @@ static cdmpp_status not_known(const cd_device_match *w, cd_str name, const char 
                    (int)(name.n < 60 ? name.n : 60), name.p, advice);
 }
 
+static bool is_described(const cd_device_match *w, cd_str name) {
+    const cd_device *d;
+    char text[64];
+    if (!w->o.devices || name.n >= sizeof text) return false;
+    memcpy(text, name.p, name.n);
+    text[name.n] = '\0';
+    return !cd_device_table_find(w->o.devices, text, &d, NULL);
+}
+
+/* Of a record that names no device: what to say so that it has one. An instruction set fits several GPUs; the nearest of nothing is none. */
+static cdmpp_status nobody(const cd_device_match *w, cd_str target, cdmpp_err *err) {
+    enum { SHOWN = 4 };
+    char names[80];
+    const char *kin[SHOWN];
+    const cd_str arch = cd_device_arch_of(target);
+    const size_t n = w->o.devices && arch.n ? cd_device_table_of_arch(w->o.devices, arch, kin, SHOWN) : 0;
+    cd_buf b = {0};
+    for (size_t i = 0; i < n && i < SHOWN; i++) cd_buf_putf(&b, "%s%s", i ? ", " : "", kin[i]);
+    if (n > SHOWN) cd_buf_puts(&b, " ...");
+    const char *list = device_list(w->m, names, sizeof names);
+    const cdmpp_status st = b.oom ? CD_FAIL(err, ENOMEM, "names of devices")
+                          : n ? CD_FAIL(err, EMODEL, "device: expected -model= of one of %s, found none; %.*s is %s: --device %s --nearest takes what is most similar to it", list, (int)arch.n, arch.p, b.p, kin[0])
+                              : CD_FAIL(err, EMODEL, "device: expected -model= of one of %s, found none; --device NAME says which, with --nearest any device that is described", list);
+    cd_buf_free(&b);
+    return st;
+}
+
 static cdmpp_status own_device(cd_device_match *w, cd_str target, const char *source, cd_device_pick *out, cdmpp_err *err) {
     const cd_str name = cd_device_name_of(target, source);
     int k = cd_model_find_device(w->m, name.p, name.n);
-    /* A folder's name proves nothing, -model= does. */
+    /* -model= names a device. A folder's name does where somebody describes one of that name. */
     const bool unnamed = cd_str_is(cd_device_name_of(target, ""), "unknown");
     const bool assumed = k < 0 && cd_model_n_device(w->m) == 1 && unnamed;
     if (assumed) k = 0;
@@ -186,7 +213,8 @@ static cdmpp_status own_device(cd_device_match *w, cd_str target, const char *so
         return CDMPP_OK;
     }
     bool found = false;
-    CD_TRY(answer_for(w, name, target.n ? cd_target_is_gpu(target) : -1, w->o.nearest && !unnamed, out, &found, err));
+    if (unnamed && !is_described(w, name)) return cd_err_key(err, nobody(w, target, err), "i[0][1]");
+    CD_TRY(answer_for(w, name, target.n ? cd_target_is_gpu(target) : -1, w->o.nearest, out, &found, err));
     if (found) return CDMPP_OK;
     return cd_err_key(err, not_known(w, name, "; --device NAME says which to take, --nearest takes the most similar one", err), "i[0][1]");
 }

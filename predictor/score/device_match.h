@@ -7,6 +7,7 @@
  *                                     +--> nearest allowed: the most similar of the same kind, marked
  *                                     +--> else EMODEL, saying which there are
  *
+ * A folder's name is a device's only where the model or a description knows it: of others the error says what is missing.
  * (1) Never silently another device. (2) A model of a single device takes candidates that do
  * not say theirs, and marks them: a folder's name proves nothing. (3) GPU programs are for GPUs: the kinds of target and device must agree.
  * (4) Similar: least mean squared difference of the columns of the device vectors

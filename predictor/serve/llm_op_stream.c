@@ -27,7 +27,7 @@ struct cd_llm_op_stream {
     cd_llm_op_asker *a;
     cd_buf json;
     scored *score;
-    size_t n_score, cap_score, rows, bad, own; /* own: scored rows that the table has */
+    size_t n_score, cap_score, rows, bad, own, helped; /* own: scored rows that the table has; helped: answers that measured rows bear on */
     cd_llm_op_told told[CD_LLM_OP_TOLD]; /* (n) rows that are asked at once */
     cdmpp_err why[CD_LLM_OP_TOLD];
     long line[CD_LLM_OP_TOLD];
@@ -109,6 +109,7 @@ static cdmpp_status add_score(cd_llm_op_stream *s, const cd_llm_op_record *r, co
 static cdmpp_status answer(cd_llm_op_stream *s, const cd_llm_op_told *v, cdmpp_err *err) {
     const cd_llm_op_record *r = &v->r;
     cd_buf *b = &s->json;
+    s->helped += v->a.how != CD_LLM_OP_PREDICTED || v->a.few || isfinite(v->a.line_s) || (v->a.twin && v->a.twin_how != CD_LLM_OP_PREDICTED);
     cd_llm_op_answer_put(b, &s->t->names, v, LEVEL);
     if (!s->o.eval) return CDMPP_OK;
     put_number(b, "line_s", v->a.line_s);
@@ -203,6 +204,7 @@ size_t cd_llm_op_stream_rows(const cd_llm_op_stream *s) { return s->rows; }
 size_t cd_llm_op_stream_bad(const cd_llm_op_stream *s) { return s->bad; }
 size_t cd_llm_op_stream_scored(const cd_llm_op_stream *s) { return s->n_score; }
 size_t cd_llm_op_stream_own(const cd_llm_op_stream *s) { return s->own; }
+size_t cd_llm_op_stream_helped(const cd_llm_op_stream *s) { return s->helped; }
 
 /* ---- figures ---- */
 typedef struct {

@@ -45,6 +45,8 @@ size_t cd_llm_op_stream_bad(const cd_llm_op_stream *s);
 size_t cd_llm_op_stream_scored(const cd_llm_op_stream *s);
 /* Of the last ones those that are rows of the measured table: how far they are off says nothing of the model. */
 size_t cd_llm_op_stream_own(const cd_llm_op_stream *s);
+/* Answers that rows of the measured table bear on: they are measured, between such rows, or corrected by them. */
+size_t cd_llm_op_stream_helped(const cd_llm_op_stream *s);
 /* Errors of everything answered and measured: a Markdown table, a JSON object as that of cd_library_op_stream_print_json and "in_measured", cd_llm_op_stream_own. Errors: ENOMEM. */
 cdmpp_status cd_llm_op_stream_print_text(const cd_llm_op_stream *s, cd_buf *b, cdmpp_err *err);
 cdmpp_status cd_llm_op_stream_print_json(const cd_llm_op_stream *s, cd_buf *b, cdmpp_err *err);

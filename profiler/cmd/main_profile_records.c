@@ -36,6 +36,7 @@ static cdmpp_status check(cd_main_profile *o, cd_record_maker *maker, cd_record_
     if (!st && o->dry_run) cd_record_source_put(&b, &t, o->json);
     if (!st) st = o->dry_run ? cd_main_profile_print(o, "cdmpp.profile_records", &b, err) : cd_main_profile_write(o->out, &source, err);
     cd_buf_free(&source);
+    if (!st && !t.lines) return CD_FAIL(err, ENODATA, "there is no record in the input");
     return st;
 }
 
@@ -65,6 +66,7 @@ static cdmpp_status remote(cd_main_profile *o, cd_record_maker *maker, cd_record
 
 static cdmpp_status print_measured(cd_main_profile *o, cd_record_stats *sum, const cd_remote_records_tally *t, cdmpp_err *err) {
     cd_buf b = {0};
+    if (!(o->host.n ? t->read : sum->lines) && !o->bad && !*o->stop) return CD_FAIL(err, ENODATA, "nothing was measured: there is no record in the input");
     if (o->host.n) {
         cd_remote_records_put(&b, t, o->bad, o->json);
         return cd_main_profile_print(o, "cdmpp.profile_remote", &b, err);

@@ -34,12 +34,23 @@ typedef struct {
 } importing;
 
 static void on_bad(void *ctx, const cdmpp_err *e) { cd_main_profile_listener(((importing *)ctx)->o).bad(((importing *)ctx)->o, e); }
+static void on_said(void *ctx, const char *path, const cd_buf *lines) { cd_main_profile_said(((importing *)ctx)->o, path, lines); }
 static void on_progress(void *ctx, const cd_store_tally *t) { cd_progress_step(&((importing *)ctx)->bar, t->lines); }
 
 static cdmpp_status print_import(const cd_main_profile *o, const cd_store_tally *t, cdmpp_err *err) {
     cd_buf b = {0};
     cd_store_put_tally(&b, t, o->json);
     return cd_main_profile_print(o, "cdmpp.store_import", &b, err);
+}
+
+/* An import that leaves the store as it was is no success, unless all of it was there before. */
+static cdmpp_status check_import(const cd_main_profile *o, const cd_store_tally *t, cdmpp_err *err) {
+    const unsigned long long lines = t->lines, empty = t->empty, bad = t->bad;
+    if (t->added) return CDMPP_OK;
+    if (t->known || t->skipped_lines) return cd_log_put(o->log, CD_LOG_INFO, "nothing was added: the store has all of it already"), CDMPP_OK;
+    if (bad) return CD_FAIL(err, ENODATA, "nothing was imported: %llu of %llu lines are bad, and no other has a measurement", bad, lines);
+    if (empty) return CD_FAIL(err, ENODATA, "nothing was imported: all %llu launches take 0 s", empty);
+    return CD_FAIL(err, ENODATA, "nothing was imported: the %llu files have no measurement", (unsigned long long)t->files);
 }
 
 /* An import that was interrupted keeps what it has read, so it is reported like one that ended. */
@@ -49,7 +60,7 @@ static cdmpp_status import(cd_main_profile *o, cd_store *s, cdmpp_err *err) {
     cd_store_tally t = {0};
     cdmpp_status st = o->task.n ? cd_main_profile_tasks_load(o, &tasks, err) : CDMPP_OK;
     const cd_store_import how = {.form = (cd_store_form)o->form, .tasks = tasks, .device = o->device, .strict = o->strict, .bad = on_bad, .progress = on_progress,
-                                 .ctx = &i, .stop = o->stop};
+                                 .said = on_said, .ctx = &i, .stop = o->stop};
     if (!st) cd_progress_begin(&i.bar, o->log, "import", "lines", 0);
     for (size_t k = 1; k < o->operand.n && !st; k++) st = cd_store_import_path(s, o->operand.v[k], &how, &t, err);
     if (i.bar.done) cd_progress_end(&i.bar);
@@ -57,6 +68,7 @@ static cdmpp_status import(cd_main_profile *o, cd_store *s, cdmpp_err *err) {
         const cdmpp_status printed = print_import(o, &t, st ? NULL : err);
         st = st ? st : printed;
     }
+    if (!st) st = check_import(o, &t, err);
     cd_task_registry_free(tasks);
     return st;
 }

@@ -48,6 +48,11 @@ static const char *known_device(tracing *t, const char *name) {
     return name;
 }
 
+void cd_main_profile_said(const cd_main_profile *o, const char *path, const cd_buf *said) {
+    for (const char *line = said->p, *end; line && (end = strchr(line, '\n')) != NULL; line = end + 1)
+        cd_log_put(o->log, CD_LOG_WARNING, "%s: %.*s", path, (int)(end - line), line);
+}
+
 static cdmpp_status read_all(tracing *t, cdmpp_err *err) {
     const cd_trace_reading how = {.device = t->o->device, .bad = on_bad, .ctx = t->o, .stop = t->o->stop};
     t->trace = CD_NEWN(&t->arena, cd_trace *, t->o->operand.n);
@@ -58,6 +63,7 @@ static cdmpp_status read_all(tracing *t, cdmpp_err *err) {
         if (t->trace[t->n]->empty)
             cd_log_put(t->o->log, CD_LOG_WARNING, "%s: %llu events of 0 s were left out: too short for the clock of the trace", t->o->operand.v[t->n],
                        (unsigned long long)t->trace[t->n]->empty);
+        if (!st) cd_main_profile_said(t->o, t->o->operand.v[t->n], &t->trace[t->n]->said);
         if (st) return t->n++, st;
     }
     return CDMPP_OK;

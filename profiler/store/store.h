@@ -121,6 +121,8 @@ typedef struct cd_store_import {
     /* Called with each bad line, path and line in it; NULL: counted only. */
     void (*bad)(void *ctx, const cdmpp_err *e);
     void (*progress)(void *ctx, const cd_store_tally *t);
+    /* Called with lines about a file that was read, for people; NULL: dropped. */
+    void (*said)(void *ctx, const char *path, const cd_buf *lines);
     void *ctx;
     const volatile sig_atomic_t *stop; /* NULL: never; EINTERRUPTED once it is not 0, with all that was read kept */
 } cd_store_import;
@@ -128,7 +130,7 @@ typedef struct cd_store_import {
 /* Read a file (plain or packed, but for Nsight's SQLite files), "-" or all files of a folder into the store:
  *   ansor    logs of TVM's auto_scheduler       curves  tables of time against a size (set, host, operator ...)
  *   table    NeuSight's CSV tables              nsys    Nsight Systems' SQLite export
- *   kineto   PyTorch profiler's Chrome trace (cpu_op and kernel events)
+ *   kineto   JSON of PyTorch's profilers, ONNX Runtime, Habana and trtexec (profiler/trace/trace.h): operators, kernels, layers
  *   profiler tables of nvprof, nsys stats, ncu and cutlass_profiler (profiler/trace/trace.h)
  *   opbench  CSV of EOP (op_name, op_time; a_name, forward_fw_mean_time) and of OpBench's op_costs
  *   autotvm  AutoTVM's logs

@@ -17,6 +17,7 @@ static cd_store_form form_of(const char *head, size_t n) {
     static const char sqlite[] = "SQLite format 3";
     static const char *const profiler[] = {"Duration", "Metric Name", "gpu__time_duration.sum", "OperationKind", "Instances", "Time(%)"}; /* columns of their tables */
     if (n >= sizeof sqlite && !memcmp(head, sqlite, sizeof sqlite)) return CD_STORE_NSYS;
+    if (!strncmp(head, "\xef\xbb\xbf", 3)) head += 3; /* a byte order mark */
     while (*head == '#') { /* comments of a log */
         const char *end = strchr(head, '\n');
         head = end ? end + 1 : "";

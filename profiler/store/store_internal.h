@@ -153,6 +153,7 @@ typedef struct cd_store_launch_group {
     uint32_t flags;
     long line;
     int64_t timestamp;
+    double runs, median_s;      /* of a row of a summary, whose time is the mean of so many runs; 0: times of single runs. median_s: NaN, not known */
     cd_store_digest of;
     double *time_s;             /* (n) */
     size_t n, cap;

@@ -1,6 +1,7 @@
 /* Gathers launches of a trace by what was launched. The table of slots holds positions, not pointers: the array of groups moves when it grows. */
 #include "profiler/store/store_internal.h"
 
+#include <math.h>
 #include <string.h>
 
 static void key_of(const cd_store_launch_group *like, cd_store_digest *d) {
@@ -72,6 +73,14 @@ static cdmpp_status take(cd_store_reading *r, const cd_store_row *row, cdmpp_err
     return st ? cd_store_bad(r, st, &e, err) : CDMPP_OK;
 }
 
+/* What the summary does not say stands as if all runs were alike; the flag "summary" tells that. */
+static void of_summary(const cd_store_launch_group *x, cd_store_latency *l) {
+    l->n = (uint32_t)fmin(x->runs, UINT32_MAX);
+    if (x->median_s > 0) l->median_s = x->median_s;
+    l->min_s = fmin(l->min_s, l->median_s);
+    l->flags |= CD_STORE_SUMMARY;
+}
+
 /* Each group is one row of statistics; a time of one launch is stored as it is. */
 cdmpp_status cd_store_launches_save(cd_store_launches *g, cd_store_reading *r, cdmpp_err *err) {
     cd_buf key = {0};
@@ -86,6 +95,7 @@ cdmpp_status cd_store_launches_save(cd_store_launches *g, cd_store_reading *r, c
         if (key.oom) st = CD_FAIL(err, ENOMEM, "workload key");
         row.workload_key = (cd_str){key.p, key.n};
         cd_store_latency_of(x->time_s, x->n, &row.latency);
+        if (x->runs > 0) of_summary(x, &row.latency);
         row.latency.flags |= x->flags | (x->n > 1 ? CD_STORE_SUMMARY : 0);
         if (!st) st = take(r, &row, err);
     }

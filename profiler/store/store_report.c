@@ -68,7 +68,8 @@ static void put_hit_line(sink *k, const cd_store_hit *h, double distance) {
     if (distance >= 0) cd_buf_putf(b, "%9.3f ", distance);
     if (r->error_no) cd_buf_putf(b, " error %-4lld", (long long)r->error_no);
     else cd_buf_putf(b, "%11.6g", 1e3 * r->latency.median_s);
-    if (r->latency.n > 1 && !r->error_no) cd_buf_putf(b, "%7.1f", 100 * r->latency.cv);
+    const bool spread = r->latency.cv > 0 || !(r->latency.flags & CD_STORE_SUMMARY); /* a mean of a summary has none */
+    if (r->latency.n > 1 && !r->error_no && spread) cd_buf_putf(b, "%7.1f", 100 * r->latency.cv);
     else cd_buf_puts(b, "      -");
     cd_buf_putf(b, "  %.*s  %.*s  %.*s", (int)r->device.n, r->device.p, (int)r->operator_name.n, r->operator_name.p, (int)r->shape.n, r->shape.p);
     if (h->source.n) cd_buf_putf(b, "  %.*s:%ld", (int)h->source.n, h->source.p, r->line);

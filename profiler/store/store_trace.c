@@ -15,17 +15,20 @@ static cd_str text_of(const cd_trace *t, uint32_t number) {
 }
 
 static cd_str target_of(const cd_trace *t) {
-    static const char *const as_form[] = {"habana", "cutlass"};
-    for (size_t i = 0; i < 2; i++)
+    static const char *const as_form[] = {"habana", "cutlass", "onnxruntime"};
+    if (!strncmp(t->form, "trtexec", 7)) return (cd_str){"tensorrt", 8};
+    for (size_t i = 0; i < 3; i++)
         if (!strcmp(t->form, as_form[i])) return (cd_str){as_form[i], strlen(as_form[i])};
     return !strcmp(t->form, "kineto") ? (cd_str){"pytorch", 7} : (cd_str){"cuda", 4};
 }
 
 static cdmpp_status add(cd_store_reading *r, cd_store_launches *g, const cd_trace *t, const cd_trace_event *e, cdmpp_err *err) {
-    const cd_store_launch_group like = {.device = text_of(t, e->device), .target = target_of(t), .operator_name = text_of(t, e->name),
-                                        .shape = text_of(t, e->shape), .dtype = text_of(t, e->dtype), .line = e->line,
-                                        .flags = e->kind == CD_TRACE_OP ? CD_STORE_INCLUSIVE : 0};
-    if (e->sum == CD_TRACE_NONE) return cd_store_launches_add(g, &like, e->time_s, err);
+    const bool plain = e->op && e->dtype && !strcmp(t->form, "onnxruntime"); /* its sizes tell it, not the name of its node */
+    cd_store_launch_group like = {.device = text_of(t, e->device), .target = target_of(t), .operator_name = text_of(t, plain ? e->op : e->name),
+                                  .shape = text_of(t, e->shape), .dtype = text_of(t, e->dtype), .line = e->line,
+                                  .flags = e->kind == CD_TRACE_OP ? CD_STORE_INCLUSIVE : 0};
+    if (e->sum != CD_TRACE_NONE && t->inferences > 0) like.runs = t->sum[e->sum].n * t->inferences, like.median_s = t->sum[e->sum].median_s;
+    if (e->sum == CD_TRACE_NONE || t->inferences > 0) return cd_store_launches_add(g, &like, e->time_s, err);
     cdmpp_err bad = {0};
     const cdmpp_status st = CD_FAIL(&bad, ESCHEMA, "a row of a summary is no measurement: import the trace of the launches");
     cd_err_add_place(&bad, r->path, e->line);
@@ -57,6 +60,7 @@ cdmpp_status cd_store_read_trace(cd_store_reading *r, cd_store_form form, cdmpp_
         how.device = device;
     }
     CD_TRY(cd_trace_read(r->path, &how, &t, err));
+    if (r->how->said) r->how->said(r->how->ctx, r->path, &t->said);
     const cdmpp_status st = take(r, t, err);
     cd_trace_free(t);
     return st;

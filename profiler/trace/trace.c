@@ -56,6 +56,7 @@ cd_trace_form cd_trace_form_of(const char *head, size_t n) {
     size_t at = 0;
     if (n >= sizeof sqlite && !memcmp(head, sqlite, sizeof sqlite)) return CD_TRACE_NSYS;
     if (memchr(head, 0, n)) return CD_TRACE_AUTO;
+    if (n >= 3 && !memcmp(head, "\xef\xbb\xbf", 3)) at = 3; /* a byte order mark */
     while (at < n && strchr(" \t\r\n", head[at])) at++;
     if (at < n && (head[at] == '[' || head[at] == '{')) return CD_TRACE_CHROME;
     return at < n ? CD_TRACE_CSV : CD_TRACE_AUTO;
@@ -94,6 +95,8 @@ cdmpp_status cd_trace_read(const char *path, const cd_trace_reading *how, cd_tra
     if (!st && form == CD_TRACE_CHROME) st = cd_trace_read_chrome(&r, err);
     else if (!st && form == CD_TRACE_NSYS) st = cd_trace_read_nsys(&r, err);
     else if (!st) st = cd_trace_read_csv(&r, err);
+    if (!st) st = cd_trace_whole_events(r.t, err);
+    if (!st && r.t->said.oom) st = CD_FAIL(err, ENOMEM, "trace");
     cd_arena_free(&r.arena);
     cd_buf_free(&r.text);
     if (st) cd_trace_free(r.t);
@@ -107,5 +110,6 @@ void cd_trace_free(cd_trace *t) {
     cd_mem_free(t->event);
     cd_mem_free(t->question);
     cd_mem_free(t->sum);
+    cd_buf_free(&t->said);
     cd_mem_free(t);
 }

@@ -64,7 +64,9 @@ typedef struct cd_trace {
     size_t n_question, cap_question;
     cd_trace_sum *sum;          /* (n_sum) */
     size_t n_sum, cap_sum;
-    const char *form;           /* "kineto", "habana", "nsys", "nvprof", "nvprof summary", ... */
+    const char *form;           /* "kineto", "habana", "onnxruntime", "trtexec profile", "nsys", "nvprof", "nvprof summary", ... */
+    double inferences;          /* times and counts are means of so many runs of the network; 0: they are not */
+    cd_buf said;                /* what the figures would not tell by themselves, a line each: for people */
     long last_line;
     uint64_t lines;             /* events and rows of the kinds above, good or not */
     uint64_t bad;
@@ -82,9 +84,12 @@ typedef struct cd_trace_reading {
 } cd_trace_reading;
 
 /* Read a file:
- *   chrome  a list of events of the Chrome trace form, plain or packed: PyTorch's Kineto, Habana's profiler
+ *   chrome  JSON, plain or packed: a list of events of the Chrome trace form by PyTorch's profiler (Kineto, or the older autograd profiler), ONNX
+ *           Runtime or Habana's profiler; what trtexec --exportProfile and --exportTimes write
  *   nsys    a SQLite export of Nsight Systems
  *   csv     nvprof --csv (GPU trace or summary), nsys stats --format csv (cuda_gpu_trace, cuda_gpu_kern_sum), ncu --csv, cutlass_profiler
+ * Kernels of one stream run one after another. An event that lies inside another one of its stream, and that no launch is known of, is a part of
+ * it and left out; launches of one stream that overlap are kept. Both are said.
  * Memory: about 130 bytes an event and each text once; of a packed or plain file never more than one event is held as text. Errors
  * carry the path: EIO, EPARSE, ESCHEMA (no known form: says what to run), EINTERRUPTED, ENOMEM. *out is the caller's to free. */
 cdmpp_status cd_trace_read(const char *path, const cd_trace_reading *how, CD_GIVE cd_trace **out, cdmpp_err *err);
@@ -185,7 +190,7 @@ typedef struct cd_trace_map {
     cd_arena arena;
 } cd_trace_map;
 
-/* A CSV table, or Habana's graph (*.recipe-PostGraph-symbol.json), by the content. Borrows path. Free after an error too; zeroed is fine.
+/* A CSV table, Habana's graph (*.recipe-PostGraph-symbol.json) or the layers of a TensorRT engine (trtexec --exportLayerInfo), by the content. Borrows path. Free after an error too; zeroed is fine.
  * Errors: those of cd_csv_table_read, EPARSE, ESCHEMA, ERANGE (more than CD_TRACE_MAP_MAX bytes). */
 cdmpp_status cd_trace_map_read(cd_trace_map *m, const char *path, cdmpp_err *err);
 void cd_trace_map_free(cd_trace_map *m);

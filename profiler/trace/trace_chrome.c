@@ -1,4 +1,4 @@
-/* trace_chrome -- traces of the Chrome form: PyTorch's Kineto and Habana's profiler.
+/* trace_chrome -- traces of the Chrome form (PyTorch's profilers, ONNX Runtime, Habana's profiler), and trtexec's lists of rows.
  *
  *   {"deviceProperties": [{"id": 0, "name": "Tesla T4"}], "traceEvents": [ .. ]}      or the list alone
  *
@@ -14,7 +14,7 @@
 static cdmpp_status take_gpus(cd_trace_chrome *c, cd_str text, cdmpp_err *err) {
     const cd_json *v = NULL;
     cd_arena a = {0};
-    cdmpp_status st = cd_json_parse(&a, text.p, text.n, &v, err);
+    cdmpp_status st = cd_json_parse_foreign(&a, text, NULL, &v, err);
     if (!st && v->kind == CD_JSON_ARR) {
         for (const cd_json *g = v->u.child; g && !st; g = g->next) {
             const cd_json *id = cd_json_get(g, "id"), *name = cd_json_get(g, "name");
@@ -73,6 +73,14 @@ static cdmpp_status events(cd_trace_chrome *c, cdmpp_err *err) {
     }
 }
 
+/* "traceEvents" a second time: it counts, as in Python. */
+static void again(cd_trace_chrome *c) {
+    cd_trace *t = c->r->t;
+    cd_buf_puts(&t->said, "traceEvents is given twice: the last one counts\n");
+    t->n = t->n_sum = t->n_question = 0;
+    t->lines = t->empty = 0;
+}
+
 /* A member of the outer object; *more false: it was the last. */
 static cdmpp_status member(cd_trace_chrome *c, bool *more, cdmpp_err *err) {
     cd_trace_scan *s = &c->scan;
@@ -86,11 +94,13 @@ static cdmpp_status member(cd_trace_chrome *c, bool *more, cdmpp_err *err) {
     snprintf(name, sizeof name, "%.*s", (int)(text.n < sizeof name ? text.n : 0), text.p);
     if (cd_trace_scan_take(s) != ':') return CDMPP_OK;
     if (!strcmp(name, "\"traceEvents\"") && cd_trace_scan_peek(s) == '[') {
+        if (c->found) again(c);
         c->found = true;
         CD_TRY(events(c, err));
         whole = !c->ended;
     } else {
         const bool gpus = !strcmp(name, "\"deviceProperties\"");
+        c->layers |= !strcmp(name, "\"Layers\"");
         CD_TRY(cd_trace_scan_value(s, gpus, &text, &whole, err));
         if (whole && gpus) CD_TRY(take_gpus(c, text, err));
     }
@@ -98,7 +108,17 @@ static cdmpp_status member(cd_trace_chrome *c, bool *more, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+#define LAYERS "these are the layers of a TensorRT engine, without times: give this file to --map, beside what trtexec --exportProfile writes"
+
+/* A list of events that no reader knows: of which kind they are, and what is read. */
+static cdmpp_status strangers(const cd_trace_chrome *c, cdmpp_err *err) {
+    const cdmpp_status st = !c->seen ? CD_FAIL(err, ENODATA, "the list of events is empty")
+                          : CD_FAIL(err, ESCHEMA, "no form that is read (the first of %llu events: %s); " CD_TRACE_EXPORTS, (unsigned long long)c->seen, c->stranger);
+    return cd_err_at(err, st, c->r->path, 0);
+}
+
 static cdmpp_status walk(cd_trace_chrome *c, cdmpp_err *err) {
+    while (cd_trace_scan_peek(&c->scan) > 0 && strchr("\xef\xbb\xbf", cd_trace_scan_peek(&c->scan))) (void)cd_trace_scan_take(&c->scan); /* a byte order mark */
     const int first = cd_trace_scan_peek(&c->scan);
     bool more = first == '{';
     if (first == '[') {
@@ -108,8 +128,12 @@ static cdmpp_status walk(cd_trace_chrome *c, cdmpp_err *err) {
     if (more) (void)cd_trace_scan_take(&c->scan);
     while (more) CD_TRY(member(c, &more, err));
     if (c->scan.st == CDMPP_ENOMEM || c->scan.st == CDMPP_EIO) return (err ? (void)(*err = c->scan.err) : (void)0), c->scan.st;
-    if (!c->found) return cd_err_at(err, CD_FAIL(err, ESCHEMA, "expected a list of events or a member \"traceEvents\""), c->r->path, 0);
+    if (!c->found) return cd_err_at(err, CD_FAIL(err, ESCHEMA, "%s", c->layers ? LAYERS : "expected a list of events or a member \"traceEvents\"; " CD_TRACE_EXPORTS), c->r->path, 0);
+    if (!c->kineto && !c->habana && !c->ort && !c->trt && !c->r->t->bad) return strangers(c, err);
     name_gpus(c);
+    cd_trace_trt_end(c);
+    CD_TRY(cd_trace_ort_end(c, err));
+    if (c->twice) cd_buf_putf(&c->r->t->said, "%zu events give a key twice: the last one counts\n", c->twice);
     return cd_trace_chrome_open_events(c, err);
 }
 
@@ -119,7 +143,9 @@ cdmpp_status cd_trace_read_chrome(cd_trace_reader *r, cdmpp_err *err) {
     CD_TRY(cd_input_stream_open(r->path, &c.scan.in, err));
     const cdmpp_status st = walk(&c, err);
     r->t->last_line = c.scan.line;
-    if (c.kineto) r->t->form = "kineto";
+    if (c.trt) r->t->form = c.times ? "trtexec times" : "trtexec profile";
+    else if (c.ort) r->t->form = "onnxruntime";
+    else if (c.kineto) r->t->form = "kineto";
     else if (c.habana) r->t->form = "habana";
     cd_input_stream_close(c.scan.in);
     cd_mem_free(c.scan.p);

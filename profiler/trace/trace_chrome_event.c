@@ -6,7 +6,8 @@
  *   Habana   {"ph": "M", "name": "process_name", "pid": 4, "args": {"name": "*MME"}}
  *            {"ph": "B", "pid": 4, "tid": 0, "name": "conv1", "ts": us} .. {"ph": "E", ..}
  *
- * Builds of PyTorch without Kineto give events no category but "pid": "CPU functions". Times of the form are microseconds. An event of an engine
+ * The autograd profiler, and builds of PyTorch without Kineto, give events no category but "pid": "CPU functions" or "CUDA functions". The latter are
+ * operators between two marks of the device, inside of each other; "tid" is the number of the device. Times of the form are microseconds. An event of an engine
  * that bears the engine's own name ("MME context", "TPC_3") is its activity and no operator of the network. */
 #include <math.h>
 #include <stdio.h>
@@ -24,9 +25,17 @@ static const cd_json *arg(const cd_json *args, const char *name) {
     return NULL;
 }
 
+/* ONNX Runtime writes numbers as texts. */
+double cd_trace_loose_number(const cd_json *v) {
+    double x = NAN;
+    if (v && v->kind == CD_JSON_STR) return cd_json_number(v->u.s.p, v->u.s.p + v->u.s.n, &x) == v->u.s.p + v->u.s.n ? x : (double)NAN;
+    return cd_json_real(v, &x, NULL) ? (double)NAN : x;
+}
+
 static int64_t int_arg(const cd_json *args, const char *name, int64_t missing) {
     const cd_json *v = arg(args, name);
-    return v && v->kind == CD_JSON_INT ? v->u.i : missing;
+    const double x = v && v->kind == CD_JSON_INT ? (double)NAN : cd_trace_loose_number(v);
+    return fabs(x) < 0x1p53 ? (int64_t)x : v && v->kind == CD_JSON_INT ? v->u.i : missing;
 }
 
 static bool text_is(const cd_json *v, const char *word) { return v && v->kind == CD_JSON_STR && cd_str_is(v->u.s, word); }
@@ -89,7 +98,11 @@ static cd_str input_type(const cd_json *args) {
 static cdmpp_status describe(cd_trace_reader *r, const cd_json *args, cd_str name, cd_trace_event *e, cdmpp_err *err) {
     cd_library_op_record q;
     cd_buf_clear(&r->text);
-    if (e->kind == CD_TRACE_KERNEL) {
+    if (e->kind == CD_TRACE_KERNEL && arg(args, "grid_x")) {
+        static const char *const dim[] = {"[[", "grid_x", ",", "grid_y", ",", "grid_z", "],[", "block_x", ",", "block_y", ",", "block_z"};
+        for (size_t i = 0; i < 12; i += 2) cd_buf_puts(&r->text, dim[i]), cd_buf_put_int(&r->text, int_arg(args, dim[i + 1], 0));
+        cd_buf_puts(&r->text, "]]");
+    } else if (e->kind == CD_TRACE_KERNEL) {
         cd_buf_puts(&r->text, "[");
         put_list(&r->text, arg(args, "grid"));
         cd_buf_puts(&r->text, ",");
@@ -108,12 +121,14 @@ static cdmpp_status describe(cd_trace_reader *r, const cd_json *args, cd_str nam
 static cdmpp_status place(cd_trace_reader *r, const cd_json *args, const cd_json *v, cd_trace_event *e, cdmpp_err *err) {
     char gpu[32];
     const bool host = e->kind >= CD_TRACE_OP;
-    const int n = snprintf(gpu, sizeof gpu, "cuda:%lld", (long long)int_arg(args, "device", 0));
-    const cd_json *stream = arg(args, "stream"), *tid = cd_json_get(v, "tid");
-    if (!host) e->unit = (int32_t)int_arg(args, "device", 0);
+    const cd_json *tid = cd_json_get(v, "tid");
+    const bool legacy = text_is(cd_json_get(v, "pid"), "CUDA functions");
+    const int64_t number = tid && tid->kind == CD_JSON_INT ? tid->u.i : 0, unit = legacy ? number : int_arg(args, "device", 0);
+    const int n = snprintf(gpu, sizeof gpu, "cuda:%lld", (long long)unit);
+    if (!host) e->unit = (int32_t)unit;
     e->thread = (int64_t)thread_of(v);
-    if (!host && tid && tid->kind == CD_JSON_INT) e->thread = tid->u.i;
-    if (!host && stream && stream->kind == CD_JSON_INT) e->thread = stream->u.i;
+    if (!host && tid && tid->kind == CD_JSON_INT) e->thread = legacy ? 0 : number;
+    if (!host) e->thread = int_arg(args, "stream", e->thread);
     return cd_trace_device_number(r, host ? (cd_str){"cpu", 3} : (cd_str){gpu, (size_t)n}, &e->device, err);
 }
 
@@ -134,8 +149,11 @@ static cdmpp_status kineto(cd_trace_chrome *c, const cd_json *v, cd_trace_kind k
     e.time_s = us / 1e6;
     e.link = int_arg(args, "correlation", -1);
     e.external = int_arg(args, "External id", -1);
+    if (kind == CD_TRACE_KERNEL && text_of(arg(args, "op_name")).n) CD_TRY(cd_trace_number(c->r, text_of(arg(args, "op_name")), &e.op, err));
+    c->nodes.kernels += kind == CD_TRACE_KERNEL;
     if (bytes && kind < CD_TRACE_OP && cd_json_real(bytes, &e.bytes, NULL)) e.bytes = NAN;
     CD_TRY(cd_trace_number(c->r, name, &e.name, err));
+    if (kind == CD_TRACE_KERNEL && text_is(cd_json_get(v, "pid"), "CUDA functions")) e.op = e.name;
     CD_TRY(place(c->r, args, v, &e, err));
     CD_TRY(describe(c->r, args, name, &e, err));
     return cd_trace_add(c->r, &e, err);
@@ -228,9 +246,27 @@ cdmpp_status cd_trace_chrome_open_events(cd_trace_chrome *c, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* ---- both ---- */
+/* ---- all ---- */
+
+/* "cat 'Op', name 'Conv2D'": of the first event that nobody may know. */
+static void remember(cd_trace_chrome *c, const cd_json *v) {
+    const cd_str cat = text_of(cd_json_get(v, "cat")), ph = text_of(cd_json_get(v, "ph")), name = text_of(cd_json_get(v, "name"));
+    if (c->stranger[0] && !strstr(c->stranger, "ph 'M'")) return; /* names of processes say the least */
+    if (v->kind != CD_JSON_OBJ) (void)snprintf(c->stranger, sizeof c->stranger, "%s", cd_json_kind_name(v->kind));
+    else (void)snprintf(c->stranger, sizeof c->stranger, "ph '%.*s', cat '%.*s', name '%.*s'", (int)(ph.n < 4 ? ph.n : 4), ph.p, (int)(cat.n < 16 ? cat.n : 16), cat.p,
+                        (int)(name.n < 30 ? name.n : 30), name.p);
+    for (char *p = c->stranger; *p; p++)
+        if ((unsigned char)*p < ' ') *p = ' ';
+}
+
 static cdmpp_status one(cd_trace_chrome *c, const cd_json *v, long line, cdmpp_err *err) {
     cd_trace_kind kind;
+    bool mine = false;
+    c->seen++;
+    remember(c, v);
+    if (!cd_json_get(v, "ph")) CD_TRY(cd_trace_trt_row(c, v, line, &mine, err));
+    else CD_TRY(cd_trace_ort_event(c, v, line, &mine, err));
+    if (mine) return CDMPP_OK;
     if (text_is(cd_json_get(v, "ph"), "M")) return text_is(cd_json_get(v, "name"), "process_name") ? process_name(c, v, err) : CDMPP_OK;
     const uint64_t pid = c->n_engine ? hash_of(cd_json_get(v, "pid")) : 0;
     for (size_t i = 0; i < c->n_engine; i++)
@@ -241,7 +277,11 @@ static cdmpp_status one(cd_trace_chrome *c, const cd_json *v, long line, cdmpp_e
 cdmpp_status cd_trace_chrome_event(cd_trace_chrome *c, cd_str text, long line, cdmpp_err *err) {
     const cd_json *v = NULL;
     cd_arena_reset(&c->r->arena);
-    cdmpp_status st = cd_json_parse(&c->r->arena, text.p, text.n, &v, err);
+    cd_buf_clear(&c->r->text);
+    cdmpp_status st = cd_json_parse_foreign(&c->r->arena, text, &c->r->text, &v, err);
+    const long inside = st && err && err->line ? err->line - 1 : 0; /* the parser counts from the event's own first line */
+    if (inside) err->line = line + inside;
+    c->twice += !st && c->r->text.n;
     if (!st) st = one(c, v, line, err);
     return cd_err_at(err, st, c->r->path, line);
 }

@@ -25,6 +25,14 @@ cdmpp_status cd_trace_bad(cd_trace_reader *r, cdmpp_status st, const cdmpp_err *
 /* EINTERRUPTED where somebody asked for it. */
 cdmpp_status cd_trace_stopped(const cd_trace_reader *r, cdmpp_err *err);
 
+/* For JSON of no known form: how to write one of those that are read. */
+#define CD_TRACE_EXPORTS "export with PyTorch's prof.export_chrome_trace, ONNX Runtime's enable_profiling or trtexec --exportProfile"
+
+/* The number in a member of JSON, which may be a text: "7"; NaN. */
+double cd_trace_loose_number(const cd_json *v);
+/* Events inside of others, and launches that overlap in a stream (trace_nested.c). Errors: ENOMEM. */
+cdmpp_status cd_trace_whole_events(cd_trace *t, cdmpp_err *err);
+
 /* One file of each form. */
 cdmpp_status cd_trace_read_chrome(cd_trace_reader *r, cdmpp_err *err);
 cdmpp_status cd_trace_read_nsys(cd_trace_reader *r, cdmpp_err *err);

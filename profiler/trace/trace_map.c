@@ -3,7 +3,9 @@
  *   CSV    kernel,operator                 JSON   {"nodes": [{"name": "resnet/conv1", "op": "spatial_convolution",
  *          sgemm*,MatMul                                      "attrs": {"input_0": "x:0  |  [8,3,224,224]  |  int8  |  zp = -14  |  ", ..}}]}
  *
- * The JSON is Habana's graph after its compiler (NAME.recipe-PostGraph-symbol.json): names are whole, inputs are kept. */
+ * The JSON is Habana's graph after its compiler (NAME.recipe-PostGraph-symbol.json), or the layers of a TensorRT engine (trtexec --exportLayerInfo):
+ *   {"Layers": [{"Name": "conv1 + relu1", "LayerType": "CaskConvolution", "Inputs": [{"Dimensions": [1,3,224,224], ..}], ..}]}
+ * Names are whole, inputs are kept. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -41,25 +43,52 @@ static cdmpp_status inputs_of(cd_trace_map *m, const cd_json *attrs, const char 
     return *out ? CDMPP_OK : CD_FAIL(err, ENOMEM, "map of operators");
 }
 
-static cdmpp_status add_node(cd_trace_map *m, const cd_json *v, cdmpp_err *err) {
+/* ---- the layers of an engine ---- */
+
+/* Sizes of all inputs of a layer; "" where one is not known. */
+static cdmpp_status layer_inputs(cd_trace_map *m, const cd_json *inputs, const char **out, cdmpp_err *err) {
+    cd_buf b = {0};
+    bool good = inputs && inputs->kind == CD_JSON_ARR && inputs->n;
+    cd_buf_puts(&b, "[");
+    for (const cd_json *in = good ? inputs->u.child : NULL; in; in = in->next) {
+        const cd_json *dims = cd_json_get(in, "Dimensions");
+        good = good && dims && dims->kind == CD_JSON_ARR;
+        cd_buf_puts(&b, in == inputs->u.child ? "[" : ",[");
+        for (const cd_json *d = good ? dims->u.child : NULL; d; d = d->next) {
+            good = good && d->kind == CD_JSON_INT;
+            cd_buf_putf(&b, "%s%lld", d == dims->u.child ? "" : ",", d->kind == CD_JSON_INT ? (long long)d->u.i : 0);
+        }
+        cd_buf_puts(&b, "]");
+    }
+    cd_buf_puts(&b, "]");
+    *out = b.oom ? NULL : cd_arena_text(&m->arena, good ? b.p : "");
+    cd_buf_free(&b);
+    return *out ? CDMPP_OK : CD_FAIL(err, ENOMEM, "map of operators");
+}
+
+static cdmpp_status add_node(cd_trace_map *m, const cd_json *v, bool layer, cdmpp_err *err) {
     cd_str name, op;
     uint32_t k;
     const size_t known = m->name.n;
-    CD_TRY(cd_json_need_str(v, "name", &name, err));
-    CD_TRY(cd_json_need_str(v, "op", &op, err));
+    if (layer && v->kind == CD_JSON_STR)
+        return CD_FAIL(err, ESCHEMA, "expected an object, found a name: trtexec tells more of an engine that was built with --profilingVerbosity=detailed");
+    CD_TRY(cd_json_need_str(v, layer ? "Name" : "name", &name, err));
+    CD_TRY(cd_json_need_str(v, layer ? "LayerType" : "op", &op, err));
     CD_TRY(cd_dict_add(&m->name, name, &k, err));
     if (k < known) return CD_FAIL(err, ESCHEMA, "two nodes are named '%.60s'", m->name.text[k]);
     if (CD_GROW_IN(&m->arena, m->node, k, m->cap) || !(m->node[k].op = cd_str_dup(&m->arena, op))) return CD_FAIL(err, ENOMEM, "map of operators");
-    return inputs_of(m, cd_json_get(v, "attrs"), &m->node[k].inputs, err);
+    return layer ? layer_inputs(m, cd_json_get(v, "Inputs"), &m->node[k].inputs, err) : inputs_of(m, cd_json_get(v, "attrs"), &m->node[k].inputs, err);
 }
 
 static cdmpp_status read_graph(cd_trace_map *m, const char *text, size_t n, cdmpp_err *err) {
     const cd_json *v = NULL, *nodes, *first;
     size_t i = 0;
     CD_TRY(cd_json_parse(&m->arena, text, n, &v, err));
-    CD_TRY(cd_json_need(v, "nodes", &nodes, err));
-    CD_TRY(cd_err_key(err, cd_json_arr(nodes, 1, &first, err), "nodes"));
-    for (; first; first = first->next, i++) CD_TRY(cd_err_key(err, cd_err_index(err, add_node(m, first, err), i), "nodes"));
+    const bool layers = cd_json_get(v, "Layers") != NULL;
+    const char *list = layers ? "Layers" : "nodes";
+    CD_TRY(cd_json_need(v, list, &nodes, err));
+    CD_TRY(cd_err_key(err, cd_json_arr(nodes, 1, &first, err), list));
+    for (; first; first = first->next, i++) CD_TRY(cd_err_key(err, cd_err_index(err, add_node(m, first, layers, err), i), list));
     return CDMPP_OK;
 }
 

@@ -26,6 +26,7 @@ static void put_runs(cd_buf *b, const cd_trace_runs *r) {
         cd_buf_puts(b, " from the first to the end of the last");
     }
     cd_buf_puts(b, "\n");
+    if (k->trace->inferences > 0) cd_buf_putf(b, "figures are those of one inference, means of %.0f\n", k->trace->inferences);
 }
 
 static void put_devices(cd_buf *b, const cd_trace_runs *r) {
@@ -99,6 +100,7 @@ static void json_runs(cd_json_writer *w, const cd_trace_runs *r) {
         cd_json_write_member_str(w, "range", r->run[i].range);
         cd_json_write_member_str(w, "form", r->run[i].trace->form);
         cd_json_write_member_int(w, "launches", (int64_t)r->run[i].n);
+        if (r->run[i].trace->inferences > 0) cd_json_write_member_real(w, "inferences", r->run[i].trace->inferences);
         cd_json_write_member_bool(w, "kept", !r->run[i].why);
         if (r->run[i].why) cd_json_write_member_str(w, "reason", r->run[i].why);
         cd_json_write_close(w, '}');

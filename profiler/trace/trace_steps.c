@@ -33,7 +33,7 @@ static owner owner_of(const stepping *s, size_t i) {
         if (known && !w.helper && !s->o->n_network) return w.name = op, w.inputs = inputs, w;
         if (w.helper || s->o->n_network) return w;
     }
-    if (e->op) w.name = cd_trace_text(t, e->op);
+    if (e->op) w.name = cd_trace_text(t, e->op), w.inputs = e->dtype ? cd_trace_text(t, e->shape) : "";
     else if (e->owner != CD_TRACE_NONE) w = (owner){cd_trace_text(t, t->event[e->owner].name), cd_trace_text(t, t->event[e->owner].shape), e->owner, false};
     return w;
 }

@@ -137,7 +137,7 @@ static void take_signals(void) {
     sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
-/* --eval asks for figures: without one the command has failed, as an extraction without a record has. */
+/* Without a row, and where --eval asks for figures without one of them, the command has failed, as an extraction without a record has. */
 cdmpp_status cd_predict_no_figures(size_t rows, size_t scored, cdmpp_err *err) {
     if (!rows) return CD_FAIL(err, ENODATA, "no row was scored: the input is empty");
     if (!scored) return CD_FAIL(err, ENODATA, "no row was scored: none of %zu could be", rows);
@@ -189,7 +189,7 @@ static cdmpp_status score(options *o, const cd_model *m, const cd_task_registry 
         }
         *bad = refused + cd_stream_counts(s)->bad;
     }
-    if (!st && eval && !eval->n) st = cd_predict_no_figures(cd_stream_counts(s)->lines, cd_stream_counts(s)->scored, err);
+    if (!st && (eval ? !eval->n : !cd_stream_counts(s)->lines)) st = cd_predict_no_figures(cd_stream_counts(s)->lines, cd_stream_counts(s)->scored, err);
     cd_stream_free(s);
     cd_threads_free(pool);
     cd_device_table_free(devices);
@@ -284,9 +284,14 @@ static cdmpp_status print_errors(const options *o, cd_library_op_stream *s, bool
 }
 
 static void warn_rows(const options *o, const cd_library_op_stream *s) {
-    const size_t bad = cd_library_op_stream_bad(s), other = cd_library_op_stream_other(s);
+    const size_t bad = cd_library_op_stream_bad(s);
     if (bad) cd_log_put(o->log, CD_LOG_WARNING, "%zu of %zu rows could not be scored", bad, cd_library_op_stream_rows(s));
-    if (o->from && !cd_library_op_stream_rows(s)) cd_log_put(o->log, CD_LOG_WARNING, "no row is of %s, %zu are of other devices", o->from, other);
+}
+
+static cdmpp_status no_rows(const options *o, const cd_library_op_stream *s, cdmpp_err *err) {
+    const size_t other = cd_library_op_stream_other(s);
+    if (other) return CD_FAIL(err, ENODATA, "no row was scored: of %zu none is of %s", other, o->from ? o->from : "the device");
+    return cd_predict_no_figures(0, 0, err);
 }
 
 /* Figures are printed before the object with --json and before the warning; a stop by a signal is an error, so nothing of this is printed
@@ -309,6 +314,7 @@ static cdmpp_status score_operators(const options *o, const cd_library_op_model 
     if (!st && o->json) st = cd_command_print(&json, err);
     if (!st) *bad = cd_library_op_stream_bad(s);
     if (!st) warn_rows(o, s);
+    if (!st && !cd_library_op_stream_rows(s)) st = no_rows(o, s, err);
     if (!st && o->eval && !figures) st = cd_predict_no_figures(cd_library_op_stream_rows(s), cd_library_op_stream_rows(s) - *bad, err);
     cd_buf_free(&json);
     cd_library_op_stream_free(s);

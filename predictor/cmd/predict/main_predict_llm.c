@@ -15,9 +15,25 @@ static cdmpp_status read_measured(const cd_predict_llm *o, const cd_device_table
     for (size_t i = 0; i < o->measured->n; i++) CD_TRY(cd_llm_op_table_add(t, o->measured->v[i], devices, NULL, on_bad, o->log, err));
     *bad = t->drop[CD_LLM_OP_DROP_BAD] + t->drop[CD_LLM_OP_DROP_TIME];
     if (t->drop[CD_LLM_OP_DROP_TIME]) cd_log_put(o->log, CD_LOG_WARNING, "%zu measured rows left out: %s", t->drop[CD_LLM_OP_DROP_TIME], cd_llm_op_drop_text(CD_LLM_OP_DROP_TIME));
+    if (o->measured->n && !t->n) return cd_err_key(err, CD_FAIL(err, ENODATA, "no measured row can be used, of %zu", *bad), "--measured");
     CD_TRY(cd_llm_op_table_index(t, err));
     cd_llm_op_table_say(t, o->log);
     return CDMPP_OK;
+}
+
+/* Measured rows that no answer rests on: with which devices they are, as that is what most often does not fit. */
+static void warn_unused(const cd_predict_llm *o, const cd_llm_op_stream *s, const cd_llm_op_table *t, const cd_device_table *devices) {
+    enum { SHOWN = 4 };
+    cd_buf b = {0};
+    size_t n = 0;
+    if (!t->n || cd_llm_op_stream_helped(s) || cd_llm_op_stream_rows(s) == cd_llm_op_stream_bad(s)) return;
+    for (size_t i = 0; i < cd_device_table_count(devices); i++) {
+        const cd_device *d = cd_device_table_at(devices, i);
+        if (cd_llm_op_table_device(t, d) >= 0 && n++ < SHOWN) cd_buf_putf(&b, "%s%s", b.n ? ", " : "", d->name);
+    }
+    cd_log_put(o->log, CD_LOG_WARNING, "--measured changes no answer: none of its %zu rows (of %s%s) is of the device, operator, stack and type of a question, near its sizes", t->n,
+               b.n ? b.p : "no device", n > SHOWN ? ", ..." : "");
+    cd_buf_free(&b);
 }
 
 static cdmpp_status print_llm(const cd_predict_llm *o, const cd_llm_op_stream *s, cdmpp_err *err) {
@@ -33,6 +49,7 @@ static cdmpp_status print_llm(const cd_predict_llm *o, const cd_llm_op_stream *s
     if (!st && o->json) st = cd_command_print(&b, err);
     cd_buf_free(&b);
     if (!st && bad) cd_log_put(o->log, CD_LOG_WARNING, "%zu of %zu rows could not be scored", bad, rows);
+    if (!st && !rows) return cd_predict_no_figures(0, 0, err);
     return st || !o->eval || figures ? st : cd_predict_no_figures(rows, rows - bad, err);
 }
 
@@ -46,6 +63,7 @@ static cdmpp_status score_llm(const cd_predict_llm *o, const cd_llm_op_model *m,
     if (!st) st = cd_llm_op_stream_new(m, &t, devices, &so, stdout, &s, err);
     for (size_t i = 0; !st && i < o->input->n; i++) st = cd_llm_op_stream_file(s, o->input->v[i], err);
     if (!st && *o->stop) st = CD_FAIL(err, EINTERRUPTED, "after %zu rows", cd_llm_op_stream_rows(s));
+    if (!st) warn_unused(o, s, &t, devices);
     if (!st) st = print_llm(o, s, err);
     if (!st) *bad += cd_llm_op_stream_bad(s);
     cd_llm_op_stream_free(s);

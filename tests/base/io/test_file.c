@@ -199,6 +199,27 @@ TEST(line_ends) {
 }
 
 /* Too long lines, short and longer than the buffer, cost one error each. */
+/* The mark that some editors put in front of UTF-8 is no part of the first line, and nothing else is taken away. */
+TEST(byte_order_mark) {
+    static const struct { const char *text, *first, *second; } t[] = {
+        {"\xef\xbb\xbf" "a,b\nc", "a,b", "c"}, {"\xef\xbb\xbf\nc", "", "c"}, {"\xef\xbb\n\xef\xbb\xbf" "c", "\xef\xbb", "\xef\xbb\xbf" "c"}};
+    tmp_dir d = tmp_make();
+    for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
+        cd_file_lines *l = NULL;
+        cdmpp_err err = {0};
+        char *line;
+        size_t len;
+        assert_ok(cd_file_lines_open(tmp_put(&d, "f", t[i].text, strlen(t[i].text)), 0, &l, &err));
+        assert_ok(cd_file_lines_next(l, &line, &len, &err));
+        assert_string_equal(line, t[i].first);
+        assert_int_equal(len, strlen(t[i].first));
+        assert_ok(cd_file_lines_next(l, &line, &len, &err));
+        assert_string_equal(line, t[i].second);
+        cd_file_lines_close(l);
+    }
+    tmp_remove(&d);
+}
+
 TEST(long_lines) {
     static const struct {
         size_t len;
@@ -358,5 +379,5 @@ TEST(failing_at_every_allocation) {
     tmp_remove(&d);
 }
 
-TESTS(NULL, NULL, lines_of_every_packing, cut_off, flipped_bit, line_ends, long_lines, progress_counts_packed_bytes,
+TESTS(NULL, NULL, lines_of_every_packing, cut_off, flipped_bit, line_ends, byte_order_mark, long_lines, progress_counts_packed_bytes,
       standard_input, unreadable, read_whole, digest_of_file, failing_at_every_allocation)

@@ -348,6 +348,17 @@ TEST(walks_members) {
     }
 }
 
+TEST(members_once) {
+    static const char *const pair[][2] = {{"{}", ""}, {"{\"a\":1,\"b\":{\"a\":2,\"a\":3}}", ""}, {"{\"a\":1,\"b\":2,\"a\":[]}", "a"}, {"{\"b\":1,\"ab\":2,\"b\":3,\"b\":4}", "b"}, {"[1]", ""}, {"{\"a\":1,", ""}};
+    for (size_t i = 0; i < sizeof pair / sizeof *pair; i++) {
+        cdmpp_err err = {0};
+        cd_str twice;
+        assert_ok(cd_json_members_once((cd_str){pair[i][0], strlen(pair[i][0])}, &twice, &err));
+        assert_true(cd_str_is(twice, pair[i][1]));
+        if (twice.n) assert_true(twice.p > strstr(pair[i][0], pair[i][1])); /* the later one */
+    }
+}
+
 TEST(single_numbers) {
     const char *text = " -12.5e1 ,", *none[] = {"", " ", "x", "-", "01", "+1", ".5", "nan"};
     double v;
@@ -464,6 +475,6 @@ static int release(void **state) {
 }
 
 TESTS(NULL, release, what_must_parse, what_must_not, zero_byte_is_no_end, depth, tree, escapes, special_bytes_at_every_place,
-      reals_are_nearest, numbers, other_locale, typed_reads, walks_members, single_numbers, members_that_must_be_there,
+      reals_are_nearest, numbers, other_locale, typed_reads, walks_members, members_once, single_numbers, members_that_must_be_there,
       words_and_lists_of_numbers, mistakes_have_their_line, only_finite_numbers_are_read, own_texts_have_a_key_once,
       of_other_programs_the_last_one_counts, keys_of_large_objects, numbers_and_texts_as_python_writes_them)

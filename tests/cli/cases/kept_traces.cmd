@@ -12,6 +12,14 @@ for f in nvprof nvprof_summary nsys_trace nsys_summary ncu ncu_raw cutlass; do
     [ ! -e $f.g.json ] || rounded $f.g.json
     [ ! -e $f.l.csv ] || rounded $f.l.csv
 done
+for f in autograd onnxruntime trtexec_profile trtexec_times; do
+    echo "== $f"
+    told $P $f.json --save-graph $f.g.json
+    told $P $f.json --json -q
+    rounded $f.g.json
+done
+told $P onnxruntime.json --range model_run
+told $P trtexec_profile.json --map trtexec_layers.json
 echo "== habana, kineto"
 told $P habana.json --map habana-graph.json --save-graph h.json --json; rounded h.json
 told $P kineto1.json kineto2.json kineto3.json; told $P kineto1.json kineto2.json kineto3.json --json --range 'ProfilerStep*'

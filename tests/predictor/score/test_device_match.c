@@ -10,7 +10,7 @@
 static const char file[] = "- {name: small, kind: cpu, cores: 4}\n- {name: middle, aliases: [Xeon 16, mid_dle2], kind: cpu, cores: 16}\n- {name: large, kind: cpu, cores: 64}\n"
                            "- {name: gpu20, kind: gpu, cores: 20}\n- {name: gpu100, kind: gpu, cores: 100}\n"
                            "- {name: cpu5, aliases: [five], kind: cpu, cores: 5}\n- {name: cpu30, kind: cpu, cores: 30}\n- {name: cpu50, kind: cpu, cores: 50}\n"
-                           "- {name: gpu40, kind: gpu, cores: 40}\n- {name: gpu70, kind: gpu, cores: 70}\n- {name: bare, kind: cpu, clock_mhz: 2000}\n";
+                           "- {name: gpu40, kind: gpu, arch: sm_90, cores: 40}\n- {name: gpu70, kind: gpu, arch: sm_90, cores: 70}\n- {name: bare, kind: cpu, clock_mhz: 2000}\n";
 
 static cd_device_table *table;
 static cdmpp_err err;
@@ -123,7 +123,9 @@ TEST(its_own_device) {
                {"llvm", "small/a.json", 0, ""}, {"cuda", "small/a.json", -1, "the record is for a GPU, the model's device small is a CPU"},
                {"llvm -model=gpu20", "", -1, "the record is for a CPU, the model's device gpu20 is a GPU"},
                {"llvm -model=cpu5", "", -1, "expected one of small, middle, large, gpu20, gpu100, found 'cpu5'; --device NAME says which to take, --nearest takes the most similar one"},
-               {"llvm", "", -1, "found 'unknown'"}, {"", "", -1, "found 'unknown'"}};
+               {"llvm", "", -1, "expected -model= of one of small, middle, large, gpu20, gpu100, found none; --device NAME says which"}, {"", "", -1, "found none"},
+               {"llvm", "nowhere/a.json", -1, "found none; --device NAME says which, with --nearest any device that is described"}, /* a folder is no device */
+               {"cuda -arch=sm_99", "", -1, "found none; --device NAME"}};
     made k;
     cd_device_match *w = match(make(&k, five, 5, 31), NULL, false, true);
     assert_null(cd_device_match_fixed(w));
@@ -147,6 +149,24 @@ TEST(its_own_device) {
     assert_ok(cd_device_match_pick(w, str("llvm -model=small"), "elsewhere/a.json", &p, &err));
     assert_true(p.device == 0 && !p.assumed);
     assert_status(cd_device_match_pick(w, str("llvm -model=cpu5"), "", &p, &err), CDMPP_EMODEL);
+    cd_device_match_free(w);
+}
+
+/* A folder is a device where its name is described. An instruction set names the devices that have it, and none of them. */
+TEST(folders_and_instruction_sets) {
+    made k;
+    cd_device_pick p;
+    cd_device_match *w = match(make(&k, five, 5, 31), NULL, true, true);
+    assert_ok(cd_device_match_pick(w, str("llvm"), "logs/cpu5/a.json", &p, &err));
+    assert_true(p.unknown && p.device == 0 && !strcmp(p.name, "cpu5"));
+    assert_ok(cd_device_match_pick(w, str("llvm"), "logs/Xeon 16/a.json", &p, &err));
+    assert_true(!p.unknown && p.device == 1);
+    assert_status(cd_device_match_pick(w, str("cuda -arch=sm_90a"), "logs/monday/a.json", &p, &err), CDMPP_EMODEL);
+    assert_string_equal(err.msg, "device: expected -model= of one of small, middle, large, gpu20, gpu100, found none; sm_90a is gpu40, gpu70: --device gpu40 --nearest takes what is most similar to it");
+    cd_device_match_free(w);
+    w = match(&k.m, "gpu40", true, true); /* what the message advises works */
+    assert_ok(cd_device_match_pick(w, str("cuda -arch=sm_90a"), "logs/monday/a.json", &p, &err));
+    assert_int_equal(p.device, 3);
     cd_device_match_free(w);
 }
 
@@ -216,4 +236,4 @@ TEST(other_names) {
     }
 }
 
-TESTS(up, down, the_most_similar, without_a_description, its_own_device, given_names, other_names)
+TESTS(up, down, the_most_similar, without_a_description, its_own_device, given_names, other_names, folders_and_instruction_sets)
