@@ -59,7 +59,10 @@ static cdmpp_status input(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__Val
     cd_dtype type;
     uint32_t tensor;
     if (!t) return cd_onnx_define(r, s, name, CD_ONNX_UNKNOWN, err); /* a sequence, a map: what reads it is missing */
-    if (!cd_graph_dtype(t->elem_type, &type)) return cd_onnx_define(r, s, name, CD_ONNX_UNKNOWN, err);
+    if (!cd_graph_dtype(t->elem_type, &type)) {
+        CD_TRY(cd_onnx_no_type(r, name, t->elem_type, err));
+        return cd_onnx_define(r, s, name, CD_ONNX_UNKNOWN, err);
+    }
     if (!t->shape) return CD_FAIL(err, ESCHEMA, "input \"%s\" has no shape", name);
     if (t->shape->n_dim > CD_GRAPH_MAX_RANK) return CD_FAIL(err, ERANGE, "input \"%s\": expected at most %d dimensions", name, CD_GRAPH_MAX_RANK);
     shape.rank = (uint32_t)t->shape->n_dim;
@@ -82,8 +85,9 @@ static cdmpp_status initializers(cd_onnx_reader *r, cd_onnx_scope *s, const CdOn
         cd_dtype type = CD_F32;
         for (uint32_t d = 0; d < shape.rank && d < CD_GRAPH_MAX_RANK; d++) shape.dim[d] = t->dims[d];
         const char *name = t->values ? cd_onnx_text(t->values->name) : "";
-        if (t->values && !cd_graph_dtype(t->values->data_type, &type)) return CD_FAIL(err, EUNSUPPORTED, "\"%s\": type %d", name, t->values->data_type);
-        CD_TRY(cd_graph_weight(r->g, name, type, &shape, &tensor, err));
+        tensor = CD_ONNX_UNKNOWN;
+        if (t->values && !cd_graph_dtype(t->values->data_type, &type)) CD_TRY(cd_onnx_no_type(r, name, t->values->data_type, err));
+        else CD_TRY(cd_graph_weight(r->g, name, type, &shape, &tensor, err));
         CD_TRY(cd_onnx_define(r, s, name, tensor, err));
     }
     return CDMPP_OK;
