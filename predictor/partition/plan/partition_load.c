@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "features/sketch/sketch.h"
-#include "profiler/network/source/source.h"
 #include "predictor/partition/plan/partition_internal.h"
+#include "profiler/network/source/source.h"
 
 enum { VECTOR_BYTES = 64 };
 

@@ -95,6 +95,7 @@ typedef struct cd_graph {
     bool training;              /* an iteration (graph_grad.h): products read transposed operands as they lie */
     int64_t n_value;            /* folded elements so far, CD_GRAPH_MAX_VALUES at most: more stay unknown */
     int64_t n_step;             /* elements read to fold them, CD_GRAPH_MAX_STEPS at most: what is behind stays unknown */
+    uint32_t batch_axis;        /* of input 0: which dimension is the batch; 1 where a recurrent layer reads time first */
     const char **note;          /* (n_note) what was guessed or left out when it was read: for people, a line each */
     uint32_t n_note, n_more_note; /* n_more_note: notes beyond CD_GRAPH_MAX_NOTE, which are only counted */
 } cd_graph;

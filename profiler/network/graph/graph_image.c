@@ -92,12 +92,13 @@ static cdmpp_status sized(cd_graph_call *c, const int64_t *v, const uint32_t *ax
     return CDMPP_OK;
 }
 
-/* Resolved: a scale for each dimension, which is the file's where the file has one: with 0.6 of 4 elements positions are divided by 0.6, not by 2/4. */
+/* Resolved: a scale for each dimension, where the file has some: with 0.6 of 4 elements positions are divided by 0.6, not by 2/4. */
 static cdmpp_status put_scales(cd_graph_call *c, const double *s, double same, const uint32_t *axes, uint32_t n, const cd_graph_shape *o, cdmpp_err *err) {
     const cd_graph_shape *x = &cd_graph_call_input(c, 0)->shape;
     double all[CD_GRAPH_MAX_RANK];
+    if (!s && !(same > 0)) return CDMPP_OK;
     for (uint32_t d = 0; d < x->rank; d++) all[d] = x->dim[d] ? (double)o->dim[d] / (double)x->dim[d] : 1;
-    for (uint32_t i = 0; i < n && (s || same > 0); i++) all[axes[i]] = s ? s[i] : same;
+    for (uint32_t i = 0; i < n; i++) all[axes[i]] = s ? s[i] : same;
     return cd_graph_call_set_floats(c, "scales", all, x->rank, err);
 }
 
@@ -137,7 +138,7 @@ double cd_graph_flop_resize(const cd_graph_call *c) {
     const cd_graph_shape *x = &cd_graph_call_input(c, 0)->shape, *o = &c->out[0].shape;
     uint32_t k = 0;
     const cd_graph_attr *s = cd_graph_call_attr(c, "scales");
-    for (uint32_t d = 0; d < o->rank; d++) k += x->dim[d] != o->dim[d] || s->floats[d] > 1 || s->floats[d] < 1;
+    for (uint32_t d = 0; d < o->rank; d++) k += x->dim[d] != o->dim[d] || (s && (s->floats[d] > 1 || s->floats[d] < 1));
     return cd_graph_flop_out(c) * interpolation(c, k);
 }
 

@@ -36,8 +36,8 @@
  *   e. where that leaves none, all are data.
  * d and e are guesses: a note (cd_graph_note) names what was taken for what.
  *
- * A batch size replaces dimension 0 of data inputs (those whose dimension 0 equals the
- * first one's), is the value of the dimension's name if it has one, and replaces the old size at the front of
+ * A batch size replaces dimension 0 of data inputs (those where it equals the first one's), or dimension 1 where a recurrent layer
+ * reads time first (cd_graph.batch_axis), is the value of the dimension's name if it has one, and replaces the old size at the front of
  * a Reshape's target. A file may hold its batch size in other constants, too: then
  * operands do not fit, and the error says so. One thread. */
 #ifndef CD_ONNX_H

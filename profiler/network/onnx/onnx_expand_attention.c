@@ -190,7 +190,7 @@ static uint32_t rotate(cd_expand *x, uint32_t a, int64_t n, const uint32_t *tabl
     const int64_t apart[] = {s.dim[0], s.dim[1], s.rank == 3 ? s.dim[2] / size : 0, size};
     const uint32_t b = s.rank == 4 ? cd_expand_transpose(x, a, 4, perm) : cd_expand_reshape(x, a, 4, apart);
     const int64_t steps = s.rank == 4 ? s.dim[2] : s.dim[1], all = dim > 0 ? dim : 2 * half < size ? 2 * half : size;
-    const uint32_t y = rotated(x, b, angles(x, table[0], positions, steps), angles(x, table[1], positions, steps), all, neighbours);
+    const uint32_t cos = angles(x, table[0], positions, steps), sin = angles(x, table[1], positions, steps), y = rotated(x, b, cos, sin, all, neighbours);
     return s.rank == 4 ? cd_expand_transpose(x, y, 4, perm) : cd_expand_reshape(x, y, 3, s.dim);
 }
 

@@ -107,15 +107,6 @@ static void swish(cd_expand *x) { cd_expand_out(x, 0, swish_of(x, cd_expand_in(x
 static void quick_gelu(cd_expand *x) { cd_expand_out(x, 0, swish_of(x, cd_expand_in(x, 0), cd_expand_float(x, "alpha", (double)1.702f))); }
 static void swiglu(cd_expand *x) { cd_expand_out(x, 0, cd_expand_binary(x, "Mul", swish_of(x, cd_expand_in(x, 0), cd_expand_float(x, "alpha", 1)), cd_expand_in(x, 1))); }
 
-/* max(0, x) + min(0, alpha (exp(x / alpha) - 1)) */
-static void celu(cd_expand *x) {
-    const uint32_t a = cd_expand_in(x, 0);
-    const double alpha = cd_expand_float(x, "alpha", 1);
-    const uint32_t zero = cd_expand_real(x, cd_expand_type(x, a), 0), one = cd_expand_real(x, cd_expand_type(x, a), 1);
-    const uint32_t e = cd_expand_binary(x, "Sub", cd_expand_unary(x, "Exp", cd_expand_times(x, a, 1 / alpha)), one);
-    cd_expand_out(x, 0, cd_expand_binary(x, "Add", cd_expand_binary(x, "Max", a, zero), cd_expand_binary(x, "Min", cd_expand_times(x, e, alpha), zero)));
-}
-
 static void thresholded(cd_expand *x) {
     const uint32_t a = cd_expand_in(x, 0);
     const uint32_t in[] = {cd_expand_binary(x, "Greater", a, cd_expand_real(x, cd_expand_type(x, a), cd_expand_float(x, "alpha", 1))), a, cd_expand_real(x, cd_expand_type(x, a), 0)};
@@ -186,7 +177,6 @@ const cd_expansion cd_expansions_norm[] = {
     {MS, "EmbedLayerNormalization", embed_layer_norm, "epsilon mask_index_type"},
     {"", "Swish", swish, "alpha"},
     {"", "SwiGLU", swiglu, "alpha"},
-    {"", "Celu", celu, "alpha"},
     {"", "ThresholdedRelu", thresholded, "alpha"},
     {MS, "Gelu", gelu, ""},
     {MS, "BiasGelu", gelu, ""},

@@ -79,9 +79,9 @@ typedef struct cd_onnx_reader {
     cd_arena *a;                    /* until the graph stands */
     cd_onnx_miss *miss;             /* (n_miss of cap_miss) in the graph's arena */
     uint32_t n_miss, cap_miss, n_node, n_expanded; /* n_expanded: of n_node, within functions, branches and bodies */
-    int64_t old_batch;              /* dimension 0 of the first data input in the file, where a batch size replaces it; 0: not replaced */
+    int64_t old_batch;              /* the batch dimension of the first data input in the file, where a batch size replaces it; 0: not replaced */
     const char *batch_name;         /* or the name that stands there: wherever it stands it is the batch; NULL: none */
-    const char *batch_input;        /* whose dimension 0 is the batch size; NULL: none */
+    const char *batch_input;        /* that has the batch size; NULL: none */
     uint32_t *kept, n_kept, cap_kept; /* tensors that unsupported nodes read: they become results of the graph */
     bool *used;                     /* (o->n_dim) this option named a dimension, an If or a Loop */
     cd_onnx_map no_type;            /* tensors of a type that the graph does not have -> ONNX's number of it */
@@ -121,6 +121,8 @@ cdmpp_status cd_onnx_content(cd_onnx_reader *r, const CdOnnx__TensorProto *t, in
 /* ---- onnx_input.c ---- */
 /* Inputs, weights and constants that a graph starts from. */
 cdmpp_status cd_onnx_inputs(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__GraphProto *g, cdmpp_err *err);
+/* ---- onnx_batch.c: axis[i], the dimension of g->input[i] that is the batch. Errors: ENOMEM ---- */
+cdmpp_status cd_onnx_batch_axes(cd_onnx_reader *r, const CdOnnx__GraphProto *g, const uint32_t *order, uint32_t *axis, cdmpp_err *err);
 /* ---- onnx_role.c: rules a .. e of onnx.h; data[i] of g->input[i] ---- */
 cdmpp_status cd_onnx_roles(cd_onnx_reader *r, const CdOnnx__GraphProto *g, const uint32_t *order, bool *data, cdmpp_err *err);
 
