@@ -17,6 +17,7 @@ ask() { # a script that ends before its counts has failed
     cat "$out.one" >>"$out"
 }
 trap 'rm -f "$out" "$out.one"' EXIT
+ask "$found" tests/reference/onnx_attrs.py .
 ask "$found" tests/reference/onnx_ops.py "$B/cdmpp-profile" "$ROUNDS"
 if [ -d "${CDMPP_DATA:-}/onnx" ]; then ask "$found" tests/reference/onnx_shapes.py "$B/cdmpp-profile" "$CDMPP_DATA/onnx"; fi
 cat "$out"

@@ -43,6 +43,7 @@ static cdmpp_status read_all(const cd_network_load_options *a, cd_network_loaded
     CD_TRY(read_source(a, &l->forward, m, err));
     CD_TRY(cd_autodiff(l->forward, NULL, &g, err));
     l->source = g.graph;
+    l->source->batch_axis = l->forward->batch_axis;
     m->grad = g.missing;
     m->n_grad = g.n_missing;
     m->phase = g.phase;
@@ -87,7 +88,7 @@ typedef struct {
     uint32_t *seen;             /* (graph's nodes) 1 + group of an operator without a definition; 0: none yet */
 } walk;
 
-static int64_t bytes_of(const cd_workload_buffer *b) { return cd_graph_shape_elements(&b->shape) * (int64_t)cd_expr_dtype_bytes(b->dtype); }
+static int64_t bytes_of(const cd_workload_buffer *b) { return cd_graph_shape_bytes(&b->shape, b->dtype); }
 
 /* The graph's operator that a group is named after; CD_GRAPH_NONE: a change of layout. */
 static uint32_t head_of(const cd_workload *w, const cd_workload_group *g) {
@@ -190,7 +191,7 @@ static cdmpp_status add_missing(walk *k, cdmpp_err *err) {
 static int64_t batch_of(const cd_network_load_options *a, const cd_graph *g) {
     if (a->batch || (!a->graph && !cd_network_source_is_file(a->network))) return a->batch ? a->batch : 1;
     const cd_graph_shape *s = g->n_input ? &g->tensor[g->input[0]].shape : NULL;
-    return s && s->rank ? s->dim[0] : 0;
+    return s && s->rank > g->batch_axis ? s->dim[g->batch_axis] : 0;
 }
 
 /* "a/resnet.onnx" is resnet: the name within a file is its exporter's. */

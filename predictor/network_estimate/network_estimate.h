@@ -231,4 +231,6 @@ cd_network_fits cd_network_estimate_fits(const cd_network_estimate_case *c);
 /* "dtype 4 %, operator kind 12 %": shares of the time with each reason, without those of less than a hundredth; "" where none is. */
 enum { CD_NETWORK_ESTIMATE_WHY = CD_UNLIKE_SHARES };
 void cd_network_estimate_unlike(const cd_network_estimate_case *c, char why[CD_NETWORK_ESTIMATE_WHY]);
+/* The graph whose notes (cd_graph_note) tell what was guessed as this network was read; NULL: it was not read from a file, or an earlier source of the same file has them. */
+const cd_graph *cd_network_estimate_notes(const cd_network_estimate *e, const cd_network_estimate_source *s);
 #endif

@@ -16,6 +16,7 @@ static int64_t plus(int64_t a, int64_t b) { return a < 0 || b < 0 || __builtin_a
 /* ---- of a network that was loaded ---- */
 static int64_t buffer_bytes(const cd_workload_buffer *b) {
     int64_t n = (int64_t)cd_expr_dtype_bytes(b->dtype);
+    if (cd_expr_dtype_bits(b->dtype) < 8) return cd_graph_shape_bytes(&b->shape, b->dtype);
     for (uint32_t k = 0; k < b->shape.rank; k++)
         if (__builtin_mul_overflow(n, b->shape.dim[k], &n)) return -1;
     return n;

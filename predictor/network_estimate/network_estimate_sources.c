@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "predictor/network_estimate/network_estimate_internal.h"
+#include "profiler/network/source/source.h"
 
 static cdmpp_status source_add(cd_network_estimate *e, const char *name, cd_network_estimate_source **out, cdmpp_err *err) {
     if (CD_GROW(e->source, e->n_source, e->cap_source)) return CD_FAIL(err, ENOMEM, "%zu networks", e->n_source);
@@ -99,6 +100,13 @@ static cdmpp_status name_size(cd_network_estimate *e, cd_network_estimate_source
     return CDMPP_OK;
 }
 
+/* The same file for another batch or device has the same notes. */
+const cd_graph *cd_network_estimate_notes(const cd_network_estimate *e, const cd_network_estimate_source *s) {
+    for (size_t k = 0; k < e->n_source && e->source[k] != s; k++)
+        if (e->source[k]->loaded && s->given && e->source[k]->given && !strcmp(s->given, e->source[k]->given)) return NULL;
+    return !s->loaded ? NULL : s->loaded->forward ? s->loaded->forward : s->loaded->source;
+}
+
 static void load(cd_network_estimate *e, cd_network_estimate_source *s, const char *network, const cd_network_estimate_device *d) {
     const cd_network_estimate_options *o = e->o;
     cd_onnx_options onnx = {.dim = o->dim.v, .n_dim = (uint32_t)o->dim.n, .input = o->input.v, .n_input = (uint32_t)o->input.n};
@@ -115,6 +123,7 @@ static void load(cd_network_estimate *e, cd_network_estimate_source *s, const ch
         return;
     }
     s->graph = s->loaded->graph;
+    if (cd_network_estimate_notes(e, s)) cd_network_source_say(cd_network_estimate_notes(e, s), o->log);
     if ((s->st = name_size(e, s, s->graph->name, &s->err))) return;
     s->batch = s->graph->batch;
     s->tasks = s->loaded->work->tasks;

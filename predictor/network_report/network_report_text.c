@@ -367,6 +367,21 @@ static void put_ops(const cd_network_report *p, const cd_network_estimate_case *
     cd_mem_free(critical);
 }
 
+/* What was guessed as a network was read changes the answer: without warnings it stands with the answer. */
+static void put_notes(const cd_network_report *p, cd_buf *b) {
+    const cd_log *log = p->e->o->log;
+    for (size_t k = 0; k < p->e->n_source && log && log->level < CD_LOG_WARNING; k++) {
+        const cd_graph *g = cd_network_estimate_notes(p->e, p->e->source[k]);
+        for (uint32_t i = 0; g && i < g->n_note; i++) {
+            cd_buf_puts(b, i ? "" : "\n");
+            put_name(b, g->name, 0, SIZE_MAX);
+            cd_buf_puts(b, ": ");
+            put_name(b, g->note[i], 0, SIZE_MAX);
+            cd_buf_puts(b, "\n");
+        }
+    }
+}
+
 /* ---- all ---- */
 void cd_network_report_text(const cd_network_report *p, cd_buf *b) {
     put_table(p, b);
@@ -378,4 +393,5 @@ void cd_network_report_text(const cd_network_report *p, cd_buf *b) {
     if (p->energy) put_thriftiest(p, b);
     for (size_t k = 0; k < p->e->n_item && p->ops; k++)
         if (!p->e->item[k].st) put_ops(p, &p->e->item[k], b);
+    put_notes(p, b);
 }

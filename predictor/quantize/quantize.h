@@ -30,7 +30,7 @@ typedef struct cd_quantize_options {
     bool run;                   /* times, too */
     bool cpu_time;              /* processor time in place of the clock's */
     double budget_s;            /* of times; 0: 4 */
-    const struct cd_log *log;
+    struct cd_log *log;         /* what was guessed as the network was read; NULL: not said */
     const volatile sig_atomic_t *stop;
 } cd_quantize_options;
 

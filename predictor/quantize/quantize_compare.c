@@ -242,6 +242,7 @@ static cdmpp_status read_network(comparison *c, cdmpp_err *err) {
     cd_network_source s = c->o->network;
     s.contents = true;
     CD_TRY(cd_network_source_read(&s, &c->r->graph, &miss, &n, err));
+    cd_network_source_say(c->r->graph, c->o->log);
     if (n) return CD_FAIL(err, EUNSUPPORTED, "%s %.60s: %s", miss[0].op, miss[0].node, miss[0].reason);
     for (uint32_t i = 0; i < c->r->graph->n_node; i++) {
         const cd_graph_node *v = &c->r->graph->node[i];

@@ -48,6 +48,7 @@ static cdmpp_status read_one(work *k, const char *name) {
     uint32_t n_miss;
     if (k->n == MAX_NETWORK) return CD_FAIL(k->err, EUSAGE, "--network: more than %d networks", MAX_NETWORK);
     CD_TRY(cd_network_source_read(&s, &k->graph[k->n], &miss, &n_miss, k->err));
+    cd_network_source_say(k->graph[k->n], o->log);
     k->n++;
     for (uint32_t i = 0; i < n_miss; i++) cd_log_put(o->log, CD_LOG_WARNING, "%.60s: %.60s is left out: %s", name, miss[i].op, miss[i].reason);
     k->o->bad += n_miss;

@@ -66,6 +66,7 @@ cdmpp_status cd_main_profile_ops(cd_main_profile *o, cdmpp_err *err) {
     uint32_t n;
     cd_graph *g;
     CD_TRY(cd_network_source_read(&s, &g, &miss, &n, err));
+    cd_network_source_say(g, o->log);
     for (uint32_t i = 0; i < n; i++) report_missing(o, miss[i].node, NULL, miss[i].reason);
     if (o->json) {
         cd_buf_puts(&b, "{");
@@ -115,6 +116,7 @@ cdmpp_status cd_main_profile_tasks(cd_main_profile *o, cdmpp_err *err) {
     if (o->layout) (void)cd_workload_layout_parse(o->layout, &opt.layout);
     if (o->fusion_rules) opt.rules = &rules;
     CD_TRY(cd_network_source_read(&s, &g, &miss, &n, err));
+    cd_network_source_say(g, o->log);
     cdmpp_status st = cd_network_source_missing(g, miss, n, &opt, err);
     if (!st && o->fusion_rules) st = cd_fusion_rules_read(o->fusion_rules, &rules, err);
     if (!st) st = cd_workload_build(g, &opt, &w, err);
@@ -177,6 +179,7 @@ static cdmpp_status make_programs(cd_main_profile *o, const cd_hardware *hw, cd_
     cd_fusion_rules rules = {0};
     cdmpp_status st = o->fusion_rules ? cd_fusion_rules_read(o->fusion_rules, &rules, err) : CDMPP_OK;
     if (!st) st = cd_network_programs_make(&s, o->fusion_rules ? &rules : NULL, &po, &l, x, err);
+    if (!st) cd_network_source_say(x->graph, o->log);
     if (!st && o->fusion_rules) cd_main_profile_open_rules(o, x->workload);
     cd_fusion_rules_free(&rules);
     o->bad += x->bad;

@@ -88,6 +88,7 @@ static cdmpp_status read_network(tracing *t, cdmpp_err *err) {
     uint32_t n;
     if (!o->network) return CDMPP_OK;
     CD_TRY(cd_network_source_read(&s, &t->graph, &miss, &n, err));
+    cd_network_source_say(t->graph, o->log);
     CD_TRY(cd_network_source_missing(t->graph, miss, n, &opt, err));
     CD_TRY(cd_workload_build(t->graph, &opt, &t->work, err));
     t->op = CD_NEWN(&t->arena, cd_trace_operator, t->work->n_group + 1);

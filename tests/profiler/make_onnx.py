@@ -341,9 +341,180 @@ def quantised():
     return model(n, [x("x", [32, 64])], [x("g", [32, 32]), x("y", [1, 8, 8, 16], T.INT32)], i)
 
 
+def attention_bare():
+    """Attention of inputs alone: queries, keys and values are data."""
+    n = [N("Transpose", "k", "kt", perm=[0, 1, 3, 2]), N("MatMul", "q kt", "s"), N("Softmax", "s", "p", axis=-1), N("MatMul", "p v", "y")]
+    return model(n, [x(i, [1, 2, 16, 8]) for i in "qkv"], [x("y", [1, 2, 16, 8])], opset=17)
+
+
+def attention_flat():
+    """The same of matrices, scaled: only the softmax between the products tells that keys and values are data."""
+    n = [N("Transpose", "k", "kt", perm=[1, 0]), N("MatMul", "q kt", "s"), h.make_node("Constant", [], ["c"], value_float=0.5), N("Mul", "s c", "t"),
+         N("Softmax", "t", "p", axis=-1), N("MatMul", "p v", "a"), N("MatMul", "a w", "y")]
+    return model(n, [x(i, [16, 8]) for i in "qkv"] + [x("w", [8, 4])], [x("y", [16, 4])], opset=17)
+
+
+def shared_weights():
+    """One weight read three times as it is, and turned three times by operators of their own; a GRU, which reads parts of its weights in each step."""
+    n = [N("MatMul", "x w", "a"), N("MatMul", "a w", "b"), N("MatMul", "b w", "c")]
+    for i, (f, t) in enumerate(("cd", "de", "ef")):
+        n += [N("Transpose", "w", "w%d" % i, perm=[1, 0]), N("MatMul", "%s w%d" % (f, i), t)]
+    n += [N("GRU", "g gw gr", "gy", hidden_size=4)]
+    return model(n, [x("x", [2, 64]), x("g", [6, 1, 4])], [x("f", [2, 64]), x("gy", [6, 1, 1, 4])], [weight("w", 64, 64), weight("gw", 1, 12, 4), weight("gr", 1, 12, 4)], opset=17)
+
+
+def newer(opset):
+    """Operators that a newer opset did not change, and one that is not known here."""
+    n = [N("Conv", "x w", "c", kernel_shape=[3, 3], pads=[1, 1, 1, 1]), N("NotYet", "c", "d", name="not_yet"), N("Relu", "d", "y"), N("Relu", "c", "z")]
+    return model(n, [x("x", [1, 4, 8, 8])], [x("y", [1, 4, 8, 8]), x("z", [1, 4, 8, 8])], [weight("w", 4, 4, 3, 3)], opset, [x("d", [1, 4, 8, 8])])
+
+
+def newer_25():
+    return newer(25)
+
+
+def newer_99():
+    return newer(99)
+
+
+def types():
+    """Weights of 8-bit reals, of four-bit integers and of texts, each with what reads it; what does not is not touched."""
+    n = [N("DequantizeLinear", "f8 one", "a"), N("MatMul", "x a", "ya", name="of_f8"), N("DequantizeLinear", "i4 one", "b"), N("MatMul", "x b", "yb", name="of_i4"),
+         N("StringNormalizer", "texts", "c", name="of_texts"), N("MatMul", "x w", "y", name="plain"), N("Cast", "x", "q", to=17, name="to_f8"), N("Gather", "f8 rows", "g", name="rows_of_f8")]
+    i = [T(name="f8", data_type=17, dims=[8, 8], raw_data=b"\x38" * 64), T(name="i4", data_type=22, dims=[8, 8], raw_data=b"\x11" * 32),
+         T(name="texts", data_type=8, dims=[1], string_data=[b"a"]), const("one", 1.0, np.float32), weight("w", 8, 8), const("rows", [1])]
+    return model(n, [x("x", [4, 8])], [x("ya", [4, 8]), x("yb", [4, 8]), x("y", [4, 8])], i, opset=23)
+
+
+def fused():
+    """Operators of ONNX Runtime's optimizer that are combinations of standard ones."""
+    ms = "com.microsoft"
+    n = [N("SkipLayerNormalization", "x s g b", "sl", domain=ms, epsilon=1e-5), h.make_node("SkipSimplifiedLayerNormalization", ["x", "s", "g"], ["sr", "", "", "sum"], domain=ms),
+         N("SimplifiedLayerNormalization", "x g", "rn", epsilon=1e-5), N("BiasGelu", "x b", "bg", domain=ms), N("FastGelu", "x b", "fg", domain=ms), N("QuickGelu", "x", "qg", domain=ms),
+         N("FusedMatMul", "x w", "fm", domain=ms, transB=1, alpha=0.5), h.make_node("FusedConv", ["im", "k", "kb"], ["fc"], domain=ms, activation="Relu", kernel_shape=[3, 3]),
+         h.make_node("MultiHeadAttention", ["x", "x", "x"], ["mh"], domain=ms, num_heads=4), h.make_node("Attention", ["x", "qkv", "qb"], ["at"], domain=ms, num_heads=4, unidirectional=1),
+         h.make_node("GroupQueryAttention", ["x", "kv", "kv", "past", "past", "len", "total"], ["gq", "pk", "pv"], domain=ms, num_heads=4, kv_num_heads=2),
+         N("RotaryEmbedding", "x at8 cos sin", "ro", domain=ms, num_heads=4), N("QLinearAdd", "u qs qz u qs qz qs qz", "qa", domain=ms),
+         N("DynamicQuantizeMatMul", "x w8 qs", "dq", domain=ms), N("EmbedLayerNormalization", "ids ids words places kinds g b", "em mi", domain=ms), N("Nchwc", "x", "no", domain=ms, name="left")]
+    i = [hollow("g", 16), hollow("b", 16), hollow("k", 4, 3, 3, 3), hollow("kb", 4), hollow("qkv", 16, 48), hollow("qb", 48), hollow("cos", 8, 2), hollow("sin", 8, 2),
+         const("at8", [[0, 1, 2, 3, 4, 5, 6, 7]]), const("len", [7], np.int32), const("total", 12, np.int32), const("qs", 0.5, np.float32), const("qz", 3, np.uint8),
+         numpy_helper.from_array(np.ones((16, 4), np.int8), "w8"), hollow("words", 9, 16), hollow("places", 9, 16), hollow("kinds", 2, 16)]
+    ins = [x("x", [1, 8, 16]), x("s", [1, 8, 16]), x("im", [1, 3, 6, 6]), x("kv", [1, 8, 8]), x("past", [1, 2, 4, 4]), x("u", [5], T.UINT8), x("ids", [1, 8], T.INT32), x("w", [12, 16])]
+    return model(n, ins, [x(o, None) for o in ("sl", "sr", "sum")], i, 17, domains=[ms])
+
+
+def combined():
+    """Operators that ONNX defines by a function: heads shared by groups, a mask, a past; norms, positions, activations."""
+    n = [h.make_node("Attention", ["q", "k", "v", "mask", "pk", "pv"], ["at", "npk", "npv", "qk"], q_num_heads=4, kv_num_heads=2, is_causal=1, softcap=2.0, qk_matmul_output_mode=3),
+         N("Attention", "q4 q4 q4", "a4"), N("RMSNormalization", "q g", "rms"), N("RotaryEmbedding", "q cos sin", "ro", num_heads=4), h.make_node("RotaryEmbedding", ["q4", "cos4", "sin4", "steps"], ["r4"], interleaved=1),
+         N("Swish", "q", "sw", alpha=1.5), N("ThresholdedRelu", "q", "th")]
+    ins = [x("q", [2, 3, 16]), x("k", [2, 3, 8]), x("v", [2, 3, 12]), x("mask", [3, 8]), x("pk", [2, 2, 5, 4]), x("pv", [2, 2, 5, 6]), x("q4", [2, 4, 3, 6]), x("cos", [2, 3, 2]), x("sin", [2, 3, 2]), x("cos4", [9, 3]), x("sin4", [9, 3])]
+    i = [hollow("g", 16), const("steps", [[0, 1, 2], [3, 4, 5]])]
+    return model(n, ins, [x("at", [2, 3, 24])], i, 24)
+
+
+def huge(op):
+    """Sizes that nobody can have, out of a few bytes."""
+    big = 1 << 40
+    nodes = {"range": [N("Range", "zero big one", "r")], "fill": [N("ConstantOfShape", "bigs", "r", value=const("", [7]))], "expand": [N("Expand", "ones big1", "r")],
+             "tile": [N("Tile", "ones big1", "r")], "pad": [N("Pad", "ones pads", "r")], "onehot": [N("OneHot", "ones big values", "r")]}[op]
+    nodes += [N("Cast", "r", "f", to=1), N("Relu", "f", "y")]
+    i = [const("zero", 0), const("one", 1), const("big", big), const("bigs", [big]), const("big1", [big]), const("ones", [1]), const("pads", [0, 1 << 39]), const("values", [0, 1])]
+    return model(nodes, [], [x("y", None)], i)
+
+
+def huge_range():
+    return huge("range")
+
+
+def huge_fill():
+    return huge("fill")
+
+
+def huge_expand():
+    return huge("expand")
+
+
+def huge_tile():
+    return huge("tile")
+
+
+def huge_pad():
+    return huge("pad")
+
+
+def huge_onehot():
+    return huge("onehot")
+
+
+def tower():
+    """Each function calls the next one twice, 18 times: a quarter of a million nodes out of some hundred bytes."""
+    f = []
+    for i in range(14):
+        body = [N("f%d" % (i + 1), "a", "b", domain="own"), N("f%d" % (i + 1), "b", "c", domain="own")] * 1 if i < 13 else [N("Relu", "a", "b")] + [N("Relu", "b", "b%d" % k) for k in range(40)] + [N("Relu", "b", "c")]
+        f.append(h.make_function("own", "f%d" % i, ["a"], ["c"], body, [h.make_opsetid("", 17), h.make_opsetid("own", 1)]))
+    return model([N("f0", "x", "y", domain="own")], [x("x", [4])], [x("y", [4])], (), 17, functions=f, domains=["own"])
+
+
+def long_sums():
+    """Each of many sums reads all of a constant that is kept."""
+    n = [N("ReduceSum", "c", "s%d" % i, keepdims=0) for i in range(4000)] + [N("Cast", "s3999", "f", to=1), N("Add", "x f", "y")]
+    c = T(name="one", data_type=T.INT64, dims=[1], raw_data=b"\1" + b"\0" * 7)
+    return model([N("Expand", "one to", "c")] + n, [x("x", [4])], [x("y", [4])], [c, const("to", [65536])])
+
+
+def attributes():
+    """One that ONNX does not define; ones whose value is none of those it may have; kernels that differ from the weight; the rest is read."""
+    n = [N("Relu", "x", "r", colour=3), N("Conv", "x w", "c", kernel_shape=[3, 3], pads=[1, 1, 1, 1], cudnn_algo=1), N("DepthToSpace", "c", "d", name="d2s", blocksize=2, mode="XYZ"),
+         N("QuantizeLinear", "x s", "q", output_dtype=T.INT8), N("Cast", "x", "k", to=T.FLOAT16), N("DequantizeLinear", "q hs", "dq", output_dtype=T.FLOAT16)]
+    return model(n, [x("x", [1, 4, 8, 8])], [x("r", [1, 4, 8, 8]), x("q", [1, 4, 8, 8], T.INT8), x("dq", [1, 4, 8, 8], T.FLOAT16)],
+                 [weight("w", 4, 4, 3, 3), const("s", 0.1, np.float32), const("hs", 0.1, np.float32)], opset=23)
+
+
+def kernel_misfit():
+    return model([N("Conv", "x w", "y", kernel_shape=[5, 5])], [x("x", [1, 4, 8, 8])], [x("y", None)], [weight("w", 4, 4, 3, 3)])
+
+
+def cells():
+    """Recurrent layers with activations of their own, as they are by default, and in other letters."""
+    n = [N("LSTM", "x w r", "a", hidden_size=4, activations=["Relu", "Tanh", "Tanh"], name="own"), N("LSTM", "x w r", "b", hidden_size=4, activations=["Sigmoid", "Tanh", "Tanh"]),
+         N("LSTM", "x w r", "c", hidden_size=4, activations=["sigmoid", "tanh", "TANH"])]
+    return model(n, [x("x", [3, 2, 4])], [x(o, [3, 1, 2, 4]) for o in "abc"], [weight("w", 1, 16, 4), weight("r", 1, 16, 4)])
+
+
+def time_first():
+    """[time, batch, ...] through a projection to a recurrent layer: the batch is the second dimension, also of the state."""
+    n = [N("MatMul", "x p", "e"), N("LSTM", "e w r  h c", "o ho co", hidden_size=8), N("Squeeze", "o ax", "y")]
+    n[1] = h.make_node("LSTM", ["e", "w", "r", "", "", "h", "c"], ["o"], hidden_size=8)
+    i = [weight("p", 6, 5), weight("w", 1, 32, 5), weight("r", 1, 32, 8), const("ax", [1])]
+    return model(n, [x("x", [20, 3, 6]), x("h", [1, 3, 8]), x("c", [1, 3, 8])], [x("y", [20, 3, 8])], i)
+
+
+def resized():
+    """By 0.6 and 1.2: positions are divided by these, not by the ratio of the extents (2 to 4, 3 to 3); sizes that keep the ratio of the sides."""
+    n = [h.make_node("Resize", ["x", "", "s"], ["a"], mode="linear"),
+         h.make_node("Resize", ["x", "", "", "to"], ["b"], mode="nearest", keep_aspect_ratio_policy="not_larger", axes=[2, 3])]
+    return model(n, [x("x", [1, 1, 3, 4])], [x("a", [1, 1, 3, 2]), x("b", [1, 1, 4, 5])], [const("s", [1, 1, 1.2, 0.6], np.float32), const("to", [4, 6])], opset=19)
+
+
+def smooth():
+    """Resizing to less with antialias."""
+    n = [h.make_node("Resize", ["x", "", "s"], ["y"], mode="linear", antialias=1, name="smooth")]
+    return model(n, [x("x", [1, 1, 3, 4])], [x("y", [1, 1, 3, 2])], [const("s", [1, 1, 1, 0.5], np.float32)], opset=19)
+
+
+def clipped():
+    """Integers without limits stay what they are; a lower bound above the upper one loses."""
+    n = [N("Clip", "x", "a"), N("Clip", "x low", "b"), N("Clip", "f two one", "c")]
+    return model(n, [x("x", [5], T.INT8), x("f", [5])], [x("a", [5], T.INT8), x("b", [5], T.INT8), x("c", [5])],
+                 [const("low", -3, np.int8), const("two", 2, np.float32), const("one", 1, np.float32)])
+
+
 CASES = [whole, stripped, float_input, no_heads, fill, hollows, baked, baked_deep, constants, if_known, if_data, loop_known, loop_data, loop_limit, sizes, function, defaults, endless, unsorted, cycle, twice,
          nowhere, misfit, opaque, dynamic, external_weight, external_shape, external_outside, unnamed, negative, overflow, overflow_inside, short_content,
-         old, named_batch, recurrent, older_forms, sequence, no_gradient, unknown_behind, known_behind, quantised]
+         old, named_batch, recurrent, older_forms, sequence, no_gradient, unknown_behind, known_behind, quantised, attention_bare, attention_flat, shared_weights,
+         newer_25, newer_99, types, fused, combined, huge_range, huge_fill, huge_expand, huge_tile, huge_pad, huge_onehot, tower, long_sums, attributes, kernel_misfit, cells,
+         time_first, resized, smooth, clipped]
 
 if __name__ == "__main__":
     to = sys.argv[1] if len(sys.argv) > 1 else HERE

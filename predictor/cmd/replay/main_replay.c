@@ -282,7 +282,7 @@ static cd_network_source source_of(const options *o, int64_t batch) {
                                .size = k->input_size, .dim = k->dim.v, .n_dim = (uint32_t)k->dim.n, .input = k->input.v, .n_input = (uint32_t)k->input.n};
 }
 
-static cdmpp_status quantize(const options *o, const cd_command_run *r, cdmpp_err *err) {
+static cdmpp_status quantize(const options *o, cd_command_run *r, cdmpp_err *err) {
     const cd_network_estimate_options *k = &o->ask;
     double batch = 0;
     CD_TRY(cd_option_number("batch", k->batch, 1, 1e6, &batch, err));

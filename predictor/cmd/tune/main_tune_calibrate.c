@@ -126,6 +126,8 @@ static cdmpp_status add_network(const options *o, const char *name, cd_task_regi
     cd_graph *g = NULL;
     cd_workload *work = NULL;
     cdmpp_status st = cd_network_source_read(&source, &g, &miss, &n_miss, err);
+    if (!st) cd_network_source_say(g, o->log);
+    for (uint32_t k = 0; !st && k < n_miss; k++) cd_log_put(o->log, CD_LOG_WARNING, "%.80s: %.60s (%.60s) is left out: %s", name, miss[k].node, miss[k].op, miss[k].reason);
     if (!st) st = cd_workload_build(g, &wo, &work, err);
     for (uint32_t k = 0; !st && k < work->n_task; k++) {
         if (work->task[k].weight >= 1) st = add_task(all, cd_task_registry_at(work->tasks, work->task[k].task), err);

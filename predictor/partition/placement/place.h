@@ -97,12 +97,21 @@ cdmpp_status cd_place_evaluate(const cd_place_problem *p, const uint32_t *where,
 cdmpp_status cd_place_solve(const cd_place_problem *p, cd_place_goal goal, uint64_t effort, cd_place_plan *out, cdmpp_err *err);
 void cd_place_plan_free(cd_place_plan *r); /* zeroed is fine */
 
+/* A weight that several operators read: it is once in each memory in which any of them is. */
+typedef struct cd_place_shared {
+    double bytes;
+    const uint32_t *op;         /* (n_op) ascending */
+    uint32_t n_op;
+} cd_place_shared;
+
 /* What memories have. A placement holds in each the weights of operators on its devices, and once every value that any of them makes or reads. */
 typedef struct cd_place_limits {
     uint32_t n_memory;
     const uint32_t *memory;     /* (n_device) which one a device has */
     const double *bytes;        /* (n_memory) 0: no limit */
-    const double *weights;      /* (n_op) bytes */
+    const double *weights;      /* (n_op) bytes that no other operator reads */
+    const cd_place_shared *shared; /* (n_shared) the others; NULL: none */
+    uint32_t n_shared;
 } cd_place_limits;
 /* The best that is found of the placements that fit: where the best of all does not, by prices on bytes, then of up to 24 operators every one (exact, within 2 million
  * looks). Errors: those of solve; EINVALID (a memory that is none; none fits: names a device), ERANGE (a limit, weights). Free `out` after an error too. */

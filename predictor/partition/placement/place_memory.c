@@ -25,11 +25,18 @@ static bool is_held(const within *w, const cd_place_value *v, uint32_t memory) {
     return held;
 }
 
+static bool is_read(const within *w, const cd_place_shared *s, uint32_t memory) {
+    for (uint32_t i = 0; i < s->n_op; i++)
+        if (w->where[s->op[i]] != CD_PLACE_NONE && w->l->memory[w->where[s->op[i]]] == memory) return true;
+    return false;
+}
+
 static double held(const within *w, uint32_t memory) {
     const cd_place_problem *p = w->g.p;
     double n = 0;
     for (uint32_t k = 0; k < p->n_op; k++)
         if (w->where[k] != CD_PLACE_NONE && w->l->memory[w->where[k]] == memory) n += w->l->weights[k];
+    for (uint32_t s = 0; s < w->l->n_shared; s++) n += is_read(w, &w->l->shared[s], memory) ? w->l->shared[s].bytes : 0;
     for (uint32_t v = 0; v < p->n_value; v++) n += is_held(w, &p->value[v], memory) ? (double)p->value[v].bytes : 0;
     return n;
 }
@@ -71,6 +78,9 @@ static void put_prices(const within *w, const double *full_price, double scale, 
     for (uint32_t d = 0; d < D; d++) price[d] = scale * full_price[w->l->memory[d]];
     for (uint32_t k = 0; k < p->n_op; k++)
         for (uint32_t d = 0; d < D; d++) seconds[(size_t)k * D + d] = p->seconds[(size_t)k * D + d] + price[d] * w->l->weights[k];
+    for (uint32_t s = 0; s < w->l->n_shared; s++) /* as dear for each reader as if it were alone: a guide, as for values */
+        for (uint32_t i = 0; i < w->l->shared[s].n_op; i++)
+            for (uint32_t d = 0; d < D; d++) seconds[(size_t)w->l->shared[s].op[i] * D + d] += price[d] * w->l->shared[s].bytes;
     for (uint32_t v = 0; v < p->n_value; v++)
         for (uint32_t d = 0; d < D; d++) {
             const double s = price[d] * (double)p->value[v].bytes;
@@ -170,6 +180,11 @@ static cdmpp_status check(const cd_place_problem *p, const cd_place_limits *l, c
         if (!(l->bytes[m] >= 0 && isfinite(l->bytes[m]))) return CD_FAIL(err, ERANGE, "memory %u has %g bytes", m, l->bytes[m]);
     for (uint32_t k = 0; k < p->n_op; k++)
         if (!(l->weights[k] >= 0 && isfinite(l->weights[k]))) return CD_FAIL(err, ERANGE, "operator %s has %g bytes of weights", p->op[k].name, l->weights[k]);
+    for (uint32_t s = 0; s < l->n_shared; s++) {
+        if (!(l->shared[s].bytes >= 0 && isfinite(l->shared[s].bytes))) return CD_FAIL(err, ERANGE, "a weight of %u operators has %g bytes", l->shared[s].n_op, l->shared[s].bytes);
+        for (uint32_t i = 0; i < l->shared[s].n_op; i++)
+            if (l->shared[s].op[i] >= p->n_op) return CD_FAIL(err, EINVALID, "a weight is read by operator %u of %u", l->shared[s].op[i], p->n_op);
+    }
     return CDMPP_OK;
 }
 

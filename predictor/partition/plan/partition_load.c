@@ -6,6 +6,7 @@
 
 #include "features/sketch/sketch.h"
 #include "predictor/partition/plan/partition_internal.h"
+#include "profiler/network/source/source.h"
 
 enum { VECTOR_BYTES = 64 };
 
@@ -20,7 +21,9 @@ cdmpp_status cd_partition_network(const cd_partition *p, cd_graph *graph, cd_net
     const cd_hardware h = cd_target_hardware(gpu, gpu ? 0 : 1, VECTOR_BYTES);
     cd_network_load_options a = {.network = o->network, .graph = graph, .batch = o->batch, .size = o->input_size, .onnx = &onnx, .target = target, .hardware = &h};
     if (o->layout) (void)cd_workload_layout_parse(o->layout, &a.layout);
-    return cd_network_load(&a, out, err);
+    CD_TRY(cd_network_load(&a, out, err));
+    if (!graph) cd_network_source_say(out->source, o->log);
+    return CDMPP_OK;
 }
 
 /* ---- schedules ---- */

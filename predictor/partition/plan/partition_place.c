@@ -109,12 +109,40 @@ static cdmpp_status write_lp(const cd_place_problem *problem, cd_place_goal goal
     return st;
 }
 
+/* Weights of one operator are its own; others are shared. */
+static cdmpp_status weights_of(const cd_partition *p, cd_arena *a, cd_place_limits *l, double *own, cdmpp_err *err) {
+    const uint32_t n_tensor = p->net.n_tensor, n_op = p->net.n_op;
+    uint32_t *first = CD_NEWN(a, uint32_t, (size_t)n_tensor + 2), n = 0;
+    if (!first) return CD_FAIL(err, ENOMEM, "%u tensors", n_tensor);
+    for (uint32_t k = 0; k < n_op; k++)
+        for (uint32_t i = 0; i + 1 < p->net.op[k].n_arg; i++) first[p->net.op[k].arg[i] + 1] += p->net.tensor[p->net.op[k].arg[i]].constant;
+    for (uint32_t t = 0; t < n_tensor; t++) first[t + 1] += first[t];
+    n = first[n_tensor];
+    uint32_t *reader = CD_NEWN(a, uint32_t, (size_t)n + 1), *count = CD_NEWN(a, uint32_t, (size_t)n_tensor + 1);
+    cd_place_shared *shared = CD_NEWN(a, cd_place_shared, (size_t)n_tensor + 1);
+    if (!reader || !count || !shared) return CD_FAIL(err, ENOMEM, "%u tensors", n_tensor);
+    for (uint32_t k = 0; k < n_op; k++)
+        for (uint32_t i = 0; i + 1 < p->net.op[k].n_arg; i++) {
+            const uint32_t t = p->net.op[k].arg[i];
+            if (!p->net.tensor[t].constant || (count[t] && reader[first[t] + count[t] - 1] == k)) continue;
+            reader[first[t] + count[t]++] = k;
+        }
+    for (uint32_t t = 0; t < n_tensor; t++) {
+        const double bytes = count[t] ? (double)bytes_of(&p->net.tensor[t]) : 0;
+        if (count[t] == 1) own[reader[first[t]]] += bytes;
+        else if (count[t]) shared[l->n_shared++] = (cd_place_shared){bytes, &reader[first[t]], count[t]};
+    }
+    l->weights = own;
+    l->shared = shared;
+    return CDMPP_OK;
+}
+
 /* Solves within the memories of the machine. Devices of one memory share it: the least size that any of them says counts. Weights count where their operator is. */
 static cdmpp_status place(builder *m, cd_place_goal goal, cdmpp_err *err) {
     cd_partition *p = m->p;
     uint32_t memory[CD_MACHINE_DEVICES];
     double bytes[CD_MACHINE_DEVICES] = {0}, *weights = CD_NEWN(&p->arena, double, (size_t)m->problem.n_op + 1);
-    const cd_place_limits l = {p->machine.n, memory, bytes, weights};
+    cd_place_limits l = {.n_memory = p->machine.n, .memory = memory, .bytes = bytes};
     if (!weights) return CD_FAIL(err, ENOMEM, "%u operators", m->problem.n_op);
     for (uint32_t d = 0; d < p->machine.n; d++) {
         const double has = p->machine.device[d].mem_gb * 1e9;
@@ -122,11 +150,7 @@ static cdmpp_status place(builder *m, cd_place_goal goal, cdmpp_err *err) {
         while (p->machine.device[memory[d]].memory != p->machine.device[d].memory) memory[d]++;
         if (has > 0 && !(bytes[memory[d]] > 0 && bytes[memory[d]] <= has)) bytes[memory[d]] = has;
     }
-    for (uint32_t k = 0; k < p->net.n_op; k++)
-        for (uint32_t i = 0; i + 1 < p->net.op[k].n_arg; i++) {
-            const cd_shard_net_tensor *t = &p->net.tensor[p->net.op[k].arg[i]];
-            if (t->constant) weights[k] += (double)bytes_of(t);
-        }
+    CD_TRY(weights_of(p, &p->arena, &l, weights, err));
     return cd_place_solve_within(&m->problem, goal, 0, &l, &p->placed, err);
 }
 

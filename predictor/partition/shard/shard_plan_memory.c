@@ -1,6 +1,6 @@
 /* What a plan's devices hold, against what their memories have; and the best plan that fits.
  *
- *   weights     the box of each part; once in a memory if several parts there read the same box
+ *   weights     the box of each part; once in a memory if several parts there, of one operator or of several, read the same box
  *   tensors     whole, once in each memory where any device reads or makes a part of it; inputs and results of the network also in the
  *               first device's memory
  *   sums        partial sums: where they are made, and where they are joined
@@ -30,10 +30,22 @@ void cd_shard_planner_memory_limits(cd_shard_planner *s) {
     }
 }
 
+/* A piece of a weight that several operators read, in a memory. */
+typedef struct {
+    uint32_t tensor, memory, users, next; /* next: 1 + that of the same tensor; 0: none */
+    cd_box box;
+} piece;
+
 typedef struct {
     const cd_shard_planner *s;
     double held[CD_MACHINE_DEVICES]; /* by cd_shard_planner.store */
     uint32_t *users;            /* (n_tensor, n_device) how many have any of a tensor in a memory */
+    uint32_t *readers;          /* (n_tensor) operators that read it: weights of more than one have pieces */
+    uint32_t *first;            /* (n_tensor) 1 + piece */
+    cd_arena *a;
+    piece *piece;               /* (n_piece of cap_piece) */
+    uint32_t n_piece, cap_piece;
+    bool oom;
 } holds;
 
 static double bytes_of(const cd_shard_planner *s, uint32_t tensor) { return (double)s->shape[tensor].elements * s->net->tensor[tensor].element_bytes; }
@@ -49,6 +61,26 @@ static void touch(holds *h, uint32_t tensor, uint32_t m, bool comes) {
     if (!comes) --*n;
     if (!*n) h->held[m] += comes ? bytes_of(h->s, tensor) : -bytes_of(h->s, tensor);
     if (comes) ++*n;
+}
+
+/* The piece, new with no users where it is not there; NULL: out of memory. */
+static piece *piece_of(holds *h, uint32_t tensor, uint32_t m, const cd_box *box) {
+    for (uint32_t k = h->first[tensor]; k; k = h->piece[k - 1].next)
+        if (h->piece[k - 1].memory == m && cd_box_equal(&h->piece[k - 1].box, box)) return &h->piece[k - 1];
+    if (CD_GROW_IN(h->a, h->piece, h->n_piece, h->cap_piece)) return h->oom = true, NULL;
+    h->piece[h->n_piece] = (piece){.tensor = tensor, .memory = m, .next = h->first[tensor], .box = *box};
+    h->first[tensor] = ++h->n_piece;
+    return &h->piece[h->n_piece - 1];
+}
+
+/* All of a tensor, or a box of it. */
+static void hold_piece(holds *h, uint32_t tensor, uint32_t m, const cd_box *box, bool comes) {
+    const double bytes = box ? box_bytes(box, h->s->net->tensor[tensor].element_bytes) : bytes_of(h->s, tensor);
+    const cd_box whole = {0};
+    piece *p = h->readers[tensor] > 1 ? piece_of(h, tensor, m, box && bytes < bytes_of(h->s, tensor) ? box : &whole) : NULL;
+    if (p && !comes) p->users--;
+    if (!p || !p->users) h->held[m] += comes ? bytes : -bytes;
+    if (p && comes) p->users++;
 }
 
 static uint32_t arg_of(const cd_shard_planner_use *u, uint32_t i) { return u->of ? u->of[i] : i; }
@@ -80,7 +112,7 @@ static void hold_use(holds *h, uint32_t op, const cd_shard_planner_option *o, ui
         }
         const cd_shard_net_tensor *t = &h->s->net->tensor[x->arg[a]];
         if (!t->constant) touch(h, x->arg[a], m, comes);
-        else if (!is_there(h, o, use, i)) h->held[m] += sign * (u->of ? box_bytes(&u->box[i], t->element_bytes) : bytes_of(h->s, x->arg[a]));
+        else if (!is_there(h, o, use, i)) hold_piece(h, x->arg[a], m, u->of ? &u->box[i] : NULL, comes);
     }
 }
 
@@ -91,8 +123,11 @@ static void hold(holds *h, uint32_t op, uint32_t option, bool comes) {
 
 /* The state before any operator is placed: only inputs and results of the network are held. */
 static cdmpp_status empty(const cd_shard_planner *s, cd_arena *a, holds *out, cdmpp_err *err) {
-    *out = (holds){.s = s, .users = cd_arena_zalloc(a, (size_t)s->net->n_tensor + 1, s->n_device * sizeof *out->users)};
-    if (!out->users) return CD_FAIL(err, ENOMEM, "%u tensors", s->net->n_tensor);
+    *out = (holds){.s = s, .a = a, .users = cd_arena_zalloc(a, (size_t)s->net->n_tensor + 1, s->n_device * sizeof *out->users),
+                   .readers = CD_NEWN(a, uint32_t, (size_t)s->net->n_tensor + 1), .first = CD_NEWN(a, uint32_t, (size_t)s->net->n_tensor + 1)};
+    if (!out->users || !out->readers || !out->first) return CD_FAIL(err, ENOMEM, "%u tensors", s->net->n_tensor);
+    for (uint32_t k = 0; k < s->net->n_op; k++)
+        for (uint32_t i = 0; i + 1 < s->net->op[k].n_arg; i++) out->readers[s->net->op[k].arg[i]]++;
     for (uint32_t t = 0; t < s->net->n_tensor; t++) {
         const cd_shard_net_tensor *v = &s->net->tensor[t];
         if ((v->from == CD_SHARD_NET_OUTSIDE && !v->constant) || v->result) touch(out, t, s->store[0], true);
@@ -109,11 +144,14 @@ static uint32_t over(const holds *h) {
     return worst;
 }
 
+static cdmpp_status check_memory(const holds *h, cdmpp_err *err) { return h->oom ? CD_FAIL(err, ENOMEM, "%u pieces of weights", h->n_piece) : CDMPP_OK; }
+
 cdmpp_status cd_shard_planner_memory_used(const cd_shard_planner *s, const uint32_t *choice, double *held, uint32_t *full, cdmpp_err *err) {
     cd_arena a = {0};
     holds h;
-    const cdmpp_status st = empty(s, &a, &h, err);
+    cdmpp_status st = empty(s, &a, &h, err);
     for (uint32_t k = 0; !st && k < s->net->n_op; k++) hold(&h, k, choice[k], true);
+    if (!st) st = check_memory(&h, err);
     if (!st && held) memcpy(held, h.held, sizeof h.held);
     if (!st) *full = over(&h);
     cd_arena_free(&a);
@@ -137,7 +175,7 @@ static cdmpp_status option_bytes(const cd_shard_planner *s, cd_arena *a, double 
             memcpy(v, h.held, s->n_device * sizeof *v);
             hold(&h, k, s->node[k].some[i], false);
         }
-    return CDMPP_OK;
+    return check_memory(&h, err);
 }
 
 typedef struct {
@@ -253,6 +291,7 @@ static cdmpp_status every_plan(const cd_shard_planner *s, cd_arena *a, uint32_t 
         w.rest[k] = w.rest[k + 1] + least * (1 - 1e-12);
     }
     step(&w, 0, 0);
+    CD_TRY(check_memory(&w.h, err));
     *best_s = w.best_s;
     *all = w.looks < MOST_LOOKS;
     return CDMPP_OK;

@@ -58,6 +58,7 @@ static cdmpp_status load(loaded *l, cd_log *log, cd_tune_tasks *out, cdmpp_err *
     const cd_onnx_miss *miss;
     uint32_t n_miss;
     CD_TRY(cd_network_source_read(&l->source, &l->graph, &miss, &n_miss, err));
+    cd_network_source_say(l->graph, log);
     CD_TRY(cd_workload_build(l->graph, &l->how, &l->w, err));
     const cd_workload *w = l->w;
     for (uint32_t k = 0; k < n_miss; k++) cd_log_put(log, CD_LOG_WARNING, "%s (%s) is left out: %s", miss[k].node, miss[k].op, miss[k].reason);

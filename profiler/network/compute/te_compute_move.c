@@ -240,21 +240,26 @@ uint32_t cd_te_compute_gather(cd_te_compute *c, const cd_fuse_node *n) {
 
 /* ---- resize: mode 0 nearest, 1 linear ---- */
 
-enum { HALF, ASYMMETRIC, CORNERS, TORCH_HALF };
+enum { HALF, ASYMMETRIC, CORNERS, TORCH_HALF, SYMMETRIC };
 
 /* Position in the operand of position axD of the result, a real number. */
 static void source(const cd_fuse_node *n, uint32_t d, int64_t in, char out[CD_COMPUTE_INDEX_SIZE]) {
     const int64_t size = n->shape.dim[d];
-    const double ratio = (double)in / (double)size;
+    const double scale = n->a.scale[d], ratio = scale > 0 ? 1 / scale : (double)in / (double)size;
     if (n->a.groups == CORNERS) cd_compute_index_format(out, "(float32(ax%u)*%.9e)", d, size > 1 ? (double)(in - 1) / (double)(size - 1) : 0.0);
     else if (n->a.groups == ASYMMETRIC) cd_compute_index_format(out, "(float32(ax%u)*%.9e)", d, ratio);
     else if (n->a.groups == TORCH_HALF && size == 1) cd_compute_index_format(out, "(float32(ax%u)*0.0)", d);
+    else if (n->a.groups == SYMMETRIC && scale > 0) /* the rest that is cut off is cut off at both sides */
+        cd_compute_index_format(out, "((float32(ax%u) + 0.5)*%.9e + %.9e)", d, ratio, 0.5 * (double)in * (1 - (double)size / (scale * (double)in)) - 0.5);
     else cd_compute_index_format(out, "((float32(ax%u) + 0.5)*%.9e - 0.5)", d, ratio);
 }
 
+/* Does dimension d stay as it is? An extent that stays may still be read between its elements: 3 by 1.2 are 3. */
+static bool stays(const cd_fuse_node *n, uint32_t d, int64_t in) { return in == n->shape.dim[d] && !(n->a.scale[d] > 0); }
+
 static void nearest(const cd_fuse_node *n, uint32_t d, int64_t in, char out[CD_COMPUTE_INDEX_SIZE]) {
     char s[CD_COMPUTE_INDEX_SIZE], r[CD_COMPUTE_INDEX_SIZE];
-    if (in == n->shape.dim[d]) {
+    if (stays(n, d, in)) {
         cd_compute_index_format(out, "ax%u", d);
         return;
     }
@@ -271,7 +276,7 @@ static void nearest(const cd_fuse_node *n, uint32_t d, int64_t in, char out[CD_C
 /* The mean of both neighbours along dimension d, weighted by nearness; and so on for the dimensions behind. */
 static void blend(cd_te_compute *c, const cd_fuse_node *n, uint32_t x, const cd_graph_shape *in, uint32_t d, char (*ix)[CD_COMPUTE_INDEX_SIZE]) {
     char s[CD_COMPUTE_INDEX_SIZE];
-    while (d < in->rank && in->dim[d] == n->shape.dim[d]) d++;
+    while (d < in->rank && stays(n, d, in->dim[d])) d++;
     if (d == in->rank) {
         cd_compute_load(c, x, ix);
         return;

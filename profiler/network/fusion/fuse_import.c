@@ -2,6 +2,7 @@
  * scales and shifts into weights, which TVM does with batch norms (FoldScaleAxis). */
 #include "profiler/network/fusion/fuse_import_internal.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* ---- operands and results ---- */
@@ -19,6 +20,7 @@ static uint32_t known(cd_fuse_importer *m, uint32_t tensor) {
 }
 
 static uint32_t node_of(cd_fuse_importer *m, uint32_t tensor) {
+    tensor = m->same[tensor];
     if (m->id[tensor] == CD_GRAPH_NONE) m->id[tensor] = known(m, tensor);
     return m->id[tensor];
 }
@@ -169,14 +171,45 @@ static const char *why_not(const cd_graph_node *n) {
     return "no compute definition for this operator";
 }
 
+/* The type of one of its operands or results that no program computes with; 0: there is none. *which: the tensor. */
+static cd_dtype odd_type(const cd_fuse_importer *m, uint32_t *which) {
+    for (uint32_t k = 0; k < m->n->n_in + m->n->n_out; k++) {
+        const uint32_t t = k < m->n->n_in ? m->n->in[k] : m->n->out[k - m->n->n_in];
+        *which = t;
+        if (t != CD_GRAPH_NONE && m->odd[t]) return m->odd[t];
+    }
+    return 0;
+}
+
+/* Weights that are made of others are of an odd type where those are: what reads them would have to know it, as a product of a float32 and a float8 weight does. */
+static void hand_on_type(cd_fuse_importer *m) {
+    uint32_t which;
+    const cd_dtype t = odd_type(m, &which);
+    for (uint32_t k = 0; k < m->n->n_out && t; k++) {
+        const cd_graph_tensor *y = &m->g->tensor[m->n->out[k]];
+        if (!y->value && !y->fvalue) m->odd[m->n->out[k]] = t;
+    }
+}
+
+static void refuse_type(cd_fuse_importer *m, cd_dtype t, uint32_t which) {
+    char type[32], text[256];
+    const int n = snprintf(text, sizeof text, "\"%.100s\" is %s: no program computes with this type", m->g->tensor[which].name, cd_expr_dtype_format(t, type, sizeof type));
+    m->why = cd_str_dup(&m->f->arena, (cd_str){text, (size_t)n});
+    if (!m->why) cd_fuse_fail(m->f, CDMPP_ENOMEM, "out of memory for a list");
+}
+
 /* Folded nodes need nothing: their tensors are leaves. But of a quantised weight the numbers of 8 bits are wanted. A rule that gives no node for a result that is read has failed. */
 static void one(cd_fuse_importer *m, uint32_t node) {
+    uint32_t which;
     m->n = &m->g->node[node];
     m->f->origin = node;
     m->why = NULL;
-    if (m->n->folded && strcmp(m->n->op, "DequantizeLinear") != 0) return;
+    if (m->n->folded) hand_on_type(m);
+    const cd_dtype odd = odd_type(m, &which);
+    if (m->n->folded && (odd || strcmp(m->n->op, "DequantizeLinear") != 0)) return;
     const cd_fuse_import_rule *r = m->n->opaque ? NULL : rule_of(m->n->op);
-    if (r) r->fn(m);
+    if (odd && !m->n->opaque) refuse_type(m, odd, which);
+    else if (r) r->fn(m);
     else if (m->n->opaque || !cd_fuse_import_elementwise(m)) m->why = why_not(m->n);
     for (uint32_t k = 0; !m->why && k < m->n->n_out; k++)
         if (cd_fuse_import_is_used(m, k) && m->id[m->n->out[k]] == CD_GRAPH_NONE) m->why = "a result that has no compute definition is used";
@@ -192,7 +225,10 @@ static void count_uses(cd_fuse_importer *m) {
 
 static void walk(cd_fuse_importer *m) {
     cd_fuse_graph *f = m->f;
-    for (uint32_t t = 0; t < m->g->n_tensor; t++) m->id[t] = CD_GRAPH_NONE;
+    for (uint32_t t = 0; t < m->g->n_tensor; t++) {
+        m->id[t] = CD_GRAPH_NONE;
+        m->odd[t] = cd_graph_type_is_computed(m->g->tensor[t].dtype) ? 0 : m->g->tensor[t].dtype;
+    }
     count_uses(m);
     for (uint32_t i = 0; i < m->g->n_node && !f->st; i++) one(m, i);
     f->origin = CD_GRAPH_NONE;
@@ -204,8 +240,10 @@ cdmpp_status cd_fuse_import(cd_fuse_graph *f, cdmpp_err *err) {
     f->err = err;
     m.id = CD_NEWN(&f->arena, uint32_t, m.g->n_tensor + 1);
     m.uses = CD_NEWN(&f->arena, uint32_t, m.g->n_tensor + 1);
+    m.odd = CD_NEWN(&f->arena, cd_dtype, m.g->n_tensor + 1);
     f->out = CD_NEWN(&f->arena, uint32_t, m.g->n_output + 1);
-    if (!m.id || !m.uses || !f->out) return CD_FAIL(err, ENOMEM, "out of memory for a graph");
+    if (!m.id || !m.uses || !m.odd || !f->out) return CD_FAIL(err, ENOMEM, "out of memory for a graph");
+    CD_TRY(cd_fuse_same_weights(m.g, &f->arena, &m.same, err));
     walk(&m);
     cd_mem_free(m.shared);
     return f->st;

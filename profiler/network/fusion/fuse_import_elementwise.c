@@ -87,12 +87,45 @@ static void mean(cd_fuse_importer *m) {
     cd_fuse_import_output(m, 0, binary_s(m, CD_FUSE_OP_DIV, x, m->n->n_in));
 }
 
-/* max(x, 0) is Relu; known bounds are one node; bounds that are computed are two. */
+/* The largest number of a type of reals: the bound of Clip that is left out. */
+static double most_of(cd_dtype t) {
+    if (cd_expr_dtype_kind(t) == CD_T_BFLOAT) return 3.3895313892515355e38;
+    return cd_expr_dtype_bits(t) == 16 ? 65504.0 : cd_expr_dtype_bits(t) == 64 ? DBL_MAX : (double)FLT_MAX;
+}
+
+/* Of integers a bound that is left out bounds nothing: without any, short ones are clipped to all that their type has, which a program can write. */
+static void clip_integers(cd_fuse_importer *m) {
+    static const char *const name[] = {"min", "max"};
+    uint32_t y = cd_fuse_import_input(m, 0);
+    const cd_dtype t = m->f->node[y].dtype;
+    const bool none = !cd_fuse_import_has(m, 1) && !cd_fuse_import_has(m, 2) && !cd_graph_node_attr(m->n, "min") && !cd_graph_node_attr(m->n, "max");
+    const double half = ldexp(1, (int)cd_expr_dtype_bits(t) - 1);
+    if (none && cd_expr_dtype_bits(t) < 32) {
+        const bool is_unsigned = cd_expr_dtype_kind(t) == CD_T_UINT;
+        cd_fuse_import_output(m, 0, cd_fuse_unary(m->f, CD_FUSE_OP_CLIP, y, is_unsigned ? 0 : -half, is_unsigned ? 2 * half - 1 : half - 1));
+        return;
+    }
+    for (uint32_t k = 0; k < 2; k++) {
+        const cd_fuse_op op = k ? CD_FUSE_OP_MIN : CD_FUSE_OP_MAX;
+        double v = cd_graph_node_float(m->n, name[k], 0);
+        if (cd_fuse_import_number(m, k + 1, &v) || cd_graph_node_attr(m->n, name[k])) y = binary_s(m, op, y, v);
+        else if (cd_fuse_import_has(m, k + 1)) y = cd_fuse_binary(m->f, op, y, cd_fuse_import_input(m, k + 1));
+    }
+    cd_fuse_import_output(m, 0, y);
+}
+
+/* max(x, 0) is Relu; known bounds are one node; bounds that are computed are two. Where the lower bound is above the upper one, the upper one wins. */
 static void clip(cd_fuse_importer *m) {
     const uint32_t x = cd_fuse_import_input(m, 0);
-    double lo = cd_graph_node_float(m->n, "min", -FLT_MAX), hi = cd_graph_node_float(m->n, "max", FLT_MAX);
+    const double most = most_of(m->f->node[x].dtype);
+    double lo = cd_graph_node_float(m->n, "min", -most), hi = cd_graph_node_float(m->n, "max", most);
+    if (!cd_expr_dtype_is_float(m->f->node[x].dtype)) {
+        clip_integers(m);
+        return;
+    }
     const bool known_lo = !cd_fuse_import_has(m, 1) || cd_fuse_import_number(m, 1, &lo), known_hi = !cd_fuse_import_has(m, 2) || cd_fuse_import_number(m, 2, &hi);
-    if (known_lo && known_hi && lo == 0 && hi >= (double)FLT_MAX) {
+    if (known_lo && known_hi && lo > hi) lo = hi;
+    if (known_lo && known_hi && lo == 0 && hi >= most) {
         cd_fuse_import_output(m, 0, cd_fuse_unary(m->f, CD_FUSE_OP_RELU, x, 0, 0));
     } else if (known_lo && known_hi) {
         cd_fuse_import_output(m, 0, cd_fuse_unary(m->f, CD_FUSE_OP_CLIP, x, lo, hi));

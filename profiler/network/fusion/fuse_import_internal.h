@@ -20,6 +20,8 @@ typedef struct cd_fuse_importer {
     uint32_t *uses;             /* (tensors of g) readers, the network's result counts */
     bool *shared;               /* (nodes so far, grown) several readers */
     uint32_t cap_shared;
+    uint32_t *same;             /* (tensors of g) an equal one with a smaller number, made of weights by the same operator; else itself */
+    cd_dtype *odd;              /* (tensors of g) type that no program computes with: its own, or that of weights it is made of; 0: none */
     const char *why;            /* set: cannot be done */
 } cd_fuse_importer;
 
@@ -62,6 +64,10 @@ bool cd_fuse_import_is_shared(const cd_fuse_importer *m, uint32_t node);
 /* The window of m->n, a convolution, over nodes x and w, without its bias; the product of nodes a and b as MatMul defines it. 0 with m->why. */
 uint32_t cd_fuse_import_conv(cd_fuse_importer *m, cd_fuse_op op, uint32_t x, uint32_t w);
 uint32_t cd_fuse_import_matmul(cd_fuse_importer *m, uint32_t a, uint32_t b);
+
+/* fuse_same.c: for each tensor of g the first of those that are made of weights in the same way (operator, operands, attributes), in a: such a weight is there once, however many nodes of
+ * the file make it. Others are themselves. Errors: ENOMEM. */
+cdmpp_status cd_fuse_same_weights(const cd_graph *g, cd_arena *a, CD_KEEP uint32_t **same, cdmpp_err *err);
 
 extern const cd_fuse_import_rule cd_fuse_import_rules_elementwise[], cd_fuse_import_rules_nn[], cd_fuse_import_rules_move[], cd_fuse_import_rules_rnn[],
     cd_fuse_import_rules_quantize[], cd_fuse_import_rules_integer[]; /* end with op NULL */

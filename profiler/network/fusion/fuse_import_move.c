@@ -157,10 +157,10 @@ static const char *text(const cd_fuse_importer *m, const char *name, const char 
 
 /* How positions of the result become those of the operand; -1: unknown. */
 static int coordinates(const cd_fuse_importer *m) {
-    static const char *const names[] = {"half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel"};
+    static const char *const names[] = {"half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel", "half_pixel_symmetric"};
     const bool old = !strcmp(m->n->op, "Upsample") || m->g->opset < 11;
     const char *s = text(m, "coordinate_transformation_mode", old ? "asymmetric" : "half_pixel");
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 5; i++)
         if (!strcmp(s, names[i])) return i;
     return -1;
 }
@@ -173,12 +173,29 @@ static int rounding(const cd_fuse_importer *m) {
     return -1;
 }
 
+/* Scales as the file has them: positions are divided by these, and by the ratio of the extents only where both are the same. *less: some are below 1. */
+static void scales_of(const cd_fuse_importer *m, const cd_graph_shape *x, cd_fuse_attr *a, bool *less) {
+    const cd_graph_attr *s = cd_graph_node_attr(m->n, "scales");
+    const cd_graph_shape *y = cd_fuse_import_result_shape(m);
+    *less = false;
+    for (uint32_t d = 0; d < x->rank; d++) {
+        const float ratio = x->dim[d] ? (float)y->dim[d] / (float)x->dim[d] : 1;
+        const double given = s && s->kind == CD_GRAPH_ATTR_FLOATS && s->n == x->rank ? s->floats[d] : (double)ratio;
+        if ((float)given < ratio || (float)given > ratio) a->scale[d] = given;
+        *less = *less || given < 1;
+    }
+}
+
 /* mode: 0 nearest, 1 linear; groups: coordinates; axis: rounding. */
 static void resize(cd_fuse_importer *m) {
     const uint32_t x = cd_fuse_import_input(m, 0);
     const char *mode = text(m, "mode", "nearest");
-    const cd_fuse_attr a = {.mode = !strcmp(mode, "linear"), .groups = coordinates(m), .axis = rounding(m)};
+    cd_fuse_attr a = {.mode = !strcmp(mode, "linear"), .groups = coordinates(m), .axis = rounding(m)};
+    bool less;
+    scales_of(m, cd_fuse_import_shape(m, x), &a, &less);
     if (a.groups < 0 || a.axis < 0 || (!a.mode && strcmp(mode, "nearest"))) m->why = "this kind of resize has no compute definition";
+    else if (a.mode && less && cd_graph_node_int(m->n, "antialias", 0)) m->why = "resizing to less with antialias has no compute definition";
+    else if (a.mode && cd_graph_node_int(m->n, "exclude_outside", 0)) m->why = "resizing with exclude_outside has no compute definition";
     else cd_fuse_import_output(m, 0, cd_fuse_add_node(m->f, CD_FUSE_OP_RESIZE, m->f->node[x].dtype, cd_fuse_import_result_shape(m), &x, 1, &a));
 }
 

@@ -51,7 +51,8 @@ static uint32_t quantized(cd_fuse_importer *m, uint32_t x, uint32_t k, cd_dtype 
     const bool is_unsigned = cd_expr_dtype_kind(t) == CD_T_UINT;
     const cd_graph_shape s = *cd_fuse_import_shape(m, x);
     cd_fuse_attr a = {.p = is_unsigned ? 0 : -128, .q = is_unsigned ? 255 : 127};
-    if (!is_byte(t) || m->f->node[x].dtype != CD_F32) m->why = "only float32 to 8 bits has a compute definition";
+    if (!is_byte(t) || m->f->node[x].dtype != CD_F32 || cd_fuse_import_tensor(m, k)->dtype != CD_F32) m->why = "only float32 to 8 bits has a compute definition";
+    if (cd_graph_node_int(m->n, "precision", 0) > 1) m->why = "a quotient in another type than float32 has no compute definition";
     const uint32_t in[2] = {x, m->why ? 0 : scale_of(m, k, &s, axis)};
     if (m->why) return 0;
     if (zero_is_known(m, k + 1, &a.s)) return cd_fuse_add_node(m->f, CD_FUSE_OP_QUANTIZE, t, &s, in, 2, &a);
@@ -65,7 +66,8 @@ static uint32_t dequantized(cd_fuse_importer *m, uint32_t x, uint32_t k, int64_t
     const cd_graph_shape s = *cd_fuse_import_shape(m, x);
     const cd_dtype t = m->f->node[x].dtype;
     cd_fuse_attr a = {0};
-    if ((!is_byte(t) && t != CD_I32) || cd_fuse_import_tensor(m, k)->dtype != CD_F32) m->why = "only 8 bits or int32 to float32 has a compute definition";
+    const bool other = !strcmp(m->n->op, "DequantizeLinear") && m->g->tensor[m->n->out[0]].dtype != CD_F32; /* output_dtype */
+    if ((!is_byte(t) && t != CD_I32) || other || cd_fuse_import_tensor(m, k)->dtype != CD_F32) m->why = "only 8 bits or int32 to float32 has a compute definition";
     const uint32_t in[2] = {x, m->why ? 0 : scale_of(m, k, &s, axis)};
     *scale = in[1];
     if (m->why) return 0;

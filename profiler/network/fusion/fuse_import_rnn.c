@@ -5,6 +5,7 @@
  * The sum is one task with the product of h, as in TVM's. Each node is made by a statement of its own: their order
  * decides which product that is. */
 #include <string.h>
+#include <strings.h>
 
 #include "profiler/network/fusion/fuse_import_internal.h"
 
@@ -103,10 +104,19 @@ static void direction(layer *l, int64_t d) {
     l->c = l->gates == 4 ? state(l, 6, d) : 0;
 }
 
+/* Is the list of activations, with commas between them, the usual one, once for each direction? Their names have no case. */
+static bool is_usual(const cd_fuse_importer *m, const char *s) {
+    static const char *const usual[][3] = {{"LSTM", "sigmoid,tanh,tanh", "sigmoid,tanh,tanh,sigmoid,tanh,tanh"}, {"GRU", "sigmoid,tanh", "sigmoid,tanh,sigmoid,tanh"}, {"RNN", "tanh", "tanh,tanh"}};
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
+        if (!strcmp(m->n->op, usual[i][0])) return !*s || !strcasecmp(s, usual[i][1]) || !strcasecmp(s, usual[i][2]);
+    return false;
+}
+
 /* Why a layer cannot be taken apart; NULL: it can. */
-static const char *strange(const cd_fuse_importer *m) {
+static const char *strange(const cd_fuse_importer *m, int64_t steps) {
     const cd_graph_attr *act = cd_graph_node_attr(m->n, "activations");
-    if (act && act->n) return "other activations than the usual ones";
+    if (act && (act->kind != CD_GRAPH_ATTR_STR || !is_usual(m, act->s))) return "other activations than the usual ones";
+    if (steps > CD_FUSE_MAX_STEPS) return "a recurrent layer of more than 16384 steps is not taken apart";
     if (cd_graph_node_attr(m->n, "clip") || cd_graph_node_int(m->n, "input_forget", 0)) return "a recurrent layer with clip or input_forget";
     if (cd_fuse_import_has(m, 4)) return "sequences of different lengths";
     if (cd_fuse_import_has(m, 7)) return "an LSTM with peepholes";
@@ -148,10 +158,11 @@ static void recurrent(cd_fuse_importer *m, int64_t gates, void (*cell)(layer *l,
     const cd_graph_shape s = *cd_fuse_import_shape(m, x);
     layer l = {.m = m, .seq = s.dim[0], .batch = s.dim[1], .in = s.dim[2], .hidden = cd_fuse_import_shape(m, cd_fuse_import_input(m, 2))->dim[2],
                .gates = gates, .x = x, .after = cd_graph_node_int(m->n, "linear_before_reset", 0) != 0};
+    m->why = strange(m, l.seq);
+    if (m->why || m->f->st) return;
     uint32_t h[2], c[2], *y = CD_NEWN(&m->f->arena, uint32_t, (size_t)(2 * l.seq + 1));
     if (!y) cd_fuse_fail(m->f, CDMPP_ENOMEM, "out of memory for operators");
-    m->why = strange(m);
-    if (m->why || m->f->st) return;
+    if (m->f->st) return;
     for (int64_t d = 0; d < directions; d++) {
         direction(&l, d);
         steps(&l, d || (way && !strcmp(way, "reverse")), cell, y + d * l.seq);

@@ -70,8 +70,79 @@ static bool from_weights(const cd_fuse_graph *f, cd_fuse_op op, const uint32_t *
     return true;
 }
 
+/* ---- what is made of weights is made once: the same operator on the same operands is the same node ---- */
+
+static bool is_same_attr(const cd_fuse_attr *a, const cd_fuse_attr *b) {
+#define SAME(member) (memcmp(a->member, b->member, sizeof a->member) == 0)
+    return a->n == b->n && SAME(kernel) && SAME(stride) && SAME(dilation) && SAME(before) && SAME(after) && SAME(v) && SAME(step) && a->groups == b->groups &&
+           a->axis == b->axis && a->last == b->last && a->keepdims == b->keepdims && a->ceil == b->ceil && a->include_pad == b->include_pad &&
+           a->is_max == b->is_max && a->mode == b->mode && !memcmp(&a->p, &b->p, sizeof a->p) && !memcmp(&a->q, &b->q, sizeof a->q) &&
+           !memcmp(&a->s, &b->s, sizeof a->s) && a->dot4 == b->dot4 && SAME(scale);
+#undef SAME
+}
+
+static bool is_same_shape(const cd_graph_shape *a, const cd_graph_shape *b) {
+    return a->rank == b->rank && !memcmp(a->dim, b->dim, a->rank * sizeof *a->dim);
+}
+
+/* Constants of one value are one operand, too. */
+static uint64_t key_of(const cd_fuse_graph *f, const cd_fuse_node *n) {
+    uint64_t h = ((uint64_t)n->op << 32 | n->dtype) * 0x9e3779b97f4a7c15U;
+    for (uint32_t i = 0; i < n->n_in; i++) {
+        const cd_fuse_node *x = &f->node[n->in[i]];
+        uint64_t v = n->in[i];
+        if (x->op == CD_FUSE_OP_CONST) memcpy(&v, &x->value, sizeof v);
+        h = (h ^ v) * 0x100000001b3U;
+    }
+    for (uint32_t d = 0; d < n->shape.rank; d++) h = (h ^ (uint64_t)n->shape.dim[d]) * 0x100000001b3U;
+    return h ^ h >> 29;
+}
+
+static bool is_same_operand(const cd_fuse_node *a, const cd_fuse_node *b) {
+    return a == b || (a->op == CD_FUSE_OP_CONST && b->op == CD_FUSE_OP_CONST && a->dtype == b->dtype && !memcmp(&a->value, &b->value, sizeof a->value));
+}
+
+static bool is_same(const cd_fuse_graph *f, const cd_fuse_node *a, const cd_fuse_node *b) {
+    if (a->op != b->op || a->dtype != b->dtype || a->n_in != b->n_in || !b->is_const || !is_same_shape(&a->shape, &b->shape) || !is_same_attr(&a->a, &b->a)) return false;
+    for (uint32_t i = 0; i < a->n_in; i++)
+        if (!is_same_operand(&f->node[a->in[i]], &f->node[b->in[i]])) return false;
+    return true;
+}
+
+/* The place of this node in the table: an equal one's, or a free one. */
+static uint32_t *place_of(const cd_fuse_graph *f, const cd_fuse_node *n) {
+    uint64_t k = key_of(f, n);
+    for (;; k++) {
+        uint32_t *s = &f->made[k & (f->cap_made - 1)];
+        if (!*s || is_same(f, n, &f->node[*s])) return s;
+    }
+}
+
+/* Room for one more. The table is rebuilt, as keys are not kept. */
+static bool make_room(cd_fuse_graph *f) {
+    const uint32_t *old = f->made, n = f->cap_made;
+    if (f->n_made * 2 < f->cap_made) return true;
+    uint32_t *more = cd_arena_zalloc(&f->arena, n ? 2 * (size_t)n : 64, sizeof *more);
+    if (!more) return false;
+    f->made = more;
+    f->cap_made = n ? 2 * n : 64;
+    for (uint32_t i = 0; i < n; i++)
+        if (old[i]) *place_of(f, &f->node[old[i]]) = old[i];
+    return true;
+}
+
+/* Number of an equal node, or of this one, which stands at the end of the nodes and stays there where it is the first. */
+static uint32_t once(cd_fuse_graph *f) {
+    if (!make_room(f)) return cd_fuse_fail(f, CDMPP_ENOMEM, "out of memory for operators");
+    uint32_t *s = place_of(f, &f->node[f->n]);
+    if (*s) return *s;
+    f->n_made++;
+    return *s = f->n++;
+}
+
 uint32_t cd_fuse_add_node(cd_fuse_graph *f, cd_fuse_op op, cd_dtype t, const cd_graph_shape *s, const uint32_t *in, uint32_t n_in, const cd_fuse_attr *a) {
     if (f->st) return 0;
+    if (f->n == CD_FUSE_MAX_NODE) return cd_fuse_fail(f, CDMPP_ERANGE, "more than %u operators after they are taken apart", CD_FUSE_MAX_NODE);
     if (CD_GROW(f->node, f->n, f->cap)) return cd_fuse_fail(f, CDMPP_ENOMEM, "out of memory for operators");
     uint32_t *copy = CD_NEWN(&f->arena, uint32_t, n_in + 1);
     if (!copy) return cd_fuse_fail(f, CDMPP_ENOMEM, "out of memory for operators");
@@ -80,7 +151,7 @@ uint32_t cd_fuse_add_node(cd_fuse_graph *f, cd_fuse_op op, cd_dtype t, const cd_
     f->node[f->n] = (cd_fuse_node){.op = op, .dtype = t, .n_in = n_in, .in = copy, .shape = *s, .is_const = is_const,
                                .origin = f->origin, .tensor = CD_GRAPH_NONE};
     if (a) f->node[f->n].a = *a;
-    return f->n++;
+    return is_const && n_in ? once(f) : f->n++;
 }
 
 uint32_t cd_fuse_leaf(cd_fuse_graph *f, uint32_t tensor, bool is_const) {

@@ -9,7 +9,8 @@
  * Relay has after its passes, and no others: Gemm is dense and add, an LSTM one cell a time step. A node makes one tensor, so node and
  * tensor have one number.
  *   (1) node 0 is a sentinel that nothing reads; operands have smaller numbers;
- *   (2) is_const: computed from weights alone, once, before the network runs;
+ *   (2) is_const: computed from weights alone, once, before the network runs; equal ones (operator, operands, attributes) are one node,
+ *       so that a weight that several operators read in one form is in memory once;
  *   (3) a scalar of known value is a CONST node and part of each group that reads it;
  *   (4) after cd_fuse_groups: group[i] is the last node of i's group, which names it;
  *       a node that is no operator of the network (LEAF, CONST, is_const) and a node that
@@ -111,6 +112,7 @@ typedef struct cd_fuse_attr {
     int mode;                   /* cd_fuse_reduction; of PAD, RESIZE */
     double p, q;                /* parameters of an expression; of LRN alpha, beta; p: of a dot4 convolution the word in its padding */
     double s;                   /* bias of LRN; zero point of QUANTIZE, DEQUANTIZE */
+    double scale[CD_GRAPH_MAX_RANK]; /* RESIZE: what the file says, where that is not the result's extent over the operand's; else 0 */
     bool dot4;                  /* CONV, DENSE: operands are words of four numbers of 8 bits (PACK4), results 32 bits: quantize.h */
 } cd_fuse_attr;
 
@@ -146,6 +148,7 @@ typedef struct cd_fuse_graph {
     cd_quantize_layer *layer;   /* (n_layer) after cd_fuse_quantize; of its results the last n_observed are observed tensors */
     cd_fusion_rules open;       /* after cd_fuse_groups: rules that were asked for and are not known */
     uint32_t origin;            /* for nodes that are added */
+    uint32_t *made, n_made, cap_made; /* hash table of nodes that are made of weights: an equal one is not made again */
     cdmpp_status st;
     cdmpp_err *err;
 } cd_fuse_graph;

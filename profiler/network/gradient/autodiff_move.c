@@ -184,7 +184,10 @@ static void resize(cd_autodiff_builder *b) {
     cd_graph_shape apart_ = {0, {0}};
     uint32_t axes = 0;
     const char *mode = text(b, "mode");
+    const cd_graph_attr *scale = cd_graph_node_attr(b->n, "scales");
     bool whole = !*mode || !strcmp(mode, "nearest");
+    for (uint32_t d = 0; scale && scale->kind == CD_GRAPH_ATTR_FLOATS && d < scale->n && d < x.rank; d++)
+        whole = whole && (float)scale->floats[d] * (float)x.dim[d] == (float)y.dim[d]; /* else positions are not those of whole multiples */
     for (uint32_t d = 0; d < x.rank; d++) {
         whole = whole && x.dim[d] > 0 && y.dim[d] % x.dim[d] == 0 && apart_.rank + 2 <= CD_GRAPH_MAX_RANK;
         if (!whole) break;

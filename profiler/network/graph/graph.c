@@ -2,6 +2,8 @@
  * Arrays grow in the graph's arena, so a pointer to a tensor or node is good only until the next one is appended. */
 #include "profiler/network/graph/graph.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "profiler/network/graph/graph_call_internal.h"
@@ -48,6 +50,37 @@ void cd_graph_free(cd_graph *g) {
 
 const char *cd_graph_keep(cd_graph *g, const char *s) {
     return cd_str_dup(&g->arena, (cd_str){s ? s : "", s ? strlen(s) : 0});
+}
+
+static cdmpp_status add_note(cd_graph *g, const char *text, cdmpp_err *err) {
+    for (uint32_t k = 0; k < g->n_note; k++)
+        if (!strcmp(g->note[k], text)) return CDMPP_OK;
+    if (g->n_note == CD_GRAPH_MAX_NOTE) return g->n_more_note++, CDMPP_OK;
+    if (!g->note) g->note = CD_NEWN(&g->arena, const char *, CD_GRAPH_MAX_NOTE);
+    const char *s = g->note ? cd_graph_keep(g, text) : NULL;
+    if (!s) return CD_FAIL(err, ENOMEM, "a note");
+    g->note[g->n_note++] = s;
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_graph_note(cd_graph *g, cdmpp_err *err, const char *fmt, ...) {
+    char text[1000];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    return add_note(g, text, err);
+}
+
+cdmpp_status cd_graph_take_notes(cd_graph *g, const cd_graph *from, cdmpp_err *err) {
+    for (uint32_t k = 0; k < from->n_note; k++) CD_TRY(add_note(g, from->note[k], err));
+    g->n_more_note += from->n_more_note;
+    return CDMPP_OK;
+}
+
+int64_t cd_graph_shape_bytes(const cd_graph_shape *s, cd_dtype t) {
+    const int64_t n = cd_graph_shape_elements(s), bits = cd_expr_dtype_bits(t);
+    return bits < 8 && t != CD_BOOL ? (n * bits + 7) / 8 : n * (int64_t)cd_expr_dtype_bytes(t);
 }
 
 cdmpp_status cd_graph_publish(cd_graph *g, const cd_graph_tensor *t, uint32_t *tensor, cdmpp_err *err) {

@@ -29,12 +29,17 @@
 
 #include "base/text/text.h"
 #include "features/expr/expr.h"
+#include "profiler/network/graph/graph_limits.h"
 
 #define CD_GRAPH_NONE UINT32_MAX
-#define CD_GRAPH_MAX_RANK 8
-#define CD_GRAPH_MAX_VALUE 65536 /* elements of a folded tensor */
-#define CD_GRAPH_MAX_VALUES (1 << 23) /* of all of them */
-#define CD_GRAPH_MAX_ELEMENTS ((int64_t)1 << 48)
+
+/* Kinds of types that networks have and programs do not compute with: reals of 8 and of 4 bits, by TVM's codes (features/expr/dtype.c has their names). */
+enum { CD_T_E4M3FN = 10, CD_T_E4M3FNUZ = 11, CD_T_E5M2 = 12, CD_T_E5M2FNUZ = 13, CD_T_E8M0FNU = 14, CD_T_E2M1FN = 17 };
+/* Can programs compute with it? Not with these, nor with integers of 4 or 2 bits. */
+static inline bool cd_graph_type_is_computed(cd_dtype t) {
+    return cd_expr_dtype_kind(t) < CD_T_E4M3FN && (cd_expr_dtype_bits(t) >= 8 || t == CD_BOOL);
+}
+static inline bool cd_graph_type_is_float(cd_dtype t) { return cd_expr_dtype_is_float(t) || cd_expr_dtype_kind(t) >= CD_T_E4M3FN; }
 
 typedef struct cd_graph_shape {
     uint32_t rank;
@@ -89,6 +94,10 @@ typedef struct cd_graph {
     bool contents;              /* constants of any length are kept, up to CD_GRAPH_MAX_VALUES together */
     bool training;              /* an iteration (graph_grad.h): products read transposed operands as they lie */
     int64_t n_value;            /* folded elements so far, CD_GRAPH_MAX_VALUES at most: more stay unknown */
+    int64_t n_step;             /* elements read to fold them, CD_GRAPH_MAX_STEPS at most: what is behind stays unknown */
+    uint32_t batch_axis;        /* of input 0: which dimension is the batch; 1 where a recurrent layer reads time first */
+    const char **note;          /* (n_note) what was guessed or left out when it was read: for people, a line each */
+    uint32_t n_note, n_more_note; /* n_more_note: notes beyond CD_GRAPH_MAX_NOTE, which are only counted */
 } cd_graph;
 
 /* An empty graph of opset 13; the name is copied. Errors: ENOMEM. */
@@ -115,6 +124,12 @@ cdmpp_status cd_graph_constant(cd_graph *g, const char *name, cd_dtype t, const 
 cdmpp_status cd_graph_add(cd_graph *g, const char *name, const char *op, const uint32_t *in, uint32_t n_in,
                           const cd_graph_attr *attr, uint32_t n_attr, uint32_t *out, uint32_t n_out, cdmpp_err *err);
 
+/* Does ONNX define this attribute for this operator, in opset 7 or any later one? */
+bool cd_graph_attr_is_known(const char *op, const char *name);
+/* Takes attributes out of the list that ONNX does not define for an operator that g's rules know, with a note for each. Errors: EUNSUPPORTED (a text that is none of those
+ * that the attribute may be), ENOMEM. */
+cdmpp_status cd_graph_attrs_take_known(cd_graph *g, const char *op, cd_graph_attr *attr, uint32_t *n, cdmpp_err *err);
+
 /* An operator nobody knows, with outputs whose shapes the caller knows. */
 cdmpp_status cd_graph_opaque(cd_graph *g, const char *name, const char *domain, const char *op, const uint32_t *in,
                              uint32_t n_in, const cd_graph_shape *shape, const cd_dtype *t, uint32_t *out, uint32_t n_out,
@@ -135,9 +150,17 @@ cdmpp_status cd_graph_shape_check(const cd_graph_shape *s, cdmpp_err *err);
 static inline bool cd_graph_tensor_is_static(const cd_graph_tensor *t) { return (t->is_weight && !t->is_trained) || t->value || t->fvalue; }
 /* Type of ONNX's number (TensorProto.DataType); false: strings, complex numbers, unknown. */
 bool cd_graph_dtype(int64_t onnx, cd_dtype *out);
+/* What such a number is where it is none of these, for people: "texts (type 8)", "a type that is not known (99)". */
+const char *cd_graph_dtype_name(int64_t onnx, char *buf, size_t n);
 /* Sum over nodes. */
 double cd_graph_flop(const cd_graph *g);
 
+/* One more note, with what printf makes of the text. The same text twice is one note. Errors: ENOMEM. */
+cdmpp_status cd_graph_note(cd_graph *g, cdmpp_err *err, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* The notes of `from` are g's, too. Errors: ENOMEM. */
+cdmpp_status cd_graph_take_notes(cd_graph *g, const cd_graph *from, cdmpp_err *err);
+/* Bytes that a tensor takes, those of less than 8 bits packed. */
+int64_t cd_graph_shape_bytes(const cd_graph_shape *s, cd_dtype t);
 /* A copy of a text in the graph's arena, "" for NULL; NULL when out of memory. */
 const char *cd_graph_keep(cd_graph *g, const char *s);
 

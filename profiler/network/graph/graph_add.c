@@ -72,13 +72,21 @@ static cdmpp_status look_up(cd_graph_call *c, cdmpp_err *err) {
                  : CD_FAIL(err, EUNSUPPORTED, "unknown operator %s", c->op);
 }
 
+/* What folding reads: all operands once, however small the result is. */
+static int64_t steps(const cd_graph_call *c) {
+    int64_t n = 0;
+    for (uint32_t i = 0; i < c->n_in; i++)
+        if (cd_graph_call_input(c, i)) n += cd_graph_shape_elements(&cd_graph_call_input(c, i)->shape);
+    return n;
+}
+
 /* Shapes, then content where all is known. An output whose content is unknown is a weight where all operands are weights or
  * constants; `folded` means that every output is one or the other, so that nothing runs. */
 static cdmpp_status infer(cd_graph_call *c, bool *folded, cdmpp_err *err) {
     bool known, still, all = true;
     CD_TRY(c->rule->infer(c, err));
     operands(c, &known, &still);
-    if (known && c->rule->fold) CD_TRY(c->rule->fold(c, err));
+    if (known && c->rule->fold && cd_graph_call_may_read(c, steps(c))) CD_TRY(c->rule->fold(c, err));
     for (uint32_t o = 0; o < c->n_out; o++) {
         if (cd_graph_call_is_known(&c->out[o])) continue;
         c->out[o].is_weight |= still && !(c->rule->flags & CD_GRAPH_RULE_RANDOM);

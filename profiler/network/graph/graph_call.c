@@ -120,6 +120,16 @@ cdmpp_status cd_graph_call_set_ints(cd_graph_call *c, const char *name, const in
     return CDMPP_OK;
 }
 
+cdmpp_status cd_graph_call_set_floats(cd_graph_call *c, const char *name, const double *v, uint32_t n, cdmpp_err *err) {
+    cd_graph_attr *a;
+    CD_TRY(slot(c, name, &a, err));
+    double *p = CD_NEWN(&c->g->arena, double, (size_t)n + 1);
+    if (!p) return CD_FAIL(err, ENOMEM, "an attribute");
+    if (n) memcpy(p, v, n * sizeof *p);
+    *a = (cd_graph_attr){.name = a->name, .kind = CD_GRAPH_ATTR_FLOATS, .n = n, .floats = p};
+    return CDMPP_OK;
+}
+
 cdmpp_status cd_graph_call_default_int(cd_graph_call *c, const char *name, int64_t absent, int64_t *v, cdmpp_err *err) {
     CD_TRY(cd_graph_call_int(c, name, absent, v, err));
     return cd_graph_call_set_int(c, name, *v, err);
@@ -203,7 +213,18 @@ double cd_graph_flop_in(const cd_graph_call *c) { return (double)cd_graph_shape_
 bool cd_graph_dtype(int64_t onnx, cd_dtype *out) {
     static const cd_dtype type[] = {0, CD_F32, CD_DTYPE(CD_T_UINT, 8), CD_DTYPE(CD_T_INT, 8), CD_DTYPE(CD_T_UINT, 16),
         CD_DTYPE(CD_T_INT, 16), CD_I32, CD_I64, 0, CD_BOOL, CD_DTYPE(CD_T_FLOAT, 16), CD_DTYPE(CD_T_FLOAT, 64),
-        CD_DTYPE(CD_T_UINT, 32), CD_DTYPE(CD_T_UINT, 64), 0, 0, CD_DTYPE(CD_T_BFLOAT, 16)};
+        CD_DTYPE(CD_T_UINT, 32), CD_DTYPE(CD_T_UINT, 64), 0, 0, CD_DTYPE(CD_T_BFLOAT, 16), CD_DTYPE(CD_T_E4M3FN, 8), CD_DTYPE(CD_T_E4M3FNUZ, 8),
+        CD_DTYPE(CD_T_E5M2, 8), CD_DTYPE(CD_T_E5M2FNUZ, 8), CD_DTYPE(CD_T_UINT, 4), CD_DTYPE(CD_T_INT, 4), CD_DTYPE(CD_T_E2M1FN, 4), CD_DTYPE(CD_T_E8M0FNU, 8),
+        CD_DTYPE(CD_T_UINT, 2), CD_DTYPE(CD_T_INT, 2)};
     *out = onnx > 0 && onnx < (int64_t)(sizeof type / sizeof *type) ? type[onnx] : 0;
     return *out != 0;
+}
+
+const char *cd_graph_dtype_name(int64_t onnx, char *buf, size_t n) {
+    cd_dtype t;
+    if (cd_graph_dtype(onnx, &t)) return cd_expr_dtype_format(t, buf, n);
+    if (onnx == 8) snprintf(buf, n, "texts (type 8)");
+    else if (onnx == 14 || onnx == 15) snprintf(buf, n, "complex numbers (type %d)", (int)onnx);
+    else snprintf(buf, n, "a type that is not known (%lld)", (long long)onnx);
+    return buf;
 }

@@ -63,6 +63,7 @@ cdmpp_status cd_graph_call_attr_ints(const cd_graph_call *c, const char *name, c
 cdmpp_status cd_graph_call_set_int(cd_graph_call *c, const char *name, int64_t v, cdmpp_err *err);
 cdmpp_status cd_graph_call_set_float(cd_graph_call *c, const char *name, double v, cdmpp_err *err);
 cdmpp_status cd_graph_call_set_ints(cd_graph_call *c, const char *name, const int64_t *v, uint32_t n, cdmpp_err *err);
+cdmpp_status cd_graph_call_set_floats(cd_graph_call *c, const char *name, const double *v, uint32_t n, cdmpp_err *err);
 /* An attribute and its default, resolved. */
 cdmpp_status cd_graph_call_default_int(cd_graph_call *c, const char *name, int64_t absent, int64_t *v, cdmpp_err *err);
 cdmpp_status cd_graph_call_default_float(cd_graph_call *c, const char *name, double absent, cdmpp_err *err);
@@ -86,6 +87,8 @@ const char *cd_graph_shape_text(const cd_graph_shape *s, char *buf, size_t n); /
 
 /* Room for the content of output o, of its kind; both NULL: too big, stays unknown. */
 cdmpp_status cd_graph_call_content(cd_graph_call *c, uint32_t o, int64_t **v, double **f, cdmpp_err *err);
+/* May n more elements be read to compute contents? They are counted. Beyond CD_GRAPH_MAX_STEPS nothing is folded any more. */
+bool cd_graph_call_may_read(cd_graph_call *c, int64_t n);
 /* Output 0 has operand i's content. */
 void cd_graph_call_share_content(cd_graph_call *c, uint32_t i);
 /* Copy elements: out[k] = operand 0[from(k)], -1: 0. */

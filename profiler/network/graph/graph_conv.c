@@ -37,11 +37,23 @@ static cdmpp_status read_auto_pad(const cd_graph_call *c, window *w, cdmpp_err *
     return CDMPP_OK;
 }
 
+/* kernel_shape where the weight says it, too. */
+static cdmpp_status check_kernel(const cd_graph_call *c, uint32_t n, const int64_t *kernel, cdmpp_err *err) {
+    const int64_t *v;
+    uint32_t m;
+    CD_TRY(cd_graph_call_attr_ints(c, "kernel_shape", &v, &m, err));
+    if (v && (m != n || memcmp(v, kernel, n * sizeof *v) != 0))
+        return CD_FAIL(err, ESCHEMA, "%s: attribute kernel_shape is not the extent of the weight", c->op);
+    return CDMPP_OK;
+}
+
 /* kernel: of the weight; NULL: the attribute, which must then be there. */
 static cdmpp_status read_window(const cd_graph_call *c, uint32_t n, const int64_t *kernel, window *w, cdmpp_err *err) {
     *w = (window){.n = n};
-    if (kernel) memcpy(w->kernel, kernel, n * sizeof *kernel);
-    else if (!cd_graph_call_attr(c, "kernel_shape")) return CD_FAIL(err, ESCHEMA, "%s: expected attribute kernel_shape", c->op);
+    if (kernel) {
+        CD_TRY(check_kernel(c, n, kernel, err));
+        memcpy(w->kernel, kernel, n * sizeof *kernel);
+    } else if (!cd_graph_call_attr(c, "kernel_shape")) return CD_FAIL(err, ESCHEMA, "%s: expected attribute kernel_shape", c->op);
     else CD_TRY(ints(c, "kernel_shape", n, 1, 0, w->kernel, err));
     CD_TRY(ints(c, "strides", n, 1, 1, w->stride, err));
     CD_TRY(ints(c, "dilations", n, 1, 1, w->dilation, err));

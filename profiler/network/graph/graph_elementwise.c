@@ -79,8 +79,10 @@ cdmpp_status cd_graph_infer_prelu(cd_graph_call *c, cdmpp_err *err) {
 cdmpp_status cd_graph_infer_cast(cd_graph_call *c, cdmpp_err *err) {
     int64_t to;
     cd_dtype t;
+    char text[64];
+    if (!cd_graph_call_attr(c, "to")) return CD_FAIL(err, ESCHEMA, "%s: expected attribute to", c->op);
     CD_TRY(cd_graph_call_int(c, "to", 0, &to, err));
-    if (!cd_graph_dtype(to, &t)) return CD_FAIL(err, EUNSUPPORTED, "%s: type %lld", c->op, (long long)to);
+    if (!cd_graph_dtype(to, &t)) return CD_FAIL(err, EUNSUPPORTED, "%s: %s", c->op, cd_graph_dtype_name(to, text, sizeof text));
     return cd_graph_call_set_output(c, 0, t, &cd_graph_call_input(c, 0)->shape, err);
 }
 
@@ -102,25 +104,59 @@ cdmpp_status cd_graph_infer_clip(cd_graph_call *c, cdmpp_err *err) {
     return cd_graph_call_set_output(c, 0, x->dtype, &x->shape, err);
 }
 
-/* The mask is all true outside training. */
+/* The mask is all true outside training. From opset 12 on a file may ask for training, and with a ratio of 0 that changes nothing. */
 cdmpp_status cd_graph_infer_dropout(cd_graph_call *c, cdmpp_err *err) {
-    const cd_graph_tensor *x = cd_graph_call_input(c, 0);
+    const cd_graph_tensor *x = cd_graph_call_input(c, 0), *ratio = cd_graph_call_input(c, 1), *trains = cd_graph_call_input(c, 2);
+    const bool none = ratio && ratio->fvalue && cd_graph_shape_elements(&ratio->shape) == 1 && !(ratio->fvalue[0] > 0);
+    if (trains && !none && !trains->value) return CD_FAIL(err, EUNSUPPORTED, "Dropout: whether it trains depends on the content of \"%s\"", trains->name);
+    if (trains && !none && cd_graph_shape_elements(&trains->shape) == 1 && trains->value[0]) return CD_FAIL(err, EUNSUPPORTED, "Dropout with training_mode: it draws a mask in each run");
     CD_TRY(cd_graph_call_set_output(c, 0, x->dtype, &x->shape, err));
     return cd_graph_call_set_output(c, 1, CD_BOOL, &x->shape, err);
 }
 
 /* ---- quantized numbers ---- */
+/* Attribute output_dtype; `absent` where it is 0 or left out. */
+static cdmpp_status output_type(const cd_graph_call *c, cd_dtype absent, cd_dtype *t, cdmpp_err *err) {
+    int64_t v;
+    char text[64];
+    CD_TRY(cd_graph_call_int(c, "output_dtype", 0, &v, err));
+    *t = absent;
+    if (v && !cd_graph_dtype(v, t)) return CD_FAIL(err, EUNSUPPORTED, "%s: %s", c->op, cd_graph_dtype_name(v, text, sizeof text));
+    return CDMPP_OK;
+}
+
+/* Operand 1: one scale, one for each position of the axis, or one for each block along the axis. */
+static cdmpp_status check_scales(cd_graph_call *c, cdmpp_err *err) {
+    const cd_graph_shape *x = &cd_graph_call_input(c, 0)->shape, *s = &cd_graph_call_input(c, 1)->shape;
+    int64_t given, block;
+    uint32_t axis;
+    char a[96], b[96];
+    CD_TRY(cd_graph_call_default_int(c, "axis", 1, &given, err));
+    CD_TRY(cd_graph_call_int(c, "block_size", 0, &block, err));
+    if (block < 0) return CD_FAIL(err, ESCHEMA, "%s: block_size %lld", c->op, (long long)block);
+    if (cd_graph_shape_elements(s) == 1 && !block) return CDMPP_OK;
+    CD_TRY(cd_graph_call_normalize_axis(given, x->rank, &axis, err));
+    bool fits = block ? s->rank == x->rank : s->rank == 1 && s->dim[0] == x->dim[axis];
+    for (uint32_t d = 0; block && fits && d < x->rank; d++) fits = s->dim[d] == (d == axis ? (x->dim[d] + block - 1) / block : x->dim[d]);
+    if (fits) return CDMPP_OK;
+    return CD_FAIL(err, ESCHEMA, "%s: scales %s do not fit %s along axis %u", c->op, cd_graph_shape_text(s, a, sizeof a), cd_graph_shape_text(x, b, sizeof b), axis);
+}
+
 cdmpp_status cd_graph_infer_quantize(cd_graph_call *c, cdmpp_err *err) {
     const cd_graph_tensor *zero = cd_graph_call_input(c, 2);
-    int64_t axis;
-    CD_TRY(cd_graph_call_default_int(c, "axis", 1, &axis, err));
-    return cd_graph_call_set_output(c, 0, zero ? zero->dtype : CD_DTYPE(CD_T_UINT, 8), &cd_graph_call_input(c, 0)->shape, err);
+    const cd_dtype absent = zero ? zero->dtype : CD_DTYPE(CD_T_UINT, 8);
+    cd_dtype t;
+    CD_TRY(check_scales(c, err));
+    CD_TRY(output_type(c, absent, &t, err));
+    if (zero && t != absent) return CD_FAIL(err, ESCHEMA, "%s: output_dtype is another type than the zero point's", c->op);
+    return cd_graph_call_set_output(c, 0, t, &cd_graph_call_input(c, 0)->shape, err);
 }
 
 cdmpp_status cd_graph_infer_dequantize(cd_graph_call *c, cdmpp_err *err) {
-    int64_t axis;
-    CD_TRY(cd_graph_call_default_int(c, "axis", 1, &axis, err));
-    return cd_graph_call_set_output(c, 0, cd_graph_call_input(c, 1)->dtype, &cd_graph_call_input(c, 0)->shape, err);
+    cd_dtype t;
+    CD_TRY(check_scales(c, err));
+    CD_TRY(output_type(c, cd_graph_call_input(c, 1)->dtype, &t, err));
+    return cd_graph_call_set_output(c, 0, t, &cd_graph_call_input(c, 0)->shape, err);
 }
 
 /* y, its scale, its zero point */

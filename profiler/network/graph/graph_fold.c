@@ -215,6 +215,7 @@ cdmpp_status cd_graph_fold_clip(cd_graph_call *c, cdmpp_err *err) {
     if (!x->value) return CDMPP_OK; /* reals: weights, no shapes */
     if (cd_graph_call_input(c, 1) && !int_bound(c, 1, &lo)) return CDMPP_OK;
     if (cd_graph_call_input(c, 2) && !int_bound(c, 2, &hi)) return CDMPP_OK;
+    if (lo > hi) lo = hi;
     CD_TRY(cd_graph_call_content(c, 0, &v, &f, err));
     for (int64_t k = 0; k < n && v; k++) v[k] = x->value[k] > hi ? hi : x->value[k] < lo ? lo : x->value[k];
     return CDMPP_OK;

@@ -71,6 +71,37 @@ static cdmpp_status scaled(cd_graph_call *c, const double *s, const uint32_t *ax
     return CDMPP_OK;
 }
 
+/* Sizes are the bounds of a result whose sides keep their ratio: one scale for all axes, the least or the largest that the sizes ask for. *scale 0: each
+ * axis for itself. */
+static cdmpp_status sized(cd_graph_call *c, const int64_t *v, const uint32_t *axes, uint32_t n, cd_graph_shape *o, double *scale, cdmpp_err *err) {
+    const char *policy;
+    *scale = 0;
+    CD_TRY(cd_graph_call_str(c, "keep_aspect_ratio_policy", "stretch", &policy, err));
+    const bool keep = strcmp(policy, "stretch") != 0, larger = !strcmp(policy, "not_smaller");
+    for (uint32_t i = 0; keep && i < n; i++) {
+        const int64_t in = o->dim[axes[i]];
+        const double s = in ? (double)v[i] / (double)in : 0;
+        if (!(s > 0)) return CD_FAIL(err, ESCHEMA, "%s: size %lld of dimension %u of %lld", c->op, (long long)v[i], axes[i], (long long)in);
+        if (i == 0 || (larger ? s > *scale : s < *scale)) *scale = s;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        const double d = keep ? floor(*scale * (double)o->dim[axes[i]] + 0.5) : 0;
+        if (!(d < 1e15)) return CD_FAIL(err, ERANGE, "%s: scale %g of dimension %u", c->op, *scale, axes[i]);
+        o->dim[axes[i]] = keep ? (int64_t)d : v[i];
+    }
+    return CDMPP_OK;
+}
+
+/* Resolved: a scale for each dimension, where the file has some: with 0.6 of 4 elements positions are divided by 0.6, not by 2/4. */
+static cdmpp_status put_scales(cd_graph_call *c, const double *s, double same, const uint32_t *axes, uint32_t n, const cd_graph_shape *o, cdmpp_err *err) {
+    const cd_graph_shape *x = &cd_graph_call_input(c, 0)->shape;
+    double all[CD_GRAPH_MAX_RANK];
+    if (!s && !(same > 0)) return CDMPP_OK;
+    for (uint32_t d = 0; d < x->rank; d++) all[d] = x->dim[d] ? (double)o->dim[d] / (double)x->dim[d] : 1;
+    for (uint32_t i = 0; i < n; i++) all[axes[i]] = s ? s[i] : same;
+    return cd_graph_call_set_floats(c, "scales", all, x->rank, err);
+}
+
 /* Operands `at_scales`, `at_sizes` give the result; sizes win. */
 static cdmpp_status resize(cd_graph_call *c, uint32_t at_scales, uint32_t at_sizes, cdmpp_err *err) {
     const cd_graph_tensor *x = cd_graph_call_input(c, 0), *size = cd_graph_call_input(c, at_sizes);
@@ -78,21 +109,20 @@ static cdmpp_status resize(cd_graph_call *c, uint32_t at_scales, uint32_t at_siz
     const int64_t *v = NULL;
     uint32_t axes[CD_GRAPH_MAX_RANK], n, m = 0;
     cd_graph_shape o = x->shape;
+    double same = 0;
     CD_TRY(resize_axes(c, o.rank, axes, &n, err));
     if (size && cd_graph_shape_elements(&size->shape) > 0) CD_TRY(cd_graph_call_ints(c, at_sizes, &v, &m, err));
     else CD_TRY(scales(c, at_scales, &s, &m, err));
     if (m != n) return CD_FAIL(err, ESCHEMA, "%s: %u scales or sizes for %u dimensions", c->op, m, n);
-    for (uint32_t i = 0; v && i < n; i++) o.dim[axes[i]] = v[i];
+    if (v) CD_TRY(sized(c, v, axes, n, &o, &same, err));
     if (s) CD_TRY(scaled(c, s, axes, n, &o, err));
-    return cd_graph_call_set_output(c, 0, x->dtype, &o, err);
+    CD_TRY(cd_graph_call_set_output(c, 0, x->dtype, &o, err));
+    return put_scales(c, s, same, axes, n, &o, err);
 }
 
 cdmpp_status cd_graph_infer_upsample(cd_graph_call *c, cdmpp_err *err) { return resize(c, 1, CD_GRAPH_NONE, err); }
 
 cdmpp_status cd_graph_infer_resize(cd_graph_call *c, cdmpp_err *err) {
-    const char *policy;
-    CD_TRY(cd_graph_call_str(c, "keep_aspect_ratio_policy", "stretch", &policy, err));
-    if (strcmp(policy, "stretch")) return CD_FAIL(err, EUNSUPPORTED, "Resize: keep_aspect_ratio_policy %s", policy);
     return c->g->opset < 11 ? resize(c, 1, CD_GRAPH_NONE, err) : resize(c, 2, 3, err);
 }
 
@@ -107,7 +137,8 @@ static double interpolation(const cd_graph_call *c, uint32_t k) {
 double cd_graph_flop_resize(const cd_graph_call *c) {
     const cd_graph_shape *x = &cd_graph_call_input(c, 0)->shape, *o = &c->out[0].shape;
     uint32_t k = 0;
-    for (uint32_t d = 0; d < o->rank; d++) k += x->dim[d] != o->dim[d];
+    const cd_graph_attr *s = cd_graph_call_attr(c, "scales");
+    for (uint32_t d = 0; d < o->rank; d++) k += x->dim[d] != o->dim[d] || (s && (s->floats[d] > 1 || s->floats[d] < 1));
     return cd_graph_flop_out(c) * interpolation(c, k);
 }
 

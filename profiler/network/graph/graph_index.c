@@ -10,6 +10,7 @@ cdmpp_status cd_graph_infer_concat(cd_graph_call *c, cdmpp_err *err) {
     cd_graph_shape o = x->shape;
     uint32_t axis;
     char a[96], b[96];
+    if (!cd_graph_call_attr(c, "axis")) return CD_FAIL(err, ESCHEMA, "%s: expected attribute axis", c->op);
     CD_TRY(cd_graph_call_axis(c, 0, o.rank, &axis, err));
     for (uint32_t i = 1; i < c->n_in; i++) {
         const cd_graph_tensor *y = cd_graph_call_input(c, i);
@@ -133,6 +134,7 @@ cdmpp_status cd_graph_infer_gather(cd_graph_call *c, cdmpp_err *err) {
     for (uint32_t d = 0; d < k->shape.rank; d++) CD_TRY(cd_graph_shape_push(&o, k->shape.dim[d], err));
     for (uint32_t d = axis + 1; d < x->shape.rank; d++) CD_TRY(cd_graph_shape_push(&o, x->shape.dim[d], err));
     const int64_t dim = x->shape.dim[axis], n = cd_graph_shape_elements(&k->shape);
+    if (k->value && !cd_graph_call_may_read(c, n)) return CD_FAIL(err, EUNSUPPORTED, "Gather: more contents than are read");
     for (int64_t i = 0; k->value && i < n; i++)
         if (k->value[i] < -dim || k->value[i] >= dim)
             return CD_FAIL(err, ESCHEMA, "Gather: index %lld of %lld", (long long)k->value[i], (long long)dim);
@@ -186,6 +188,9 @@ static cdmpp_status split_sizes(cd_graph_call *c, int64_t dim, int64_t *size, cd
     CD_TRY(cd_graph_call_param(c, 1, "split", &v, &n, err));
     if (v && n != c->n_out) return CD_FAIL(err, ESCHEMA, "Split: %u sizes for %u results", n, c->n_out);
     const bool last = cd_graph_call_attr(c, "num_outputs") != NULL;
+    int64_t asked;
+    CD_TRY(cd_graph_call_int(c, "num_outputs", c->n_out, &asked, err));
+    if (asked != c->n_out) return CD_FAIL(err, ESCHEMA, "Split: num_outputs is %lld, and it has %u results", (long long)asked, c->n_out);
     if (!v && !last && dim % c->n_out) return CD_FAIL(err, ESCHEMA, "Split: %lld into %u equal parts", (long long)dim, c->n_out);
     for (uint32_t o = 0; o < c->n_out; o++) {
         const int64_t even = (dim + c->n_out - 1) / c->n_out;

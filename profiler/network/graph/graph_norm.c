@@ -16,6 +16,9 @@ cdmpp_status cd_graph_infer_batchnorm(cd_graph_call *c, cdmpp_err *err) {
     const cd_graph_tensor *x = cd_graph_call_input(c, 0);
     CD_TRY(cd_graph_call_rank(c, 0, 1, CD_GRAPH_MAX_RANK, err));
     const cd_graph_shape one = {1, {x->shape.rank > 1 ? x->shape.dim[1] : 1}};
+    int64_t spatial;
+    CD_TRY(cd_graph_call_int(c, "spatial", 1, &spatial, err));
+    if (!spatial) return CD_FAIL(err, EUNSUPPORTED, "%s with spatial 0: statistics of each element", c->op);
     for (uint32_t i = 1; i < 5; i++) CD_TRY(channels(c, i, one.dim[0], err));
     CD_TRY(cd_graph_call_default_float(c, "epsilon", 1e-5, err));
     CD_TRY(cd_graph_call_set_output(c, 0, x->dtype, &x->shape, err));
@@ -51,10 +54,15 @@ cdmpp_status cd_graph_infer_layernorm(cd_graph_call *c, cdmpp_err *err) {
     CD_TRY(cd_graph_call_axis(c, -1, x->shape.rank, &axis, err));
     CD_TRY(cd_graph_call_default_float(c, "epsilon", 1e-5, err));
     cd_graph_shape stat = x->shape;
+    int64_t stash;
+    cd_dtype t;
+    char text[64];
+    CD_TRY(cd_graph_call_int(c, "stash_type", 1, &stash, err));
+    if (!cd_graph_dtype(stash, &t)) return CD_FAIL(err, EUNSUPPORTED, "%s: stash_type: %s", c->op, cd_graph_dtype_name(stash, text, sizeof text));
     for (uint32_t d = axis; d < stat.rank; d++) stat.dim[d] = 1;
     CD_TRY(cd_graph_call_set_output(c, 0, x->dtype, &x->shape, err));
-    CD_TRY(cd_graph_call_set_output(c, 1, CD_F32, &stat, err));
-    return cd_graph_call_set_output(c, 2, CD_F32, &stat, err);
+    CD_TRY(cd_graph_call_set_output(c, 1, t, &stat, err));
+    return cd_graph_call_set_output(c, 2, t, &stat, err);
 }
 
 /* Sum; deviation, its square and their sum; division by the root; scale and shift. */

@@ -171,9 +171,10 @@ static cdmpp_status dims(const int64_t *v, uint32_t n, cd_graph_shape *o, cdmpp_
 /* Attribute dtype, ONNX's number. */
 static cdmpp_status attr_type(const cd_graph_call *c, cd_dtype absent, cd_dtype *t, cdmpp_err *err) {
     int64_t to;
+    char text[64];
     CD_TRY(cd_graph_call_int(c, "dtype", 0, &to, err));
     *t = absent;
-    if (cd_graph_call_attr(c, "dtype") && !cd_graph_dtype(to, t)) return CD_FAIL(err, EUNSUPPORTED, "%s: type %lld", c->op, (long long)to);
+    if (cd_graph_call_attr(c, "dtype") && !cd_graph_dtype(to, t)) return CD_FAIL(err, EUNSUPPORTED, "%s: %s", c->op, cd_graph_dtype_name(to, text, sizeof text));
     return CDMPP_OK;
 }
 
@@ -197,7 +198,7 @@ cdmpp_status cd_graph_fold_constant_of_shape(cd_graph_call *c, cdmpp_err *err) {
     double *f;
     if (cd_expr_dtype_is_float(c->out[0].dtype) && n > 1) return CDMPP_OK;
     CD_TRY(cd_graph_call_content(c, 0, &v, &f, err));
-    for (int64_t k = 0; k < n && a; k++) {
+    for (int64_t k = 0; k < n && a && (v || f); k++) {
         if (f) f[k] = a->kind == CD_GRAPH_ATTR_FLOAT ? a->f : (double)a->i;
         if (v && a->kind == CD_GRAPH_ATTR_INT) v[k] = cd_graph_type_wrap(c->out[0].dtype, a->i);
     }
@@ -225,7 +226,7 @@ cdmpp_status cd_graph_fold_range(cd_graph_call *c, cdmpp_err *err) {
     double *f;
     if ((a->value != NULL) != (b->value != NULL)) return CDMPP_OK;
     CD_TRY(cd_graph_call_content(c, 0, &v, &f, err));
-    for (int64_t k = 0; k < c->out[0].shape.dim[0]; k++) {
+    for (int64_t k = 0; k < c->out[0].shape.dim[0] && (v || f); k++) {
         if (v) v[k] = cd_graph_type_wrap(a->dtype, (int64_t)((uint64_t)a->value[0] + (uint64_t)k * (uint64_t)b->value[0]));
         if (f) f[k] = cd_graph_type_round(a->dtype, a->fvalue[0] + (double)k * b->fvalue[0]);
     }
@@ -262,7 +263,7 @@ cdmpp_status cd_graph_infer_nonzero(cd_graph_call *c, cdmpp_err *err) {
     const cd_graph_tensor *x = cd_graph_call_input(c, 0);
     int64_t n = 0, m = cd_graph_shape_elements(&x->shape), at[CD_GRAPH_MAX_RANK] = {0}, *v, col = 0;
     double *f;
-    if (!cd_graph_call_is_known(x)) return cd_graph_infer_dynamic(c, err);
+    if (!cd_graph_call_is_known(x) || !cd_graph_call_may_read(c, m)) return cd_graph_infer_dynamic(c, err);
     for (int64_t k = 0; k < m; k++) n += x->value ? x->value[k] != 0 : x->fvalue[k] != 0;
     const cd_graph_shape o = {2, {x->shape.rank, n}};
     CD_TRY(cd_graph_call_set_output(c, 0, CD_I64, &o, err));

@@ -8,13 +8,19 @@ cdmpp_status cd_graph_call_content(cd_graph_call *c, uint32_t o, int64_t **v, do
     const int64_t n = cd_graph_shape_elements(&t->shape);
     *v = NULL;
     *f = NULL;
-    if (n > CD_GRAPH_MAX_VALUE || n > CD_GRAPH_MAX_VALUES - c->g->n_value) return CDMPP_OK;
+    if (!cd_graph_type_is_computed(t->dtype) || n > CD_GRAPH_MAX_VALUE || n > CD_GRAPH_MAX_VALUES - c->g->n_value) return CDMPP_OK;
     void *p = cd_arena_zalloc(&c->g->arena, (size_t)n + 1, sizeof(int64_t)); /* one more: empty content is content */
     if (!p) return CD_FAIL(err, ENOMEM, "content of %lld elements", (long long)n);
     c->g->n_value += n;
     if (cd_expr_dtype_is_float(t->dtype)) t->fvalue = *f = p;
     else t->value = *v = p;
     return CDMPP_OK;
+}
+
+bool cd_graph_call_may_read(cd_graph_call *c, int64_t n) {
+    if (n > CD_GRAPH_MAX_STEPS - c->g->n_step) return false;
+    c->g->n_step += n;
+    return true;
 }
 
 void cd_graph_call_share_content(cd_graph_call *c, uint32_t i) {

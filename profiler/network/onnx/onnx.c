@@ -11,7 +11,7 @@
 
 #include "profiler/network/onnx/onnx_internal.h"
 
-enum { OPSET_LOW = 7, OPSET_HIGH = 23 };
+enum { OPSET_LOW = 7, OPSET_KNOWN = 28 };
 
 static cdmpp_status unpack(cd_arena *a, const cd_buf *b, const CdOnnx__ModelProto **out, cdmpp_err *err) {
     cd_onnx_quota q;
@@ -23,10 +23,10 @@ static cdmpp_status unpack(cd_arena *a, const cd_buf *b, const CdOnnx__ModelProt
 static cdmpp_status check_model(const CdOnnx__ModelProto *m, cd_graph *g, cdmpp_err *err) {
     if (!m->graph) return CD_FAIL(err, ESCHEMA, "the model has no graph");
     const int64_t opset = cd_onnx_opset(m->opset_import, m->n_opset_import);
-    if (opset < OPSET_LOW || opset > OPSET_HIGH)
-        return CD_FAIL(err, EUNSUPPORTED, "opset %lld: expected %d to %d", (long long)opset, OPSET_LOW, OPSET_HIGH);
+    if (opset < OPSET_LOW || opset > INT32_MAX) return CD_FAIL(err, EUNSUPPORTED, "opset %lld: expected %d or more", (long long)opset, OPSET_LOW);
     g->opset = (int)opset;
-    return CDMPP_OK;
+    if (opset <= OPSET_KNOWN) return CDMPP_OK;
+    return cd_graph_note(g, err, "opset %lld: the newest that is known here is %d, and operators are taken for what they are there", (long long)opset, OPSET_KNOWN);
 }
 
 /* The outputs of the file, where they are known. Then the operands of unsupported nodes: without that, nothing would read them, and
@@ -50,6 +50,7 @@ static cdmpp_status read_graph(cd_onnx_reader *r, cdmpp_err *err) {
     cd_onnx_scope s = {0};
     r->used = CD_NEWN(r->a, bool, (size_t)r->o->n_dim + 1);
     if (!r->used) return CD_FAIL(err, ENOMEM, "options");
+    CD_TRY(cd_onnx_index_functions(r, err));
     CD_TRY(cd_onnx_index_shapes(r, &s, g, err));
     CD_TRY(cd_onnx_inputs(r, &s, g, err));
     CD_TRY(cd_onnx_nodes(r, &s, g->node, g->n_node, err));

@@ -6,10 +6,11 @@
  *
  * The reader knows names, types, functions and branches, but no operator except Constant, ConstantOfShape, If, Loop and Scan: what a
  * Conv or a Slice means is a row of the table in profiler/network/graph/graph_rule.c. A new operator needs no change here, unless its
- * first operand is data that weights stand behind (the list `heads` in onnx_role.c), or an attribute of it holds a tensor
+ * first operand is data that weights stand behind (the lists in onnx_role.c), or an attribute of it holds a tensor
  * (onnx_attr.c). docs/internals/add-an-operator.md shows all the places.
  *
- *   (1) opsets 7 to 23; nodes in any order, as long as there is no cycle;
+ *   (1) opsets from 7 on; of one that is newer than what is known here operators are taken for what they were, with a note, and
+ *       only those that are not known are missing; nodes in any order, as long as there is no cycle;
  *   (2) nothing of a file is executed: content is kept only as far as shapes
  *       need it, large contents are not even read;
  *   (3) an operator that the graph's table does not know, or whose result's shape depends on data, is a cd_onnx_miss
@@ -29,12 +30,14 @@
  *      holds integers, or when alone or together with constants it reaches the
  *      first operand of an operator that has its weights behind it (Conv, Gemm,
  *      MatMul, BatchNormalization, LSTM ...), or of pooling, Softmax and the
- *      like, or a result. An input that only meets others (a bias in Add, a token in
+ *      like, or a result. So are queries, keys and values of attention, as one operator or as products around
+ *      a Softmax, and second operands of products that have a batch in front. An input that only meets others (a bias in Add, a token in
  *      Concat) or is the table of a Gather is a weight;
  *   e. where that leaves none, all are data.
+ * d and e are guesses: a note (cd_graph_note) names what was taken for what.
  *
- * A batch size replaces dimension 0 of data inputs (those whose dimension 0 equals the
- * first one's), is the value of the dimension's name if it has one, and replaces the old size at the front of
+ * A batch size replaces dimension 0 of data inputs (those where it equals the first one's), or dimension 1 where a recurrent layer
+ * reads time first (cd_graph.batch_axis), is the value of the dimension's name if it has one, and replaces the old size at the front of
  * a Reshape's target. A file may hold its batch size in other constants, too: then
  * operands do not fit, and the error says so. One thread. */
 #ifndef CD_ONNX_H
@@ -58,8 +61,8 @@ typedef struct cd_onnx_miss {
 } cd_onnx_miss;
 
 /* `o` NULL: defaults. The misses live in the graph. Errors, with the path: EIO, EPARSE
- * (no or half a model), ESCHEMA (invalid), ERANGE (a limit: nesting, size, dimensions),
- * EUNSUPPORTED (opset), EUSAGE (an option that fits nothing), ENOMEM. */
+ * (no or half a model), ESCHEMA (invalid), ERANGE (a limit of graph_limits.h),
+ * EUNSUPPORTED (an opset before 7), EUSAGE (an option that fits nothing), ENOMEM. */
 cdmpp_status cd_onnx_read(const char *path, const cd_onnx_options *o, CD_GIVE cd_graph **out, CD_KEEP const cd_onnx_miss **miss,
                           uint32_t *n_miss, cdmpp_err *err);
 

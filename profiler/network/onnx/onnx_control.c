@@ -128,7 +128,7 @@ static cdmpp_status count(cd_onnx_reader *r, const cd_onnx_scope *s, loop *l, cd
     } else if (most && (begin || !given(l->n, 1)) && always_goes_on(r, s, l->body)) {
         l->times = *most < 0 ? 0 : *most;
     }
-    if (l->times > CD_ONNX_MAX_NODE) return CD_FAIL(err, ERANGE, "a body that runs %lld times: expected at most %u", (long long)l->times, CD_ONNX_MAX_NODE);
+    if (l->times > CD_ONNX_MAX_RUNS) return CD_FAIL(err, ERANGE, "a body that runs %lld times: expected at most %d", (long long)l->times, CD_ONNX_MAX_RUNS);
     return CDMPP_OK;
 }
 

@@ -9,8 +9,15 @@ int64_t cd_onnx_opset(CdOnnx__OperatorSetIdProto *const *set, size_t n) {
     return 0;
 }
 
+cdmpp_status cd_onnx_index_functions(cd_onnx_reader *r, cdmpp_err *err) {
+    bool old;
+    for (size_t i = r->model->n_functions; i > 0; i--) CD_TRY(cd_onnx_map_put(&r->function, r->a, cd_onnx_text(r->model->functions[i - 1]->name), (uint32_t)(i - 1), &old, err));
+    return CDMPP_OK;
+}
+
 const CdOnnx__FunctionProto *cd_onnx_function(const cd_onnx_reader *r, const CdOnnx__NodeProto *n) {
-    for (size_t i = 0; i < r->model->n_functions; i++) {
+    const uint32_t *first = cd_onnx_map_find(&r->function, cd_onnx_text(n->op_type));
+    for (size_t i = first ? *first : r->model->n_functions; i < r->model->n_functions; i++) {
         const CdOnnx__FunctionProto *f = r->model->functions[i];
         if (!strcmp(cd_onnx_text(f->name), cd_onnx_text(n->op_type)) && !strcmp(cd_onnx_text(f->domain), cd_onnx_text(n->domain))) return f;
     }

@@ -56,8 +56,6 @@ cdmpp_status cd_onnx_quota_why(const cd_onnx_quota *q, const char *text, cdmpp_e
  * Private to the room. */
 
 #define CD_ONNX_UNKNOWN (UINT32_MAX - 1)
-#define CD_ONNX_MAX_NODE (1U << 20)  /* nodes read, those of functions each time that they are called */
-#define CD_ONNX_MAX_NESTED 16        /* functions and branches */
 
 typedef struct cd_onnx_scope {
     const struct cd_onnx_scope *up; /* of the graph around a branch */
@@ -80,12 +78,14 @@ typedef struct cd_onnx_reader {
     cd_graph *g;
     cd_arena *a;                    /* until the graph stands */
     cd_onnx_miss *miss;             /* (n_miss of cap_miss) in the graph's arena */
-    uint32_t n_miss, cap_miss, n_node;
-    int64_t old_batch;              /* dimension 0 of the first data input in the file, where a batch size replaces it; 0: not replaced */
+    uint32_t n_miss, cap_miss, n_node, n_expanded; /* n_expanded: of n_node, within functions, branches and bodies */
+    int64_t old_batch;              /* the batch dimension of the first data input in the file, where a batch size replaces it; 0: not replaced */
     const char *batch_name;         /* or the name that stands there: wherever it stands it is the batch; NULL: none */
-    const char *batch_input;        /* whose dimension 0 is the batch size; NULL: none */
+    const char *batch_input;        /* that has the batch size; NULL: none */
     uint32_t *kept, n_kept, cap_kept; /* tensors that unsupported nodes read: they become results of the graph */
     bool *used;                     /* (o->n_dim) this option named a dimension, an If or a Loop */
+    cd_onnx_map no_type;            /* tensors of a type that the graph does not have -> ONNX's number of it */
+    cd_onnx_map function;           /* name of a function -> the first of that name in the model */
     cd_onnx_map lost;               /* initializers whose external file could not be read */
     const char *lost_why;
 } cd_onnx_reader;
@@ -113,12 +113,16 @@ cdmpp_status cd_onnx_order(cd_arena *a, CdOnnx__NodeProto *const *node, size_t n
 /* ---- onnx_tensor.c ---- */
 /* A tensor of the file as a weight or constant. `weight`: an initializer; reals of more than a few elements keep no content. */
 cdmpp_status cd_onnx_tensor(cd_onnx_reader *r, const CdOnnx__TensorProto *t, const char *name, bool weight, uint32_t *tensor, cdmpp_err *err);
-/* Content as integers or reals, by its type; both NULL: none there. In the scratch arena. */
+/* The tensor of this name has a type that the graph does not have: the reason of what reads it says so. Errors: ENOMEM. */
+cdmpp_status cd_onnx_no_type(cd_onnx_reader *r, const char *name, int64_t type, cdmpp_err *err);
+/* Content as integers or reals, by its type; both NULL: none there, or of a type that programs do not compute with. In the scratch arena. */
 cdmpp_status cd_onnx_content(cd_onnx_reader *r, const CdOnnx__TensorProto *t, int64_t n, const int64_t **v, const double **f, cdmpp_err *err);
 
 /* ---- onnx_input.c ---- */
 /* Inputs, weights and constants that a graph starts from. */
 cdmpp_status cd_onnx_inputs(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__GraphProto *g, cdmpp_err *err);
+/* ---- onnx_batch.c: axis[i], the dimension of g->input[i] that is the batch. Errors: ENOMEM ---- */
+cdmpp_status cd_onnx_batch_axes(cd_onnx_reader *r, const CdOnnx__GraphProto *g, const uint32_t *order, uint32_t *axis, cdmpp_err *err);
 /* ---- onnx_role.c: rules a .. e of onnx.h; data[i] of g->input[i] ---- */
 cdmpp_status cd_onnx_roles(cd_onnx_reader *r, const CdOnnx__GraphProto *g, const uint32_t *order, bool *data, cdmpp_err *err);
 
@@ -131,6 +135,8 @@ const CdOnnx__AttributeProto *cd_onnx_attr(const cd_onnx_scope *s, const CdOnnx_
 /* All attributes in the graph's form, in the scratch arena. Tensors, graphs and types are left out, except ConstantOfShape's value. */
 cdmpp_status cd_onnx_attrs(cd_onnx_reader *r, const cd_onnx_scope *s, const CdOnnx__NodeProto *n, cd_graph_attr **out, uint32_t *n_out, cdmpp_err *err);
 /* ---- onnx_inline.c ---- */
+/* Fills r->function. Errors: ENOMEM. */
+cdmpp_status cd_onnx_index_functions(cd_onnx_reader *r, cdmpp_err *err);
 /* The function of the file that the node calls; NULL: none. */
 const CdOnnx__FunctionProto *cd_onnx_function(const cd_onnx_reader *r, const CdOnnx__NodeProto *n);
 /* Append the nodes of function f in the place of its call n. Errors: ERANGE (nesting), those of cd_onnx_nodes. */
@@ -159,9 +165,6 @@ int64_t cd_onnx_opset(CdOnnx__OperatorSetIdProto *const *set, size_t n);
  * part and documentation. So a file of gigabytes needs the memory of its graph, and
  * what protobuf-c reads afterwards is neither deeper than CD_ONNX_MAX_DEPTH nor
  * larger than CD_ONNX_MAX_STRIPPED. */
-
-#define CD_ONNX_MAX_DEPTH 64
-#define CD_ONNX_MAX_STRIPPED ((size_t)256 << 20)
 
 /* The n bytes of a serialized ModelProto, without large contents, appended to *out. Errors: EPARSE (with the byte), ERANGE, ENOMEM. */
 cdmpp_status cd_onnx_strip(const void *data, size_t n, bool all, cd_buf *out, cdmpp_err *err); /* all: large contents stay */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "profiler/network/onnx/onnx_internal.h"
+#include "profiler/network/onnx/onnx_expand_internal.h"
 
 typedef struct operands {
     uint32_t *in, *out;         /* (n_input) (n_output) of the node */
@@ -129,8 +129,8 @@ static cdmpp_status plain(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__Nod
     cdmpp_err why = {0};
     CD_TRY(cd_onnx_attrs(r, s, n, &attr, &n_attr, err));
     CD_TRY(new_batch(r, n, p, err));
-    const cdmpp_status st = cd_graph_add(r->g, node_name(n), cd_onnx_text(n->op_type), p->in, (uint32_t)n->n_input, attr, n_attr, p->out,
-                                         (uint32_t)n->n_output, &why);
+    cdmpp_status st = cd_graph_attrs_take_known(r->g, cd_onnx_text(n->op_type), attr, &n_attr, &why);
+    if (!st) st = cd_graph_add(r->g, node_name(n), cd_onnx_text(n->op_type), p->in, (uint32_t)n->n_input, attr, n_attr, p->out, (uint32_t)n->n_output, &why);
     if (!st) return define(r, s, n, p->out, err);
     if (st == CDMPP_EUNSUPPORTED && lost(r, n))
         return CD_FAIL(err, EIO, "the content of \"%s\" gives a shape, but its file \"%s\" cannot be read", lost(r, n), r->lost_why);
@@ -141,10 +141,21 @@ static cdmpp_status plain(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__Nod
     return st;
 }
 
+/* An operator that is a combination of others: its results have the names that the file has for them. */
+static cdmpp_status expanded(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__NodeProto *n, operands *p, cdmpp_err *err) {
+    const char *why;
+    CD_TRY(cd_onnx_expand(r, s, n, p->in, p->out, &why, err));
+    return why ? missing(r, s, n, p, why, err) : define(r, s, n, p->out, err);
+}
+
 /* A node that reads an unknown name. */
 static cdmpp_status behind(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__NodeProto *n, operands *p, cdmpp_err *err) {
-    char why[400];
-    const uint32_t *cause = cd_onnx_map_find(&s->cause, p->unknown);
+    char why[400], type[64];
+    const uint32_t *cause = cd_onnx_map_find(&s->cause, p->unknown), *of = cd_onnx_map_find(&r->no_type, p->unknown);
+    if (of) {
+        snprintf(why, sizeof why, "it reads \"%.100s\", which holds %s", p->unknown, cd_graph_dtype_name((int32_t)*of, type, sizeof type));
+        return missing(r, s, n, p, why, err);
+    }
     int n_why = snprintf(why, sizeof why, "it reads \"%.100s\", whose shape nobody knows", p->unknown);
     if (cause) snprintf(why + n_why, sizeof why - (size_t)n_why, ": it is behind %.60s (%.60s): %.120s", r->miss[*cause].node, r->miss[*cause].op, r->miss[*cause].reason);
     return missing(r, s, n, p, why, err);
@@ -158,6 +169,8 @@ static cdmpp_status node(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__Node
     const bool own = cd_onnx_own_domain(n->domain);
     const CdOnnx__FunctionProto *f = cd_onnx_function(r, n);
     if (r->n_node++ == CD_ONNX_MAX_NODE) return CD_FAIL(err, ERANGE, "more than %u nodes", CD_ONNX_MAX_NODE);
+    if (s->depth && r->n_expanded++ == CD_ONNX_MAX_EXPANDED)
+        return CD_FAIL(err, ERANGE, "functions, branches and bodies would become more than %u nodes", CD_ONNX_MAX_EXPANDED);
     if (f) return cd_onnx_inline(r, s, n, f, err);
     if (own && !strcmp(op, "Constant")) return constant(r, s, n, err);
     CD_TRY(resolve(r, s, n, &p, err));
@@ -166,8 +179,10 @@ static cdmpp_status node(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__Node
         return why ? missing(r, s, n, &p, why, err) : CDMPP_OK;
     }
     if (own && !strcmp(op, "Scan")) return missing(r, s, n, &p, "how often its body runs is not known before it runs", err);
-    if (!own) return missing(r, s, n, &p, "an operator of another domain than ONNX's", err);
+    const bool combined = cd_expansion_of(n) != NULL;
+    if (!own && !combined) return missing(r, s, n, &p, "an operator of another domain than ONNX's", err);
     if (p.unknown) return behind(r, s, n, &p, err);
+    if (combined) return expanded(r, s, n, &p, err);
     return plain(r, s, n, &p, err);
 }
 

@@ -20,7 +20,7 @@ static void drop(void *ctx, void *p) { /* dies with the arena */
 }
 
 ProtobufCAllocator cd_onnx_quota_begin(cd_onnx_quota *q, cd_arena *a, size_t n) {
-    const size_t want = ((size_t)16 << 20) + 40 * n, most = (size_t)2 << 30;
+    const size_t want = CD_ONNX_QUOTA_BASE + CD_ONNX_QUOTA_PER_BYTE * n, most = CD_ONNX_QUOTA_MOST;
     *q = (cd_onnx_quota){.a = a, .n = n, .most = want < most ? want : most};
     return (ProtobufCAllocator){take, drop, q};
 }

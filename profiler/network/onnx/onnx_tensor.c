@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "profiler/network/onnx/onnx_internal.h"
@@ -80,8 +81,11 @@ static bool typed(const CdOnnx__TensorProto *t, cd_dtype type, int64_t n, int64_
     return true;
 }
 
-static bool has_typed(const CdOnnx__TensorProto *t) {
-    return t->n_float_data || t->n_double_data || t->n_int64_data || t->n_uint64_data || t->n_int32_data;
+static size_t typed_length(const CdOnnx__TensorProto *t) {
+    const size_t n[] = {t->n_float_data, t->n_double_data, t->n_int64_data, t->n_uint64_data, t->n_int32_data};
+    size_t most = 0;
+    for (size_t k = 0; k < sizeof n / sizeof *n; k++) most = n[k] > most ? n[k] : most;
+    return most;
 }
 
 static const char *external(const CdOnnx__TensorProto *t, const char *key) {
@@ -90,19 +94,25 @@ static const char *external(const CdOnnx__TensorProto *t, const char *key) {
     return "";
 }
 
-/* `n` bytes of the file beside the model; only its own folder is read. NULL: not there, r->lost_why says so. */
+/* Has the file n bytes from `at` on? */
+static bool is_long_enough(int fd, long long at, size_t n) {
+    struct stat s;
+    return fd >= 0 && at >= 0 && !fstat(fd, &s) && S_ISREG(s.st_mode) && at <= s.st_size && n <= (size_t)(s.st_size - at);
+}
+
+/* `n` bytes of the file beside the model; only its own folder is read, and memory is taken for what is there, not for what is
+ * declared. NULL: not there, r->lost_why says so. */
 static unsigned char *read_external(cd_onnx_reader *r, const CdOnnx__TensorProto *t, size_t n) {
     char path[4096];
     const char *file = external(t, "location");
     if (!r->folder || !*file || *file == '/' || strstr(file, "..")) return NULL;
     if (snprintf(path, sizeof path, "%s/%s", r->folder, file) >= (int)sizeof path) return NULL;
-    unsigned char *p = cd_arena_alloc(r->a, n + 1, 1);
-    const int fd = p ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-    if (fd < 0) return NULL;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
     const long long at = strtoll(external(t, "offset"), NULL, 10);
-    const ssize_t got = at < 0 ? -1 : pread(fd, p, n, (off_t)at);
-    close(fd);
-    return got == (ssize_t)n ? p : NULL;
+    unsigned char *p = is_long_enough(fd, at, n) ? cd_arena_alloc(r->a, n + 1, 1) : NULL;
+    const ssize_t got = p ? pread(fd, p, n, (off_t)at) : -1;
+    if (fd >= 0) close(fd);
+    return p && got == (ssize_t)n ? p : NULL;
 }
 
 static cdmpp_status lose(cd_onnx_reader *r, const CdOnnx__TensorProto *t, cdmpp_err *err) {
@@ -117,16 +127,18 @@ cdmpp_status cd_onnx_content(cd_onnx_reader *r, const CdOnnx__TensorProto *t, in
     cd_dtype type;
     *v = NULL;
     *f = NULL;
-    if (!cd_graph_dtype(t->data_type, &type)) return CD_FAIL(err, EUNSUPPORTED, "\"%s\": type %d", cd_onnx_text(t->name), t->data_type);
+    if (!cd_graph_dtype(t->data_type, &type) || !cd_graph_type_is_computed(type)) return CDMPP_OK;
     const bool real = cd_expr_dtype_is_float(type), out = t->has_data_location && t->data_location == CD_ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
     const size_t want = (size_t)n * cd_expr_dtype_bytes(type);
     const unsigned char *raw = t->has_raw_data ? t->raw_data.data : NULL;
-    if (!out && !raw && !has_typed(t) && n > 0) return CDMPP_OK;
+    if (!out && !raw && !typed_length(t) && n > 0) return CDMPP_OK;
     if (out && !(raw = read_external(r, t, want))) return lose(r, t, err);
-    int64_t *p = cd_arena_zalloc(r->a, (size_t)n + 1, sizeof *p);
-    if (!p) return CD_FAIL(err, ENOMEM, "content of \"%s\"", cd_onnx_text(t->name));
     if (raw && !out && t->raw_data.len != want)
         return CD_FAIL(err, ESCHEMA, "\"%s\": expected %zu bytes, found %zu", cd_onnx_text(t->name), want, t->raw_data.len);
+    if (!raw && n > 0 && typed_length(t) != (size_t)n)
+        return CD_FAIL(err, ESCHEMA, "\"%s\": expected %lld elements", cd_onnx_text(t->name), (long long)n);
+    int64_t *p = cd_arena_zalloc(r->a, (size_t)n + 1, sizeof *p);
+    if (!p) return CD_FAIL(err, ENOMEM, "content of \"%s\"", cd_onnx_text(t->name));
     if (raw) unpack(type, raw, n, real ? NULL : p, real ? (double *)p : NULL);
     else if (n > 0 && !typed(t, type, n, real ? NULL : p, real ? (double *)p : NULL))
         return CD_FAIL(err, ESCHEMA, "\"%s\": expected %lld elements", cd_onnx_text(t->name), (long long)n);
@@ -135,13 +147,19 @@ cdmpp_status cd_onnx_content(cd_onnx_reader *r, const CdOnnx__TensorProto *t, in
     return CDMPP_OK;
 }
 
+cdmpp_status cd_onnx_no_type(cd_onnx_reader *r, const char *name, int64_t type, cdmpp_err *err) {
+    bool old;
+    return cd_onnx_map_put(&r->no_type, r->a, name, (uint32_t)type, &old, err);
+}
+
 cdmpp_status cd_onnx_tensor(cd_onnx_reader *r, const CdOnnx__TensorProto *t, const char *name, bool weight, uint32_t *tensor, cdmpp_err *err) {
     cd_graph_shape s;
     cd_dtype type;
     const int64_t *v = NULL;
     const double *f = NULL;
     CD_TRY(dims_of(t, &s, err));
-    if (!cd_graph_dtype(t->data_type, &type)) return CD_FAIL(err, EUNSUPPORTED, "\"%s\": type %d", name, t->data_type);
+    *tensor = CD_ONNX_UNKNOWN; /* texts, complex numbers: what reads it is missing */
+    if (!cd_graph_dtype(t->data_type, &type)) return cd_onnx_no_type(r, name, t->data_type, err);
     const int64_t n = cd_graph_shape_elements(&s);
     if (r->o->contents || n <= (weight && cd_expr_dtype_is_float(type) ? FEW : CD_GRAPH_MAX_VALUE)) CD_TRY(cd_onnx_content(r, t, n, &v, &f, err));
     if (!v && !f) return cd_graph_weight(r->g, name, type, &s, tensor, err);

@@ -52,6 +52,7 @@ static cdmpp_status iteration(cd_graph **g, const cd_onnx_miss **miss, uint32_t 
     }
     for (uint32_t k = 0; !st && k < t.n_missing; k++)
         all[*n + k] = (cd_onnx_miss){.node = t.missing[k].name, .op = t.missing[k].op, .domain = CD_GRADIENT_DOMAIN, .reason = t.missing[k].reason};
+    if (!st) st = cd_graph_take_notes(t.graph, *g, err);
     if (st) {
         cd_gradient_free(&t);
         return st;
@@ -79,6 +80,11 @@ cdmpp_status cd_network_source_read(const cd_network_source *s, cd_graph **g, co
     cd_graph_free(*g);
     *g = NULL;
     return st;
+}
+
+void cd_network_source_say(const cd_graph *g, cd_log *log) {
+    for (uint32_t k = 0; k < g->n_note; k++) cd_log_put(log, CD_LOG_WARNING, "%.80s: %s", g->name, g->note[k]);
+    if (g->n_more_note) cd_log_put(log, CD_LOG_WARNING, "%.80s: %u more of this kind", g->name, g->n_more_note);
 }
 
 cdmpp_status cd_network_source_missing(cd_graph *g, const cd_onnx_miss *miss, uint32_t n, cd_workload_options *w, cdmpp_err *err) {

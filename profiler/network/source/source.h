@@ -4,6 +4,7 @@
  * the graph, and the list of operators that could not be read. */
 #ifndef CD_PROFILER_NETWORK_SOURCE_DOOR_H
 #define CD_PROFILER_NETWORK_SOURCE_DOOR_H
+#include "base/cli/cli.h"
 #include "profiler/network/onnx/onnx.h"
 #include "profiler/network/workload/workload.h"
 
@@ -67,6 +68,8 @@ cdmpp_status cd_network_sizes_read(cd_arena *a, const char *batch, const cd_text
 /* *s, which has the texts that were read, at one size. "batch=1..8" is the batch of a network of the zoo, too. Errors: EUSAGE (another range of such a network), ENOMEM. */
 cdmpp_status cd_network_sizes_at(const cd_network_sizes *z, cd_arena *a, int64_t size, cd_network_source *s, cdmpp_err *err);
 
+/* What was guessed or left out as the network was read (cd_graph_note), a warning each. log NULL is fine. */
+void cd_network_source_say(const cd_graph *g, cd_log *log);
 /* The misses as cd_workload_options has them, in the graph's arena. Errors: ENOMEM. */
 cdmpp_status cd_network_source_missing(cd_graph *g, const cd_onnx_miss *miss, uint32_t n, cd_workload_options *w, cdmpp_err *err);
 /* "unsupported":[{"name":..,"op":..,"domain":..,"reason":..}, ..] */

@@ -4,16 +4,24 @@
 
 static cdmpp_err err;
 
+enum { SHARED = 2 };
 typedef struct {
     cd_place_limits l;
     uint32_t memory[CD_PLACE_MAX_DEVICE];
     double bytes[CD_PLACE_MAX_DEVICE], weights[MP_OPS];
+    cd_place_shared shared[SHARED];
+    uint32_t reader[SHARED][MP_OPS];
 } limits;
 
 /* Bytes in a memory, read slowly. */
 static double held(const cd_place_problem *p, const limits *l, const uint32_t *where, uint32_t memory) {
     double n = 0;
     for (uint32_t k = 0; k < p->n_op; k++) n += l->memory[where[k]] == memory ? l->weights[k] : 0;
+    for (uint32_t s = 0; s < l->l.n_shared; s++) { /* once, whoever reads it */
+        bool there = false;
+        for (uint32_t j = 0; j < l->shared[s].n_op; j++) there = there || l->memory[where[l->shared[s].op[j]]] == memory;
+        n += there ? l->shared[s].bytes : 0;
+    }
     for (uint32_t v = 0; v < p->n_value; v++) {
         bool there = l->memory[where[p->value[v].from]] == memory;
         for (uint32_t j = 0; j < p->value[v].n_to; j++) there = there || l->memory[where[p->to[p->value[v].first + j]]] == memory;
@@ -49,7 +57,13 @@ static double least(const cd_place_problem *p, const limits *l, cd_place_goal go
 static void draw(made_part *m, limits *l, const uint32_t *where) {
     memset(l, 0, sizeof *l);
     for (uint32_t d = 0; d < m->p.n_device; d++) l->memory[d] = d && mp_unit(m) < 0.2 ? l->memory[d - 1] : d;
-    l->l = (cd_place_limits){m->p.n_device, l->memory, l->bytes, l->weights};
+    l->l = (cd_place_limits){m->p.n_device, l->memory, l->bytes, l->weights, l->shared, SHARED};
+    for (uint32_t s = 0; s < SHARED; s++) {
+        uint32_t n = 0;
+        for (uint32_t k = 0; k < m->p.n_op; k++)
+            if (mp_unit(m) < 0.5) l->reader[s][n++] = k;
+        l->shared[s] = (cd_place_shared){floor(mp_unit(m) * 30000), l->reader[s], n};
+    }
     for (uint32_t k = 0; k < m->p.n_op; k++) l->weights[k] = floor(mp_unit(m) * 30000);
     for (uint32_t d = 0; d < m->p.n_device; d++) l->bytes[d] = mp_unit(m) < 0.7 ? floor(held(&m->p, l, where, d) * (0.4 + mp_unit(m))) : 0;
 }

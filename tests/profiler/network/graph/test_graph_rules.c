@@ -42,6 +42,7 @@ static void put_attr(cd_buf *b, const cd_graph_attr *a) {
     if (a->kind == CD_GRAPH_ATTR_FLOAT) cd_buf_putf(b, "%g", a->f);
     if (a->kind == CD_GRAPH_ATTR_STR) cd_buf_puts(b, a->s);
     for (uint32_t k = 0; a->kind == CD_GRAPH_ATTR_INTS && k < a->n; k++) cd_buf_putf(b, "%s%lld", k ? "," : "", (long long)a->ints[k]);
+    for (uint32_t k = 0; a->kind == CD_GRAPH_ATTR_FLOATS && k < a->n; k++) cd_buf_putf(b, "%s%g", k ? "," : "", a->floats[k]);
 }
 
 /* What the rule gave, as row.want says it. */
@@ -181,9 +182,9 @@ TEST(element_wise) {
         {"PRelu", "", "f32[2,1] f32[3]", "PRelu: the slope is larger than what it is for"},
         {"Cast", "to=1", "i64[2]", "float32[2]; 2 flop; to=1"},
         {"Cast", "to=16", "i64[2]", "bfloat16[2]; 2 flop; to=16"},
-        {"Cast", "to=17", "i64[2]", "Cast: type 17"},
-        {"Cast", "to=8", "i64[2]", "Cast: type 8"},
-        {"Cast", "to=0", "i64[2]", "Cast: type 0"},
+        {"Cast", "to=17", "i64[2]", "float8_e4m3fn[2]; 2 flop; to=17"},
+        {"Cast", "to=8", "i64[2]", "Cast: texts (type 8)"},
+        {"Cast", "to=0", "i64[2]", "Cast: a type that is not known (0)"},
         {"Cast", "to=13", "i64[2]", "uint64[2]; 2 flop; to=13"},
         {"CastLike", "", "i64[2] f16[5]", "float16[2]; 2 flop;"},
         {"Clip", "", "f32[2] f32=.5] i64=3]", "float32[2]; 4 flop; min=0.5 max=3"},
@@ -240,8 +241,8 @@ TEST(images) {
         {"SpaceToDepth", "blocksize=2", "f32[1,2,4,6]", "float32[1,8,2,3]; 0 flop; blocksize=2"},
         {"SpaceToDepth", "blocksize=2", "f32[1,2,3,6]", "SpaceToDepth: 3 by 6 in blocks of 2"},
         {"SpaceToDepth", "blocksize=2", "f32[1,2,4,5]", "SpaceToDepth: 4 by 5 in blocks of 2"},
-        {"Resize", "mode=linear", "f32[1,2,3,4] - f32=1.,1.,2.,2.5", "float32[1,2,6,10]; 1080 flop; mode=linear"},
-        {"Resize", "mode=cubic", "f32[1,2,3,4] - f32=1.,1.,2.,1.", "float32[1,2,6,4]; 384 flop; mode=cubic"},
+        {"Resize", "mode=linear", "f32[1,2,3,4] - f32=1.,1.,2.,2.5", "float32[1,2,6,10]; 1080 flop; mode=linear scales=1,1,2,2.5"},
+        {"Resize", "mode=cubic", "f32[1,2,3,4] - f32=1.,1.,2.,1.", "float32[1,2,6,4]; 384 flop; mode=cubic scales=1,1,2,1"},
         {"Resize", "", "f32[1,2,3,4] - - i64=1,2,5,5", "float32[1,2,5,5]; 0 flop;"},
         {"Resize", "axes=2,3", "f32[1,2,3,4] - - i64=5,6", "float32[1,2,5,6]; 0 flop; axes=2,3"},
         {"Resize", "axes=0,1,2,3,0", "f32[1,2,3,4] - - i64=5,6", "Resize: 5 axes of 4 dimensions"},
@@ -249,9 +250,9 @@ TEST(images) {
         {"Resize", "", "f32[1,2,3,4] - f32=0.,1.,1.,1.", "Resize: scale 0 of dimension 0"},
         {"Resize", "", "f32[1,2,3,4] - i64=1,1,1,1", "Resize: expected real numbers as scales"},
         {"Resize", "", "f32[1,2,3,4] - f32[4]", "Resize: its shape depends on the content of \"x\""},
-        {"Resize", "keep_aspect_ratio_policy=not_larger", "f32[1,2,3,4] - f32=1.,1.,1.,1.", "Resize: keep_aspect_ratio_policy not_larger"},
-        {"Upsample@9", "mode=nearest", "f32[1,2,3,4] f32=1.,1.,2.,3.", "float32[1,2,6,12]; 0 flop; mode=nearest"},
-        {"Resize@10", "", "f32[1,2,3,4] f32=1.,1.,2.,3.", "float32[1,2,6,12]; 0 flop;"},
+        {"Resize", "keep_aspect_ratio_policy=not_larger", "f32[1,2,3,4] - f32=1.,1.,1.,1.", "float32[1,2,3,4]; 0 flop; keep_aspect_ratio_policy=not_larger scales=1,1,1,1"},
+        {"Upsample@9", "mode=nearest", "f32[1,2,3,4] f32=1.,1.,2.,3.", "float32[1,2,6,12]; 0 flop; mode=nearest scales=1,1,2,3"},
+        {"Resize@10", "", "f32[1,2,3,4] f32=1.,1.,2.,3.", "float32[1,2,6,12]; 0 flop; scales=1,1,2,3"},
         {"GridSample", "", "f32[2,3,5,5] f32[2,7,8,2]", "float32[2,3,7,8]; 3024 flop;"},
         {"GridSample", "mode=nearest", "f32[2,3,5,5] f32[2,7,8,2]", "float32[2,3,7,8]; 0 flop; mode=nearest"},
         {"GridSample", "mode=cubic", "f32[2,3,5,5] f32[2,7,8,2]", "float32[2,3,7,8]; 10752 flop; mode=cubic"},

@@ -171,7 +171,7 @@ TEST(invalid) {
     refuse("misfit", NULL, CDMPP_ESCHEMA, "product|[2,4]|[5,8]");
     refuse("overflow", NULL, CDMPP_ERANGE, "2^48");
     refuse("overflow_inside", NULL, CDMPP_ERANGE, "tile");
-    refuse("old", NULL, CDMPP_EUNSUPPORTED, "opset 6|7 to 23");
+    refuse("old", NULL, CDMPP_EUNSUPPORTED, "opset 6|7 or more");
     refuse("no_such_file", NULL, CDMPP_EIO, "");
 }
 
