@@ -225,11 +225,13 @@ static cdmpp_status step_pr(const stepper *x) {
         steps = steps * 10 + (v.p[k] - '0');
     }
     if (x->t->i[0] < 0 || (uint32_t)x->t->i[0] >= x->st->axes.n) return CDMPP_OK; /* as TVM: silently nothing */
-    cd_schedule_pragma *p = CD_NEW(&x->s->arena, cd_schedule_pragma), **tail = &x->s->iv[x->st->axes.p[x->t->i[0]]].pragma;
+    cd_schedule_pragma *p = CD_NEW(&x->s->arena, cd_schedule_pragma);
+    cd_schedule_iv *iv = &x->s->iv[x->st->axes.p[x->t->i[0]]];
     if (!p) return CD_FAIL(x->err, ENOMEM, "pragma");
     p->value = (int32_t)steps;
-    while (*tail) tail = &(*tail)->next;
-    *tail = p;
+    if (iv->pragma) iv->last_pragma->next = p;
+    else iv->pragma = p;
+    iv->last_pragma = p;
     return CDMPP_OK;
 }
 

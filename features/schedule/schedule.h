@@ -53,7 +53,7 @@ typedef struct cd_schedule_iv {
     const cd_expr *loop_ext;         /* leaves, while lowered: r_ext in terms of loops */
     const cd_expr *val;              /* value in the nest being made                */
     const cd_expr *set_lo, *set_hi;  /* scratch of PassUpDomain                     */
-    cd_schedule_pragma *pragma;
+    cd_schedule_pragma *pragma, *last_pragma;
     const char *text;                /* name: CD_SCHEDULE_NAME_TEXT                          */
     int32_t from, from2;             /* name: the iterators it derives from         */
     int32_t thread;                  /* thread axis this leaf is bound to, or -1    */

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "check.h"
+#include "features/schedule/schedule.h"
 #include "prog.h"
 
 static const char *const task[] = {
@@ -125,10 +126,10 @@ static void limits(void **state) {
         int most;      /* this often is fine */
         int refused;   /* this often is too much; 0: never */
         const char *msg;
-    } tab[] = {{"[\"CR\", 2]", 1000, 1001, "1001 steps"},
+    } tab[] = {{"[\"CR\", 2]", CD_MAX_STEP, CD_MAX_STEP + 1, "32769 steps, at most 32768"},
                {"[\"SP\", 2, 0, 0, [1, 1, 1, 1], 1]", 63, 64, "256 iterators"},
                {"[\"PR\", 2, 0, \"auto_unroll_max_step$16\"]", 999, 0, NULL},
-               {"[\"CHW\", 2, \"local\"]", 200, 300, "256 stages"}};
+               {"[\"CHW\", 2, \"local\"]", 300, CD_MAX_STAGE, "4097 stages, at most 4096"}};
     for (size_t k = 0; k < sizeof tab / sizeof *tab; k++) {
         cdmpp_err err = {0};
         assert_ok(repeated(*state, tab[k].step, tab[k].most, &err));
