@@ -175,8 +175,20 @@ const char *cd_default_model_what(const char *path, char out[CD_DEFAULT_MODEL_SA
     return out;
 }
 
+/* One that is there and is not used is no secret. */
+static void why_not_here(char out[CD_DEFAULT_MODEL_SAID]) {
+    cd_arena a = {0};
+    const cd_json *v = NULL;
+    out[0] = 0;
+    if (!getenv("CDMPP_DEFAULT_MODEL")) cd_here_look(CD_DEFAULT_MODEL_HERE, &a, &v);
+    if (v && !backend_of(v, &a)) (void)is_used(CD_DEFAULT_MODEL_HERE, v, NULL, &a, out);
+    cd_arena_free(&a);
+}
+
 cdmpp_status cd_default_model_missing(cdmpp_err *err) {
-    return CD_FAIL(err, EUSAGE, "there is no cost model: --cost-model FILE names one; `make model` or an installation brings a default one");
+    char why[CD_DEFAULT_MODEL_SAID];
+    why_not_here(why);
+    return CD_FAIL(err, EUSAGE, "there is no cost model: --cost-model FILE names one; `make model` or an installation brings a default one%s%s", why[0] ? "; " CD_DEFAULT_MODEL_HERE " " : "", why);
 }
 
 /* The machine of a correction, where that is this one. A GPU says itself what it is; the other members of *here stay as they are. */

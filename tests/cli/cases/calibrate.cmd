@@ -29,7 +29,7 @@ cdmpp-tune --network squeezenet-1.1 --input-size 32 --task "#0" --threads 1 --tr
 CDMPP_DEFAULT_MODEL=$PWD/m.cdmpp cdmpp-predict --info 2>&1 >/dev/null | sed "s|$PWD|HERE|"
 echo "--- of another machine of this name, and one that does not say which it is of"
 mv here.cdmpp own.cdmpp
-forged() { LC_ALL=C sed "$1" own.cdmpp >f; head -c -64 f >body; { cat body; printf %s "$(sha256sum <body | cut -d ' ' -f 1)"; } >here.cdmpp; cdmpp-predict --info 2>&1 >/dev/null | grep -o 'here.cdmpp .*' | sed -E 's/\([^()]*(\([^()]*\)[^()]*)*\)/(CPU)/; s/[^ ,]* family [0-9]* model [0-9]*/KIND/g; s/microarchitecture .* \(here .*\)/microarchitecture X (here Y)/'; }
+forged() { LC_ALL=C sed "$1" own.cdmpp >f; head -c -64 f >body; { cat body; printf %s "$(sha256sum <body | cut -d ' ' -f 1)"; } >here.cdmpp; cdmpp-predict --info 2>&1 >/dev/null | grep -o 'here.cdmpp \(is of another processor\|does not say which machine it is of\)'; }
 forged 's/\("machine":{[^}]*"family":\)[0-9]/\19/'
 forged 's/\("machine":{[^}]*"maker":"\)[^"]/\1X/'
 forged 's/"machine":/"Machine":/'

@@ -110,6 +110,9 @@ TEST(that_of_another_one_of_the_same_name_is_not_used_and_the_difference_is_said
     assert_false(is_here() || cd_default_model_is_here(CD_DEFAULT_MODEL_HERE));
     const char *said = strstr(cd_default_model_what("m.cdmpp", what), "and is not used: cores ");
     assert_non_null(said);
+    cdmpp_err err = {0};
+    assert_status(cd_default_model_missing(&err), CDMPP_EUSAGE);
+    assert_non_null(strstr(err.msg, "brings a default one; here.cdmpp is of another processor"));
     assert_int_equal(atoi(said + strlen("and is not used: cores ")), (int)other.number[CD_IDENTITY_CORES]);
     other = own();
     other.family++;
