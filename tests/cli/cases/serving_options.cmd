@@ -18,7 +18,7 @@ echo "known types: $?"
 sed '/head_dim/d; s/"num_hidden_layers"/"max_position_embeddings": 512, "num_hidden_layers"/' "$S/config.json" >short.json
 MODEL=short.json ask --gpu h100 --isl 500 --osl 16 --concurrency 1,2 --json | show 'notes\|isl' | cut -c 1-90
 sed '/torch_dtype/d' "$S/config.json" >untyped.json
-MODEL=untyped.json ask --gpu h100
+MODEL=untyped.json ask --gpu h100 >out.txt
 echo "no dtype: $?"
 { echo '{"model_type": "llava", "text_config":' && cat "$S/config.json" && echo '}'; } >llava.json
 MODEL=llava.json ask --gpu h100 >out.txt
@@ -169,3 +169,13 @@ printf -- '- name: mine\n  kind: gpu\n  l2_kb: 50000\n  fp4_tflops: 0\n' >mine.y
 printf 'op,device,m,n,k\ngemm,mine,4,512,512\n' >mine.csv
 cdmpp-predict --operators --cost-model ops.cdmpp --devices mine.yaml mine.csv | grep -o '"error".*'
 cdmpp-replay --llm "$S/config.json" --cost-model ops.cdmpp --devices mine.yaml --gpu mine --tp 2
+# fewer requests than are asked to be in flight: no more of them are, and it is told; what has no effect is refused
+ask --gpu h100 --concurrency 1000 --requests 10 --osl 4 --json | show 'requests\|idle_schedulers'
+for bad in '--experts-dtype fp8' '--node-gbs 50'; do
+    # shellcheck disable=SC2086 # options
+    ask --gpu h100 $bad
+    echo "no effect: $?"
+done
+# the file beside config.json says the types
+echo '{"producer": {"name": "modelopt"}, "quantization": {"quant_algo": "FP8", "kv_cache_quant_algo": "FP8"}}' >checkpoint/hf_quant_config.json
+MODEL=checkpoint ask --gpu h100 --json | grep -o '"experts_dtype":"[^"]*"\|"kv_dtype":"[^"]*"' | sort -u
