@@ -15,7 +15,7 @@
  *   (4) a name without a description: "cpuN" is core N of this machine, "oclN" an OpenCL device, a part of it with one unit
  *       where it is a processor: kind native if it can, else opencl;
  *   (5) contention: optional, {"peak_bytes_per_s", "beside", "turn", "pairs", "error"} of contention.h;
- *   (6) noise: optional, {"spread", "others", "kept"} of the measurement as a whole (profiler/host/noise.h); kept: it was written though the machine was too noisy;
+ *   (6) noise: optional, {"spread", "others", "figure", "kept"} of the measurement as a whole (profiler/host/noise.h); kept: it was written though the machine was too noisy;
  *   (7) of a device a file must have name, kind, launch_s, sync_s; the rest may be left out: core -1, scale 1, times 1, memory 0.
  * Built by one thread, then read-only. Seconds, bytes. */
 #ifndef CD_MACHINE_DESCRIPTION_H

@@ -1,5 +1,6 @@
 /* The description of a machine as JSON, in both directions; machine_description.h has the form. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/io/io.h"
@@ -46,6 +47,7 @@ static void put_noise(cd_json_writer *w, const cd_machine *m) {
     cd_json_write_open(w, '{');
     cd_json_write_member_real(w, "spread", m->noise.spread);
     if (m->noise.others >= 0) cd_json_write_member_real(w, "others", m->noise.others);
+    if (m->noise.worst[0]) cd_json_write_member_str(w, "figure", m->noise.worst);
     if (m->kept) cd_json_write_member_bool(w, "kept", true);
     cd_json_write_close(w, '}');
 }
@@ -137,11 +139,14 @@ static cdmpp_status read_contention(const cd_json *v, cd_contention *out, cdmpp_
 }
 
 static cdmpp_status read_noise(cd_machine *m, const cd_json *v, cdmpp_err *err) {
-    const cd_json *kept = cd_json_get(v, "kept");
+    const cd_json *kept = cd_json_get(v, "kept"), *figure = cd_json_get(v, "figure");
+    cd_str name = {"", 0};
     m->noise = (cd_noise){.others = (double)NAN};
     m->measured = true;
     CD_TRY(cd_json_need_real(v, "spread", 0, 1e9, &m->noise.spread, err));
     if (cd_json_get(v, "others")) CD_TRY(cd_json_need_real(v, "others", 0, 1, &m->noise.others, err));
+    if (figure) CD_TRY(cd_err_key(err, cd_json_str(figure, &name, err), "figure"));
+    (void)snprintf(m->noise.worst, sizeof m->noise.worst, "%.*s", (int)(name.n < sizeof m->noise.worst ? name.n : sizeof m->noise.worst - 1), name.p);
     if (kept && kept->kind != CD_JSON_BOOL) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected true or false"), "kept");
     m->kept = kept && kept->u.i;
     return CDMPP_OK;

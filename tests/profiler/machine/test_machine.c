@@ -102,7 +102,7 @@ static void test_noise(void **state) {
     (void)state;
     static const char form[] = "{\"cdmpp_machine\": 1, \"devices\": [{\"name\": \"a\", \"kind\": \"cpu\", \"launch_s\": 0, \"sync_s\": 0}], \"noise\": %s}";
     static const struct { const char *noise; double spread, others; bool kept; } good_ones[] = {
-        {"{\"spread\": 0.25, \"others\": 0.125}", 0.25, 0.125, false}, {"{\"spread\": 2, \"kept\": true}", 2, -1, true}, {"{\"spread\": 0, \"others\": 0, \"kept\": false}", 0, 0, false}};
+        {"{\"spread\": 0.25, \"others\": 0.125, \"figure\": \"launch_s\"}", 0.25, 0.125, false}, {"{\"spread\": 2, \"kept\": true}", 2, -1, true}, {"{\"spread\": 0, \"others\": 0, \"kept\": false}", 0, 0, false}};
     static const char *const bad[] = {"{}", "3", "{\"spread\": -1}", "{\"spread\": 0, \"others\": 1.5}", "{\"spread\": 0, \"kept\": 1}"};
     char text[400];
     cd_machine m, r, some;
