@@ -236,7 +236,7 @@ typedef struct cdmpp_batch {
  * Scores are finite and >= 0, higher is better, and comparable between all calls for one
  * device and observer state: what both of TVM's tuners ask for. They also want one > 0: where every
  * candidate of a call failed, all scores are CDMPP_SCORE_NONE. Models of version 1 know no
- * interval: low, high and rel_std are NaN.
+ * interval: low, high and rel_std are NaN. So they are for a program that is unlike in a way of which nothing tells how far off it is.
  *
  * Where the task of a candidate is known and its device described (cdmpp_options.devices_file), seconds, low and high are no less than what
  * the device needs for it at best: CDMPP_REASON_PEAK says that seconds were. Scores stay the model's, so the order does too. */

@@ -264,7 +264,9 @@ void cd_model_mark_unlike(const cd_model *m, bool compared, uint32_t reason, cd_
 cdmpp_status cd_model_settle(const cd_model *m, const cd_program_view *v, size_t p, const cd_model_asked *asked, cd_model_prediction *io, cdmpp_err *err) {
     if (!asked->doubt && !asked->uncorrected) CD_TRY(cd_here_apply(m, v, p, io, err));
     cd_model_mark_unlike(m, asked->compared, asked->reason, io);
-    if (asked->doubt) cd_device_doubt_widen(asked->doubt, io);
+    const bool saw = !m->trained_on || cd_trained_on_saw(m->trained_on, v->device[p]);
+    const cd_device_doubt unseen = saw ? (cd_device_doubt){0} : cd_model_device_doubt(m, v->device[p], NULL, NULL); /* one that the model knows by its description alone */
+    if (asked->doubt || !saw) cd_device_doubt_widen(asked->doubt ? asked->doubt : &unseen, io);
     return CDMPP_OK;
 }
 

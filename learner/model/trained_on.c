@@ -88,10 +88,13 @@ bool cd_trained_on_saw(const cd_trained_on *t, uint32_t device) {
     return false;
 }
 
-/* In the order of the classes. A reduction that is new is new with its types too: that says nothing of them. */
+/* In the order of the classes. A reduction that is new is new with its types too: that says nothing of them. A device that saw nothing is new itself: that all types are new to it
+ * says nothing more. */
 void cd_trained_on_check(const cd_trained_on *t, uint32_t device, bool stranger, const cd_signature *s, cd_unlike *out) {
+    const bool saw = cd_trained_on_saw(t, device);
+    if (!saw && !stranger) cd_trained_on_add(out, CD_UNLIKE_BIT_DEVICE, "", 0);
     for (int k = 0; k < N_CLASS; k++) {
-        if (k == TYPED && out->reason & CD_UNLIKE_OPERATOR) continue;
+        if ((k == TYPED && out->reason & CD_UNLIKE_OPERATOR) || (class[k].own && !saw)) continue;
         if (stranger && class[k].bit == CD_UNLIKE_BIT_FEATURE) continue;
         for (size_t i = 0; i < s->n; i++) {
             if (class_of(s->mark[i]) != k || !is_new(t, device, s->mark[i], k)) continue;

@@ -13,7 +13,7 @@ cdmpp-predict --quiet --model a.cdmpp --tasks tasks.json "$HELD" >like.jsonl
 cdmpp-predict --quiet --model a.cdmpp --tasks half.json "$HELD" >half.jsonl
 grep -c '"reason":"[^"]*dtype' like.jsonl
 grep -c '"out_of_range":true,"reason":"dtype float16' half.jsonl
-grep -m 1 float16 half.jsonl | sed "s|$ROOT/||; s/\"\(latency_s\|low_s\|high_s\|rel_std\)\":[0-9.e-]*/\"\1\":L/g"
+grep -m 1 float16 half.jsonl | sed "s|$ROOT/||; s/\"\(latency_s\|low_s\|high_s\|rel_std\)\":[0-9.e-][0-9.e-]*/\"\1\":L/g"
 echo "--- the same in words, as CSV, and of networks"
 n=$(sed -n 's/.*"line":\([0-9]*\),.*dtype float16.*/\1/p' half.jsonl | head -n 1)
 cdmpp-predict --quiet --model a.cdmpp --tasks half.json --explain "$HELD:$n" | sed -n '1s/.*, unlike/unlike/p'

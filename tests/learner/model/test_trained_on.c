@@ -96,6 +96,8 @@ TEST(tells_what_a_device_saw) {
     cd_trained_on *t = NULL;
     assert_ok(cd_trained_on_make(&a, text, device, 2, 3, &t, &err));
     assert_true(cd_trained_on_saw(t, 0) && cd_trained_on_saw(t, 1) && !cd_trained_on_saw(t, 2));
+    expect(ASK(t, 2, "dtype float32", "threads 4", "vector 32"), CD_UNLIKE_DEVICE, "device"); /* that is what is new, and not its types */
+    expect(ASK(t, 2, "dtype float32", "intrinsic erf"), CD_UNLIKE_DEVICE | CD_UNLIKE_INTRINSIC, "device, intrinsic erf");
     cd_arena_free(&a);
 }
 
