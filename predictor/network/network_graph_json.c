@@ -109,8 +109,8 @@ static cdmpp_status net_member(cd_network_file *f, cd_arena *a, int is, cd_str v
 static cdmpp_status net_members(cd_network_file *f, cd_arena *a, cd_str net, own_net *o, cdmpp_err *err) {
     cd_str rest = net, key, value;
     bool more = true;
-    CD_TRY(cd_network_file_once(f, net, err));
     *o = (own_net){.measured_s = (double)NAN, .measured_median_s = (double)NAN};
+    CD_TRY(cd_network_file_once(f, net, err));
     for (;;) {
         char name[41];
         CD_TRY(cd_network_file_member(f, &rest, &key, &value, &more, err));

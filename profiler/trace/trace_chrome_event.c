@@ -102,7 +102,7 @@ static cdmpp_status describe(cd_trace_reader *r, const cd_json *args, cd_str nam
         static const char *const dim[] = {"[[", "grid_x", ",", "grid_y", ",", "grid_z", "],[", "block_x", ",", "block_y", ",", "block_z"};
         for (size_t i = 0; i < 12; i += 2) cd_buf_puts(&r->text, dim[i]), cd_buf_put_int(&r->text, int_arg(args, dim[i + 1], 0));
         cd_buf_puts(&r->text, "]]");
-    } else if (e->kind == CD_TRACE_KERNEL) {
+    } else if (e->kind == CD_TRACE_KERNEL && (arg(args, "grid") || arg(args, "block"))) {
         cd_buf_puts(&r->text, "[");
         put_list(&r->text, arg(args, "grid"));
         cd_buf_puts(&r->text, ",");

@@ -32,6 +32,9 @@ predict none.json | tail -n 1
 predict --device h100 none.json | grep -c '"latency_s"'
 predict a100.json | tail -n 1
 predict --nearest a100.json | grep -c '"out_of_range":true'
+sed 's/"cuda/"cuda -arch=sm_86/' none.json >sm86.json
+predict --nearest sm86.json | tail -n 1
+predict --nearest --device a10 sm86.json | grep -c '"out_of_range":true'
 predict --explain two.json | grep -c "columns"
 cat two.json | predict --device h200 - | grep -c '"latency_s"'
 echo "--- a processor's word for records of a GPU, and a pipe that nobody named the device of"
