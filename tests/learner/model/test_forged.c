@@ -49,7 +49,6 @@ static void forge_file(const char *path, size_t few) {
     char *p;
     size_t n;
     assert_ok(cd_file_read(path, 0, &p, &n, &err));
-    forge_limit_memory();
     forge_all(FORGE_CONTAINER, p, n, few, use);
     cd_mem_free(p);
 }

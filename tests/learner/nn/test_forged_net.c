@@ -57,7 +57,6 @@ static void forge_kind_of(cd_net_kind kind) {
     assert_ok(cd_net_save(net, &s, &b, &err));
     cd_net_free(net);
     cd_scalers_free(&s);
-    forge_limit_memory();
     forge_all(FORGE_SAFETENSORS, b.p, b.n, 100, use);
     cd_buf_free(&b);
 }

@@ -19,7 +19,6 @@ static int up(void **state) {
     assert_ok(cd_device_table_load("configs/devices.yaml", &diag, &devices, &err));
     for (size_t i = 0; i < 2; i++) assert_ok(cd_device_table_find(devices, name[i], &gpu[i], &err));
     dir = tmp_make();
-    forge_limit_memory();
     return 0;
 }
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/core/core.h"
 #include "check.h"
@@ -113,12 +114,24 @@ static inline void forge(forge_kind kind, const char *file, size_t n, uint64_t s
     cd_buf_free(&weights);
 }
 
-/* No reader asks for more than this: then it gets ENOMEM, which the callers of these do not accept. Not under sanitizers, which map terabytes. */
-static inline void forge_limit_memory(void) {
+/* No reader asks for a gigabyte more than there is: then it gets ENOMEM, which the callers of these do not accept. Not under sanitizers, which map terabytes. */
+static inline rlim_t forge_limit_memory(void) {
+    struct rlimit now = {RLIM_INFINITY, RLIM_INFINITY};
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-    const struct rlimit most = {(rlim_t)3 << 29, (rlim_t)3 << 29}; /* 1.5 GiB with all that is mapped already */
-    assert_int_equal(setrlimit(RLIMIT_AS, &most), 0);
+    unsigned long pages = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    const bool known = f && fscanf(f, "%lu", &pages) == 1;
+    if (f) fclose(f);
+    if (getrlimit(RLIMIT_AS, &now) || !known) return now.rlim_cur;
+    const struct rlimit most = {(rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + ((rlim_t)1 << 30), now.rlim_max};
+    (void)setrlimit(RLIMIT_AS, &most);
 #endif
+    return now.rlim_cur;
+}
+
+static inline void forge_unlimit_memory(rlim_t was) {
+    struct rlimit r;
+    if (!getrlimit(RLIMIT_AS, &r)) r.rlim_cur = was, (void)setrlimit(RLIMIT_AS, &r);
 }
 
 /* Calls `use` with many forged files at addresses that end where the file ends; it returns whether the file was taken. Some must be: else the forging breaks
@@ -127,6 +140,7 @@ typedef bool forge_use(const char *p, size_t n);
 static inline void forge_all(forge_kind kind, const char *file, size_t n, size_t few, forge_use *use) {
     size_t taken = 0;
     cd_buf b = {0};
+    const rlim_t was = forge_limit_memory(); /* other tests of the program have theirs */
     for (size_t i = 0; i < forge_rounds(few); i++) {
         forge(kind, file, n, i, &b);
         char *exact = malloc(b.n);
@@ -135,6 +149,7 @@ static inline void forge_all(forge_kind kind, const char *file, size_t n, size_t
         taken += use(exact, b.n);
         free(exact);
     }
+    forge_unlimit_memory(was);
     cd_buf_free(&b);
     if (getenv("FORGE_SAYS")) printf("forged: %zu of %zu taken\n", taken, forge_rounds(few));
 }
