@@ -269,7 +269,7 @@ TEST(shared_sums) {
     for (size_t i = 0; i < 4; i++) c[i].worker.tp = 2, c[i].worker.dp = i % 2 ? 1 : 2, c[i].worker.ep = 2 * c[i].worker.dp; /* with copies there is no sum behind the shared expert */
     as_alone(c, 4, 2);
     for (size_t i = 0; i < 6; i++) c[i] = small(), c[i].worker.tp = 2, c[i].node = 1, c[i].node_gb_s = 100;
-    c[0].node = 0, c[1].node = c[4].node = c[5].node = 2, c[3].node_gb_s = 50, c[4].worker.tp = c[5].worker.tp = 1, c[4].worker.pp = c[5].worker.pp = 2, c[5].worker.dp = 2;
+    c[0].node = c[0].node_gb_s = 0, c[1].node = c[4].node = c[5].node = 2, c[3].node_gb_s = 50, c[4].worker.tp = c[5].worker.tp = 1, c[4].worker.pp = c[5].worker.pp = 2, c[5].worker.dp = 2;
     as_alone(c, 6, 0);
     fixture f;
     cd_serving_engine *e, *other;
