@@ -36,7 +36,7 @@ static void end(work *w) {
 static cdmpp_status compare_kind(work *w, const cd_task *t, const cd_record *r, const cd_device_pick *pick, cd_explanation *e, cdmpp_err *err) {
     const cd_hardware *hardware = r->has_hardware ? &r->hardware : t->has_hardware ? &t->hardware : NULL;
     cd_kinds *kinds;
-    CD_TRY(cd_kinds_new(w->m, &kinds, err));
+    CD_TRY(cd_kinds_new(w->m, false, &kinds, err));
     const cdmpp_status st = cd_kinds_check(kinds, t, r->target, hardware, pick, &e->unlike, err);
     cd_kinds_free(kinds);
     return st;

@@ -17,14 +17,16 @@ typedef struct {
 
 struct cd_kinds {
     const cd_model *m;
+    bool stranger;       /* all are strangers */
     cd_arena arena;      /* one signature */
     place place[PLACES];
 };
 
-cdmpp_status cd_kinds_new(const cd_model *m, cd_kinds **out, cdmpp_err *err) {
+cdmpp_status cd_kinds_new(const cd_model *m, bool stranger, cd_kinds **out, cdmpp_err *err) {
     cd_kinds *k = cd_mem_zalloc(1, sizeof *k);
     if (!k) return CD_FAIL(err, ENOMEM, "kinds");
     k->m = m;
+    k->stranger = stranger;
     *out = k;
     return CDMPP_OK;
 }
@@ -56,7 +58,7 @@ cdmpp_status cd_kinds_check(cd_kinds *k, const cd_task *t, cd_str target, const 
         place *p = &k->place[((uintptr_t)t / sizeof *t) % PLACES];
         if (p->task != t || p->device != which->device || memcmp(&p->target, &h, sizeof h) != 0) {
             *p = (place){.task = t, .device = which->device, .target = h};
-            const cdmpp_status st = fill(k, p, which->unknown, target, hardware, err);
+            const cdmpp_status st = fill(k, p, k->stranger || which->unknown, target, hardware, err);
             if (st) p->task = NULL;
             CD_TRY(st);
         }

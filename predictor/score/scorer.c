@@ -73,7 +73,7 @@ cdmpp_status cd_scorer_new(const cd_model *m, const cd_task_registry *tasks, con
     s->steps = cd_model_needs_steps(m);
     cdmpp_status st = cd_device_match_new(m, &o->which, &s->which, err);
     if (!st) st = find_peaks(s, o->peaks, err);
-    if (!st) st = cd_kinds_new(m, &s->kinds, err);
+    if (!st) st = cd_kinds_new(m, o->uncorrected, &s->kinds, err);
     if (!st) st = cd_program_new(&s->program, err);
     if (!st) st = cd_program_facts_new(&s->facts, m, err);
     s->facts.numbers = o->numbers;

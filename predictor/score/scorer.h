@@ -52,7 +52,7 @@ typedef struct cd_scorer_options {
     cd_device_match_options which;
     size_t max_rows;        /* of a candidate; 0: no limit */
     bool traits;            /* learner/model/model.h; the caller corrects the answer with them, and then calls cd_score_bound */
-    bool uncorrected;       /* without the correction of a machine (learner/model/here.h): the device stands for another one, or candidates are put in order */
+    bool uncorrected;       /* without the correction of a machine (learner/model/here.h), and without comparing instructions with those that the device saw: it stands for another one, or candidates are put in order */
     bool launch;
     bool sketch;            /* cd_model_sketch in the place of cd_model_predict */
     cd_scorer_tap tap;
