@@ -21,14 +21,18 @@ cdmpp_status cd_network_file_error_at(cd_network_file *f, cdmpp_status st, const
     return cd_err_at(err, st, f->path, f->line);
 }
 
-cdmpp_status cd_network_file_parse(cd_network_file *f, cd_str value, const cd_json **out, cdmpp_err *err) {
-    cd_arena_reset(&f->scratch);
-    const cdmpp_status st = cd_json_parse(&f->scratch, value.p, value.n, out, err);
-    const long inside = st && err->line ? err->line - 1 : 0; /* the parser counts from the value's own first line */
+/* The same of an error of a JSON reader, which counts lines from the place where its text begins. */
+static cdmpp_status within(cd_network_file *f, cdmpp_status st, const char *from, cdmpp_err *err) {
+    const long inside = st && err->line ? err->line - 1 : 0;
     if (st) err->line = 0;
-    (void)cd_network_file_error_at(f, st, value.p, err);
+    (void)cd_network_file_error_at(f, st, from, err);
     if (st && err->line) err->line += inside;
     return st;
+}
+
+cdmpp_status cd_network_file_parse(cd_network_file *f, cd_str value, const cd_json **out, cdmpp_err *err) {
+    cd_arena_reset(&f->scratch);
+    return within(f, cd_json_parse(&f->scratch, value.p, value.n, out, err), value.p, err);
 }
 
 cdmpp_status cd_network_file_key(cd_network_file *f, cd_str key, const char **out, cdmpp_err *err) {
@@ -40,14 +44,13 @@ cdmpp_status cd_network_file_key(cd_network_file *f, cd_str key, const char **ou
 cdmpp_status cd_network_file_text(cd_network_file *f, const cd_json *v, const char **out, cdmpp_err *err) {
     cd_str s;
     CD_TRY(cd_json_str(v, &s, err));
-    if (s.n && memchr(s.p, 0, s.n)) return CD_FAIL(err, ESCHEMA, "expected a text without a byte 0");
     *out = cd_str_dup(&f->scratch, s);
     return *out ? CDMPP_OK : CD_FAIL(err, ENOMEM, "text");
 }
 
 cdmpp_status cd_network_file_member(cd_network_file *f, cd_str *rest, cd_str *key, cd_str *value, bool *more, cdmpp_err *err) {
     const char *from = rest->p;
-    return cd_network_file_error_at(f, cd_json_member(rest, key, value, more, err), from, err);
+    return within(f, cd_json_member(rest, key, value, more, err), from, err);
 }
 
 cdmpp_status cd_network_file_once(cd_network_file *f, cd_str object, cdmpp_err *err) {
@@ -61,7 +64,7 @@ cdmpp_status cd_network_file_once(cd_network_file *f, cd_str object, cdmpp_err *
 
 cdmpp_status cd_network_file_next(cd_network_file *f, cd_str *rest, cd_str *value, bool *more, cdmpp_err *err) {
     const char *from = rest->p;
-    return cd_network_file_error_at(f, cd_json_item(rest, value, more, err), from, err);
+    return within(f, cd_json_item(rest, value, more, err), from, err);
 }
 
 cdmpp_status cd_network_file_each(cd_network_file *f, cd_str array, cd_network_file_item *item, void *ctx, cdmpp_err *err) {

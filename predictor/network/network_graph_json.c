@@ -85,7 +85,6 @@ typedef struct own_net {
     int64_t batch;
     double measured_s, measured_median_s;
     cd_str nodes;
-    unsigned seen;
 } own_net;
 
 /* `is`: position in NET_MEMBERS, -1: none. The text of the nodes is kept for later: it is large and read node by node. */
@@ -93,8 +92,6 @@ static cdmpp_status net_member(cd_network_file *f, cd_arena *a, int is, cd_str v
     const cd_json *v;
     const char **text = is == NAME ? &o->name : &o->device;
     if (is < 0) return CD_FAIL(err, ESCHEMA, "unknown member");
-    if (o->seen >> is & 1) return CD_FAIL(err, ESCHEMA, "second member of this name");
-    o->seen |= 1U << is;
     if (is == NODES) return o->nodes = value, CDMPP_OK;
     CD_TRY(cd_network_file_parse(f, value, &v, err));
     if (is == N_NOTE) return CDMPP_OK;

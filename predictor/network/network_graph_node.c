@@ -139,15 +139,14 @@ static cdmpp_status unknown_operator(cd_network_file *f, cd_network_file_node *o
     return CDMPP_OK;
 }
 
-/* Driven by the table of members; each may come once, unknown ones are errors, so that a misspelt member is found. */
+/* Driven by the table of members; unknown ones are errors, so that a misspelt member is found. */
 cdmpp_status cd_network_file_read_node(cd_network_file *f, const cd_json *v, cd_network_file_node *o, cdmpp_err *err) {
     unsigned seen = 0;
     if (v->kind != CD_JSON_OBJ) return CD_FAIL(err, ESCHEMA, "expected an object, found %s", cd_json_kind_name(v->kind));
     *o = (cd_network_file_node){.n = cd_network_node_init(NULL, "", CD_NODE_FREE)};
     for (const cd_json *c = v->u.child; c; c = c->next) {
         const size_t i = find_member(c->key);
-        const char *fault = i == N_MEMBER ? "unknown" : seen >> i & 1 ? "second" : NULL;
-        if (fault) return CD_FAIL(err, ESCHEMA, "%s member \"%.*s\"", fault, CD_NETWORK_FILE_SHORT(c->key));
+        if (i == N_MEMBER) return CD_FAIL(err, ESCHEMA, "unknown member \"%.*s\"", CD_NETWORK_FILE_SHORT(c->key));
         seen |= 1U << i;
         CD_TRY(cd_err_key(err, member_of(f, i, c, o, err), members[i].key));
     }
