@@ -506,12 +506,13 @@ typedef enum cdmpp_operator_how {
 #define CDMPP_OPERATOR_NEW_SIZE 16u
 #define CDMPP_OPERATOR_NEW_VENDOR 32u /* no GPU of the training has warps as wide: AMD for NVIDIA */
 #define CDMPP_OPERATOR_ALIKE 64u
+#define CDMPP_OPERATOR_NEW_OPERATOR 128u /* this kind of operator */
 
 /* Room for the answers, (n) each; NULL: not wanted. */
 typedef struct cdmpp_operator_result {
     size_t size;             /* sizeof(cdmpp_operator_result) */
     double *seconds;         /* the answer, > 0; +infinity where status is not CDMPP_OK */
-    double *low, *high;      /* interval of options.level; NaN: nobody knows it */
+    double *low, *high;      /* interval of options.level; NaN: nobody knows it, as of what is new and no experiment of the training tells of */
     double *estimate;        /* analytic time, seconds, > 0; NaN where status is not CDMPP_OK */
     double *bound;           /* lower bound by peak and bandwidth, seconds; likewise */
     cdmpp_operator_how *how; /* where status is CDMPP_OK */

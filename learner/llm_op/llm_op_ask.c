@@ -16,19 +16,22 @@
 
 typedef cd_llm_op_asking asking;
 
-/* Code that no training saw: a library, a version or a kernel that is named. A known library without a version names none that is new. */
-static bool is_new_code(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_llm_op_codes *c) {
-    const char *stack = r->stack < a->names->n ? a->names->text[r->stack] : "";
-    return (isnan(c->stack) && stack[0] && (isnan(c->maker) || strchr(stack, '-'))) || (isnan(c->kernel) && r->kernel);
+/* A library or a version that is named and that no row of the family has. A known library without a version names none that is new. */
+static bool is_new_stack(const cd_llm_op_asker *a, const asking *q) {
+    const char *stack = q->r->stack < a->names->n ? a->names->text[q->r->stack] : "";
+    return stack[0] && !cd_llm_op_model_has_stack(a->m, q->f, q->c.stack) && (isnan(q->c.maker) || strchr(stack, '-'));
 }
 
-static unsigned news_of(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, const cd_llm_op_codes *c, unsigned has) {
+static unsigned news_of(const cd_llm_op_asker *a, const asking *q) {
+    const cd_llm_op_record *r = q->r;
     const cd_llm_op_range *g = &a->m->range[r->kind];
     unsigned u = 0;
-    if (!has) u |= CD_LLM_OP_NEW_DEVICE | (cd_llm_op_model_vendor(a->m, d) ? 0u : (unsigned)CD_LLM_OP_NEW_VENDOR);
-    if (isnan(c->stack) && a->m->stacks.n) u |= CD_LLM_OP_NEW_STACK;
-    if (isnan(c->kernel) && r->kernel) u |= CD_LLM_OP_NEW_KERNEL; /* most questions name no kernel: who asks leaves it to the library */
-    if (!g->type[r->type] || (has && !(has & CD_LLM_OP_HAS_TYPE))) u |= CD_LLM_OP_NEW_TYPE; /* of a GPU that has rows its own count */
+    if (!q->has) u |= CD_LLM_OP_NEW_DEVICE | (cd_llm_op_model_vendor(a->m, q->d) ? 0u : (unsigned)CD_LLM_OP_NEW_VENDOR);
+    if (!cd_llm_op_model_has_stack(a->m, q->f, q->c.stack) && a->m->stacks.n) u |= CD_LLM_OP_NEW_STACK;
+    if (!cd_llm_op_model_has_kernel(a->m, q->f, q->c.kernel) && r->kernel) u |= CD_LLM_OP_NEW_KERNEL; /* most questions name no kernel: who asks leaves it to the library */
+    if (!g->any) u |= CD_LLM_OP_NEW_KIND;
+    else if (!cd_llm_op_range_has(g, r->type, r->kv)) u |= CD_LLM_OP_NEW_TYPE;
+    if (q->has && !(q->has & CD_LLM_OP_HAS_TYPE)) u |= CD_LLM_OP_NEW_TYPE; /* of a GPU that has rows its own count */
     for (size_t i = 0; i < cd_llm_op_n_size((cd_llm_op_kind)r->kind); i++)
         if (!g->any || r->size[i] < g->low[i] || r->size[i] > g->high[i]) u |= CD_LLM_OP_NEW_SIZE;
     return u;
@@ -42,11 +45,27 @@ static double times_at(const cd_llm_op_part *p, double level) {
     return p->times[k] + at * (p->times[k + 1] - p->times[k]);
 }
 
-/* The interval round out->latency_s, from the score of the spread. */
-static void interval(const cd_llm_op_part *p, double score, double level, cd_llm_op_answer *out) {
-    const double half = times_at(p, level) * exp(p->spread_bias + score);
-    out->low_s = out->latency_s * exp(-half);
-    out->high_s = out->latency_s * exp(half);
+/* Halves of the intervals of what is new about a question that no measured row is near; returns how many. NaN: no experiment can tell. A library that is
+ * new has kernels of its own, which its experiments did not know either. */
+static size_t novel(const cd_llm_op_asker *a, const asking *q, unsigned news, double level, double half[CD_LLM_OP_N_NOVEL + 1]) {
+    const bool stack = is_new_stack(a, q), is[CD_LLM_OP_N_NOVEL] = {stack, news & CD_LLM_OP_NEW_KERNEL && !stack, news & CD_LLM_OP_NEW_TYPE, news & CD_LLM_OP_NEW_KIND};
+    size_t n = 0;
+    for (size_t k = 0; k < CD_LLM_OP_N_NOVEL; k++)
+        if (is[k]) half[n++] = cd_novelty_half(&a->m->novel[q->f][k], level);
+    if (news & CD_LLM_OP_NEW_VENDOR) half[n++] = (double)NAN;
+    return n;
+}
+
+/* The interval round out->latency_s, from the score of the spread. That of a GPU that is new is one of the news. */
+static void interval(const cd_llm_op_asker *a, const asking *q, double level, cd_llm_op_answer *out) {
+    const cd_llm_op_part *p = &a->m->part[q->f][q->s];
+    const double alone = p->spread ? times_at(p, level) * exp(p->spread_bias + (double)q->spread) : (double)NAN;
+    double half[CD_LLM_OP_N_NOVEL + 2];
+    const size_t n = q->s == CD_LLM_OP_SET_NEAR ? 0 : novel(a, q, out->news, level, half);
+    half[n] = alone;
+    const double all = n ? cd_novelty_join(alone, half, q->has ? n : n + 1) : alone;
+    out->low_s = out->latency_s * exp(-all);
+    out->high_s = out->latency_s * exp(all);
 }
 
 static const cd_llm_op_part *part_of(const cd_llm_op_asker *a, cd_llm_op_family f, cd_llm_op_set *s) {
@@ -90,10 +109,10 @@ bool cd_llm_op_ask_curves(const cd_llm_op_asker *a, const cd_llm_op_record *r, l
 
 cdmpp_status cd_llm_op_ask_begin(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, long device, cd_llm_op_known *known, asking *q, cdmpp_err *err) {
     q->r = r, q->d = d, q->device = device, q->f = cd_llm_op_family_of((cd_llm_op_kind)r->kind), q->c = cd_llm_op_asker_codes(a, r);
-    q->own = NAN, q->near = CD_LLM_OP_NO_SIDE, q->s = q->wide = CD_LLM_OP_SET_UNSEEN, q->p = NULL, q->twin = NULL;
+    q->own = NAN, q->near = CD_LLM_OP_NO_SIDE, q->s = CD_LLM_OP_SET_UNSEEN, q->p = NULL, q->twin = NULL;
     q->has = cd_llm_op_model_has(a->m, q->f, d, (cd_llm_op_type)r->type);
     CD_TRY(cd_llm_op_feature(r, d, &q->c, known, q->x, &q->e, err));
-    cd_llm_op_model_types(a->m, r, q->x);
+    cd_llm_op_model_types(a->m->range, r, q->x);
     return CDMPP_OK;
 }
 
@@ -122,7 +141,6 @@ cdmpp_status cd_llm_op_ask_choose(const cd_llm_op_asker *a, asking *q, cdmpp_err
     q->s = q->near ? CD_LLM_OP_SET_NEAR : q->has ? CD_LLM_OP_SET_SEEN : CD_LLM_OP_SET_UNSEEN;
     if (q->s == CD_LLM_OP_SET_UNSEEN && (q->twin = cd_llm_op_twin_for(a->m, q->r, q->d))) return CDMPP_OK;
     q->p = part_of(a, q->f, &q->s);
-    q->wide = q->s == CD_LLM_OP_SET_SEEN && (is_new_code(a, q->r, &q->c) || !(q->has & CD_LLM_OP_HAS_ALIKE)) && a->m->part[q->f][CD_LLM_OP_SET_UNSEEN].spread ? CD_LLM_OP_SET_UNSEEN : q->s;
     return q->p ? CDMPP_OK : no_trees(q->r, err);
 }
 
@@ -141,14 +159,13 @@ static void keep_finite(cd_llm_op_answer *out) {
 
 void cd_llm_op_ask_tell(const cd_llm_op_asker *a, const asking *q, double level, cd_llm_op_answer *out) {
     *out = empty(q->r, &q->e);
-    out->news = news_of(a, q->r, q->d, &q->c, q->has);
+    out->news = news_of(a, q);
     if (q->s == CD_LLM_OP_SET_NEAR && q->near == CD_LLM_OP_TWO_SIDES) out->how = CD_LLM_OP_INTERPOLATED;
     if (q->near == CD_LLM_OP_TWO_SIDES) out->line_s = exp(q->said);
-    if (q->s == CD_LLM_OP_SET_NEAR) out->news &= ~(unsigned)(CD_LLM_OP_NEW_DEVICE | CD_LLM_OP_NEW_VENDOR | (a->m->range[q->r->kind].type[q->r->type] ? CD_LLM_OP_NEW_TYPE : 0));
+    if (q->s == CD_LLM_OP_SET_NEAR) out->news &= ~(unsigned)(CD_LLM_OP_NEW_DEVICE | CD_LLM_OP_NEW_VENDOR | (cd_llm_op_range_has(&a->m->range[q->r->kind], q->r->type, q->r->kv) ? CD_LLM_OP_NEW_TYPE : 0));
     if (out->news & CD_LLM_OP_NEW_TYPE) out->alike = cd_llm_op_model_alike(a->m, q->f, q->r, q->d);
     out->latency_s = exp(cd_llm_op_ask_is_own(q) ? q->own : (q->s == CD_LLM_OP_SET_NEAR ? q->said : log(q->e.base_s)) + q->p->bias + (double)q->score);
-    const cd_llm_op_part *wide = &a->m->part[q->f][q->wide];
-    if (wide->spread && level > 0) interval(wide, (double)q->spread, level, out);
+    if (level > 0) interval(a, q, level, out);
     by_few(a, q, out);
     keep_finite(out);
 }
@@ -170,8 +187,7 @@ static cdmpp_status predicted(const cd_llm_op_asker *a, const cd_llm_op_record *
         return CDMPP_OK;
     }
     if (!cd_llm_op_ask_is_own(q)) CD_TRY(cd_xgb_predict(q->p->gbt, q->x, 1, cd_llm_op_feature_width(q->s), &q->score, err));
-    const cd_llm_op_part *wide = &a->m->part[q->f][q->wide];
-    if (wide->spread && level > 0) CD_TRY(cd_xgb_predict(wide->spread, q->x, 1, cd_llm_op_feature_width(q->wide), &q->spread, err));
+    if (q->p->spread && level > 0) CD_TRY(cd_xgb_predict(q->p->spread, q->x, 1, cd_llm_op_feature_width(q->s), &q->spread, err));
     cd_llm_op_ask_tell(a, q, level, out);
     return CDMPP_OK;
 }

@@ -19,7 +19,6 @@ typedef struct cd_llm_op_asking {
     uint64_t hash, curve[CD_LLM_OP_MAX_SIZE + 1]; /* where its row and its curves are in the table: cd_llm_op_table_hash, cd_llm_op_table_curve */
     cd_llm_op_set s;
     const cd_llm_op_part *p;   /* of set s; NULL: it is answered, or cannot be, or the twin is asked */
-    cd_llm_op_set wide;        /* whose spread counts */
     const cd_device *twin;     /* who is asked; NULL: nobody */
     float score, spread;
 } cd_llm_op_asking;

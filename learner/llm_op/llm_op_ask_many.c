@@ -73,7 +73,7 @@ static void beside_all(const cd_llm_op_asker *a, batch *b, size_t n) {
 static cdmpp_status scores_of(const cd_llm_op_asker *a, batch *b, size_t n, cdmpp_err *err) {
     uint32_t parts = 0;
     for (size_t i = 0; i < n; i++)
-        if (b->q[i].p) parts |= 1U << (b->q[i].f * CD_LLM_OP_N_SET + b->q[i].s) | 1U << (b->q[i].f * CD_LLM_OP_N_SET + b->q[i].wide);
+        if (b->q[i].p) parts |= 1U << (b->q[i].f * CD_LLM_OP_N_SET + b->q[i].s);
     for (size_t k = 0; parts >> k; k++) {
         if (!(parts >> k & 1)) continue;
         const cd_llm_op_set s = (cd_llm_op_set)(k % CD_LLM_OP_N_SET);
@@ -83,7 +83,7 @@ static cdmpp_status scores_of(const cd_llm_op_asker *a, batch *b, size_t n, cdmp
             if (b->q[i].p == p && !cd_llm_op_ask_is_own(&b->q[i])) collect(b, &b->q[i], width, &b->q[i].score);
         CD_TRY(score(b, p->gbt, width, err));
         for (size_t i = 0; i < n; i++)
-            if (b->q[i].p && p->spread && &a->m->part[b->q[i].f][b->q[i].wide] == p) collect(b, &b->q[i], width, &b->q[i].spread);
+            if (b->q[i].p == p && p->spread) collect(b, &b->q[i], width, &b->q[i].spread);
         CD_TRY(score(b, p->spread, width, err));
     }
     return CDMPP_OK;

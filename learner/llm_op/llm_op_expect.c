@@ -26,7 +26,7 @@ static cdmpp_status features(const cd_llm_op_asker *a, size_t row, cd_llm_op_kno
     const cd_llm_op_record *r = &a->t->r[row];
     const cd_llm_op_codes c = cd_llm_op_asker_codes(a, r);
     CD_TRY(cd_llm_op_feature(r, a->t->known[a->t->device[row]], &c, known, x, e, NULL));
-    cd_llm_op_model_types(a->m, r, x);
+    cd_llm_op_model_types(a->m->range, r, x);
     return CDMPP_OK;
 }
 

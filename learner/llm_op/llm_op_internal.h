@@ -22,13 +22,11 @@ struct cd_llm_op_asker {
     size_t n_of;
     cd_llm_op_few **few;     /* (t->n_known, CD_LLM_OP_N_FAMILY) of devices that were not trained on; NULL: none */
 };
-/* What the training has of a family on a GPU: rows, of the very type, of a type alike (as many bytes, the same units). */
-enum { CD_LLM_OP_HAS_ROWS = 1, CD_LLM_OP_HAS_TYPE = 2, CD_LLM_OP_HAS_ALIKE = 4 };
+/* What the training has of a family on a GPU: rows, of the very type. */
+enum { CD_LLM_OP_HAS_ROWS = 1, CD_LLM_OP_HAS_TYPE = 2 };
 unsigned cd_llm_op_model_has(const cd_llm_op_model *m, cd_llm_op_family f, const cd_device *d, cd_llm_op_type t);
 /* 1 + a type alike that the training has of the operator, of this GPU where it has any of its family; 0: there is none. */
 uint8_t cd_llm_op_model_alike(const cd_llm_op_model *m, cd_llm_op_family f, const cd_llm_op_record *r, const cd_device *d);
-/* Columns of a type that was not trained on become those of one alike. */
-void cd_llm_op_model_types(const cd_llm_op_model *m, const cd_llm_op_record *r, float x[CD_LLM_OP_N_FEATURE]);
 /* Codes of a record's names. */
 cd_llm_op_codes cd_llm_op_asker_codes(const cd_llm_op_asker *a, const cd_llm_op_record *r);
 

@@ -64,6 +64,16 @@ bool cd_llm_op_model_seen(const cd_llm_op_model *m, cd_llm_op_family f, const cd
     return false;
 }
 
+bool cd_llm_op_model_has_stack(const cd_llm_op_model *m, cd_llm_op_family f, float code) {
+    return !isnan(code) && (!m->has_stack[f] || m->has_stack[f][(size_t)code]);
+}
+
+bool cd_llm_op_model_has_kernel(const cd_llm_op_model *m, cd_llm_op_family f, float code) {
+    return !isnan(code) && (!m->has_kernel[f] || m->has_kernel[f][(size_t)code]);
+}
+
+bool cd_llm_op_range_has(const cd_llm_op_range *g, uint8_t type, uint8_t kv) { return g->type[type] && (g->kv[type] >> kv & 1u); }
+
 static bool alike(cd_llm_op_type a, cd_llm_op_type b) {
     return cd_llm_op_type_unit(a) == cd_llm_op_type_unit(b) && !(fabs(cd_llm_op_type_weight_bytes(a) - cd_llm_op_type_weight_bytes(b)) > 0) &&
            !(fabs(cd_llm_op_type_input_bytes(a) - cd_llm_op_type_input_bytes(b)) > 0);
@@ -89,15 +99,12 @@ uint8_t cd_llm_op_model_alike(const cd_llm_op_model *m, cd_llm_op_family f, cons
 unsigned cd_llm_op_model_has(const cd_llm_op_model *m, cd_llm_op_family f, const cd_device *d, cd_llm_op_type t) {
     uint32_t have;
     if (!types_of(m, f, d, &have)) return 0;
-    if (have >> (unsigned)t & 1u) return CD_LLM_OP_HAS_ROWS | CD_LLM_OP_HAS_TYPE | CD_LLM_OP_HAS_ALIKE;
-    for (int k = 0; k < CD_LLM_OP_N_TYPE; k++)
-        if (have >> k & 1u && alike(t, (cd_llm_op_type)k)) return CD_LLM_OP_HAS_ROWS | CD_LLM_OP_HAS_ALIKE;
-    return CD_LLM_OP_HAS_ROWS;
+    return CD_LLM_OP_HAS_ROWS | (have >> (unsigned)t & 1u ? (unsigned)CD_LLM_OP_HAS_TYPE : 0u);
 }
 
 /* Trees that never saw a type answer for one of as many bytes on the same units: bfloat16 for float16, 8 bits with scales for int8. */
-void cd_llm_op_model_types(const cd_llm_op_model *m, const cd_llm_op_record *r, float x[CD_LLM_OP_N_FEATURE]) {
-    const cd_llm_op_range *g = &m->range[r->kind];
+void cd_llm_op_model_types(const cd_llm_op_range *range, const cd_llm_op_record *r, float x[CD_LLM_OP_N_FEATURE]) {
+    const cd_llm_op_range *g = &range[r->kind];
     const cd_llm_op_type t = (cd_llm_op_type)r->type;
     if (g->type[t]) return;
     for (int k = 0; k < CD_LLM_OP_N_TYPE; k++) {
@@ -140,7 +147,7 @@ static bool few_row(const cd_llm_op_asker *a, const cd_llm_op_part *p, size_t i,
     const cd_device *d = a->t->known[a->t->device[i]], *twin = cd_llm_op_twin_for(a->m, r, d);
     cd_llm_op_answer v;
     if (cd_llm_op_feature(r, d, &c, NULL, x, &e, NULL)) return false;
-    cd_llm_op_model_types(a->m, r, x);
+    cd_llm_op_model_types(a->m->range, r, x);
     if (twin) {
         if (cd_llm_op_twin_ask(a, r, &e, twin, 0.5, &v, NULL)) return false;
         *row = cd_llm_op_few_row_of(r, c.maker, &e);
@@ -193,10 +200,10 @@ cdmpp_status cd_llm_op_asker_new(const cd_llm_op_model *m, const cd_llm_op_table
     return st;
 }
 
-void cd_llm_op_news_text(unsigned news, char out[40]) {
+void cd_llm_op_news_text(unsigned news, char out[CD_LLM_OP_NEWS_TEXT]) {
     size_t n = 0;
     out[0] = 0;
-    for (int k = 0; 1u << k <= CD_LLM_OP_NEW_VENDOR; k++) {
+    for (int k = 0; k < CD_LLM_OP_N_NEWS; k++) {
         const cd_str w = cd_enum_names_at(CD_LLM_OP_NEWS, k);
         if (!(news >> k & 1)) continue;
         if (n) out[n++] = '+';

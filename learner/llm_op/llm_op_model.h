@@ -19,12 +19,18 @@
  * sets near and seen, devices for unseen; `times` are quantiles of residual over spread, of unseen by spreads of the other devices, times the root of 1 + 1 / devices.
  * A measured row has the interval of what was measured again (llm_op_table.h): one time alone does not tell how much the next would differ.
  *
+ * A library, kernel, type or operator that no training row of the family has: a training holds out one value of each after another (learner/operators/novelty.h), and
+ * its interval is as wide as such answers were off; those of several news and of a new GPU add up as squares. Where no experiment can tell (a family of one type alone,
+ * another vendor, a file that does not say) there is no interval. Answers with measured neighbours are of none of these.
+ *
  * File: a container (base/io) with the header
  *   {"schema":"cdmpp.model","schema_version":2,
  *    "model":{"kind":"llm-operators","feature_version","feature_digest","stacks":[names],"kernels":[names],
  *             "devices":[{"name","warp","families":[names],"types":{family:[names]},"numbers":{the known ones of its description}}],
- *             "ranges":[{"kind","types":[names],"low":[..],"high":[..]}],
+ *             "ranges":[{"kind","types":[names],"kv":{type:[names of its caches]} (none: any),"low":[..],"high":[..]}],
  *             "calls":[{"kind","type","maker","kernel","host_s","alone"}] (none: nothing was found out),
+ *             "seen":{family:{"stacks":[numbers],"kernels":[numbers]}} (none: all may be of each family),
+ *             "novelties":[{"family","what":"stack|kernel|dtype|operator","values","rows","between","rest":[one for each level]}] (none: nobody knows),
  *             "parts":[{"family","set","bias","rows","bytes","spread_bytes","spread_bias","times":[one for each level]}]}, provenance}
  * and the parts' boosters (XGBoost's UBJ), of each part first those of the answer, as weights. A part without an interval has spread_bytes 0.
  *
@@ -54,6 +60,7 @@ typedef struct cd_llm_op_model_device {
 
 typedef struct cd_llm_op_range {
     bool any, type[CD_LLM_OP_N_TYPE];
+    uint32_t kv[CD_LLM_OP_N_TYPE]; /* bits: cd_llm_op_type of the caches that rows of a type have; of older files all */
     double low[CD_LLM_OP_MAX_SIZE], high[CD_LLM_OP_MAX_SIZE];
 } cd_llm_op_range;
 
@@ -65,10 +72,16 @@ typedef struct cd_llm_op_call {
     bool alone;             /* query heads are served one at a time where a key head has many */
 } cd_llm_op_call;
 
+/* What can be new about an operator beside its GPU. */
+typedef enum { CD_LLM_OP_NOVEL_STACK, CD_LLM_OP_NOVEL_KERNEL, CD_LLM_OP_NOVEL_TYPE, CD_LLM_OP_NOVEL_KIND, CD_LLM_OP_N_NOVEL } cd_llm_op_novel;
+#define CD_LLM_OP_NOVELS "stack|kernel|dtype|operator"
+
 typedef struct cd_llm_op_model {
     cd_arena arena;
     const char *header;     /* JSON; NULL: it was not read from a file */
     cd_dict stacks, kernels;
+    bool *has_stack[CD_LLM_OP_N_FAMILY], *has_kernel[CD_LLM_OP_N_FAMILY]; /* (stacks.n), (kernels.n): rows of the family have it. NULL: an older file, any may */
+    cd_novelty novel[CD_LLM_OP_N_FAMILY][CD_LLM_OP_N_NOVEL];
     cd_llm_op_model_device *device;
     size_t n_device, n_call;
     cd_llm_op_call *call;
@@ -90,6 +103,13 @@ void cd_llm_op_model_call(const cd_llm_op_model *m, const cd_llm_op_record *r, c
 /* Is a GPU of the training of this one's vendor? Told by the width of warps; true where nobody knows. */
 bool cd_llm_op_model_vendor(const cd_llm_op_model *m, const cd_device *d);
 bool cd_llm_op_model_seen(const cd_llm_op_model *m, cd_llm_op_family f, const cd_device *d);
+/* Has a row of the family the stack, the kernel of this code? NaN: no. */
+bool cd_llm_op_model_has_stack(const cd_llm_op_model *m, cd_llm_op_family f, float code);
+bool cd_llm_op_model_has_kernel(const cd_llm_op_model *m, cd_llm_op_family f, float code);
+/* Has a row of the kind the type, with this type of a cache? */
+bool cd_llm_op_range_has(const cd_llm_op_range *g, uint8_t type, uint8_t kv);
+/* Columns of a type that was not trained on become those of one alike. range (CD_LLM_OP_N_KIND). */
+void cd_llm_op_model_types(const cd_llm_op_range *range, const cd_llm_op_record *r, float x[CD_LLM_OP_N_FEATURE]);
 /* The nearest GPU of the same chip that was trained on in this family, which lives with the model; NULL: there is none, or d itself was. */
 CD_KEEP const cd_device *cd_llm_op_twin_of(const cd_llm_op_model *m, const cd_device *d, cd_llm_op_family f);
 /* Who is asked this record in the place of d: of these the nearest whose description tells how fast it is in the record's type. NULL: nobody. */
@@ -102,8 +122,9 @@ typedef enum { CD_LLM_OP_MEASURED, CD_LLM_OP_INTERPOLATED, CD_LLM_OP_PREDICTED }
 #define CD_LLM_OP_HOWS "measured|interpolated|predicted"
 
 /* What is new about a predicted row. */
-enum { CD_LLM_OP_NEW_DEVICE = 1, CD_LLM_OP_NEW_STACK = 2, CD_LLM_OP_NEW_KERNEL = 4, CD_LLM_OP_NEW_TYPE = 8, CD_LLM_OP_NEW_SIZE = 16, CD_LLM_OP_NEW_VENDOR = 32 };
-#define CD_LLM_OP_NEWS "device|stack|kernel|dtype|size|vendor"
+enum { CD_LLM_OP_NEW_DEVICE = 1, CD_LLM_OP_NEW_STACK = 2, CD_LLM_OP_NEW_KERNEL = 4, CD_LLM_OP_NEW_TYPE = 8, CD_LLM_OP_NEW_SIZE = 16, CD_LLM_OP_NEW_VENDOR = 32, CD_LLM_OP_NEW_KIND = 64 };
+#define CD_LLM_OP_NEWS "device|stack|kernel|dtype|size|vendor|operator"
+enum { CD_LLM_OP_N_NEWS = 7, CD_LLM_OP_NEWS_TEXT = 64 };
 
 typedef struct cd_llm_op_answer {
     cd_llm_op_how how;
@@ -135,5 +156,5 @@ cdmpp_status cd_llm_op_ask_as_is(const cd_llm_op_asker *a, const cd_llm_op_recor
 cdmpp_status cd_llm_op_ask_many(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *const *d, size_t n, double level, cd_llm_op_answer *out, cdmpp_err *whys,
                                 cdmpp_err *err);
 /* "device+stack"; "" for none. */
-void cd_llm_op_news_text(unsigned news, char out[40]);
+void cd_llm_op_news_text(unsigned news, char out[CD_LLM_OP_NEWS_TEXT]);
 #endif

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/io/io.h"
-#include "learner/llm_op/llm_op_model.h"
+#include "learner/llm_op/llm_op_model_file.h"
 
 enum { MAX_DEVICE = 4096 };
 
@@ -74,7 +74,8 @@ static void put_ranges(cd_buf *b, const cd_llm_op_model *m) {
         cd_buf_putf(b, "%s{\"kind\":\"%s\",\"types\":[", n++ ? "," : "", cd_llm_op_kind_name((cd_llm_op_kind)k));
         for (int t = 0, c = 0; t < CD_LLM_OP_N_TYPE; t++)
             if (g->type[t]) cd_buf_putf(b, "%s\"%s\"", c++ ? "," : "", cd_llm_op_type_name((cd_llm_op_type)t));
-        for (size_t i = 0; i < size; i++) cd_buf_putf(b, "%s%.17g", i ? "," : "],\"low\":[", g->low[i]);
+        cd_llm_op_kv_put(b, g);
+        for (size_t i = 0; i < size; i++) cd_buf_putf(b, "%s%.17g", i ? "," : ",\"low\":[", g->low[i]);
         for (size_t i = 0; i < size; i++) cd_buf_putf(b, "%s%.17g", i ? "," : "],\"high\":[", g->high[i]);
         cd_buf_puts(b, "]}");
     }
@@ -130,6 +131,7 @@ cdmpp_status cd_llm_op_model_encode(const cd_llm_op_model *m, const char *proven
     put_names(&h, "kernels", &m->kernels);
     put_devices(&h, m);
     put_ranges(&h, m);
+    cd_llm_op_novel_put(&h, m);
     put_calls(&h, m);
     for (int f = 0; f < CD_LLM_OP_N_FAMILY; f++)
         for (int s = 0; s < CD_LLM_OP_N_SET; s++) {
@@ -248,12 +250,26 @@ static cdmpp_status numbers(const cd_json *o, const char *key, size_t n, double 
     return CDMPP_OK;
 }
 
+/* Older files do not say which caches go with which type. */
+static cdmpp_status read_kv(const cd_json *o, cd_llm_op_range *g, cdmpp_err *err) {
+    const cd_json *v = cd_json_get(o, "kv");
+    for (int t = 0; t < CD_LLM_OP_N_TYPE; t++) {
+        bool kv[CD_LLM_OP_N_TYPE] = {false};
+        g->kv[t] = v ? 0 : UINT32_MAX;
+        if (!v || !g->type[t]) continue;
+        CD_TRY(flags(v, type_name(t), type_name, CD_LLM_OP_N_TYPE, kv, err));
+        for (int k = 0; k < CD_LLM_OP_N_TYPE; k++) g->kv[t] |= (uint32_t)kv[k] << k;
+    }
+    return CDMPP_OK;
+}
+
 static cdmpp_status read_range(cd_llm_op_model *m, const cd_json *v, cdmpp_err *err) {
     int k;
     CD_TRY(need_word(v, "kind", kind_name, CD_LLM_OP_N_KIND, &k, err));
     cd_llm_op_range *g = &m->range[k];
     g->any = true;
     CD_TRY(flags(v, "types", type_name, CD_LLM_OP_N_TYPE, g->type, err));
+    CD_TRY(cd_err_key(err, read_kv(v, g, err), "kv"));
     CD_TRY(numbers(v, "low", cd_llm_op_n_size((cd_llm_op_kind)k), g->low, err));
     return numbers(v, "high", cd_llm_op_n_size((cd_llm_op_kind)k), g->high, err);
 }
@@ -341,6 +357,7 @@ static cdmpp_status read_body(cd_llm_op_model *m, const cd_json *model, cd_str w
     CD_TRY(cd_err_key(err, cd_json_arr(list, 0, &v, err), "ranges"));
     for (size_t i = 0; v; v = v->next, i++) CD_TRY(cd_err_key(err, read_range(m, v, err), "ranges"));
     CD_TRY(cd_err_key(err, read_calls(m, model, err), "calls"));
+    CD_TRY(cd_llm_op_novel_read(m, model, err));
     CD_TRY(cd_json_need(model, "parts", &list, err));
     CD_TRY(cd_err_key(err, cd_json_arr(list, 0, &v, err), "parts"));
     for (; v; v = v->next) CD_TRY(cd_err_key(err, read_part(m, v, &weights, err), "parts"));

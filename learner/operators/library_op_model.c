@@ -90,16 +90,24 @@ static unsigned unlike(const cd_library_op_model *m, const cd_library_op_record 
     return u;
 }
 
+/* Devices of one maker tell nothing of another's. */
+static bool one_maker(const cd_library_op_model *m) {
+    for (size_t i = 1; i < m->n_device; i++)
+        if (!cd_library_op_same_stack(&m->device[0].is, &m->device[i].is)) return false;
+    return true;
+}
+
 /* The widest of those that apply, so that what is less known never looks surer. A row is larger or of a new device: without an entry for
- * that nothing is known. */
+ * that nothing is known. Nor is it of a type or an operator that no row has, which no training held out, and of another maker's device where none was. */
 static const cd_library_op_spread *spread_of(const cd_library_op_model *m, const cd_library_op_record *r, const cd_device *d, unsigned u,
                                              double latency_s, const cd_library_op_apart *apart, double level) {
     const cd_library_op_model_device *own = known(m, d);
     const uint32_t device = own ? (uint32_t)(own - m->device) : CD_LIBRARY_OP_ANY_DEVICE;
     const cd_library_op_class class = cd_library_op_kind_class(r->kind);
     const cd_library_op_spread *best = NULL;
-    const bool ask[CD_LIBRARY_OP_N_ENTRY] = {true, (u & CD_LIBRARY_OP_UNLIKE_BEYOND) != 0, (u & ~(unsigned)CD_LIBRARY_OP_UNLIKE_BEYOND) != 0};
+    const bool ask[CD_LIBRARY_OP_N_ENTRY] = {true, (u & CD_LIBRARY_OP_UNLIKE_BEYOND) != 0, (u & CD_LIBRARY_OP_UNLIKE_DEVICE) != 0};
     double widest = 0;
+    if (u & (CD_LIBRARY_OP_UNLIKE_DTYPE | CD_LIBRARY_OP_UNLIKE_OPERATOR) || (apart->other && one_maker(m))) return NULL;
     for (int h = 0; h < CD_LIBRARY_OP_N_ENTRY; h++) {
         if (!ask[h]) continue;
         const cd_library_op_spread *s = cd_library_op_spread_find(m->spread, m->n_spread, (cd_library_op_held)h, class, device);

@@ -6,6 +6,7 @@
 #ifndef CD_LEARNER_OPERATORS_DOOR_H
 #define CD_LEARNER_OPERATORS_DOOR_H
 #include "learner/operators/library_op_feature.h"
+#include "learner/operators/novelty.h"
 #include "learner/operators/op_rows.h"
 #include "learner/trees/trees.h"
 

@@ -255,12 +255,15 @@ static cdmpp_status train_set(const training *t, cd_llm_op_family f, cd_llm_op_s
     return st;
 }
 
-/* Part `beg`: one family's set unseen, or its sets seen and near, of which the second needs the first. */
+/* Part `beg`: one family's set unseen, what is new to it, or its sets seen and near, of which the second needs the first. */
+enum { PARTS = 3 };
 static cdmpp_status train_part(void *ctx, size_t beg, size_t end, int w, cdmpp_err *err) {
     const training *t = ctx;
-    const cd_llm_op_family f = (cd_llm_op_family)(beg / 2);
+    const cd_llm_op_family f = (cd_llm_op_family)(beg / PARTS);
+    const cd_llm_op_novel_rows rows = {t->c, t->t, t->m, t->use, t->log_base};
     (void)end, (void)w;
-    if (beg % 2) return train_set(t, f, CD_LLM_OP_SET_UNSEEN, err);
+    if (beg % PARTS == 1) return train_set(t, f, CD_LLM_OP_SET_UNSEEN, err);
+    if (beg % PARTS == 2) return t->c->operators_calibration_rows > 0 ? cd_llm_op_novelties(&rows, f, t->m->novel[f], err) : CDMPP_OK;
     CD_TRY(train_set(t, f, CD_LLM_OP_SET_SEEN, err));
     return train_set(t, f, CD_LLM_OP_SET_NEAR, err);
 }
@@ -269,6 +272,26 @@ static cdmpp_status train_part(void *ctx, size_t beg, size_t end, int w, cdmpp_e
 static cdmpp_status name(cd_dict *d, const char *s, cdmpp_err *err) {
     uint32_t k;
     return s[0] ? cd_dict_add(d, (cd_str){s, strlen(s)}, &k, err) : CDMPP_OK;
+}
+
+/* Which of the names each family has. */
+static cdmpp_status mark_names(const training *t, const double *log_base, cdmpp_err *err) {
+    cd_llm_op_model *m = t->m;
+    uint32_t k;
+    for (int f = 0; f < CD_LLM_OP_N_FAMILY; f++) {
+        m->has_stack[f] = CD_NEWN(&m->arena, bool, m->stacks.n + 1);
+        m->has_kernel[f] = CD_NEWN(&m->arena, bool, m->kernels.n + 1);
+        if (!m->has_stack[f] || !m->has_kernel[f]) return CD_FAIL(err, ENOMEM, "%zu names", m->stacks.n + m->kernels.n);
+    }
+    for (size_t i = 0; i < t->t->n; i++) {
+        const cd_llm_op_record *r = &t->t->r[i];
+        const char *stack = t->t->names.text[r->stack], *kernel = t->t->names.text[r->kernel];
+        const cd_llm_op_family f = cd_llm_op_family_of((cd_llm_op_kind)r->kind);
+        if (isnan(log_base[i])) continue;
+        if (stack[0] && cd_dict_find(&m->stacks, (cd_str){stack, strlen(stack)}, &k)) m->has_stack[f][k] = true;
+        if (kernel[0] && cd_dict_find(&m->kernels, (cd_str){kernel, strlen(kernel)}, &k)) m->has_kernel[f][k] = true;
+    }
+    return CDMPP_OK;
 }
 
 /* Names, devices and ranges of all rows, not only of those drawn: they say what the table knows. */
@@ -299,7 +322,9 @@ static cdmpp_status describe(training *t, const uint8_t *use, const double *log_
             g->high[k] = g->any ? fmax(g->high[k], r->size[k]) : r->size[k];
         }
         g->any = g->type[r->type] = true;
+        g->kv[r->type] |= 1u << r->kv;
     }
+    CD_TRY(mark_names(t, log_base, err));
     return out->n_row > out->n_refused ? CDMPP_OK : CD_FAIL(err, ERANGE, "expected rows to train on, found none");
 }
 
@@ -335,7 +360,7 @@ cdmpp_status cd_llm_op_train(const cd_config *c, const cd_llm_op_table *table, u
     if (!st) st = describe(&t, use, base, out, err);
     if (!st) st = raise_estimates(&t, use, base, expect, err);
     t.use = use, t.log_base = base, t.expect = expect, t.n_member = 1;
-    if (!st) st = cd_threads_run(pool, 2 * CD_LLM_OP_N_FAMILY, 1, train_part, &t, err);
+    if (!st) st = cd_threads_run(pool, PARTS * CD_LLM_OP_N_FAMILY, 1, train_part, &t, err);
     if (!st) {
         cd_op_provenance(&source, c, table->n, out->n_row - out->n_refused);
         if (source.oom) st = CD_FAIL(err, ENOMEM, "model header");

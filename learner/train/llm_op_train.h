@@ -5,6 +5,7 @@
  *     -> set near           ln(time / what neighbours say); some rows with hidden neighbours, as rows of curves that nobody measured
  *   held out in turn: of unseen one device after another, of the others a third of the sites (all sizes but the axis's), unless
  *   operators.calibration_rows is 0 -> residuals -> trees of the spread, quantiles (llm_op_model.h)
+ *   and one library, kernel, type and operator after another, of some of the rows -> how far off what is new is (llm_op_novel.c)
  *
  * The same table and configuration give the same file for any number of threads. */
 #ifndef CD_LLM_OP_TRAIN_H

@@ -247,7 +247,7 @@ void cd_library_op_first_tenth(const cd_op_place *p, size_t n, uint8_t *held);
 cdmpp_status cd_library_op_fit(const cd_library_op_fitting *a, const uint8_t *use, unsigned sets, CD_GIVE cd_library_op_model **out,
                                cdmpp_err *err);
 
-/* ---- llm_op_draw.c ---- */
+/* ---- op_forest.c: rows of operators of language models ---- */
 /* A hash of all sizes but the axis's; a random number of a row of the table. */
 uint64_t cd_llm_op_site(const cd_llm_op_record *r);
 uint64_t cd_llm_op_number(const cd_config *c, const cd_llm_op_table *t, size_t i);
@@ -257,6 +257,18 @@ cdmpp_status cd_llm_op_draw(const cd_config *c, const cd_llm_op_table *t, uint8_
 /* ---- llm_op_calls.c ---- */
 /* What is known of the kernels in the rows that are used, into m->call. log_base (n): ln of the estimate without them, NaN: none. Names must be in m. Errors: ENOMEM. */
 cdmpp_status cd_llm_op_calls(const cd_llm_op_table *t, const uint8_t *use, const double *log_base, cd_llm_op_model *m, cdmpp_err *err);
+
+/* ---- llm_op_novel.c ---- */
+/* Rows that are trained on, and a model with their names, devices, ranges and calls. */
+typedef struct cd_llm_op_novel_rows {
+    const cd_config *c;
+    const cd_llm_op_table *t;
+    const cd_llm_op_model *m;
+    const uint8_t *use;     /* (t->n) */
+    const double *log_base; /* (t->n) NaN: the device cannot have run it */
+} cd_llm_op_novel_rows;
+/* Of a family: how far off answers of what is new are (learner/operators/novelty.h). out: zeroed. Errors: ENOMEM, EBACKEND, ENUMERIC. */
+cdmpp_status cd_llm_op_novelties(const cd_llm_op_novel_rows *a, cd_llm_op_family f, cd_novelty out[CD_LLM_OP_N_NOVEL], cdmpp_err *err);
 
 /* ---- llm_op_shift.c ---- */
 /* Answers for a device that no training saw: of ln(time / estimate) that trees give this share counts, and then the shift is added. Chosen together so that the mean relative error

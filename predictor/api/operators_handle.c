@@ -37,6 +37,12 @@ void cdmpp_operators_free(cdmpp_operators *o) {
 size_t cdmpp_operators_rows(const cdmpp_operators *o) { return o->of.t.n; }
 size_t cdmpp_operators_skipped(const cdmpp_operators *o) { return cd_llm_op_oracle_bad(&o->of); }
 
+/* Bits above those that the first version had are others here. */
+static uint32_t news_of(const cd_llm_op_answer *a) {
+    const uint32_t first = a->news & (2u * CD_LLM_OP_NEW_VENDOR - 1);
+    return first | (a->alike ? CDMPP_OPERATOR_ALIKE : 0) | (a->news & CD_LLM_OP_NEW_KIND ? CDMPP_OPERATOR_NEW_OPERATOR : 0);
+}
+
 static void put(const cdmpp_operator_result *r, size_t i, const cd_llm_op_answer *a, cdmpp_status st, const cdmpp_err *why) {
     if (r->seconds) r->seconds[i] = st ? (double)INFINITY : a->latency_s;
     if (r->low) r->low[i] = st ? (double)NAN : a->low_s;
@@ -44,7 +50,7 @@ static void put(const cdmpp_operator_result *r, size_t i, const cd_llm_op_answer
     if (r->estimate) r->estimate[i] = st ? (double)NAN : a->base_s;
     if (r->bound) r->bound[i] = st ? (double)NAN : a->roof_s;
     if (r->how) r->how[i] = st ? CDMPP_OPERATOR_PREDICTED : (cdmpp_operator_how)a->how;
-    if (r->news) r->news[i] = st ? 0 : a->news | (a->alike ? CDMPP_OPERATOR_ALIKE : 0);
+    if (r->news) r->news[i] = st ? 0 : news_of(a);
     if (r->status) r->status[i] = st;
     if (r->error) r->error[i] = *why;
 }

@@ -26,6 +26,8 @@ struct cd_llm_op_stream {
     FILE *out;
     cd_llm_op_asker *a;
     cd_buf json;
+    double all_s, new_s[CD_LLM_OP_N_NEWS], unknown_s; /* of the answers that are no measured rows; of those that are new, that have no interval */
+    size_t n_new, n_unknown;
     scored *score;
     size_t n_score, cap_score, rows, bad, own, helped; /* own: scored rows that the table has; helped: answers that measured rows bear on */
     cd_llm_op_told told[CD_LLM_OP_TOLD]; /* (n) rows that are asked at once */
@@ -70,7 +72,7 @@ void cd_llm_op_answer_put(cd_buf *b, const cd_dict *names, const cd_llm_op_told 
     const cd_llm_op_record *r = &q->r;
     const cd_llm_op_answer *v = &q->a;
     const cd_str how = cd_enum_names_at(CD_LLM_OP_HOWS, (int)v->how);
-    char news[40];
+    char news[CD_LLM_OP_NEWS_TEXT];
     cd_llm_op_news_text(v->news, news);
     cd_buf_putf(b, ",\"operator\":\"%s\",\"device\":", cd_llm_op_kind_name((cd_llm_op_kind)r->kind));
     cd_buf_put_json_str(b, q->d->name, strlen(q->d->name));
@@ -106,11 +108,21 @@ static cdmpp_status add_score(cd_llm_op_stream *s, const cd_llm_op_record *r, co
     return CDMPP_OK;
 }
 
+static void count_new(cd_llm_op_stream *s, const cd_llm_op_answer *v) {
+    s->all_s += v->latency_s;
+    s->n_new += v->news != 0;
+    for (int k = 0; k < CD_LLM_OP_N_NEWS; k++) s->new_s[k] += v->news >> k & 1u ? v->latency_s : 0;
+    if (v->how == CD_LLM_OP_MEASURED || !isnan(v->low_s)) return;
+    s->n_unknown++;
+    s->unknown_s += v->latency_s;
+}
+
 static cdmpp_status answer(cd_llm_op_stream *s, const cd_llm_op_told *v, cdmpp_err *err) {
     const cd_llm_op_record *r = &v->r;
     cd_buf *b = &s->json;
     s->helped += v->a.how != CD_LLM_OP_PREDICTED || v->a.few || isfinite(v->a.line_s) || (v->a.twin && v->a.twin_how != CD_LLM_OP_PREDICTED);
     cd_llm_op_answer_put(b, &s->t->names, v, LEVEL);
+    count_new(s, &v->a);
     if (!s->o.eval) return CDMPP_OK;
     put_number(b, "line_s", v->a.line_s);
     put_number(b, "measured_s", r->latency_s > 0 ? r->latency_s : (double)NAN);
@@ -198,6 +210,22 @@ cdmpp_status cd_llm_op_stream_file(cd_llm_op_stream *s, const char *path, cdmpp_
     if (!st) st = flush(s, err);
     cd_op_reader_close(in);
     return st;
+}
+
+void cd_llm_op_stream_say_new(const cd_llm_op_stream *s, struct cd_log *log) {
+    cd_buf b = {0};
+    if (!s->n_new) return;
+    for (int k = 0; k < CD_LLM_OP_N_NEWS; k++) {
+        const cd_str w = cd_enum_names_at(CD_LLM_OP_NEWS, k);
+        if (s->new_s[k] > 0) cd_buf_putf(&b, "%s%.*s %.3g %%", b.n ? ", " : "", (int)w.n, w.p, 100 * s->new_s[k] / s->all_s);
+    }
+    if (!b.oom) {
+        cd_log_put(log, CD_LOG_WARNING, "%zu of %zu answers are of what no training row has (of their time: %s)%s", s->n_new, s->rows - s->bad, b.p,
+                   s->n_unknown ? "" : "; their intervals are as wide as such answers were off");
+        if (s->n_unknown)
+            cd_log_put(log, CD_LOG_WARNING, "%zu of these, %.3g %% of the time, have no interval: no experiment tells how far off they are", s->n_unknown, 100 * s->unknown_s / s->all_s);
+    }
+    cd_buf_free(&b);
 }
 
 size_t cd_llm_op_stream_rows(const cd_llm_op_stream *s) { return s->rows; }

@@ -40,6 +40,9 @@ void cd_llm_op_stream_free(CD_TAKE cd_llm_op_stream *s); /* NULL is fine */
 /* All rows of a table. Errors: those of cd_llm_op_reader_open, EIO, ENOMEM. */
 cdmpp_status cd_llm_op_stream_file(cd_llm_op_stream *s, const char *path, cdmpp_err *err);
 /* Rows read; rows that could not be answered; rows that were answered and have a time. */
+/* A warning where answers are of what no training row has, with the share of the time of each; nothing else. */
+struct cd_log;
+void cd_llm_op_stream_say_new(const cd_llm_op_stream *s, struct cd_log *log);
 size_t cd_llm_op_stream_rows(const cd_llm_op_stream *s);
 size_t cd_llm_op_stream_bad(const cd_llm_op_stream *s);
 size_t cd_llm_op_stream_scored(const cd_llm_op_stream *s);

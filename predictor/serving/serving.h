@@ -220,6 +220,7 @@ typedef struct cd_serving_rows {
     size_t n, cap;
     double total_s, host_s, sigma; /* total_s: of the step; host_s: what of it is of no operator: the host's part, and stack.lift; sigma: of ln total_s, of what operators' intervals say */
     double how_s[3];               /* seconds by kind of answer */
+    double new_s[CD_LLM_OP_N_NEWS], unknown_s; /* seconds of what the model's training did not have, by what is new; of operators without an interval */
     bool waits;                    /* the GPU waits for the host: a faster GPU makes the step no shorter */
 } cd_serving_rows;
 /* out: zeroed before the first call; its memory is used again. Errors: those of cd_serving_step_s. */

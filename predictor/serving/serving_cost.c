@@ -299,7 +299,7 @@ static void key_of(const cd_serving_op *o, double key[KEY]) {
     memcpy(key + 2, o->r.size, sizeof o->r.size);
 }
 
-enum { NEWS = 1024, TYPES = 16 * NEWS }; /* 16 times the values of cd_llm_op_answer's news; these times those of alike */
+enum { NEWS = 16 << CD_LLM_OP_N_NEWS, TYPES = 16 * NEWS }; /* 16 times the values of cd_llm_op_answer's news; these times those of alike */
 _Static_assert(CD_LLM_OP_N_TYPE < TYPES / NEWS, "alike has room");
 
 /* 1 + its number in the model; 0: no twin has answered. */

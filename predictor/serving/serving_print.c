@@ -84,6 +84,21 @@ static void put_sizes(const cd_llm_op_record *r, cd_buf *b) {
         cd_buf_putf(b, "%s%s %.10g", i ? ", " : "", cd_llm_op_param_name(cd_llm_op_size_param((cd_llm_op_kind)r->kind, i)), r->size[i]);
 }
 
+/* Of the GPU's part of a step. */
+static double gpu_s(const cd_serving_rows *r) { return r->total_s - r->host_s; }
+
+static void put_new(const cd_serving_rows *r, cd_buf *b) {
+    bool any = false;
+    for (int k = 0; k < CD_LLM_OP_N_NEWS; k++) {
+        const cd_str w = cd_enum_names_at(CD_LLM_OP_NEWS, k);
+        if (!(r->new_s[k] > 0)) continue;
+        cd_buf_putf(b, "%s%.*s %.3g %%", any ? ", " : "\nno training row has (of the operators' time): ", (int)w.n, w.p, 100 * r->new_s[k] / gpu_s(r));
+        any = true;
+    }
+    if (any) cd_buf_puts(b, "\n");
+    if (r->unknown_s > 0) cd_buf_putf(b, "no experiment tells how far off %.3g %% of the operators' time is: there is no interval\n", 100 * r->unknown_s / gpu_s(r));
+}
+
 static void put_rows(const char *title, const cd_serving_rows *r, cd_buf *b) {
     cd_buf_putf(b, "\n%s: ", title);
     cd_units_put_seconds(b, r->total_s);
@@ -91,7 +106,7 @@ static void put_rows(const char *title, const cd_serving_rows *r, cd_buf *b) {
     for (size_t i = 0; i < r->n; i++) {
         const cd_serving_row *v = &r->v[i];
         const cd_str how = cd_enum_names_at(CD_LLM_OP_HOWS, (int)v->how);
-        char news[40];
+        char news[CD_LLM_OP_NEWS_TEXT];
         cd_llm_op_news_text(v->news, news);
         cd_buf_putf(b, "| %s | %s | %s | %g | ", v->name, cd_llm_op_kind_name((cd_llm_op_kind)v->r.kind), cd_llm_op_type_name((cd_llm_op_type)v->r.type), v->count);
         cd_units_put_seconds(b, v->total_s);
@@ -106,6 +121,7 @@ static void put_rows(const char *title, const cd_serving_rows *r, cd_buf *b) {
     cd_buf_puts(b, "| host, lift | | | 1 | ");
     cd_units_put_seconds(b, r->host_s);
     cd_buf_putf(b, " | %.1f | | |\n", 100 * r->host_s / r->total_s);
+    put_new(r, b);
     if (r->waits) cd_buf_puts(b, "\nthe GPU waits for the host, which hands out the kernels of a step no faster (layer_s in docs/reference/serving.md)\n");
 }
 
@@ -149,7 +165,7 @@ void cd_serving_text(const cd_serving_said *v, size_t n, cd_buf *b) {
 /* Names and values of the question are those of a table of docs/reference/llm-operators.md, but `kind`, which is its `op`. */
 static void json_row(cd_json_writer *w, const cd_serving_row *v, double step_s) {
     const cd_str how = cd_enum_names_at(CD_LLM_OP_HOWS, (int)v->how);
-    char news[40];
+    char news[CD_LLM_OP_NEWS_TEXT];
     cd_llm_op_news_text(v->news, news);
     cd_json_write_open(w, '{');
     cd_json_write_member_str(w, "name", v->name), cd_json_write_member_str(w, "kind", cd_llm_op_kind_name((cd_llm_op_kind)v->r.kind));
@@ -172,7 +188,7 @@ static void json_row(cd_json_writer *w, const cd_serving_row *v, double step_s) 
 }
 
 void cd_serving_about_json(cd_json_writer *w, const cd_serving_about *a) {
-    char news[40];
+    char news[CD_LLM_OP_NEWS_TEXT];
     cd_llm_op_news_text(a->news, news);
     if (news[0]) cd_json_write_member_str(w, "new", news);
     else cd_json_write_key(w, "new"), cd_json_write_null(w);
@@ -180,9 +196,26 @@ void cd_serving_about_json(cd_json_writer *w, const cd_serving_about *a) {
     if (news[0]) cd_json_write_member_bool(w, "own_rows", a->rows);
 }
 
+/* Shares of the operators' time. Nothing is written where nothing is new. */
+static void json_new(cd_json_writer *w, const cd_serving_rows *r) {
+    double any = r->unknown_s;
+    for (int k = 0; k < CD_LLM_OP_N_NEWS; k++) any += r->new_s[k];
+    if (!(any > 0)) return;
+    cd_json_write_key(w, "new_share"), cd_json_write_open(w, '{');
+    for (int k = 0; k < CD_LLM_OP_N_NEWS; k++) {
+        char name[16];
+        const cd_str v = cd_enum_names_at(CD_LLM_OP_NEWS, k);
+        snprintf(name, sizeof name, "%.*s", (int)v.n, v.p);
+        if (r->new_s[k] > 0) cd_json_write_member_real(w, name, r->new_s[k] / gpu_s(r));
+    }
+    cd_json_write_close(w, '}');
+    cd_json_write_member_real(w, "no_interval_share", r->unknown_s / gpu_s(r));
+}
+
 void cd_serving_rows_json(cd_json_writer *w, const cd_serving_rows *r) {
     cd_json_write_member_real(w, "total_s", r->total_s), cd_json_write_member_real(w, "host_s", r->host_s), cd_json_write_member_real(w, "sigma", r->sigma);
     cd_json_write_member_bool(w, "host_bound", r->waits);
+    json_new(w, r);
     cd_json_write_key(w, "operators"), cd_json_write_open(w, '[');
     for (size_t i = 0; i < r->n; i++) json_row(w, &r->v[i], r->total_s);
     cd_json_write_close(w, ']');

@@ -344,6 +344,8 @@ static void sum_up(cd_serving_engine *e, const cd_serving_step *s, bool decode, 
         out->total_s += r->total_s;
         lifted += (decode || r->link ? 1 : e->lift) * r->total_s;
         out->how_s[r->how] += r->total_s;
+        for (int k = 0; k < CD_LLM_OP_N_NEWS; k++) out->new_s[k] += r->news >> k & 1u ? r->total_s : 0;
+        out->unknown_s += r->known ? 0 : r->total_s;
     }
     const double gpu_s = out->total_s;
     out->total_s = with_host(e, s, decode, lifted, &out->waits);

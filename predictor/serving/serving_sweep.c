@@ -81,7 +81,9 @@ static cdmpp_status find_front(cd_serving_sweep *s, cdmpp_err *err) {
     if (!v) return CD_FAIL(err, ENOMEM, "%zu configurations", s->n);
     for (size_t i = 0; i < s->n; i++) {
         s->n_crowded += s->v[i].crowded, s->n_idle += s->v[i].idle;
-        if (s->v[i].met) v[n++] = &s->v[i];
+        s->n_unranked += !s->v[i].ranked;
+        s->n_met += s->v[i].met;
+        if (s->v[i].met && s->v[i].ranked) v[n++] = &s->v[i];
     }
     qsort(v, n, sizeof(cd_serving_point *), by_gpu);
     for (size_t i = 0; i < n; i++) {
@@ -89,7 +91,6 @@ static cdmpp_status find_front(cd_serving_sweep *s, cdmpp_err *err) {
         best = fmax(best, v[i]->per_user);
         s->n_front += v[i]->front;
     }
-    s->n_met = n;
     cd_mem_free(v);
     return CDMPP_OK;
 }
@@ -114,9 +115,17 @@ static void count_reason(cd_serving_sweep *s, const char *key) {
 
 static bool over(double value, double target) { return target > 0 && value > target; }
 
+/* What is new about operators depends on the load in nothing. */
+static bool same_engine(const cd_serving_config *a, const cd_serving_config *b) {
+    const double x[] = {a->worker.tp, a->worker.pp, a->worker.dp, a->worker.ep}, y[] = {b->worker.tp, b->worker.pp, b->worker.dp, b->worker.ep};
+    return a->gpu == b->gpu && a->stack == b->stack && a->kernels == b->kernels && !memcmp(x, y, sizeof x);
+}
+
 /* Those that are answered move together, in the order of the list, and reasons stand in it, whoever was first. */
-static void gather(const cd_serving_session *s, const cd_serving_config *c, size_t n, const cd_serving_sweep_options *o, const cd_serving_outcomes *of, cd_serving_sweep *out) {
+static cdmpp_status gather(cd_serving_session *s, const cd_serving_config *c, size_t n, const cd_serving_sweep_options *o, const cd_serving_outcomes *of, cd_serving_sweep *out,
+                           cdmpp_err *err) {
     cd_serving_about about = {0};
+    const cd_serving_point *last = NULL;
     for (size_t i = 0; i < n; i++) {
         if (!i || c[i].gpu != c[i - 1].gpu) about = cd_serving_session_about(s, c[i].gpu);
         if (of->of[i] == CD_SERVING_OPEN) continue;
@@ -130,7 +139,11 @@ static void gather(const cd_serving_session *s, const cd_serving_config *c, size
         p->about = about;
         p->price = (o->price ? o->price(o->ctx, c[i].gpu) : (double)NAN) / 3600 / p->per_gpu * 1e6;
         p->met = !over(p->ttft_s, o->ttft_s) && !over(p->tpot_s, o->tpot_s);
+        if (last && same_engine(last->c, p->c)) p->ranked = last->ranked, p->news = last->news;
+        else CD_TRY(cd_serving_sweep_rank(s, p->c, p, err));
+        last = p;
     }
+    return CDMPP_OK;
 }
 
 /* Of a sweep that was stopped, too: the few that are named are answered to the end. */
@@ -151,7 +164,7 @@ cdmpp_status cd_serving_sweep_run(cd_serving_session *s, const cd_serving_config
     if (!out->v || !of.of) st = CD_FAIL(err, ENOMEM, "%zu configurations", n);
     if (!st) st = cd_serving_session_know(s, c, n, err);
     if (!st) st = cd_serving_sweep_share(s, c, n, o, &of, err);
-    if (!st) gather(s, c, n, o, &of, out);
+    if (!st) st = gather(s, c, n, o, &of, out, err);
     if (!st && out->n) st = finish(s, out, err);
     if (!st && out->done < n) st = CD_FAIL(err, EINTERRUPTED, "after %zu of %zu configurations", out->done, n);
     if (!st && !out->n) st = refused(out, err);

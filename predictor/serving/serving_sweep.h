@@ -5,7 +5,8 @@
  * (1) a configuration is on the front where no other that meets the targets has both more tokens/s/GPU and more tokens/s/user; where there is no
  *     further token, so no speed for a user, the one with the most tokens/s/GPU;
  * (2) configurations that do not divide or fit are counted by what stands in the way, and left out;
- * (3) the number of threads changes no answer. */
+ * (3) the number of threads changes no answer;
+ * (4) a configuration of which nobody knows how far off it is (another vendor, a type that no training row has) is told, and is neither on the front nor named. */
 #ifndef CD_SERVING_SWEEP_H
 #define CD_SERVING_SWEEP_H
 
@@ -22,6 +23,8 @@ typedef struct cd_serving_point {
     cd_serving_about about;         /* of its GPU */
     double ttft_s, tpot_s, tokens_s, per_gpu, per_user, gpus, price; /* price: of a million generated tokens; NaN: none was given */
     bool met, front, crowded, idle; /* crowded: cd_serving_crowded(); idle: some schedulers get no request */
+    bool ranked;                    /* false: nobody knows the interval of some of its operators, so it is not compared with others */
+    unsigned news;                  /* CD_LLM_OP_NEW_* of these operators */
 } cd_serving_point;
 
 typedef struct cd_serving_reason {
@@ -38,7 +41,7 @@ typedef struct cd_serving_named {
 
 typedef struct cd_serving_sweep {
     cd_serving_point *v;            /* (n) that could be simulated, in order */
-    size_t n, tried, done, n_met, n_front, n_crowded, n_idle; /* done: of those tried that were answered or left out; fewer where it was stopped */
+    size_t n, tried, done, n_met, n_front, n_crowded, n_idle, n_unranked; /* done: of those tried that were answered or left out; fewer where it was stopped */
     cd_serving_reason reason[CD_SERVING_REASONS];
     size_t n_reason;
     double ttft_s, tpot_s, level;   /* targets; 0: none. Level of the intervals */

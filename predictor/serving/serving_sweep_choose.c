@@ -16,10 +16,27 @@ static double times_over(const cd_serving_sweep *w, const cd_serving_point *p) {
 static void choose(cd_serving_sweep *w) {
     for (size_t i = 0; i < w->n; i++) {
         const cd_serving_point *p = &w->v[i];
+        if (!p->ranked) continue;
         if (p->met && (!w->most.p || p->per_gpu > w->most.p->per_gpu)) w->most.p = p;
         if (p->met && !isnan(p->price) && (!w->cheapest.p || cheaper(p, w->cheapest.p))) w->cheapest.p = p;
         if (!w->n_met && (!w->nearest.p || times_over(w, p) < times_over(w, w->nearest.p))) w->nearest.p = p;
     }
+}
+
+cdmpp_status cd_serving_sweep_rank(cd_serving_session *s, const cd_serving_config *c, cd_serving_point *p, cdmpp_err *err) {
+    const cd_serving_step step[] = {{.prompts = 1, .isl = c->isl}, {.decodes = 1, .context = c->isl + c->osl / 2}};
+    cd_serving_engine *e;
+    cd_serving_layout l;
+    cd_serving_rows r = {0};
+    cdmpp_status st = cd_serving_engine_of(s, c, &e, &l, err);
+    p->ranked = true, p->news = 0;
+    for (size_t i = 0; !st && i < sizeof step / sizeof *step; i++) {
+        st = cd_serving_step_rows(e, &step[i], s->shared, &r, err);
+        for (size_t k = 0; !st && k < r.n; k++)
+            if (!r.v[k].known) p->ranked = false, p->news |= r.v[k].news;
+    }
+    cd_serving_rows_free(&r);
+    return st;
 }
 
 static double seconds(const cd_serving_config *c, double ttft_s, double tpot_s) { return ttft_s + (c->osl > 1 ? (c->osl - 1) * tpot_s : 0); }

@@ -92,6 +92,14 @@ static void put_all_named(const cd_serving_sweep *s, cd_buf *b) {
     }
 }
 
+static void put_unranked(const cd_serving_sweep *s, cd_buf *b) {
+    char news[CD_LLM_OP_NEWS_TEXT];
+    unsigned of = 0;
+    for (size_t i = 0; i < s->n; i++) of |= s->v[i].news;
+    cd_llm_op_news_text(of, news);
+    if (s->n_unranked) cd_buf_putf(b, "%zu of them are not ranked: no experiment tells how far off their operators are (new: %s)\n", s->n_unranked, news);
+}
+
 void cd_serving_sweep_text(const cd_serving_sweep *s, cd_buf *b) {
     const cd_serving_point **v = front_of(s);
     if (!v) b->oom = true;
@@ -100,6 +108,7 @@ void cd_serving_sweep_text(const cd_serving_sweep *s, cd_buf *b) {
     for (size_t i = 0; i < s->n_reason; i++) cd_buf_putf(b, "%zu left out: %s\n", s->reason[i].n, s->reason[i].text);
     if (s->n_idle) cd_buf_putf(b, "in %zu of them there are fewer requests in flight than schedulers (engines x pp, without experts x dp): the others idle\n", s->n_idle);
     if (s->n_crowded) cd_buf_putf(b, "in %zu of them prompts wait for room in a step: see --max-tokens and --prompts\n", s->n_crowded);
+    put_unranked(s, b);
     put_all_named(s, b);
     if (s->n_front)
         cd_buf_puts(b, "\n| GPU | GPUs | tp | pp | dp | ep | in flight | TTFT | TPOT | tokens/s/GPU | tokens/s/user | price of 1e6 tokens |\n"
@@ -119,6 +128,7 @@ static void json_point(cd_json_writer *w, const cd_serving_point *p) {
              {"tokens_s", p->tokens_s}, {"tokens_s_gpu", p->per_gpu}, {"tokens_s_user", p->per_user}, {"price_million_tokens", p->price}};
     for (size_t j = 0; j < sizeof f / sizeof *f; j++) cd_json_write_member_real(w, f[j].key, f[j].v);
     cd_json_write_member_bool(w, "met", p->met), cd_json_write_member_bool(w, "front", p->front), cd_json_write_member_bool(w, "crowded", p->crowded), cd_json_write_member_bool(w, "idle", p->idle);
+    cd_json_write_member_bool(w, "ranked", p->ranked);
 }
 
 static void json_missed(cd_json_writer *w, const char *key, double value, double target) {
@@ -157,6 +167,7 @@ void cd_serving_sweep_json(const cd_serving_sweep *s, bool all, cd_buf *b) {
     cd_json_write_open(&w, '{');
     cd_json_write_member_int(&w, "tried", (int64_t)s->tried), cd_json_write_member_int(&w, "done", (int64_t)s->done);
     cd_json_write_member_bool(&w, "complete", s->done == s->tried), cd_json_write_member_int(&w, "met", (int64_t)s->n_met), cd_json_write_member_int(&w, "crowded", (int64_t)s->n_crowded), cd_json_write_member_int(&w, "idle", (int64_t)s->n_idle);
+    cd_json_write_member_int(&w, "not_ranked", (int64_t)s->n_unranked);
     cd_json_write_key(&w, "left_out"), cd_json_write_open(&w, '{');
     for (size_t i = 0; i < s->n_reason; i++) cd_json_write_member_int(&w, s->reason[i].text, (int64_t)s->reason[i].n);
     cd_json_write_close(&w, '}');

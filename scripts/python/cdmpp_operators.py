@@ -15,7 +15,7 @@ import cdmpp
 from cdmpp import CdmppError
 
 HOWS = ("measured", "interpolated", "predicted")
-NEWS = ("device", "stack", "kernel", "dtype", "size", "vendor", "alike")  # bits of CDMPP_OPERATOR_NEW_*, CDMPP_OPERATOR_ALIKE
+NEWS = ("device", "stack", "kernel", "dtype", "size", "vendor", "alike", "operator")  # bits of CDMPP_OPERATOR_NEW_*, CDMPP_OPERATOR_ALIKE
 
 
 class Answer(NamedTuple):

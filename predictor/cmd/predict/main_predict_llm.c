@@ -62,6 +62,7 @@ static cdmpp_status score_llm(const cd_predict_llm *o, const cd_llm_op_model *m,
     if (!st) st = read_measured(o, devices, &t, bad, err);
     if (!st) st = cd_llm_op_stream_new(m, &t, devices, &so, stdout, &s, err);
     for (size_t i = 0; !st && i < o->input->n; i++) st = cd_llm_op_stream_file(s, o->input->v[i], err);
+    if (s) cd_llm_op_stream_say_new(s, o->log);
     if (!st && *o->stop) st = CD_FAIL(err, EINTERRUPTED, "after %zu rows", cd_llm_op_stream_rows(s));
     if (!st) warn_unused(o, s, &t, devices);
     if (!st) st = print_llm(o, s, err);

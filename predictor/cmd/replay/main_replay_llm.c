@@ -92,8 +92,8 @@ static void say_new(const cd_replay_llm *o, const work *w, cd_log *log) {
         if (!cd_llm_op_model_about(w->ops, d, &twin) || cd_serving_tables_have(w->tables, d)) continue;
         if (twin) cd_log_put(log, CD_LOG_WARNING, "%s: %s was not trained on: its times are those of %s, which has the same chip, by what their descriptions differ%s", o->cost_model, d->name,
                              twin->name, cd_serving_tables_have(w->tables, twin) ? ", measured ones among them" : "");
-        else cd_log_put(log, CD_LOG_WARNING, "%s: %s was not trained on%s: its times come from its description", o->cost_model, d->name,
-                   cd_llm_op_model_vendor(w->ops, d) ? "" : ", nor any GPU of its vendor");
+        else cd_log_put(log, CD_LOG_WARNING, "%s: %s was not trained on%s", o->cost_model, d->name,
+                   cd_llm_op_model_vendor(w->ops, d) ? ": its times come from its description" : ", nor any GPU of its vendor: its times come from its description, and nobody knows how far off they are");
     }
 }
 
@@ -195,6 +195,7 @@ static cdmpp_status answer_all(const cd_replay_llm *o, cd_command_run *r, work *
     if (!v || !a || !why) return CD_FAIL(err, ENOMEM, "%zu answers", w->n);
     bool first = true;
     cd_serving_bad bad = {0};
+    cd_replay_llm_novel of = {{0}, 0};
     for (size_t i = 0; i < w->n; i++) {
         cd_serving_rows *p = w->rows + (first ? 0 : 2);
         if (*r->stop) return CD_FAIL(err, EINTERRUPTED, "after %zu of %zu configurations", i, w->n);
@@ -206,10 +207,11 @@ static cdmpp_status answer_all(const cd_replay_llm *o, cd_command_run *r, work *
         if (st && (w->n == 1 || !of_one(o, st))) return cd_serving_bad_tell(&bad, o->runs, on_bad, &r->log), *err = why[i], st;
         v[i] = (cd_serving_said){&w->m, &w->c[i], cd_serving_session_about(&w->s, w->c[i].gpu), st ? NULL : &a[i], !st && first ? p : NULL, !st && first ? p + 1 : NULL, &why[i]};
         if (st) r->exit_code = 3;
-        else first = false;
+        else cd_replay_llm_novel_add(&of, p, 2), first = false;
     }
     cd_serving_bad_tell(&bad, o->runs, on_bad, &r->log);
     cd_replay_llm_say_done(v, w->n, &r->log);
+    cd_replay_llm_novel_say(o, &of, w->n, &r->log);
     cd_serving_session_stand_ins(&w->s, say_stand_in, &r->log);
     return print(o, r, v, w->n, err);
 }

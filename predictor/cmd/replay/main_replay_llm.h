@@ -25,4 +25,13 @@ void cd_replay_llm_say_asked(const cd_serving_config *c, size_t n, const cd_serv
 void cd_replay_llm_say_done(const cd_serving_said *v, size_t n, cd_log *log);
 /* Prints. Sets r->exit_code to 3 where some configurations were refused, or lines of --stream. */
 cdmpp_status cd_replay_llm_run(const cd_replay_llm *o, cd_command_run *r, cdmpp_err *err);
+/* What no training row has, of all configurations: the most of a step's operators, by what is new. Starts from {0}. */
+typedef struct cd_replay_llm_novel {
+    double most[CD_LLM_OP_N_NEWS];
+    size_t unknown; /* configurations without an interval for that */
+} cd_replay_llm_novel;
+/* The steps (n) of one more configuration. */
+void cd_replay_llm_novel_add(cd_replay_llm_novel *x, const cd_serving_rows *step, size_t n);
+/* Warnings of n configurations; nothing where nothing is new. */
+void cd_replay_llm_novel_say(const cd_replay_llm *o, const cd_replay_llm_novel *x, size_t n, cd_log *log);
 #endif

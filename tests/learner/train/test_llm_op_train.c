@@ -80,7 +80,7 @@ TEST(another_vendor) {
     cd_llm_op_model *again;
     const cd_device *amd;
     cdmpp_err err = {0};
-    char text[40];
+    char text[CD_LLM_OP_NEWS_TEXT];
     cd_llm_op_record r = made_llm_gemm(16, 512, 2048, 1);
     assert_ok(cd_device_table_find(f->devices, "mi300x", &amd, &err));
     assert_int_equal(ask(f, f->l.model, false, &r, amd).news, CD_LLM_OP_NEW_DEVICE | CD_LLM_OP_NEW_VENDOR);
@@ -101,8 +101,8 @@ TEST(another_vendor) {
     assert_int_equal(ask(f, &with, false, &r, amd).news, CD_LLM_OP_NEW_DEVICE);
     for (size_t i = 0; i < 4; i++) more[i].warp = CD_DEVICE_UNKNOWN; /* nobody knows */
     assert_int_equal(ask(f, &with, false, &r, amd).news, CD_LLM_OP_NEW_DEVICE);
-    cd_llm_op_news_text(63, text);
-    assert_string_equal(text, "device+stack+kernel+dtype+size+vendor");
+    cd_llm_op_news_text(127, text);
+    assert_string_equal(text, "device+stack+kernel+dtype+size+vendor+operator");
     cd_llm_op_model_free(again);
 }
 
@@ -129,7 +129,7 @@ TEST(what_is_new) {
     fixture *f = *state;
     cdmpp_err err = {0};
     uint32_t name;
-    char text[40];
+    char text[CD_LLM_OP_NEWS_TEXT];
     cd_llm_op_record r = made_llm_gemm(16, 512, 2048, 1);
     cd_llm_op_answer v = ask(f, f->l.model, true, &r, f->d[3]);
     assert_true(v.how == CD_LLM_OP_PREDICTED && v.news == CD_LLM_OP_NEW_DEVICE && v.low_s < v.latency_s);

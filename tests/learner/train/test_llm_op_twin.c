@@ -205,7 +205,7 @@ TEST(types_alike) {
         half.type = half.kv = CD_LLM_OP_T_F16;
         const cd_llm_op_answer a = ask(f->bare, &r, f->h100), b = ask(f->bare, &half, f->h100), c = ask(f->bare, &half, f->h200);
         assert_close(a.latency_s, b.latency_s, 0, 0);
-        assert_close(a.high_s, b.high_s, 0, 0);
+        assert_true(a.high_s > a.latency_s && isnan(b.high_s)); /* of one type alone nobody knows how another is off */
         assert_true(!(a.news & CD_LLM_OP_NEW_TYPE) && b.news & CD_LLM_OP_NEW_TYPE);
         assert_true(!a.alike && b.alike == CD_LLM_OP_T_BF16 + 1 && c.alike == b.alike && ask(f->bare, &half, f->rtx).alike == b.alike);
         assert_close(c.latency_s, ask(f->bare, &r, f->h200).latency_s, 0, 0);
@@ -214,7 +214,7 @@ TEST(types_alike) {
         half.type = CD_LLM_OP_T_F16, half.kv = CD_LLM_OP_T_FP8; /* a cache of another type stays */
         float x[CD_LLM_OP_N_FEATURE] = {0};
         x[CD_LLM_OP_X_kv] = CD_LLM_OP_T_FP8;
-        cd_llm_op_model_types(f->m, &half, x);
+        cd_llm_op_model_types(f->m->range, &half, x);
         assert_true((int)x[CD_LLM_OP_X_type] == CD_LLM_OP_T_BF16 && (int)x[CD_LLM_OP_X_kv] == CD_LLM_OP_T_FP8);
     }
 }
@@ -236,7 +236,7 @@ TEST(files) {
 
 }
 
-/* Only the A100 has rows of 8-bit integers. On others they are new, with the spread of a GPU never seen; one alike of the GPU itself is enough for its own spread. */
+/* Only the A100 has rows of 8-bit integers. On others they are new, as wide as types that were held out; one alike of the GPU itself answers in its place, and is no surer. */
 TEST(types_of_another) {
     const fixture *f = *state;
     const cd_device *const all[] = {f->h100, f->l40s, f->a100};
@@ -268,7 +268,7 @@ TEST(types_of_another) {
     r.type = r.kv = CD_LLM_OP_T_INT8;
     const cd_llm_op_answer like = ask(a, &r, f->a100);
     assert_true(like.news & CD_LLM_OP_NEW_TYPE && like.alike == CD_LLM_OP_T_SQ + 1 && !ask(a, &r, f->h100).alike);
-    assert_close(log(like.high_s / like.low_s), log(own.high_s / own.low_s), 1e-9, 0);
+    assert_true(log(like.high_s / like.low_s) > 1.2 * log(own.high_s / own.low_s));
     for (size_t i = 0; i < m->n_device; i++) m->device[i].types[CD_LLM_OP_PRODUCT] = UINT32_MAX; /* as of an older file */
     r.type = r.kv = CD_LLM_OP_T_SQ;
     assert_false(ask(a, &r, f->h100).news & CD_LLM_OP_NEW_TYPE);
