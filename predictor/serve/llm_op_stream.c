@@ -223,7 +223,7 @@ void cd_llm_op_stream_say_new(const cd_llm_op_stream *s, struct cd_log *log) {
         cd_log_put(log, CD_LOG_WARNING, "%zu of %zu answers are of what no training row has (of their time: %s)%s", s->n_new, s->rows - s->bad, b.p,
                    s->n_unknown ? "" : "; their intervals are as wide as such answers were off");
         if (s->n_unknown)
-            cd_log_put(log, CD_LOG_WARNING, "%zu of these, %.3g %% of the time, have no interval: no experiment tells how far off they are", s->n_unknown, 100 * s->unknown_s / s->all_s);
+            cd_log_put(log, CD_LOG_WARNING, "%zu answers, %.3g %% of the time, have no interval: no experiment of the training tells how far off they are", s->n_unknown, 100 * s->unknown_s / s->all_s);
     }
     cd_buf_free(&b);
 }

@@ -23,6 +23,11 @@ static void choose(cd_serving_sweep *w) {
     }
 }
 
+/* A size beyond those of the training, and a GPU of a chip that it knows, are no strangers. */
+static bool is_strange(const cd_serving_row *r) {
+    return r->news & ~(unsigned)(CD_LLM_OP_NEW_SIZE | (r->twin ? CD_LLM_OP_NEW_DEVICE : 0));
+}
+
 cdmpp_status cd_serving_sweep_rank(cd_serving_session *s, const cd_serving_config *c, cd_serving_point *p, cdmpp_err *err) {
     const cd_serving_step step[] = {{.prompts = 1, .isl = c->isl}, {.decodes = 1, .context = c->isl + c->osl / 2}};
     cd_serving_engine *e;
@@ -33,7 +38,7 @@ cdmpp_status cd_serving_sweep_rank(cd_serving_session *s, const cd_serving_confi
     for (size_t i = 0; !st && i < sizeof step / sizeof *step; i++) {
         st = cd_serving_step_rows(e, &step[i], s->shared, &r, err);
         for (size_t k = 0; !st && k < r.n; k++)
-            if (!r.v[k].known) p->ranked = false, p->news |= r.v[k].news;
+            if (!r.v[k].known && is_strange(&r.v[k])) p->ranked = false, p->news |= r.v[k].news;
     }
     cd_serving_rows_free(&r);
     return st;

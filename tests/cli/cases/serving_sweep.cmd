@@ -29,7 +29,7 @@ grep -o '"most_tokens_s_gpu":null,"cheapest":null\|"nearest_miss":{"gpu":"h100",
 $ask --gpu h100,h200,b200,mi300x --sweep --tp 1 --concurrency 1 --json --picture gpus.svg 2>/dev/null >gpus.json
 sed 's/.*"configurations"//' gpus.json | grep -o '"gpu":"[^"]*","new":[^,]*\(,"twin":"[^"]*"\)*\(,"own_rows":[a-z]*\)*'
 grep -o '>[^<]*GPU not trained on<' gpus.svg
-for g in h200 b200 mi300x; do $ask --gpu $g --sweep --tp 1 --concurrency 1 2>/dev/null | sed -n 's/^\(| most[^|]*|[^|]*|\|| [a-z0-9]* ([^|]*|\).*/\1/p'; done
+for g in h200 b200 mi300x; do $ask --gpu $g --sweep --tp 1 --concurrency 1 2>/dev/null | sed -n 's/^\(| most[^|]*|[^|]*|\|| [a-z0-9]* ([^|]*|\|[0-9]* of them are not ranked\).*/\1/p'; done
 $ask --gpu h200 --tp 2 --json 2>/dev/null >one.json
 grep -o '"gpu":"[^"]*","new":[^,]*,"twin":"[^"]*"' one.json
 grep -o '"name":"qkv".*' one.json | sed 's/}.*//; s/.*"how"/"how"/'

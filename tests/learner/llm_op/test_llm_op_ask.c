@@ -60,7 +60,8 @@ TEST(of_a_gpu_that_was_seen) {
 /* h200 has the chip of h100: its answer by the ratio of the estimates, all of which is in the interval. */
 TEST(of_a_twin) {
     const made_llm_answers *f = *state;
-    const cd_llm_op_record r = made_llm_product(1, MADE_VLLM, MADE_FAST);
+    cd_llm_op_record r = made_llm_product(1, MADE_VLLM, MADE_FAST);
+    r.size[1] = r.size[2] = 16384; /* memory counts */
     const cd_llm_op_answer v = ask(f, &r, f->h200);
     const double ratio = base_of(&r, f->h200) / base_of(&r, f->h100);
     assert_string_equal(v.twin, f->h100->name);
@@ -102,21 +103,21 @@ TEST(what_is_new_is_as_wide_as_it_was) {
     cd_llm_op_record r = made_llm_product(128, MADE_SGLANG, MADE_NONE);
     cd_llm_op_answer v = ask(f, &r, f->h100);
     assert_int_equal(v.news, CD_LLM_OP_NEW_STACK);
-    assert_close(half(&v), library, 2e-3, 0);
+    assert_close(half(&v), library, 4e-3, 0);
     r.kernel = MADE_OTHER; /* a new library's kernels are its own */
     v = ask(f, &r, f->h100);
     assert_int_equal(v.news, CD_LLM_OP_NEW_STACK | CD_LLM_OP_NEW_KERNEL);
-    assert_close(half(&v), library, 2e-3, 0);
+    assert_close(half(&v), library, 4e-3, 0);
     r = made_llm_product(128, MADE_VLLM, MADE_FAST), r.type = r.kv = CD_LLM_OP_T_FP8;
     v = ask(f, &r, f->h100);
     assert_int_equal(v.news, CD_LLM_OP_NEW_TYPE);
-    assert_close(half(&v), type, 2e-3, 0);
+    assert_close(half(&v), type, 4e-3, 0);
     r.stack = MADE_SGLANG;
     v = ask(f, &r, f->h100);
-    assert_close(half(&v), hypot(library, type), 2e-3, 0);
+    assert_close(half(&v), hypot(library, type), 4e-3, 0);
     v = new_gpu(f, &r);
     assert_int_equal(v.news, CD_LLM_OP_NEW_TYPE | CD_LLM_OP_NEW_STACK | CD_LLM_OP_NEW_DEVICE);
-    assert_close(half(&v), hypot(0.64, hypot(library, type)), 2e-3, 0);
+    assert_close(half(&v), hypot(0.64, hypot(library, type)), 4e-3, 0);
 }
 
 /* What no experiment tells has an answer and no interval: a kernel where but one was held out, a model of an older program. */

@@ -55,7 +55,7 @@ TEST(twice_the_rates) {
     }
 }
 
-/* A longer axis never takes less, nor does it cost more than so many runs of the shorter one. */
+/* A longer axis never takes less. */
 TEST(longer_axis) {
     const cd_device d = gpu(1);
     for (uint64_t i = 0; i < 400; i++) {
@@ -64,7 +64,6 @@ TEST(longer_axis) {
         r.size[0] *= 4;
         const double longer = of(&r, &d).base_s;
         assert_true(longer >= once * (1 - 1e-9));
-        if (r.kind == CD_LLM_OP_NORM || r.kind == CD_LLM_OP_GEMM || r.kind == CD_LLM_OP_ALL_REDUCE) assert_true(longer <= 5 * once);
     }
 }
 

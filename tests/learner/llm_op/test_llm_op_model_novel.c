@@ -55,18 +55,19 @@ TEST(kept) {
 }
 
 /* The file with `from` in its header, which stands there once, as `to`. */
-static cdmpp_status changed(const cd_buf *file, const char *from, const char *to, cd_llm_op_model **out, cdmpp_err *err) {
+static cdmpp_status changed(const cd_buf *file, const char *from, const char *to, cd_llm_op_model **out, cdmpp_err *why) {
     cd_container c;
+    cdmpp_err err = {0};
     cd_buf header = {0}, weights = {0}, again = {0};
-    assert_ok(cd_container_get(CD_CONTAINER_MODEL, file->p, file->n, &c, err));
+    assert_ok(cd_container_get(CD_CONTAINER_MODEL, file->p, file->n, &c, &err));
     const char *at = memmem(c.header.p, c.header.n, from, strlen(from));
     assert_non_null(at);
     cd_buf_put(&header, c.header.p, (size_t)(at - c.header.p));
     cd_buf_puts(&header, to);
     cd_buf_put(&header, at + strlen(from), (size_t)(c.header.p + c.header.n - at) - strlen(from));
     cd_buf_put(&weights, c.weights.p, c.weights.n);
-    assert_ok(cd_container_put(CD_CONTAINER_MODEL, &again, &header, &weights, err));
-    const cdmpp_status st = cd_llm_op_model_from_bytes(again.p, again.n, out, err);
+    assert_ok(cd_container_put(CD_CONTAINER_MODEL, &again, &header, &weights, &err));
+    const cdmpp_status st = cd_llm_op_model_from_bytes(again.p, again.n, out, why);
     cd_buf_free(&header);
     cd_buf_free(&weights);
     cd_buf_free(&again);

@@ -325,9 +325,11 @@ static void reasons(void **state) {
         cd_library_op_unlike_text(v.unlike, why);
         assert_string_equal(why, ask[i].why);
         width[i] = log(v.high_s / v.low_s);
-        assert_true(width[i] > 0);
+        /* no type and no operator was held out, and of another maker no device */
+        assert_true(i == 2 || i == 3 || i == 6 ? isnan(width[i]) : width[i] > 0);
+        assert_true(y > 0);
     }
-    assert_true(width[1] > width[0] && width[2] > width[0] && width[3] > width[0]);
+    assert_true(width[1] > width[0] && width[5] > width[4]);
     cd_library_op_train_result_free(&l);
 }
 
@@ -346,6 +348,8 @@ static void intervals_survive_the_file(void **state) {
         double y;
         const cd_library_op_range a = range_of(l.model, &r, d, &y), b = range_of(m, &r, d, &y);
         assert_int_equal(a.unlike, b.unlike);
+        assert_true(isnan(a.low_s) == (r.dtype == CD_LIBRARY_OP_DTYPE_BF16) && isnan(a.low_s) == isnan(b.low_s));
+        if (isnan(a.low_s)) continue;
         assert_close(a.low_s, b.low_s, 1e-6, 0);
         assert_close(a.high_s, b.high_s, 1e-6, 0);
         assert_close(a.shared, b.shared, 1e-6, 1e-9);

@@ -126,22 +126,17 @@ TEST(a_library) {
 
 static double width(cd_llm_op_answer v) { return log(v.high_s / v.low_s); }
 
-/* A library or a kernel that no training saw has the spread of a GPU that none saw; none that is named has its own, and so has a known library without a version. */
+/* A library that no training saw is as wide as libraries that were held out, a kernel that none saw has no interval: too few rows tell of kernels. None that is named has its own, and so has a known
+ * library without a version. */
 TEST(new_names) {
     fixture *f = *state;
     cd_llm_op_asker *bare, *all = f->a;
     cdmpp_err err = {0};
-    const cd_llm_op_record r = made_llm_gemm(8, 300, 700, 0);
-    cd_device twin = *f->d[1];
-    cd_llm_op_answer unseen;
     assert_ok(cd_llm_op_asker_new(f->l.model, NULL, &f->t.names, &bare, &err));
     f->a = bare;
-    twin.name = "new", twin.lanes = 17; /* no chip that is known */
-    assert_ok(cd_llm_op_ask(bare, &r, &twin, 0.9, &unseen, &err));
-    const double open = width(ask(f, 8, 0, 0, true)), known = width(ask(f, 8, 1, A, true)), library = width(ask(f, 8, NONE, 0, true)), kernel = width(ask(f, 8, 1, VLLM, true));
-    assert_true(library > 1.2 * open && kernel > 1.2 * known);
+    const double open = width(ask(f, 8, 0, 0, true)), library = width(ask(f, 8, NONE, 0, true)), kernel = width(ask(f, 8, 1, VLLM, true));
+    assert_true(library > 1.2 * open && isnan(kernel) && ask(f, 8, 1, VLLM, true).latency_s > 0);
     assert_true(width(ask(f, 8, VLLM, 0, true)) < library / 1.2);
-    assert_true(library < 1.5 * width(unseen) && width(unseen) < 1.5 * library);
     assert_true(!(ask(f, 8, NONE, 0, true).news & CD_LLM_OP_NEW_DEVICE) && ask(f, 8, NONE, 0, true).news & CD_LLM_OP_NEW_STACK);
     f->a = all;
     cd_llm_op_asker_free(bare);
