@@ -212,9 +212,9 @@ typedef struct cd_library_op_range {
 bool cd_library_op_same_stack(const cd_device *a, const cd_device *b);
 /* From the devices that the operator's class was trained on; where it was trained on none, the distance does not count. */
 cd_library_op_apart cd_library_op_model_apart(const cd_library_op_model *m, const cd_library_op_record *r, const cd_device *d);
-/* Of an answer `latency_s` of cd_library_op_model_predict. Devices, types and operators that were not trained on get the interval of
- * devices held out, larger sizes that of the largest rows held out, all never a narrower one than that of rows held out. None, where the model
- * lacks one of these. level: 0..1, both open. */
+/* Of an answer `latency_s` of cd_library_op_model_predict. Devices that were not trained on get the interval of devices held out, larger
+ * sizes that of the largest rows held out, all never a narrower one than that of rows held out. None, where the model lacks one of these, and
+ * where nothing was held out that tells: types, operators, another maker's devices where one maker alone was trained on. level: 0..1, both open. */
 cd_library_op_range cd_library_op_model_range(const cd_library_op_model *m, const cd_library_op_record *r, const cd_device *d, double latency_s,
                                               double level);
 /* "device", or several as "device+beyond"; "" for 0. */

@@ -220,10 +220,9 @@ void cd_llm_op_stream_say_new(const cd_llm_op_stream *s, struct cd_log *log) {
         if (s->new_s[k] > 0) cd_buf_putf(&b, "%s%.*s %.3g %%", b.n ? ", " : "", (int)w.n, w.p, 100 * s->new_s[k] / s->all_s);
     }
     if (!b.oom) {
-        cd_log_put(log, CD_LOG_WARNING, "%zu of %zu answers are of what no training row has (of their time: %s)%s", s->n_new, s->rows - s->bad, b.p,
-                   s->n_unknown ? "" : "; their intervals are as wide as such answers were off");
+        cd_log_put(log, CD_LOG_WARNING, "%zu of %zu answers are of what no training row has (of the time of all: %s)", s->n_new, s->rows - s->bad, b.p);
         if (s->n_unknown)
-            cd_log_put(log, CD_LOG_WARNING, "%zu answers, %.3g %% of the time, have no interval: no experiment of the training tells how far off they are", s->n_unknown, 100 * s->unknown_s / s->all_s);
+            cd_log_put(log, CD_LOG_WARNING, "no interval of %zu of them all, %.3g %% of the time: no experiment of the training tells how far off they are", s->n_unknown, 100 * s->unknown_s / s->all_s);
     }
     cd_buf_free(&b);
 }
