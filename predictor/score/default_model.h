@@ -14,8 +14,8 @@
 #include "profiler/describe/describe.h"
 
 /* Name and version: the version grows when the recipe or the carried records change. */
-#define CD_DEFAULT_MODEL "cdmpp-default-5.cdmpp"
-#define CD_DEFAULT_MODEL_GPU "cdmpp-default-gpu-2.cdmpp" /* of programs of GPUs */
+#define CD_DEFAULT_MODEL "cdmpp-default-6.cdmpp"
+#define CD_DEFAULT_MODEL_GPU "cdmpp-default-gpu-3.cdmpp" /* of programs of GPUs */
 
 #define CD_DEFAULT_MODEL_HERE "here.cdmpp" /* of cdmpp-tune calibrate: corrected for a machine (learner/model/here.h) */
 #define CD_DEFAULT_MODEL_HERE_GPU "here-gpu.cdmpp" /* the same of a GPU */
