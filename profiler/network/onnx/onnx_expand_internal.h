@@ -3,7 +3,7 @@
  *
  *   SkipLayerNormalization(x, s, g, b)  ─>  Add(x, s) ── LayerNormalization(., g, b)
  *
- *   (1) an expansion reads operands with cd_expand_in, appends nodes with the calls below, and gives results with cd_expand_out;
+ *   (1) an expansion reads operands with cd_onnx_expand_in, appends nodes with the calls below, and gives results with cd_onnx_expand_out;
  *   (2) failure is sticky: x->st is set, later calls append nothing and return CD_GRAPH_NONE;
  *   (3) what an expansion does not know sets x->why: the node is missing, with this reason, and what was appended is read by nobody.
  * Shapes are known here, so that all of it is operators with constant parameters. To add one: a function and a row in a table. Private to the room. */
@@ -31,61 +31,61 @@ typedef struct cd_expansion {
 } cd_expansion;
 
 /* Each ends with op NULL. */
-extern const cd_expansion cd_expansions_norm[], cd_expansions_attention[], cd_expansions_quantized[];
+extern const cd_expansion cd_onnx_expansions_norm[], cd_onnx_expansions_attention[], cd_onnx_expansions_quantized[];
 
 /* ---- reading ---- */
-static inline bool cd_expand_has(const cd_expand *x, uint32_t k) { return k < x->n_in && x->in[k] != CD_GRAPH_NONE; }
+static inline bool cd_onnx_expand_has(const cd_expand *x, uint32_t k) { return k < x->n_in && x->in[k] != CD_GRAPH_NONE; }
 /* Operand k; where it is absent the node is wrong (ESCHEMA). */
-uint32_t cd_expand_in(cd_expand *x, uint32_t k);
+uint32_t cd_onnx_expand_in(cd_expand *x, uint32_t k);
 /* Shape and type of a tensor; of CD_GRAPH_NONE a scalar of float32. */
-cd_graph_shape cd_expand_shape(const cd_expand *x, uint32_t t);
-cd_dtype cd_expand_type(const cd_expand *x, uint32_t t);
-int64_t cd_expand_int(cd_expand *x, const char *name, int64_t absent);
-double cd_expand_float(cd_expand *x, const char *name, double absent);
+cd_graph_shape cd_onnx_expand_shape(const cd_expand *x, uint32_t t);
+cd_dtype cd_onnx_expand_type(const cd_expand *x, uint32_t t);
+int64_t cd_onnx_expand_int(cd_expand *x, const char *name, int64_t absent);
+double cd_onnx_expand_float(cd_expand *x, const char *name, double absent);
 /* "" where it is absent. */
-const char *cd_expand_text(cd_expand *x, const char *name);
+const char *cd_onnx_expand_text(cd_expand *x, const char *name);
 /* Is result k asked for? */
-bool cd_expand_wants(const cd_expand *x, uint32_t k);
+bool cd_onnx_expand_wants(const cd_expand *x, uint32_t k);
 /* Sets ESCHEMA unless the shape has this rank; false then. */
-bool cd_expand_rank(cd_expand *x, uint32_t t, uint32_t lo, uint32_t hi);
-void cd_expand_wrong(cd_expand *x, const char *what);
+bool cd_onnx_expand_rank(cd_expand *x, uint32_t t, uint32_t lo, uint32_t hi);
+void cd_onnx_expand_wrong(cd_expand *x, const char *what);
 
 /* ---- appending ---- */
 /* One result; operands that are CD_GRAPH_NONE at the end are left out. */
-uint32_t cd_expand_add(cd_expand *x, const char *op, const uint32_t *in, uint32_t n_in, const cd_graph_attr *attr, uint32_t n_attr);
-uint32_t cd_expand_unary(cd_expand *x, const char *op, uint32_t a);
-uint32_t cd_expand_binary(cd_expand *x, const char *op, uint32_t a, uint32_t b);
+uint32_t cd_onnx_expand_add(cd_expand *x, const char *op, const uint32_t *in, uint32_t n_in, const cd_graph_attr *attr, uint32_t n_attr);
+uint32_t cd_onnx_expand_unary(cd_expand *x, const char *op, uint32_t a);
+uint32_t cd_onnx_expand_binary(cd_expand *x, const char *op, uint32_t a, uint32_t b);
 /* A scalar of this real type. */
-uint32_t cd_expand_real(cd_expand *x, cd_dtype t, double v);
-uint32_t cd_expand_ints(cd_expand *x, const int64_t *v, uint32_t n);
+uint32_t cd_onnx_expand_real(cd_expand *x, cd_dtype t, double v);
+uint32_t cd_onnx_expand_ints(cd_expand *x, const int64_t *v, uint32_t n);
 /* a * v; a itself where v is 1. */
-uint32_t cd_expand_times(cd_expand *x, uint32_t a, double v);
-uint32_t cd_expand_reshape(cd_expand *x, uint32_t a, uint32_t rank, const int64_t *dim);
-uint32_t cd_expand_transpose(cd_expand *x, uint32_t a, uint32_t rank, const int64_t *perm);
+uint32_t cd_onnx_expand_times(cd_expand *x, uint32_t a, double v);
+uint32_t cd_onnx_expand_reshape(cd_expand *x, uint32_t a, uint32_t rank, const int64_t *dim);
+uint32_t cd_onnx_expand_transpose(cd_expand *x, uint32_t a, uint32_t rank, const int64_t *perm);
 /* from .. to of one axis, in steps. */
-uint32_t cd_expand_slice(cd_expand *x, uint32_t a, int64_t axis, int64_t from, int64_t to, int64_t step);
-uint32_t cd_expand_concat(cd_expand *x, uint32_t a, uint32_t b, int64_t axis);
-uint32_t cd_expand_gather(cd_expand *x, uint32_t table, uint32_t index, int64_t axis);
-uint32_t cd_expand_softmax(cd_expand *x, uint32_t a);
+uint32_t cd_onnx_expand_slice(cd_expand *x, uint32_t a, int64_t axis, int64_t from, int64_t to, int64_t step);
+uint32_t cd_onnx_expand_concat(cd_expand *x, uint32_t a, uint32_t b, int64_t axis);
+uint32_t cd_onnx_expand_gather(cd_expand *x, uint32_t table, uint32_t index, int64_t axis);
+uint32_t cd_onnx_expand_softmax(cd_expand *x, uint32_t a);
 /* To the type; a itself where it has it. */
-uint32_t cd_expand_cast(cd_expand *x, uint32_t a, cd_dtype t);
+uint32_t cd_onnx_expand_cast(cd_expand *x, uint32_t a, cd_dtype t);
 /* With parameters of axis -1 and an epsilon. gamma, beta: CD_GRAPH_NONE is none. */
-uint32_t cd_expand_rms_norm(cd_expand *x, uint32_t a, uint32_t gamma, int64_t axis, double epsilon);
+uint32_t cd_onnx_expand_rms_norm(cd_expand *x, uint32_t a, uint32_t gamma, int64_t axis, double epsilon);
 /* An activation by the name that fused operators have for it, with its parameters p (n_p). */
-uint32_t cd_expand_activation(cd_expand *x, uint32_t a, const char *name, const double *p, uint32_t n_p);
+uint32_t cd_onnx_expand_activation(cd_expand *x, uint32_t a, const char *name, const double *p, uint32_t n_p);
 /* Gives result k; more than the node asks for are no error. */
-void cd_expand_out(cd_expand *x, uint32_t k, uint32_t t);
+void cd_onnx_expand_out(cd_expand *x, uint32_t k, uint32_t t);
 /* Floats of an attribute; *n 0: absent. */
-const float *cd_expand_floats(cd_expand *x, const char *name, size_t *n);
+const float *cd_onnx_expand_floats(cd_expand *x, const char *name, size_t *n);
 
 /* Quantised products (onnx_expand_quantized.c): operands a, b with scales and zero points (absent: CD_GRAPH_NONE), in float32. */
-typedef struct cd_expand_product {
+typedef struct cd_onnx_expand_product {
     uint32_t a, b, a_scale, b_scale, a_zero, b_zero, bias;
-} cd_expand_product;
-uint32_t cd_expand_integer_product(cd_expand *x, const cd_expand_product *p);
+} cd_onnx_expand_product;
+uint32_t cd_onnx_expand_integer_product(cd_expand *x, const cd_onnx_expand_product *p);
 
 /* The row for a node; NULL: none. */
-const cd_expansion *cd_expansion_of(const CdOnnx__NodeProto *n);
+const cd_expansion *cd_onnx_expansion_of(const CdOnnx__NodeProto *n);
 /* Appends what stands for the node: out (n_output) its results. *why not NULL: it cannot be done, for this reason. Errors: those of cd_graph_add. */
 cdmpp_status cd_onnx_expand(cd_onnx_reader *r, const cd_onnx_scope *s, const CdOnnx__NodeProto *n, const uint32_t *in, uint32_t *out, const char **why, cdmpp_err *err);
 #endif

@@ -179,7 +179,7 @@ static cdmpp_status node(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__Node
         return why ? missing(r, s, n, &p, why, err) : CDMPP_OK;
     }
     if (own && !strcmp(op, "Scan")) return missing(r, s, n, &p, "how often its body runs is not known before it runs", err);
-    const bool combined = cd_expansion_of(n) != NULL;
+    const bool combined = cd_onnx_expansion_of(n) != NULL;
     if (!own && !combined) return missing(r, s, n, &p, "an operator of another domain than ONNX's", err);
     if (p.unknown) return behind(r, s, n, &p, err);
     if (combined) return expanded(r, s, n, &p, err);
