@@ -34,7 +34,7 @@ static cdmpp_status draw(const rows *a, uint8_t *some, cdmpp_err *err) {
     for (size_t i = 0; i < n; i++) {
         const cd_llm_op_record *r = &a->t->r[i];
         const uint64_t names = (uint64_t)r->stack << 16 | r->kernel, what = (uint64_t)r->kind << 16 | (uint64_t)r->type << 8 | r->kv;
-        p[i] = (cd_op_place){cd_rng_at(cd_rng_at(a->t->device[i], what), names), cd_llm_op_number(a->c, a->t, i), 0, i};
+        p[i] = (cd_op_place){cd_rng_at(cd_rng_at(a->t->device[i], what), names), cd_op_forest_number(a->c, a->t, i), 0, i};
     }
     qsort(p, n, sizeof *p, cd_op_place_by_number);
     cd_op_draw(p, n, most, some);
@@ -88,7 +88,7 @@ static cdmpp_status fill(family *v, const uint8_t *some, cdmpp_err *err) {
     for (size_t i = 0, k = 0; i < a->t->n; i++) {
         const cd_llm_op_record *r = &a->t->r[i];
         if (!some[i] || cd_llm_op_family_of((cd_llm_op_kind)r->kind) != v->f) continue;
-        const uint64_t number = cd_llm_op_number(a->c, a->t, i);
+        const uint64_t number = cd_op_forest_number(a->c, a->t, i);
         cd_llm_op_codes c = codes_of(v, r, CD_LLM_OP_N_NOVEL, true);
         if (cd_rng_unit(number, 4) < 0.2) c.kernel = NAN;
         if (cd_rng_unit(number, 5) < 0.1) c.stack = NAN;

@@ -52,7 +52,7 @@ static double expected(const void *ctx, size_t row) { return ((const double *)ct
 static cdmpp_status fill_row(const training *t, cd_llm_op_set s, size_t i, float *x, double *target, bool *ok, cdmpp_err *err) {
     const cd_llm_op_record *r = &t->t->r[i];
     const cd_device *d = t->t->known[t->t->device[i]];
-    const uint64_t number = cd_llm_op_number(t->c, t->t, i);
+    const uint64_t number = cd_op_forest_number(t->c, t->t, i);
     cd_llm_op_codes c = cd_llm_op_model_codes(t->m, t->t->names.text[r->stack], t->t->names.text[r->kernel]);
     cd_llm_op_estimate e;
     cd_llm_op_model_call(t->m, r, &c); /* before the names go: what a call waits for is known, so trees need not tell it */
@@ -107,7 +107,7 @@ static cdmpp_status fill(matrix *m, cd_llm_op_family f, cd_llm_op_set s, cdmpp_e
         if (!ok) continue;
         memcpy(m->x + m->n * m->width, x, m->width * sizeof *x);
         m->row[m->n] = (uint32_t)i;
-        m->fold[m->n] = (uint8_t)(s == CD_LLM_OP_SET_UNSEEN ? t->t->device[i] & 0xff : cd_llm_op_site(&t->t->r[i]) % FOLDS);
+        m->fold[m->n] = (uint8_t)(s == CD_LLM_OP_SET_UNSEEN ? t->t->device[i] & 0xff : cd_op_forest_site(&t->t->r[i]) % FOLDS);
         device[m->fold[m->n++]] = true;
     }
     for (size_t k = 0; k < 256; k++) m->n_fold += device[k];
@@ -356,7 +356,7 @@ cdmpp_status cd_llm_op_train(const cd_config *c, const cd_llm_op_table *table, u
         base[i] = cd_llm_op_estimate_of(&table->r[i], table->known[table->device[i]], &e, NULL) ? (double)NAN : log(e.base_s);
         expect[i] = base[i];
     }
-    if (!st) st = cd_llm_op_draw(c, table, use, err);
+    if (!st) st = cd_op_forest_draw(c, table, use, err);
     if (!st) st = describe(&t, use, base, out, err);
     if (!st) st = raise_estimates(&t, use, base, expect, err);
     t.use = use, t.log_base = base, t.expect = expect, t.n_member = 1;

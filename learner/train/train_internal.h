@@ -249,10 +249,10 @@ cdmpp_status cd_library_op_fit(const cd_library_op_fitting *a, const uint8_t *us
 
 /* ---- op_forest.c: rows of operators of language models ---- */
 /* A hash of all sizes but the axis's; a random number of a row of the table. */
-uint64_t cd_llm_op_site(const cd_llm_op_record *r);
-uint64_t cd_llm_op_number(const cd_config *c, const cd_llm_op_table *t, size_t i);
+uint64_t cd_op_forest_site(const cd_llm_op_record *r);
+uint64_t cd_op_forest_number(const cd_config *c, const cd_llm_op_table *t, size_t i);
 /* use[i] = 1 for at most operators.max_rows rows of each kind and device. Errors: ENOMEM. */
-cdmpp_status cd_llm_op_draw(const cd_config *c, const cd_llm_op_table *t, uint8_t *use, cdmpp_err *err);
+cdmpp_status cd_op_forest_draw(const cd_config *c, const cd_llm_op_table *t, uint8_t *use, cdmpp_err *err);
 
 /* ---- llm_op_calls.c ---- */
 /* What is known of the kernels in the rows that are used, into m->call. log_base (n): ln of the estimate without them, NaN: none. Names must be in m. Errors: ENOMEM. */

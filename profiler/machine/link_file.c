@@ -58,7 +58,6 @@ static cdmpp_status read_piece(const cd_json *v, cd_link_piece *out, cdmpp_err *
 static cdmpp_status need_text(cd_arena *a, const cd_json *v, const char *key, const char **out, cdmpp_err *err) {
     cd_str s;
     CD_TRY(cd_json_need_str(v, key, &s, err));
-    if (memchr(s.p, 0, s.n)) return CD_FAIL(err, ESCHEMA, "%s: a name with a NUL in it", key);
     *out = cd_str_dup(a, s);
     return *out ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%s", key);
 }

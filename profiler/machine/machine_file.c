@@ -91,7 +91,6 @@ static cdmpp_status text(cd_arena *a, const cd_json *v, const char *key, const c
     cd_str s;
     if (!x || x->kind == CD_JSON_NULL) return CDMPP_OK;
     CD_TRY(cd_err_key(err, cd_json_str(x, &s, err), key));
-    if (memchr(s.p, 0, s.n)) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "a text with a NUL in it"), key);
     *out = cd_str_dup(a, s);
     return *out ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%s", key);
 }

@@ -132,10 +132,29 @@ TEST(bad_events) {
         "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"ts\":1,\"dur\":1,\n \"args\":{nonsense}},\n" X("kernel", "k", "1", "1", "1", "") "]}", &err));
     assert_int_equal(f->t[0]->n, 1);
     assert_int_equal(f->bad, 4);
-    assert_non_null(strstr(f->last_bad, "t.json:7: "));
+    assert_non_null(strstr(f->last_bad, "t.json:8: column 10: "));
     assert_status(traces_text(f, "u.json", "{\"a\": 1, \"traceEvents\": 7}", &err), CDMPP_ESCHEMA);
     assert_status(traces_text(f, "v.json", "{\"a\"", &err), CDMPP_ESCHEMA);
     traces_end(f);
+}
+
+/* An event that is no JSON has the line of the file with the column that is told; what an event says wrongly has the line where the event begins. */
+TEST(lines_of_bad_events) {
+    static const struct { const char *event, *says; } t[] = {
+        {"{\"ph\":}", "t.json:4: column 7: "},
+        {"{\"ph\":\"X\",\n\n \"cat\":}", "t.json:6: column 8: "},
+        {"{\"ph\":\"X\",\n\"args\":{\"a\":\n[1,\n2 3]}}", "t.json:7: column 3: "},
+        {"{\"ph\":\"X\",\n\"cat\":\"kernel\",\n\"name\":\"k\",\"ts\":1,\"dur\":\"x\"}", "t.json:4: dur: "},
+        {"{\"ph\":\"X\",\n\"cat\":\"kernel\",\n\"ts\":1,\"dur\":1}", "t.json:4: name: "}};
+    for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
+        traces *f = traces_begin();
+        char text[512];
+        snprintf(text, sizeof text, "[{\"s\":\"\\n\"},\n{\"a\":\n1},\n%s,\n" X("kernel", "k", "1", "1", "1", "") "]", t[i].event);
+        assert_ok(traces_text(f, "t.json", text, &err));
+        assert_true(f->bad == 1 && f->t[0]->n == 1);
+        if (!strstr(f->last_bad, t[i].says)) fail_msg("%zu: %s", i, f->last_bad);
+        traces_end(f);
+    }
 }
 
 /* A trace that is longer than the window, with a name longer than a piece of it; and the same packed text of gzip. */
@@ -191,4 +210,4 @@ TEST(memory) {
     traces_end(d);
 }
 
-TESTS(NULL, NULL, kineto, links, questions, habana, bad_events, long_traces, cut_traces, memory)
+TESTS(NULL, NULL, kineto, links, questions, habana, bad_events, lines_of_bad_events, long_traces, cut_traces, memory)
