@@ -15,7 +15,7 @@ static cdmpp_status read_measured(const cd_predict_llm *o, const cd_device_table
     for (size_t i = 0; i < o->measured->n; i++) CD_TRY(cd_llm_op_table_add(t, o->measured->v[i], devices, NULL, on_bad, o->log, err));
     *bad = t->drop[CD_LLM_OP_DROP_BAD] + t->drop[CD_LLM_OP_DROP_TIME];
     if (t->drop[CD_LLM_OP_DROP_TIME]) cd_log_put(o->log, CD_LOG_WARNING, "%zu measured rows left out: %s", t->drop[CD_LLM_OP_DROP_TIME], cd_llm_op_drop_text(CD_LLM_OP_DROP_TIME));
-    if (o->measured->n && !t->n) return cd_err_key(err, CD_FAIL(err, ENODATA, "no measured row can be used, of %zu", *bad), "--measured");
+    if (o->measured->n && !t->n) return cd_err_key(err, CD_FAIL(err, ENODATA, "no row has a measured time that can be used, %zu could not be read", *bad), "--measured");
     CD_TRY(cd_llm_op_table_index(t, err));
     cd_llm_op_table_say(t, o->log);
     return CDMPP_OK;
