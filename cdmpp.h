@@ -351,7 +351,7 @@ typedef struct cdmpp_estimate_total {
     cdmpp_status status;     /* not OK: nothing below is known but `error` */
     const char *error;       /* "": none */
     double seconds;          /* latency of a pass */
-    double low, high;        /* interval of options.level; NaN: there is none, as where all times were given or measured */
+    double low, high;        /* interval of options.level; NaN: there is none, as where all times were given or measured, or nothing tells how far off some are */
     double missing_share;    /* 0..1: part of the operations without an estimate; where those are not known, of the operators. No part of the time */
     double unlike_share;     /* 0..1: part of the time of programs unlike those that the model was trained on */
     int64_t peak_bytes;      /* of memory on the fullest device */
@@ -369,7 +369,7 @@ typedef struct cdmpp_estimate_op {
     int64_t repeat;          /* runs in a pass, one behind the other */
     double start, end;       /* seconds after the start of the pass, of all runs */
     double seconds;          /* of one run */
-    double low, high;        /* interval of the model's level around it */
+    double low, high;        /* interval of the model's level around it; NaN: nothing tells how far off it is */
     int critical;            /* not 0: on the critical path */
     uint32_t flags;          /* CDMPP_FLAG_OUT_OF_RANGE, CDMPP_FLAG_UNKNOWN_DEVICE */
     uint32_t reason;         /* CDMPP_REASON_*. Behind the fields of ABI 3: not written into a shorter struct, nor the next one */

@@ -250,6 +250,8 @@ int cd_model_device_is_gpu(const cd_model *m, size_t i) { return m->device_is_gp
 
 const cd_trained_on *cd_model_trained_on(const cd_model *m) { return m->trained_on; }
 
+double cd_model_expected_error(const cd_model_prediction *p) { return p->rel_std > 0 ? p->rel_std : fmax(p->like_std, 0); }
+
 void cd_model_mark_unlike(const cd_model *m, bool compared, uint32_t reason, cd_model_prediction *p) {
     if (compared && m->trained_on && p->outside <= m->trained_on->range) {
         p->reason &= ~(uint32_t)CD_UNLIKE_RANGE;

@@ -245,6 +245,9 @@ typedef struct cd_model_prediction {
     double like_std;     /* rel_std before that of an unlike program was widened: what the point is made with */
     double order_s;      /* > 0: less comes first among the programs of a task. median_s, unless the model has members for the order: then no time */
 } cd_model_prediction;
+/* What a ranking takes for the expected size of ln(measured/median): rel_std; of a program of which nothing tells how far off it is, what programs that are like the training have; 0
+ * where a model knows neither. Never NaN: a candidate without an interval has its place among the others. */
+double cd_model_expected_error(const cd_model_prediction *p);
 /* What is known of a program beside its features. */
 typedef struct cd_model_asked {
     bool compared;             /* its kind was: the range of features is judged by trained_on's limit */

@@ -25,7 +25,7 @@ void cd_online_adapt_traits(const float *row, size_t n_row, float trait[CD_N_TRA
 
 /* On an unknown device all programs are unlike what was trained on, to the same degree: how sure the model is of which is in like_std. */
 cd_online_adapt_item cd_online_adapt_item_of(const cd_model_prediction *p, bool unknown, const float trait[CD_N_TRAIT], double measured_s) {
-    const double sigma = unknown ? p->like_std : p->rel_std;
+    const double sigma = unknown ? p->like_std : cd_model_expected_error(p);
     cd_online_adapt_item i = {log(p->median_s), sigma > 0 ? sigma : usual_sigma, log(measured_s), {0}};
     memcpy(i.trait, trait, sizeof i.trait);
     return i;

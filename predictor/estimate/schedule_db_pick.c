@@ -118,7 +118,7 @@ static cdmpp_status score_chunk(worker *w, cd_scorer *s, const cd_aim *aim, cand
             if (err) *err = o->err;
             return o->st;
         }
-        c[i].score = o->st ? -HUGE_VAL : -log(o->pred.order_s) - caution * (o->pred.rel_std > 0 ? o->pred.rel_std : fmax(o->pred.like_std, 0));
+        c[i].score = o->st ? -HUGE_VAL : -log(o->pred.order_s) - caution * cd_model_expected_error(&o->pred);
     }
     return CDMPP_OK;
 }

@@ -207,7 +207,8 @@ cdmpp_status cd_network_estimate_save_schedules(cd_network_estimate *e, const ch
  * file. Errors: EUSAGE (not one device), those of cd_network_cost_fit_rows and cd_network_cost_save. */
 cdmpp_status cd_network_estimate_fit_costs(cd_network_estimate *e, const char *path, cdmpp_err *err);
 
-/* Latency and interval at any size of the range: as estimated where it was, else by the law. Only where c->st is OK. */
+/* Latency and interval at any size of the range: as estimated where it was, else by the law; no interval (NaN)
+ * between sizes of which one has none. Only where c->st is OK. */
 void cd_network_estimate_curve_at(const cd_network_estimate_curve *c, int64_t size, double *seconds, double *low, double *high, bool *estimated);
 /* For tables: of the estimated sizes and the doublings between them the first above `size`; 0: there is none. */
 int64_t cd_network_estimate_curve_next(const cd_network_estimate *e, int64_t size);

@@ -58,14 +58,22 @@ int64_t cd_network_estimate_size_of(const cd_network_estimate *e, const cd_netwo
     return e->range_dim == SIZE_MAX ? c->source->asked : c->source->size;
 }
 
+/* A size of which nothing tells how far off it is has no ends, and a law of ends through the others would tell of it nevertheless. The law of the seconds needs no ends. */
+static bool all_have_ends(const cd_network_estimate_curve *c) {
+    for (size_t k = 0; k < c->n; k++)
+        if (isnan(c->low_s[k]) || isnan(c->high_s[k])) return false;
+    return true;
+}
+
 static cdmpp_status fit(cd_network_estimate_curve *c, cdmpp_err *err) {
     double *x = cd_mem_zalloc(c->n + 1, sizeof *x);
     if (!x) return CD_FAIL(err, ENOMEM, "a curve");
     for (size_t k = 0; k < c->n; k++) x[k] = (double)c->size[k];
     cdmpp_status st = c->n < 3 ? CD_FAIL(err, ENODATA, "a law needs three sizes with an estimate, there are %zu", c->n) : CDMPP_OK;
     if (!st) st = cd_perf_curve_fit(x, c->seconds, c->n, NULL, &c->law, err);
-    if (!st) st = cd_perf_curve_fit(x, c->low_s, c->n, NULL, &c->low, err);
-    if (!st) st = cd_perf_curve_fit(x, c->high_s, c->n, NULL, &c->high, err);
+    const bool ends = all_have_ends(c);
+    if (!st && ends) st = cd_perf_curve_fit(x, c->low_s, c->n, NULL, &c->low, err);
+    if (!st && ends) st = cd_perf_curve_fit(x, c->high_s, c->n, NULL, &c->high, err);
     cd_mem_free(x);
     return st;
 }
@@ -113,6 +121,8 @@ void cd_network_estimate_curve_at(const cd_network_estimate_curve *c, int64_t si
         return;
     }
     *seconds = cd_perf_curve_eval(&c->law, (double)size);
+    *low = *high = (double)NAN;
+    if (!all_have_ends(c)) return;
     *low = fmin(cd_perf_curve_eval(&c->low, (double)size), *seconds);
     *high = fmax(cd_perf_curve_eval(&c->high, (double)size), *seconds);
 }

@@ -262,7 +262,7 @@ static cdmpp_status enter_rows(cd_scorer *s, const cd_candidate *ask, cd_scored 
 /* ---- the least that a device can ---- */
 static bool raise_to(cd_model_prediction *p, double least_s) {
     const bool below = p->latency_s < least_s;
-    const bool beyond = p->reason & CD_UNLIKE_RANGE && p->low_s > 0 && p->low_s < p->latency_s;
+    const bool beyond = p->reason & CD_UNLIKE_RANGE && !(p->low_s >= p->latency_s); /* an end that nothing tells may be anywhere below: fmin leaves it out */
     const double times = !below ? 1 : beyond ? fmin(least_s / p->low_s, 2 * least_s / p->latency_s) : least_s / p->latency_s;
     p->latency_s = fmax(p->latency_s * times, least_s);
     p->median_s = below ? p->latency_s : fmax(p->median_s, least_s);

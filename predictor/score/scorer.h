@@ -119,7 +119,7 @@ cdmpp_status cd_scorer_run(cd_scorer *s, const cd_predict_line *line, size_t n, 
 
 /* Nothing of the prediction is below least_s afterwards. Where the point was, it has the reason CD_UNLIKE_PEAK. Of a program in the range of training it
  * moves to least_s. Beyond that range the model saw nothing like it: the lower end moves there, and the point keeps its distance from there, but not above
- * twice least_s: good kernels reach about half of a peak. like_std is 0 then: what the model takes for its error says nothing here. */
+ * twice least_s: good kernels reach about half of a peak. Where nothing tells a lower end (NaN) it moves there. like_std is 0 then: what the model takes for its error says nothing here. */
 void cd_score_bound(cd_scored *o);
 
 struct cd_log;

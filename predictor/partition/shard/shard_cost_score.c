@@ -193,7 +193,7 @@ static cdmpp_status choose(asking *k, cd_scorer *s, cdmpp_err *err) {
         if (o[i].st) CD_TRY(keep_why(k, o[i].st, &o[i].err, err));
         if (o[i].st) continue;
         const cd_model_prediction *p = &o[i].pred;
-        const double score = -log(p->order_s > 0 ? p->order_s : p->latency_s) - caution * (p->rel_std > 0 ? p->rel_std : fmax(p->like_std, 0));
+        const double score = -log(p->order_s > 0 ? p->order_s : p->latency_s) - caution * cd_model_expected_error(p);
         if (!(score > best)) continue;
         best = score;
         at = i;

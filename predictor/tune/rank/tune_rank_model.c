@@ -245,7 +245,7 @@ static cdmpp_status score_chunk(void *ctx, size_t beg, size_t end, int w, cdmpp_
         k->score[i] = -INFINITY;
         if (a->st) continue;
         cd_online_adapt_apply(k->s->adapt, a->which.name, k->t->task->workload_key, a->trait, &a->pred);
-        k->score[i] = -log(a->pred.order_s) - caution * (a->pred.rel_std > 0 ? a->pred.rel_std : fmax(a->pred.like_std, 0));
+        k->score[i] = -log(a->pred.order_s) - caution * cd_model_expected_error(&a->pred);
     }
     return CDMPP_OK;
 }

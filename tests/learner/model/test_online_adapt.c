@@ -255,6 +255,21 @@ TEST(a_model_without_intervals) {
     cd_online_adapt_free(a);
 }
 
+/* A program without an interval learns as one that is as sure as those that are like the training. */
+TEST(an_unlike_program_without_an_interval) {
+    cd_online_adapt *a = made("t", 8, 0.3, 0.1);
+    const cd_online_adapt_item it = made_item(500, 0, 0);
+    cd_model_prediction p = {.latency_s = 1e-3, .median_s = 1e-3, .order_s = 1e-3, .low_s = 5e-4, .high_s = 2e-3, .rel_std = 0.4, .like_std = 0.4}, q = p;
+    q.low_s = q.high_s = q.rel_std = (double)NAN;
+    assert_close(cd_model_expected_error(&q), cd_model_expected_error(&p), 0, 0);
+    assert_true(cd_online_adapt_apply(a, "d", "t", it.trait, &p) && cd_online_adapt_apply(a, "d", "t", it.trait, &q));
+    assert_true(q.median_s == p.median_s && q.latency_s == p.latency_s && q.order_s == p.order_s);
+    assert_true(isnan(q.low_s) && isnan(q.high_s) && isnan(q.rel_std));
+    q.like_std = (double)NAN; /* of a model that knows no error at all */
+    assert_true(cd_model_expected_error(&q) == 0);
+    cd_online_adapt_free(a);
+}
+
 /* The oldest are forgotten; what is written is read back to the same bits. */
 TEST(file_and_limit) {
     cdmpp_err err = {0};
@@ -324,5 +339,5 @@ TEST(failing_at_every_allocation) {
 }
 
 TESTS(NULL, NULL, nothing_measured_changes_nothing, a_shift_is_learned, what_is_shared, level_of_an_unknown_device, order_does_not_matter,
-      outliers_count_less, one_program_by_hand, like_programs_of_an_unknown_device, own_task_on_an_unknown_device, certainty_grows, a_model_without_intervals, file_and_limit, bad_files,
-      failing_at_every_allocation)
+      outliers_count_less, one_program_by_hand, like_programs_of_an_unknown_device, own_task_on_an_unknown_device, certainty_grows, a_model_without_intervals,
+      an_unlike_program_without_an_interval, file_and_limit, bad_files, failing_at_every_allocation)

@@ -51,6 +51,25 @@ static void score(const char *profile, cdmpp_form form, size_t n, made_out *o) {
     cdmpp_context_free(c);
 }
 
+/* Two ends of intervals, or none of both. */
+static bool same_end(double a, double b) { return a == b || (isnan(a) && isnan(b)); }
+
+/* The made model has a law of unlike operators alone, so a program beyond the range of training has no interval: it says that it is one. All have times, and all of these candidates
+ * that are in range an interval around theirs. How many have one. */
+static size_t intervals_hold(const made_out *o, size_t n) {
+    size_t with = 0;
+    for (size_t i = 0; i < n; i++) {
+        const bool none = isnan(o->low[i]);
+        assert_true(isfinite(o->seconds[i]) && o->seconds[i] > 0 && isfinite(o->score[i]) && o->score[i] > 0);
+        assert_int_equal(none, o->reason[i] & CDMPP_REASON_RANGE ? 1 : 0);
+        assert_true(none == !!isnan(o->high[i]));
+        assert_true(none == !!isnan(o->rel_std[i]));
+        assert_true(none ? (o->flags[i] & CDMPP_FLAG_OUT_OF_RANGE) != 0 : o->low[i] <= o->seconds[i] && o->seconds[i] <= o->high[i]);
+        with += !none;
+    }
+    return with;
+}
+
 static void profiles(void **state) {
     (void)state;
     char *p;
@@ -65,7 +84,9 @@ static void profiles(void **state) {
     score("full", CDMPP_RECORDS, all.n, &full);
     score("tuner", CDMPP_RECORDS, all.n, &tuner);
     assert_memory_not_equal(full.seconds, tuner.seconds, all.n * sizeof *full.seconds);
-    for (size_t i = 0; i < all.n; i++) assert_true(tuner.low[i] <= tuner.seconds[i] && tuner.seconds[i] <= tuner.high[i]);
+    const size_t with = intervals_hold(&tuner, all.n);
+    assert_true(with > all.n / 2 && with < all.n);
+    assert_true(intervals_hold(&full, all.n) > all.n / 2);
     score("tuner", CDMPP_PACKED, all.n, &both);
     assert_memory_equal(both.seconds, tuner.seconds, all.n * sizeof *both.seconds);
 }
@@ -82,14 +103,14 @@ static void two_stages(void **state) {
         size_t faster = 0;
         for (size_t j = 0; j < n; j++) faster += tuner.score[j] > tuner.score[i] || (tuner.score[j] == tuner.score[i] && j < i);
         if (faster < k) {
-            assert_true(both.seconds[i] == full.seconds[i] && both.score[i] == full.score[i] && both.low[i] == full.low[i]);
+            assert_true(both.seconds[i] == full.seconds[i] && both.score[i] == full.score[i] && same_end(both.low[i], full.low[i]));
             looked++;
         }
         if (both.score[i] > both.score[best]) best = i;
     }
     assert_int_equal(looked, k);
     assert_true(both.seconds[best] == full.seconds[best]);
-    for (size_t i = 0; i < n; i++) assert_true(both.low[i] <= both.seconds[i] && both.seconds[i] <= both.high[i]);
+    assert_true(intervals_hold(&both, n) > n / 2);
     score("two-stage", CDMPP_STEPS, 10, &both); /* fewer than the least: the whole model sees all */
     assert_memory_equal(both.seconds, full.seconds, 10 * sizeof *both.seconds);
 }
@@ -117,7 +138,7 @@ static void equal_ones(void **state) {
     assert_ok(cdmpp_score(c, &b, &r, &err));
     for (size_t i = 0; i < SLOW + FAST; i++) {
         const size_t of = i < SLOW ? slow : fast;
-        const bool whole = both.low[i] == full.low[of] && both.high[i] == full.high[of] && both.seconds[i] == full.seconds[of];
+        const bool whole = same_end(both.low[i], full.low[of]) && same_end(both.high[i], full.high[of]) && both.seconds[i] == full.seconds[of];
         assert_int_equal(whole, i < LOOKED - FAST || i >= SLOW);
     }
     cdmpp_context_free(c);

@@ -421,7 +421,7 @@ static double seconds_of(const char *line) { return asked(model, false, line).me
 /* As candidates are compared. */
 static double cautious_log_s(const char *line) {
     const cd_model_prediction p = asked(model, false, line);
-    return log(p.median_s) + (p.rel_std > 0 ? 0.5 * p.rel_std : 0);
+    return log(p.median_s) + 0.5 * cd_model_expected_error(&p);
 }
 
 /* The slow truth: half of 512 drawn, the others mutations of the best 32 in two rounds, all of them scored by the whole model. */

@@ -1,4 +1,5 @@
 /* Ranges: which sizes are estimated, which are told, and by what. Networks themselves: tests/cli/cases/replay_range. */
+#include <math.h>
 #include <string.h>
 
 #include "check.h"
@@ -102,10 +103,50 @@ static void test_between(void **state) {
     s[1] = 100; /* an estimate that the law does not follow stays */
     cd_network_estimate_curve_at(&c, 3, &v, &from, &to, &estimated);
     assert_true(estimated && v == 100);
+    low[4] = high[4] = (double)NAN; /* of that size nothing tells: its time stays, and the law of times */
+    cd_network_estimate_curve_at(&c, 64, &v, &from, &to, &estimated);
+    assert_true(estimated && v == s[4] && isnan(from) && isnan(to));
+    cd_network_estimate_curve_at(&c, 23, &v, &from, &to, &estimated);
+    assert_true(estimated && from == low[3] && to == high[3]);
+    cd_network_estimate_curve_at(&c, 32, &v, &from, &to, &estimated);
+    assert_close(v, 65, 1e-6, 0);
+    assert_true(!estimated && isnan(from) && isnan(to));
     cd_perf_curve_free(&c.law);
     cd_perf_curve_free(&c.low);
     cd_perf_curve_free(&c.high);
     cd_arena_free(&e.arena);
 }
 
-TESTS(NULL, NULL, test_sizes, test_dimension, test_refused, test_between)
+/* Estimates of which one has no interval have a law of their times all the same. */
+static void test_a_size_without_an_interval(void **state) {
+    (void)state;
+    enum { N = 5 };
+    static const int64_t size[N] = {1, 3, 8, 23, 64};
+    cd_network_estimate_options o;
+    cd_network_estimate_device device = {.name = "chip"};
+    cd_network_estimate_source source[N] = {{0}};
+    cd_network_estimate_case item[N] = {{0}};
+    cd_network_estimate e;
+    double v, from, to;
+    bool estimated;
+    assert_ok(sizes(&e, &o, "1..64", NULL, NULL));
+    for (size_t k = 0; k < N; k++) {
+        const double s = 1 + 2 * (double)size[k];
+        source[k] = (cd_network_estimate_source){.given = "net", .asked_for = true, .asked = size[k]};
+        item[k] = (cd_network_estimate_case){.source = &source[k], .device = &device, .replay.makespan_s = s,
+                                             .interval = {.low_s = k == 4 ? (double)NAN : s / 2, .high_s = k == 4 ? (double)NAN : s * 2}};
+    }
+    e.item = item, e.n_item = N;
+    assert_ok(cd_network_estimate_curves(&e, &err));
+    assert_int_equal(e.n_curve, 1);
+    assert_int_equal(e.curve[0].st, CDMPP_OK);
+    cd_network_estimate_curve_at(&e.curve[0], 16, &v, &from, &to, &estimated);
+    assert_close(v, 33, 1e-6, 0);
+    assert_true(!estimated && isnan(from) && isnan(to));
+    cd_network_estimate_curve_at(&e.curve[0], 8, &v, &from, &to, &estimated);
+    assert_true(estimated && v == 17 && from == 8.5 && to == 34);
+    cd_perf_curve_free(&e.curve[0].law);
+    cd_arena_free(&e.arena);
+}
+
+TESTS(NULL, NULL, test_sizes, test_dimension, test_refused, test_between, test_a_size_without_an_interval)

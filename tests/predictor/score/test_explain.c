@@ -3,6 +3,7 @@
 #include "check.h"
 #include "fault.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/text/text.h"
@@ -181,6 +182,15 @@ static double scored(const cd_model *m, const cd_device_match_options *which, cd
     return out->latency_s;
 }
 
+/* The made models have a law of no reason but unlike operators, and the larger product has more loops than what they learned: who scores and who explains have no interval, and say why. */
+static void same_interval(const cd_model_prediction *e, const cd_model_prediction *want) {
+    assert_true(isnan(want->low_s) && isnan(want->high_s) && isnan(want->rel_std));
+    assert_true(isnan(e->low_s) && isnan(e->high_s) && isnan(e->rel_std));
+    assert_true(want->flags & CD_MODEL_OUT_OF_RANGE && want->reason);
+    assert_int_equal(e->reason, want->reason);
+    assert_close(e->like_std, want->like_std, 1e-12, 0);
+}
+
 /* Of a corrected model, and of a device that it does not know: the prediction is the one that it gives for the record, and groups are corrected like it. */
 static void explains_what_is_answered(void **state) {
     (void)state;
@@ -200,8 +210,7 @@ static void explains_what_is_answered(void **state) {
         assert_ok(cd_explain(here, tasks, &which, &l, &e, &err));
         assert_ok(cd_explain(model, tasks, &other, &l, &plain, &err));
         assert_close(e.pred.latency_s, scored(here, &which, &want), 1e-12, 0);
-        assert_close(e.pred.low_s, want.low_s, 1e-12, 0);
-        assert_close(e.pred.high_s, want.high_s, 1e-12, 0);
+        same_interval(&e.pred, &want);
         assert_true(k ? e.pred.latency_s == plain.pred.latency_s : e.pred.latency_s > 1.2 * plain.pred.latency_s);
         for (size_t g = 0; g < CD_EXPLAIN_GROUPS; g++)
             assert_true(k ? e.group[g].latency_s == plain.group[g].latency_s : e.group[g].latency_s > 1.2 * plain.group[g].latency_s);

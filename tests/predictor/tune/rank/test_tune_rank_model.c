@@ -62,7 +62,14 @@ static cd_tune_ranker *open_with(const cd_tune_ranker_kind *kind, int threads, b
     return r;
 }
 
-/* What the scorer says of the same steps. */
+/* The made model has a law of unlike operators alone: a program beyond the range of training has no interval, and is feared as much as those that are like the training. */
+static double expected_error(const cd_model_prediction *p) {
+    assert_true(p->reason || p->rel_std > 0);
+    assert_true(p->like_std > 0);
+    return isnan(p->rel_std) ? p->like_std : p->rel_std;
+}
+
+/* What the scorer says of the same steps: a number for each, whether or not it has an interval. */
 static void expected(const cd_model *m, double *score) {
     cdmpp_err err = {0};
     cd_scorer *s;
@@ -79,7 +86,8 @@ static void expected(const cd_model *m, double *score) {
         cd_buf_free(&b);
     }
     assert_ok(cd_scorer_finish(s, &err));
-    for (int i = 0; i < N; i++) score[i] = -log(o[i].pred.median_s) - 0.5 * o[i].pred.rel_std;
+    for (int i = 0; i < N; i++) assert_true(isfinite(o[i].pred.order_s) && !isnan(o[i].pred.low_s) == !isnan(o[i].pred.rel_std));
+    for (int i = 0; i < N; i++) score[i] = -log(o[i].pred.median_s) - 0.5 * expected_error(&o[i].pred);
     cd_scorer_free(s);
     free(o);
 }
