@@ -28,16 +28,17 @@ uint32_t cd_machine_find(const cd_machine *m, const char *name) { return find(m,
 /* ---- adding ---- */
 static bool is_cost(double v) { return isfinite(v) && v >= 0; }
 
-/* A name stands in lists with commas and in "from>to". */
+/* A name stands in lists with commas, in "from>to", and as it is in generated C, DOT, HTML and makefiles: so it has no letter that
+ * ends a comment, a text or a tag there. */
 static bool good_name(const char *s) {
     if (!s || !s[0] || strlen(s) > 64) return false;
     for (; *s; s++)
-        if ((unsigned char)*s <= ' ' || *s == ',' || *s == '>') return false;
+        if ((unsigned char)*s <= ' ' || (unsigned char)*s > '~' || strchr(",<>\"'\\/*&%$`;{}|#?!", *s)) return false;
     return true;
 }
 
 static cdmpp_status check(const cd_machine_device *d, cdmpp_err *err) {
-    if (!good_name(d->name)) return CD_FAIL(err, EINVALID, "expected a device's name without blanks, ',' and '>', found '%.70s'", d->name ? d->name : "");
+    if (!good_name(d->name)) return CD_FAIL(err, EINVALID, "expected a device's name of letters, digits and any of . : _ + - @ ( ) [ ] = ~ ^, found '%.70s'", d->name ? d->name : "");
     if (!d->kind || cd_enum_names_find(CD_MACHINE_KINDS, (cd_str){d->kind, strlen(d->kind)}) < 0)
         return CD_FAIL(err, EINVALID, "device %s: expected a kind of " CD_MACHINE_KINDS ", found '%.60s'", d->name, d->kind ? d->kind : "");
     const bool opencl = !strcmp(d->kind, "native") || !strcmp(d->kind, "opencl");

@@ -208,6 +208,9 @@ static void test_bad(void **state) {
         {DEVICE(", \"as\": \"a\\u0000b\""), CDMPP_EPARSE, "expected no \\u0000"},
         {"{\"cdmpp_machine\": 1, \"devices\": [{\"name\": \"a\", \"kind\": \"tpu\", \"launch_s\": 0, \"sync_s\": 0}]}", CDMPP_EINVALID, "tpu"},
         {"{\"cdmpp_machine\": 1, \"devices\": [{\"name\": \"a\", \"kind\": \"opencl\", \"launch_s\": 0, \"sync_s\": 0}]}", CDMPP_EINVALID, "needs"},
+        {"{\"cdmpp_machine\": 1, \"devices\": [{\"name\": \"a*/evil;/*\", \"kind\": \"cpu\", \"launch_s\": 0, \"sync_s\": 0}]}", CDMPP_EINVALID, "a*/evil;/*"},
+        {"{\"cdmpp_machine\": 1, \"devices\": [{\"name\": \"a<b\", \"kind\": \"cpu\", \"launch_s\": 0, \"sync_s\": 0}]}", CDMPP_EINVALID, "a<b"},
+        {"{\"cdmpp_machine\": 1, \"devices\": [{\"name\": \"a\\\"b\", \"kind\": \"cpu\", \"launch_s\": 0, \"sync_s\": 0}]}", CDMPP_EINVALID, "letters, digits"},
         {"{\"cdmpp_machine\": 1, \"devices\": [{\"name\": \"a,b\", \"kind\": \"cpu\", \"launch_s\": 0, \"sync_s\": 0}]}", CDMPP_EINVALID, "a,b"},
         {"{\"cdmpp_machine\": 1, \"devices\": [{\"name\": \"a\", \"kind\": \"cpu\", \"launch_s\": 0, \"sync_s\": 0},"
          "{\"name\": \"a\", \"kind\": \"cpu\", \"launch_s\": 0, \"sync_s\": 0}]}", CDMPP_EINVALID, "two devices are called a"},
