@@ -50,6 +50,10 @@ units() {
         done
     done >"$list"
     : >"$tally"
+    # A name that is not there must not pass by running nothing.
+    for u in ${UNITS:-}; do
+        grep -qE "/tests/(${u%/*}/units ${u##*/}|$u/units .*)\$" "$list" || { line "$u: no such suite" 0 1 0 0; add 0 1 0; }
+    done
     $tied xargs -P "$JOBS" -n 2 $tied scripts/check_unit.sh "$tally" <"$list"
     # A suite that was not counted did not run.
     set -- $(awk -v want="$(wc -l <"$list")" '{ p += $1; f += $2; s += $3; t += $4 } END { print p + 0, f + (want - NR), s + 0, t + 0, NR }' "$tally")

@@ -8,6 +8,7 @@
 #include "base/io/io.h"
 
 static volatile sig_atomic_t stop, seen, kill_at = 2;
+static pid_t owner; /* the command itself: a process that it forked has no temporaries of its own, and must not remove those */
 
 /* The command did not end in order in time. Files of results are renamed into place when they are whole, so none is cut. */
 static void on_overdue(int sig) {
@@ -21,7 +22,7 @@ static void on_overdue(int sig) {
 static void on_signal(int sig) {
     const struct sigaction overdue = {.sa_handler = on_overdue};
     const struct itimerval grace = {.it_value = {.tv_sec = CD_SIGNALS_GRACE_MS / 1000, .tv_usec = CD_SIGNALS_GRACE_MS % 1000 * 1000}};
-    if (!stop) {
+    if (!stop && getpid() == owner) {
         sigaction(SIGALRM, &overdue, NULL);
         setitimer(ITIMER_REAL, &grace, NULL);
     }
@@ -36,6 +37,7 @@ volatile sig_atomic_t *cd_signals_stop(void) { return &stop; }
 void cd_signals_kill_at(int n) { kill_at = n; }
 
 void cd_signals_take(void) {
+    owner = getpid();
     const struct sigaction act = {.sa_handler = on_signal}; /* without SA_RESTART: a blocking read returns */
     sigaction(SIGINT, &act, NULL);
     sigaction(SIGTERM, &act, NULL);
