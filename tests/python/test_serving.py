@@ -107,7 +107,8 @@ class TestSteps(unittest.TestCase):
             # one by one: only attention differs
             self.assertGreater(steps.seconds([(256, 512)], host=False), steps.seconds([(256, 0)], host=False))
             self.assertEqual(steps.seconds(), 0)
-            self.assertEqual(steps.seconds(decode=[100]), steps.seconds(decode=[100], others=9))  # no experts
+            with self.assertRaisesRegex(CdmppError, "no experts"):
+                steps.seconds(decode=[100], others=9)
             self.assertEqual(steps.about["model_type"], "llama")
 
     def test_memory(self):
