@@ -14,8 +14,9 @@ ROOT=$(cd ../.. && pwd) T=$(pwd)/data
 . "$ROOT/scripts/tied.sh"
 cpus=$(echo "${CPU:-here}" | tr ',' ' ')
 
-# one CASE PROCESSOR: a line "passed failed" for the sum
+# one CASE PROCESSOR: a line "passed failed cpu-seconds case processor" for the sum
 one() {
+    times >"$own/times" # the second line of `times`: what the commands of this shell took so far
     if [ "$2" = here ]; then unset CDMPP_TEST_CPU; else export CDMPP_TEST_CPU="$PWD/cpus/$2.cpuinfo"; fi
     export CDMPP_TEST_CPU_TRACE="$own/asked"
     mkdir -p "$own/d"
@@ -23,13 +24,17 @@ one() {
     rm -rf "$own/d"
     [ -z "${CDMPP_UPDATE:-}" ] || printf '%s\n' "$got" >"$1.expect"
     if [ "$got" = "$(cat "$1.expect")" ]; then
-        echo "1 0" >>"$CASES_TALLY"
+        verdict="1 0"
     else
-        echo "0 1" >>"$CASES_TALLY"
+        verdict="0 1"
         { if [ "$2" = here ]; then echo "FAIL $1"; else echo "FAIL $1 (CPU=$2)"; fi
             printf '%s\n' "$got" | diff "$1.expect" -; } >"$own/failed"
         cat "$own/failed" # in one piece
     fi
+    times >>"$own/times"
+    awk -v verdict="$verdict" -v name="$1 $2" '
+        NR % 2 == 0 { s = 0; for (k = 1; k <= 2; k++) { split($k, t, /[ms]/); s += 60 * t[1] + t[2] } seconds = s - before; before = s }
+        END { printf "%s %.1f %s\n", verdict, seconds, name }' "$own/times" >>"$CASES_TALLY"
 }
 
 if [ "${1:-}" = --one ]; then # of those that run at the same time
@@ -51,7 +56,7 @@ for p in $cpus; do
 done
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
-PATH=$B:$PATH CASES_TALLY=$work/tally CASES_ASKED=$work/asked
+PATH=$B:$PATH CASES_TALLY=$B/cases.tally CASES_ASKED=$work/asked
 : >"$CASES_TALLY"
 : >"$CASES_ASKED"
 # Cases name their cost model; those about the default one name it themselves.

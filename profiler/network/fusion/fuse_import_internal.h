@@ -4,8 +4,8 @@
  *   ... {"Softplus", softplus}, ...         a row of cd_fuse_import_rules_elementwise
  *
  * A rule reads operands with cd_fuse_import_input, adds nodes (fusion.h) and gives results with cd_fuse_import_output. Where it
- * cannot, it sets m->why to a reason of static text: the operator becomes an EXTERN node and is listed as unsupported. A result
- * that nobody reads needs no node. To add an operator: a row in one of the tables; one that is a single expression of its
+ * cannot, it sets m->why to a reason (static text, or in f's arena): the operator becomes an EXTERN node and is listed as
+ * unsupported. A result that nobody reads needs no node. To add an operator: a row in one of the tables; one that is a single expression of its
  * operands needs only a line of CD_FUSE_OPS_EXPR (fusion.h) and of `plain` (fuse_import_elementwise.c).
  * Private to the room. */
 #ifndef CD_FUSE_IMPORT_INTERNAL_H

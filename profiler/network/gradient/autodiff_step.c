@@ -20,9 +20,11 @@ static uint32_t one_hot(cd_autodiff_builder *b, uint32_t y, uint32_t axis) {
     const cd_graph_shape s = *cd_autodiff_shape(b, y);
     cd_graph_shape one = s, labels = {0, {0}}, line = {s.rank, {0}};
     uint32_t t = CD_GRAPH_NONE, classes = CD_GRAPH_NONE;
-    int64_t *v = CD_NEWN(&b->g->arena, int64_t, (size_t)s.dim[axis] + 1);
+    /* Of more classes than a graph keeps contents the constant has only its shape. */
+    const int64_t n = s.dim[axis] <= CD_GRAPH_MAX_VALUES ? s.dim[axis] : 0;
+    int64_t *v = CD_NEWN(&b->g->arena, int64_t, (size_t)n + 1);
     if (!v) return cd_autodiff_fail(b, CD_FAIL(b->err, ENOMEM, "out of memory for classes"));
-    for (int64_t k = 0; k < s.dim[axis]; k++) v[k] = k;
+    for (int64_t k = 0; k < n; k++) v[k] = k;
     for (uint32_t d = 0; d < s.rank; d++) {
         line.dim[d] = d == axis ? s.dim[d] : 1;
         if (d != axis) labels.dim[labels.rank++] = s.dim[d];

@@ -99,7 +99,9 @@ static cdmpp_status one(cd_workload_builder *b, uint32_t i) {
 cdmpp_status cd_workload_make_groups(cd_workload_builder *b) {
     for (uint32_t i = 0; i < b->f->n_bad; i++) {
         const cd_graph_node *g = &b->w->graph->node[b->f->bad[i].node];
-        b->w->unsupported[b->w->n_unsupported++] = (cd_workload_unsupported){g->op, g->name ? g->name : "", b->f->bad[i].why};
+        const char *why = cd_str_dup(&b->w->arena, (cd_str){b->f->bad[i].why, strlen(b->f->bad[i].why)}); /* the fusion graph's own text ends with it */
+        if (!why) return no_memory(b);
+        b->w->unsupported[b->w->n_unsupported++] = (cd_workload_unsupported){g->op, g->name ? g->name : "", why};
         b->w->node[b->f->bad[i].node].state = CD_WORKLOAD_NODE_UNSUPPORTED;
     }
     for (uint32_t i = 1; i < b->f->n; i++) CD_TRY(one(b, i));

@@ -66,7 +66,7 @@ cat "$ROOT/configs/devices.yaml" board.yaml >both.yaml
 cdmpp-train "$ROOT/configs/own.yaml" -q --set data.files=a.h5 --set train.rounds=10 --set model.folds=1 --set model.members='[program]' --set train.facts=prior --out f.cdmpp >/dev/null || exit
 cdmpp-tune calibrate -q --cost-model f.cdmpp --tasks tasks.json --records board.json --out b.cdmpp --devices both.yaml --json --force | told
 echo "--- what is not used of logs, and a description that does not count, are told"
-given() { cdmpp-tune calibrate --cost-model f.cdmpp --device zen5-avx512 --tasks tasks.json --out g.cdmpp --force --json "$@" 2>&1 >/dev/null | grep 'not used\|stand in\|error' | sed 's/: ENOTASK.*//; s/[0-9]* programs are measured, [0-9]* of them/N programs are measured, N of them/'; }
+given() { cdmpp-tune calibrate --cost-model f.cdmpp --device zen5-avx512 --tasks tasks.json --out g.cdmpp --force --json "$@" 2>&1 >/dev/null | grep 'not used\|stand in\|error' | sed 's/: ENOTASK.*//; s/[0-9]* programs are measured, [0-9]* of them/N programs are measured, N of them/; s/[0-9]* programs of [0-9]* tasks/N programs of N tasks/'; }
 { cat board.json; echo '{"i": [["x'; } >cut.json
 given --records cut.json --devices both.yaml
 given --records board.json --devices own.yaml
