@@ -7,7 +7,7 @@
 #
 # CPU=NAME simulates the processor of cpus/NAME.cpuinfo (avx2, avx512, sse42); what this one lacks is not simulated.
 # CPU=NAME,NAME,...: a case runs under the first one, and under each of the others where it asked for the processor;
-# "here" is no simulation. ASKED: a file that gets the names of the cases that asked.
+# "here" is no simulation, and stands for the one with its vectors. ASKED: a file that gets the names of the cases that asked.
 set -u
 cd "$(dirname "$0")" || exit 1
 ROOT=$(cd ../.. && pwd) T=$(pwd)/data
@@ -54,12 +54,21 @@ case $B in /*) ;; *) B=$ROOT/$B ;; esac
 for p in $cpus; do
     [ "$p" = here ] || [ -s "cpus/$p.cpuinfo" ] || { echo "CPU=$p: expected here or one of $(ls cpus | sed 's/\.cpuinfo$//' | tr '\n' ' ')"; exit 1; }
 done
+# The vectors that this processor has are tested with it; a simulation of them would only measure again.
+vectors() {
+    if grep -q -m 1 avx512f "$1"; then echo avx512
+    elif grep -q -m 1 avx2 "$1"; then echo avx2
+    else echo sse42; fi
+}
+case " $cpus " in *" here "*[a-z]*) cpus=$(echo "$cpus" | tr ' ' '\n' | grep -vx "$(vectors /proc/cpuinfo)" | tr '\n' ' ') cpus=${cpus% } CPU=$(echo "$cpus" | tr ' ' ',') ;; esac
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
-PATH=$B:$PATH CASES_TALLY=$B/cases.tally CASES_ASKED=$work/asked
+PATH=$B:$PATH CASES_TALLY=$work/tally CASES_ASKED=$work/asked
 : >"$CASES_TALLY"
 : >"$CASES_ASKED"
 # Cases name their cost model; those about the default one name it themselves.
+# One arithmetic for networks and products, whatever the processor: figures are compared to three digits.
+if [ "$(uname -m)" = x86_64 ] && grep -q -m 1 avx2 /proc/cpuinfo; then export OPENBLAS_CORETYPE=Haswell; fi
 export ROOT T B PATH CASES_TALLY CASES_ASKED LC_ALL=C CDMPP_DEFAULT_MODEL= CDMPP_TEST_NOISE=0,0 # what a busy machine makes of a measurement is tested with made figures
 [ $# -gt 0 ] || set -- cases/*.cmd
 for c; do
@@ -68,6 +77,7 @@ for c; do
     echo "$c"
 done >"$work/list"
 $tied xargs -P "${JOBS:-$(nproc)}" -n 1 $tied sh run.sh --one <"$work/list"
+cp "$CASES_TALLY" "$B/cases.tally"
 [ -z "${ASKED:-}" ] || cp "$CASES_ASKED" "$ASKED"
 awk -v least="$(wc -l <"$work/list")" -v asked="${CPU:+; of the cases $(wc -l <"$CASES_ASKED") asked which processor this is}" '
     { p += $1; f += $2 }
