@@ -34,10 +34,10 @@ CD_INLINE bool cd_drop_keep(uint32_t row, size_t col, uint32_t below) {
     return cd_hash32(row + (uint32_t)col * 0x9e3779b9u) >= below;
 }
 
-/* e^x: x = k ln 2 + r, a polynomial for e^r, k into the exponent. */
+/* e^x: x = k ln 2 + r, a polynomial for e^r, k into the exponent. A number rounded by adding `magic` has k in its last bits. */
 CD_INLINE float cd_expf(float x) {
     const float lo = x < -87.0f ? -87.0f : x, v = lo > 88.0f ? 88.0f : lo;
-    const float magic = 12582912.0f, k = (v * 1.44269504f + magic) - magic;
+    const float magic = 12582912.0f, rounded = v * 1.44269504f + magic, k = rounded - magic;
     const float r = (v - k * 0.693359375f) + k * 2.12194440e-4f;
     float p = 1.9875691500e-4f;
     p = p * r + 1.3981999507e-3f;
@@ -46,8 +46,10 @@ CD_INLINE float cd_expf(float x) {
     p = p * r + 1.6666665459e-1f;
     p = p * r + 5.0000001201e-1f;
     p = (p * r) * r + r + 1.0f;
-    const int32_t bits = ((int32_t)k + 127) << 23;
+    uint32_t bits;
     float scale;
+    memcpy(&bits, &rounded, sizeof bits);
+    bits = (bits + 127) << 23; /* what magic adds is shifted out */
     memcpy(&scale, &bits, sizeof scale);
     return x < -87.0f ? 0.0f : p * scale;
 }

@@ -300,6 +300,12 @@ def neusight(b):
         v = r["in interval %"]
         b.add("llm", "the same: 90 % intervals".replace("the same", what), "85 to 95 %", bar=[(abs(v - 90), 5)], text="%.1f %%" % v, n=r["n"], test_set="llm-gpus",
             again="`llm_gpus`")
+    for name in ("GPU", "library", "kernel", "dtype", "operator"):
+        r = f.stages.get("llm-novel", {}).get("figures", {}).get("inside-" + name)
+        if r:
+            v = r["value"]
+            b.add("llm", "in the interval of 90 %%: rows of a new %s" % {"dtype": "type"}.get(name, name), "85 to 97 %", bar=[(abs(v - 91), 6)], text="%.1f %%" % v, n=r["n"],
+                  test_set="llm-novel", again="`novel`", id="novel-" + name.lower())
     for name, what in (("closed-pairs", "closed forms, programs of K80, V100 and MI50, mean of the six directions"),
                        ("probed-pairs", "the same by bandwidths that one operator reaches"),
                        ("model-pairs", "the model with the measured time, the same")):

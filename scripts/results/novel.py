@@ -3,7 +3,7 @@
 
     novel.py split TABLES OUT DRAW CAP   TABLES/GPU/NAME.tsv.xz -> OUT/rows.tsv, OUT/values: CAP rows of each GPU, table, library, type and kernel, drawn by DRAW
     novel.py hold OUT WHAT VALUE DIR     -> DIR/train/GPU/NAME.tsv without the value, DIR/ask/GPU/NAME.tsv of it alone
-    novel.py sum OUT                     OUT/*/answers -> a Markdown table: what is new, values, rows, errors, and how many are inside their interval
+    novel.py sum OUT                     OUT/*/answers -> OUT/table.md: what is new, values, rows, errors, and how many are inside their interval; words for figures.py put
 
 A value is held out of all tables at once. A kernel is one only where its library keeps another one in the table, else the library would be new. Each value of an operator
 counts as much: how far off it is, is one draw, however many rows it has."""
@@ -85,8 +85,7 @@ def summary(out):
                 # rows of the value that are new in this alone, as far as the model says
                 if r.get("measured_s") and NEW[what] in (r["new"] or "").split("+"):
                     found[what, value, r["operator"]].append(r)
-    print("| what is new | values | operators and values | n | median error % | no interval % | in interval % | interval, times |")
-    print("| --- | --: | --: | --: | --: | --: | --: | --: |")
+    lines = ["| what is new | values | operators and values | n | median error % | no interval % | in interval % | interval, times |", "| --- | --: | --: | --: | --: | --: | --: | --: |"]
     for what in NEW:
         cells = {k: v for k, v in found.items() if k[0] == what}
         known = {k: [r for r in v if r["low_s"] is not None] for k, v in cells.items()}
@@ -98,7 +97,10 @@ def summary(out):
         wide = sorted(r["high_s"] / r["latency_s"] for v in known.values() for r in v)
         inside = f"{100 * sum(share) / len(share):.1f}" if share else "-"
         times = f"{wide[len(wide) // 2]:.2f}" if wide else "-"
-        print(f"| {what} | {len({k[1] for k in cells})} | {len(cells)} | {n} | {100 * e[n // 2]:.1f} | {100 * (n - told) / n:.1f} | {inside} | {times} |")
+        if share: print(f"figure:inside-{what}={inside},%,{told},1")
+        lines.append(f"| {what} | {len({k[1] for k in cells})} | {len(cells)} | {n} | {100 * e[n // 2]:.1f} | {100 * (n - told) / n:.1f} | {inside} | {times} |")
+    with open(f"{out}/table.md", "w") as f:
+        f.write("\n".join(lines) + "\n")
 
 if __name__ == "__main__":
     {"split": split, "hold": hold, "sum": summary}[sys.argv[1]](*sys.argv[2:])

@@ -32,7 +32,8 @@ for draw in ${DRAWS:-2}; do
         rm -rf "$E/train" "$E/ask"
         echo done >"$E/done"
     done <"$O/values"
-    $py sum "$O" >"$O/table.md"
+    $py sum "$O" >"$O/figures"
 done
 set -- ${DRAWS:-2}
-python3 -B scripts/results/figures.py put llm-novel "table:main=$W/$1/table.md"
+# shellcheck disable=SC2046 # a figure a line, no blanks
+python3 -B scripts/results/figures.py put llm-novel "table:main=$W/$1/table.md" $(cat "$W/$1/figures")
