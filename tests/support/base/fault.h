@@ -8,13 +8,15 @@
  *
  * Run k of the body (f.k = 0, 1, ...) refuses allocation k and all later ones (cd_mem_fail_at). The sweep ends after the first run
  * with f.st == CDMPP_OK. It checks after each run that f.st is OK or ENOMEM and that no block of cd_mem is left, and at the end that
- * at least `least` runs were refused. A body may set f.step, to try fewer of many allocations.
+ * at least `least` runs were refused. A body may set f.step, to try fewer of many allocations. Of a body with thousands of them the
+ * first 64 are refused one after the other, and then ever fewer, k/16 apart; CDMPP_FAULT_ALL=1 refuses each.
  *
  * Only a build with MODE=san can refuse. In other builds the body runs once and nothing is refused, so that each sweep is compiled
  * and its normal path is tested in all builds. cd_mem counts for one thread: the body should not start others. */
 #ifndef FAULT_H
 #define FAULT_H
 #include <stdbool.h>
+#include <stdlib.h>
 
 #include "base/core/mem.h"
 #include "check.h"
@@ -31,6 +33,8 @@ static inline long fault_live(void) { return 0; }
 /* Around code that must not fail (set-up, a second try), and around code that must not allocate. */
 static inline void fault_off(void) { fault_at(-1); }
 static inline void fault_all(void) { fault_at(0); }
+
+#define FAULT_ONE_BY_ONE 64
 
 typedef struct fault_sweep {
     long k, step, live, runs;   /* runs so far; live: blocks before this run */
@@ -53,7 +57,8 @@ static inline bool fault_next(fault_sweep *f, long least, const char *file, int 
             _assert_true((LargestIntegralType)(!fault_possible() || f->runs > least), "allocations were refused", file, line);
             return false;
         }
-        f->k += f->step;
+        const long apart = getenv("CDMPP_FAULT_ALL") ? 1 : f->k < FAULT_ONE_BY_ONE ? 1 : f->k / 16;
+        f->k += f->step > apart ? f->step : apart;
     }
     *f = (fault_sweep){.k = f->k, .step = 1, .live = fault_live(), .runs = f->runs + 1, .st = CDMPP_ENOMEM};
     fault_at(f->k);
