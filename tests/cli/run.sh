@@ -7,7 +7,7 @@
 #
 # CPU=NAME simulates the processor of cpus/NAME.cpuinfo (avx2, avx512, sse42); what this one lacks is not simulated.
 # CPU=NAME,NAME,...: a case runs under the first one, and under each of the others where it asked for the processor,
-# except those that measure for long. "here" is no simulation, and stands for the one with its vectors.
+# except those that take long. "here" is no simulation, and stands for the one with its vectors.
 # ASKED: a file that gets the names of the cases that asked.
 set -u
 cd "$(dirname "$0")" || exit 1
@@ -15,8 +15,8 @@ ROOT=$(cd ../.. && pwd) T=$(pwd)/data
 . "$ROOT/scripts/tied.sh"
 cpus=$(echo "${CPU:-here}" | tr ',' ' ')
 
-# A case that says so in its second line measures for long: it runs under one processor, and under no sanitizer.
-is_long() { sed -n 2p "$1" | grep -q '^# Measures for long\.'; }
+# The second line of a case that compiles, measures or trains for long says what is left out: "# Long: no sanitizer, one processor."
+leaves_out() { sed -n 2p "$1" | grep -q "^# Long:.*$2"; }
 
 # one CASE PROCESSOR: a line "passed failed cpu-seconds case processor" for the sum
 one() {
@@ -46,7 +46,7 @@ if [ "${1:-}" = --one ]; then # of those that run at the same time
     own=$(mktemp -d) || exit 1
     trap 'rm -rf "$own"' EXIT
     for p in $cpus; do
-        [ "$p" = "${cpus%% *}" ] || { [ -e "$own/asked" ] && ! is_long "$2"; } || continue
+        [ "$p" = "${cpus%% *}" ] || { [ -e "$own/asked" ] && ! leaves_out "$2" "one processor"; } || continue
         one "$c" "$p"
     done
     [ ! -e "$own/asked" ] || echo "$c" >>"$CASES_ASKED"
@@ -77,7 +77,7 @@ export ROOT T B PATH CASES_TALLY CASES_ASKED LC_ALL=C CDMPP_DEFAULT_MODEL= CDMPP
 [ $# -gt 0 ] || set -- cases/*.cmd
 for c; do
     # a sanitizer's library cannot be linked like the installed one, and makes a training ten times longer
-    case $(basename "$c" .cmd):${MODE:-release} in *:release) ;; install:* | accuracy:* | operators_api:*) continue ;; *) ! is_long "$c" || continue ;; esac
+    case $(basename "$c" .cmd):${MODE:-release} in *:release) ;; install:* | accuracy:* | operators_api:*) continue ;; *) ! leaves_out "$c" "no sanitizer" || continue ;; esac
     echo "$c"
 done >"$work/list"
 $tied xargs -P "${JOBS:-$(nproc)}" -n 1 $tied sh run.sh --one <"$work/list"

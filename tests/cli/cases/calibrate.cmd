@@ -1,4 +1,5 @@
 # a model corrected for this machine: measured once, killed, continued, found by itself; what goes wrong
+# Long: no sanitizer.
 . "$T/lib.sh"
 export XDG_CACHE_HOME=$PWD/cache
 unset CDMPP_DEFAULT_MODEL

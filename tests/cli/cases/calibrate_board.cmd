@@ -1,5 +1,5 @@
 # a model corrected for a board that workers measure: a connection that is lost, the same command, who it is; what does not go together
-# Measures for long.
+# Long: no sanitizer, one processor.
 . "$T/lib.sh"
 export XDG_CACHE_HOME=$PWD/cache CC=gcc
 unset CDMPP_DEFAULT_MODEL

@@ -1,5 +1,5 @@
 # a model corrected for a GPU, measured through OpenCL where there is a device: killed, continued, found by itself beside that of the processor; what goes wrong
-# Measures for long.
+# Long: no sanitizer, one processor.
 . "$T/lib.sh"
 export XDG_CACHE_HOME=$PWD/cache
 unset CDMPP_DEFAULT_MODEL

@@ -1,4 +1,5 @@
 # a compiler that says its version and compiles nothing: no program is written down as failed, by any command that measures; what one program does wrong still is
+# Long: no sanitizer.
 . "$T/lib.sh"
 export XDG_CACHE_HOME=$PWD/cache
 exec 2>&1

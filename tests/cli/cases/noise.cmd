@@ -1,4 +1,5 @@
 # what was measured while the machine was too noisy is not written, and where it is wanted all the same it is marked. The figures are made: no load is needed.
+# Long: no sanitizer.
 . "$T/lib.sh"
 export XDG_CACHE_HOME=$PWD/cache CDMPP_TEST_NOISE=0.5,0.02
 cpu=cpu$(sed -n 's/^Cpus_allowed_list:[^0-9]*\([0-9]*\).*/\1/p' /proc/self/status)

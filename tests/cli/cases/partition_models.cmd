@@ -1,4 +1,5 @@
 # a processor and a GPU, each with a model of its own: one plan; a GPU that is only described; models that know the same device
+# Long: no sanitizer.
 unset CDMPP_MODELS
 exec 2>&1
 M=$ROOT/tests/golden/model_v1.cdmpp

@@ -1,4 +1,5 @@
 # plans of a network: tables, JSON, plan files, pages; what splitting may not do; plan files that are wrong
+# Long: no sanitizer.
 . "$T/lib.sh"
 unset CDMPP_MODELS
 exec 2>&1

@@ -1,4 +1,5 @@
 # stages of a network run here beside one operator after the other: values, what is told; a device that is no processor
+# Long: no sanitizer.
 unset CDMPP_MODELS
 exec 2>&1
 export XDG_CACHE_HOME=$PWD/cache

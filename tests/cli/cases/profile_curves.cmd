@@ -1,4 +1,5 @@
 # a network at several sizes: operators and shapes of the table are fixed, its times are not; a store reads it
+# Long: no sanitizer.
 export XDG_CACHE_HOME=$PWD/cache
 cdmpp-profile curves --network rnn --input-size 2 --sizes batch=1,2 --trials 1 --threads 1 --budget-ms 1 --out c.tsv 2>err; echo "status $?"
 cut -f1,3,4,5,6 c.tsv

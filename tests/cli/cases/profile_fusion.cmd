@@ -1,5 +1,5 @@
 # rules of a back end from its times alone: a runtime that fuses by planted rules and takes a millisecond for each program is asked by a command
-# Measures for long.
+# Long: no sanitizer, one processor.
 plant() { printf '{"schema":"cdmpp.fusion_rules/1","rules":[%s]}\n' "$1" >planted.json; }
 rule() { printf '{"first":"%s","second":"%s","fused":%s}' "$1" "$2" "$3"; }
 plant "$(rule Conv Relu true),$(rule Relu Add true),$(rule Add Relu true),$(rule Relu '*' false),$(rule Relu Relu false),$(rule Add Add true),$(rule Conv Add false),$(rule Add '*' true)"

@@ -1,5 +1,5 @@
 # kernels of a network measured where they are predicted badly; a kill -9 loses nothing; times differ, so only what they must obey is shown
-# Measures for long.
+# Long: no sanitizer, one processor.
 export XDG_CACHE_HOME=$PWD/cache
 net="--network squeezenet-1.1 --input-size 32 --trials 1 --budget-ms 1"
 sample="cdmpp-profile kernels sample $net --out kernels.jsonl --first 8"

@@ -1,4 +1,5 @@
 # A network measured: groups, shares, records that can be used again. Times differ, so only what they must obey is shown.
+# Long: no sanitizer.
 export XDG_CACHE_HOME=$PWD/cache
 cdmpp-profile --ops --network squeezenet-1.1 --input-size 32 --trials 1 --threads 1 --budget-ms 2 --passes 8 --out best.json --json >a.json 2>err; echo "status $?"
 sed 's/.*"runs":\([0-9]*\).*/runs \1/' a.json

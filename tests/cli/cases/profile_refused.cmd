@@ -1,4 +1,5 @@
 # what cdmpp-profile refuses before it begins, and beside each what is nearly that and gets past it (there is no file t, so that it ends there)
+# Long: no sanitizer.
 no() { echo "$*: $(cdmpp-profile "$@" 2>&1 >/dev/null | grep -v "^Try" | sed "s/^cdmpp-profile: //")"; }
 no records --tasks t r.json
 no records --tasks t --dry-run --emit-source r.json

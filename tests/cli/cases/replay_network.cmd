@@ -1,4 +1,5 @@
 # networks on devices that a model knows: schedules, cache, books, prices, page
+# Long: no sanitizer.
 . "$T/lib.sh"
 export XDG_CACHE_HOME=$PWD/cache
 unset CDMPP_MODELS

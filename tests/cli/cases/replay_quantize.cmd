@@ -1,5 +1,5 @@
 # a network in 8 bits against float: what is counted is exact, errors lie in a range, times are there; what does not go together is refused
-# Measures for long.
+# Long: no sanitizer, one processor.
 export XDG_CACHE_HOME=$PWD/cache
 unset CDMPP_MODELS
 exec 2>&1

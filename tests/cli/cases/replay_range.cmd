@@ -1,4 +1,5 @@
 # a range of sizes: five estimates, a law for those between, one schedule for all
+# Long: no sanitizer.
 . "$T/lib.sh"
 unset CDMPP_MODELS
 exec 2>&1

@@ -1,4 +1,5 @@
 # --run that cannot run is no success: the estimate is printed, and the exit status is 3
+# Long: no sanitizer.
 . "$T/lib.sh"
 export XDG_CACHE_HOME=$PWD/cache
 unset CDMPP_MODELS

@@ -1,4 +1,5 @@
 # a device that no model knows: a described one is answered for by its nearest, marked and with a wider interval
+# Long: no sanitizer.
 . "$T/lib.sh"
 export XDG_CACHE_HOME=$PWD/cache
 unset CDMPP_MODELS

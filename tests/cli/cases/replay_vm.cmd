@@ -1,4 +1,5 @@
 # a size that is known only at run time: tuned over a range, then called with sizes; times are the machine's
+# Long: no sanitizer.
 exec 2>&1
 export XDG_CACHE_HOME="$PWD/cache"
 cdmpp-tune --executor vm --network matmul --input-size 16 --dim batch=1..8:3 --tuner random --threads 1 --isa native --budget-ms 1 --trials 3 --per-round 1 --no-check --out vm.json >/dev/null 2>&1; echo "tuned: $?, $(wc -l <vm.json) records"

@@ -1,4 +1,5 @@
 # folds of whole networks: which programs stay out of fold, and what is refused
+# Long: no sanitizer.
 . "$T/lib.sh"
 cdmpp-extract -q --tasks "$K" --out a.h5 "$LOGS" || [ $? -eq 3 ] || exit
 train() { cdmpp-train "$ROOT/configs/quickstart.yaml" --set data.files=a.h5 --set train.rounds=3 --set split.kind=network --set 'split.test_names=[resnet_18]' --out m.cdmpp "$@"; }

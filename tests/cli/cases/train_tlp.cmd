@@ -1,4 +1,5 @@
 # a network of schedule steps: data sets with and without steps, the same bytes for any -j, predictions, what it cannot do
+# Long: no sanitizer.
 . "$T/lib.sh"
 xz -dc "$LOGS/zen5-avx512/records.json.xz" | head -n 120 >some.json
 cdmpp-extract -q --steps --tasks "$K" --out a.h5 some.json || exit

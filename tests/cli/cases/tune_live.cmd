@@ -1,4 +1,5 @@
 # a task tuned on this machine: resumed, compared, kept, emitted
+# Long: no sanitizer.
 . "$T/lib.sh"
 export XDG_CACHE_HOME=$PWD CC=gcc
 cat >t.json <<X

@@ -1,4 +1,5 @@
 # templates: printed for a described processor, as records, measured, refused with a reason, left to another tuner
+# Long: no sanitizer.
 . "$T/lib.sh"
 export XDG_CACHE_HOME=$PWD CC=gcc
 cat >t.json <<X
