@@ -74,15 +74,18 @@ void cd_buf_put_json_real(cd_buf *b, double v) {
     else cd_buf_puts(b, "null");
 }
 
+/* What is no UTF-8 becomes U+FFFD, a byte each: no reader of JSON takes it as it is. */
 void cd_buf_put_json_str(cd_buf *b, const char *p, size_t n) {
     size_t from = 0; /* start of the run that needs no escape */
     cd_buf_put(b, "\"", 1);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0, k; i < n; i += k ? k : 1) {
         const unsigned char c = (unsigned char)p[i];
-        if (c >= ' ' && c != '"' && c != '\\') continue;
+        k = c < 0x80 ? 1 : cd_str_utf8_len((cd_str){p + i, n - i});
+        if (k && c >= ' ' && c != '"' && c != '\\') continue;
         cd_buf_put(b, p + from, i - from);
         from = i + 1;
-        if (c == '"' || c == '\\') cd_buf_putf(b, "\\%c", c);
+        if (!k) cd_buf_puts(b, "\xef\xbf\xbd");
+        else if (c == '"' || c == '\\') cd_buf_putf(b, "\\%c", c);
         else if (c == '\n') cd_buf_puts(b, "\\n");
         else if (c == '\r') cd_buf_puts(b, "\\r");
         else if (c == '\t') cd_buf_puts(b, "\\t");

@@ -16,6 +16,7 @@
 typedef struct nsys {
     cd_trace_reader *r;
     sqlite3 *db;
+    cd_sqlite_bound bound;
     bool gpus;                  /* names of GPUs are there */
     bool processes;             /* launches say whose they are: correlations of several processes may be equal */
 } nsys;
@@ -26,10 +27,14 @@ static cdmpp_status fail(const nsys *n, cdmpp_err *err) {
     cdmpp_status st;
     if (code == SQLITE_NOMEM) st = CD_FAIL(err, ENOMEM, "read the export");
     else if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB) st = CD_FAIL(err, EPARSE, "the export is damaged: %s", why);
+    else if (code == SQLITE_INTERRUPT) st = cd_sqlite_bound_fail(&n->bound, err);
+    else if (code == SQLITE_TOOBIG) st = CD_FAIL(err, ERANGE, "the export has a text or row of more than %d bytes", CD_SQLITE_TEXT_MAX);
+    else if (code == SQLITE_ERROR) st = CD_FAIL(err, ESCHEMA, "read the export: %s", why); /* what should be a table is a view, or lacks a column */
     else st = CD_FAIL(err, EIO, "read the export: %s", why);
     return cd_err_at(err, st, n->r->path, 0);
 }
 
+/* Stored columns alone: those that are computed are not among the rows of this table. */
 static bool has(const nsys *n, const char *table, const char *column) {
     sqlite3_stmt *q = NULL;
     bool is = false;
@@ -178,6 +183,7 @@ cdmpp_status cd_trace_read_nsys(cd_trace_reader *r, cdmpp_err *err) {
         if (n.db) st = fail(&n, err);
         else st = CD_FAIL(err, ENOMEM, "SQLite");
     }
+    if (!st) cd_sqlite_bound_set(&n.bound, n.db, r->path, r->how->stop);
     if (!st) st = read_all(&n, err);
     sqlite3_close(n.db);
     return st;
