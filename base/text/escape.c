@@ -62,9 +62,9 @@ void cd_escape_c_comment(cd_buf *out, cd_str s) {
         n = next(s, &c);
         if (is_control(c) || is_hidden(c)) cd_buf_puts(out, " ");
         else if ((before == '*' && c == '/') || (before == '/' && c == '*')) cd_buf_putf(out, " %c", (int)c);
-        else if (c == '\\') cd_buf_puts(out, "/");
+        else if (c == '\\') cd_buf_puts(out, "|");
         else put_char(out, s, n, c);
-        before = c == '\\' ? '/' : c;
+        before = c;
     }
 }
 

@@ -34,11 +34,11 @@ static cdmpp_status fail(const nsys *n, cdmpp_err *err) {
     return cd_err_at(err, st, n->r->path, 0);
 }
 
-/* Stored columns alone: those that are computed are not among the rows of this table. */
+/* A stored column of a table: views are none, and columns that are computed are not among the rows of table_info. */
 static bool has(const nsys *n, const char *table, const char *column) {
     sqlite3_stmt *q = NULL;
     bool is = false;
-    if (sqlite3_prepare_v2(n->db, "SELECT 1 FROM pragma_table_info(?1) WHERE name=?2", -1, &q, NULL) == SQLITE_OK) {
+    if (sqlite3_prepare_v2(n->db, "SELECT 1 FROM pragma_table_info(?1) WHERE name=?2 AND EXISTS(SELECT 1 FROM sqlite_schema t WHERE t.name=?1 AND t.type='table')", -1, &q, NULL) == SQLITE_OK) {
         sqlite3_bind_text(q, 1, table, -1, SQLITE_STATIC);
         sqlite3_bind_text(q, 2, column, -1, SQLITE_STATIC);
         is = sqlite3_step(q) == SQLITE_ROW;

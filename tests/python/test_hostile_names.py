@@ -140,7 +140,7 @@ class HostileNames(unittest.TestCase):
         g += value(11, b"a", 128, 256) + value(11, b"b", 256, 512) + value(11, b"e", 512, 64) + value(12, evil[2], 128, 64)
         with open(self.at("n.onnx"), "wb") as f:
             f.write(b"\x08\x08" + field(7, g) + field(8, b"\x0a\x00\x10\x0d"))
-        devices = ["cpu0", "npu*/int_evil;/*", '"><img src=x>']
+        devices = ["cpu0", "npu^(1)[2]=~", "gpu@2"]
         machine = {"cdmpp_machine": 1, "devices": [{"name": d, "kind": "model" if k else "cpu", **({} if k else {"core": 0}), "memory": k, "scale": 1 / (1 + 3 * k), "times": 1, "launch_s": 1e-6, "sync_s": 1e-6}
                                                    for k, d in enumerate(devices)],
                    "links": [{"from": x, "to": y, "how": "copy", "n": 0, "noise": 0, "pieces": [[0, 1e-6, 1e-10]]} for x in devices for y in devices if x != y or x == "cpu0"]}
@@ -153,6 +153,9 @@ class HostileNames(unittest.TestCase):
         self.run_command("cdmpp-partition", "-q", *ask, "--as", "zen5-avx2", "--no-split", "--machine", "m.json", "--emit", "out", "--html", "p.html")
         with open(self.at("p.html"), encoding="utf-8") as f:
             self.assertNotIn("img", Page(f.read()).tags)
+        with open(self.at("bad.json"), "w", encoding="utf-8") as f:
+            json.dump(json.loads(json.dumps(machine).replace("gpu@2", "*/int_evil;/*")), f)
+        self.run_command("cdmpp-partition", "-q", *ask, "--as", "zen5-avx2", "--no-split", "--machine", "bad.json", "--emit", "bad", codes=(4,))
         made = sorted(os.listdir(self.at("out")))
         self.assertTrue([f for f in made if f.endswith(".c")])
         for f in made:

@@ -34,8 +34,8 @@ static char *as_text(const char *s) {
 }
 
 static bool has_control(const char *s) {
-    for (; *s; s++)
-        if ((unsigned char)*s < ' ' || *s == 0x7f) return true;
+    for (const char *c = s; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 0x7f) return true;
     return strstr(s, "\xc2\x9b") || strstr(s, "\xe2\x80\xa8");
 }
 

@@ -328,7 +328,6 @@ TEST(foreign_schemas) {
         "ALTER TABLE device ADD COLUMN long TEXT GENERATED ALWAYS AS (printf('%.100000000c','a'))"};
     for (size_t k = 0; k < sizeof sql / sizeof *sql; k++) {
         tmp_dir d = tmp_make();
-        cdmpp_err err = {0};
         sqlite3 *db = NULL;
         cd_store *s = open_new(&d);
         cd_store_close(s);
