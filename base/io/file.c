@@ -15,9 +15,10 @@
 #include <unistd.h>
 
 #define CHUNK ((size_t)256 * 1024)
-/* Lines of a file, at most: so many, and so many for each of its bytes. Of what is not packed every file has fewer; a line of a packed log or table takes 2 to 100 bytes. */
-#define LINES_BASE ((uint64_t)1 << 20)
-#define LINES_PER_BYTE ((uint64_t)2)
+/* Lines of a file, at most: so many, and one for so many of its bytes. Rows of numbers take 2 to 100 bytes each when they are packed, 5 and more when
+ * they are not; a million rows take up to 10 s to answer. */
+#define LINES_BASE ((uint64_t)1 << 19)
+#define BYTES_PER_LINE ((uint64_t)2)
 
 /* ---- lines ---- */
 
@@ -85,10 +86,10 @@ static cdmpp_status skip_line(cd_file_lines *l, cdmpp_err *err) {
 static cdmpp_status too_many(cd_file_lines *l, cdmpp_err *err) {
     uint64_t done, total;
     cd_input_stream_progress(l->src, &done, &total);
-    if ((uint64_t)l->number <= LINES_BASE + LINES_PER_BYTE * done) return CDMPP_OK;
+    if ((uint64_t)l->number <= LINES_BASE + done / BYTES_PER_LINE) return CDMPP_OK;
     l->dead = true;
-    return CD_FAIL(err, ERANGE, "%llu packed bytes have more than %llu lines: unpack the file first where that is right", (unsigned long long)done,
-                   (unsigned long long)(LINES_BASE + LINES_PER_BYTE * done));
+    return CD_FAIL(err, ERANGE, "%llu bytes of a file have more than %llu lines (%llu and one for each %d bytes): unpack it first where that is right", (unsigned long long)done,
+                   (unsigned long long)(LINES_BASE + done / BYTES_PER_LINE), (unsigned long long)LINES_BASE, (int)BYTES_PER_LINE);
 }
 
 /* [beg, stop) is a line; `used` bytes more belong to its end. */

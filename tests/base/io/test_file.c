@@ -420,6 +420,36 @@ TEST(expansion) {
     tmp_remove(&d);
 }
 
+/* Short lines: packed ones end before a reader is busy for minutes; what is not packed is read to its end. */
+TEST(lines_that_are_too_many) {
+    tmp_dir d = tmp_make();
+    char *mib = malloc(1 << 20);
+    for (int k = 0; k < N_PACKER; k++) {
+        cdmpp_err err = {0};
+        cd_file_lines *l = NULL;
+        char *line = NULL;
+        size_t len = 0;
+        long lines = 0;
+        memset(mib, '\n', 1 << 20);
+        for (int i = 0; i < 1 << 20; i += k ? 4 : 2) mib[i] = 'x';
+        cdmpp_status st = cd_file_lines_open(put_members(&d, packers[k].pack, mib, 3), 0, &l, &err);
+        while (!st && !(st = cd_file_lines_next(l, &line, &len, &err)) && line) lines++;
+        if (k) {
+            assert_status(st, CDMPP_ERANGE);
+            assert_non_null(strstr(err.msg, "lines (524288 and one for each 2 bytes)"));
+            assert_true(lines >= 524288 && lines < 540000);
+            assert_ok(cd_file_lines_next(l, &line, &len, &err));
+            assert_null(line);
+        } else {
+            assert_ok(st);
+            assert_int_equal(lines, 3 << 19);
+        }
+        cd_file_lines_close(l);
+    }
+    free(mib);
+    tmp_remove(&d);
+}
+
 /* A table of zeros with some digits in it, packed 200:1 and far beyond the base, is read to its end; so is anything that is not packed. */
 TEST(expansion_of_a_sparse_table) {
     tmp_dir d = tmp_make();
@@ -471,4 +501,4 @@ TEST(memory_of_decoders) {
 }
 
 TESTS(NULL, NULL, lines_of_every_packing, cut_off, flipped_bit, line_ends, byte_order_mark, long_lines, progress_counts_packed_bytes,
-      standard_input, unreadable, read_whole, digest_of_file, failing_at_every_allocation, expansion, expansion_of_a_sparse_table, memory_of_decoders)
+      standard_input, unreadable, read_whole, digest_of_file, failing_at_every_allocation, expansion, lines_that_are_too_many, expansion_of_a_sparse_table, memory_of_decoders)
