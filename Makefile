@@ -7,6 +7,7 @@
 # make regress     outputs of 120 command lines, compared with those of REGRESS_REV
 # make bench       speed and memory figures; BARS=1: fails where a bar is missed
 # make hostile     a thousand hostile files, each given to its command; N=, SEED=
+# make hostile-bombs   small files that expand to large ones, each given to its command
 # make fuzz        every fuzz target for FUZZ_S seconds each (clang)
 # make deps        apt packages
 # make model       train the default cost models from the carried records (2 minutes)
@@ -106,7 +107,7 @@ $(B)/man/%.1: $(B)/% ; $(call print_help,man)
 $(B)/bash/%:  $(B)/% ; $(call print_help,bash)
 $(B)/zsh/_%:  $(B)/% ; $(call print_help,zsh)
 
-.PHONY: release_objects hostile all tests model deps quickstart check check-fast check-long unit cli corpora layers docs figures guide symbols regress mutate python replayers fuzz bench results \
+.PHONY: release_objects hostile hostile-bombs all tests model deps quickstart check check-fast check-long unit cli corpora layers docs figures guide symbols regress mutate python replayers fuzz bench results \
         install uninstall deb clean help
 all: $(B)/libcdmpp.a $(B)/libcdmpp.so $(BIN) $(HELP)
 
@@ -181,6 +182,7 @@ N ?= 100
 SEED ?= 1
 mutate: deps ; @python3 scripts/mutate/run.py -n $(N) --seed $(SEED) $(ARGS) $(ROOMS)
 # Small hostile files of all formats, each given to its command: no crash, no hang, no gigabyte.
+hostile-bombs: all ; @B=$(B) python3 -B scripts/hostile/bombs.py $(ARGS)
 hostile: all ; @B=$(B) python3 -B scripts/hostile/run.py -n $(if $(filter command line,$(origin N)),$(N),1000) --seed $(SEED) $(ARGS)
 bench: all
 	@B=$(B) CDMPP_DATA=$(DATA) BARS=$(BARS) scripts/bench.sh $(SETS)

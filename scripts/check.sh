@@ -156,6 +156,7 @@ for stage; do
     figures) # Python 3 and nothing else
         if command -v python3 >/dev/null; then
             told figures python3 -B scripts/check_figures.py && told "figures: planted" python3 -B scripts/check_figures.py --self-test
+            told limits python3 -B scripts/check_limits.py && told "limits: planted" python3 -B scripts/check_limits.py --self-test
         else
             echo "  skip figures: no Python 3 here"
             add 0 0 1

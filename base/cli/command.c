@@ -4,7 +4,19 @@
 
 #include "base/cli/library_versions.h"
 
+/* Names of files may hold what a terminal takes for commands. Of texts without such characters nothing is copied. */
+static void harmless(cd_buf *b) {
+    cd_buf clean = {0};
+    bool any = false;
+    for (size_t i = 0; i < b->n && !any; i++) any = ((unsigned char)b->p[i] < ' ' && b->p[i] != '\n') || (unsigned char)b->p[i] >= 0x7F;
+    if (!any) return;
+    cd_escape_terminal(&clean, (cd_str){b->p, b->n});
+    cd_buf_free(b);
+    *b = clean;
+}
+
 cdmpp_status cd_command_print(cd_buf *b, cdmpp_err *err) {
+    harmless(b);
     cdmpp_status st = b->oom ? CD_FAIL(err, ENOMEM, "text of %zu bytes", b->n) : CDMPP_OK;
     if (!st && ((b->n && fwrite(b->p, 1, b->n, stdout) != b->n) || fflush(stdout) != 0))
         st = CD_FAIL(err, EIO, "cannot write to standard output");
@@ -67,7 +79,12 @@ int cd_command_usage(cd_command_run *f, const cdmpp_err *err) {
     if (f->log.json) {
         cd_log_err(&f->log, CD_LOG_ERROR, err);
     } else {
-        fprintf(stderr, "%s: %s%s%s\nTry '%s --help'.\n", f->command->name, err->key, err->key[0] ? ": " : "", err->msg, f->command->name);
+        cd_buf b = {0};
+        cd_escape_terminal(&b, cd_str_of(err->key));
+        cd_buf_puts(&b, err->key[0] ? ": " : "");
+        cd_escape_terminal(&b, cd_str_of(err->msg));
+        fprintf(stderr, "%s: %s\nTry '%s --help'.\n", f->command->name, b.oom ? "out of memory" : b.p, f->command->name);
+        cd_buf_free(&b);
     }
     return cdmpp_exit_code(err->code);
 }

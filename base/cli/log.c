@@ -32,11 +32,14 @@ void cd_log_init(cd_log *log, const char *command, FILE *out) {
 
 void cd_log_redraw(cd_log *log, const char *text, int room) {
     if (!log->out) return;
+    cd_buf b = {0};
+    cd_escape_terminal(&b, cd_str_of(text));
     pthread_mutex_lock(&log->lock);
-    fprintf(log->out, "\r%.*s\033[K", room, text);
+    fprintf(log->out, "\r%.*s\033[K", room, b.p ? b.p : "");
     fflush(log->out);
     log->partial = true;
     pthread_mutex_unlock(&log->lock);
+    cd_buf_free(&b);
 }
 
 double cd_log_every_s(const cd_log *log) { return log->json || log->level >= CD_LOG_DEBUG ? 10 : HUGE_VAL; }
@@ -74,10 +77,7 @@ static void plain(cd_log *log, cd_buf *b, cd_log_level level, const char *text) 
     if (*log->command) cd_buf_putf(b, "%s: ", log->command);
     const char *colour = log->colour ? level_colour[level] : "";
     if (level != CD_LOG_INFO) cd_buf_putf(b, "%s%s:%s ", colour, level_name[level], *colour ? "\033[0m" : "");
-    for (; *text; text++) { /* control characters of a file must not reach the terminal */
-        const unsigned char c = (unsigned char)*text;
-        cd_buf_put(b, (c < 0x20 && c != '\t' && c != '\n') || c == 0x7f ? "?" : text, 1);
-    }
+    cd_escape_terminal(b, cd_str_of(text));
 }
 
 static void member(cd_buf *b, const char *key, const char *text) {
@@ -130,7 +130,7 @@ void cd_log_lines(cd_log *log, cd_log_level level, const char *text) {
         const size_t n = strcspn(text, "\n");
         snprintf(one, sizeof one, "%.*s", (int)n, text);
         if (log->json) json(log, &b, level, one, NULL);
-        else cd_buf_put(&b, text, n);
+        else cd_escape_terminal(&b, (cd_str){text, n});
         put(log, &b, one);
         text += n + (text[n] == '\n');
     }

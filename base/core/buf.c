@@ -74,15 +74,29 @@ void cd_buf_put_json_real(cd_buf *b, double v) {
     else cd_buf_puts(b, "null");
 }
 
+/* The code point of a character of (k) bytes that JSON allows as it is but a terminal may take for a command: the control characters from 0x7f to 0x9f,
+ * and U+2028 to U+202E and U+2066 to U+2069, which break lines or turn their direction. 0: another character. */
+static unsigned unseen(const unsigned char *c, size_t k) {
+    if (k == 1 && *c == 0x7f) return 0x7f;
+    if (k == 2 && *c == 0xC2 && c[1] < 0xA0) return c[1];
+    if (k == 3 && *c == 0xE2 && ((c[1] == 0x80 && c[2] >= 0xA8 && c[2] <= 0xAE) || (c[1] == 0x81 && c[2] >= 0xA6 && c[2] <= 0xA9))) return 0x2000 + ((c[1] & 0x3Fu) << 6) + (c[2] & 0x3Fu);
+    return 0;
+}
+
+/* What is no UTF-8 becomes U+FFFD, a byte each: no reader of JSON takes it as it is. */
 void cd_buf_put_json_str(cd_buf *b, const char *p, size_t n) {
     size_t from = 0; /* start of the run that needs no escape */
     cd_buf_put(b, "\"", 1);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0, k; i < n; i += k ? k : 1) {
         const unsigned char c = (unsigned char)p[i];
-        if (c >= ' ' && c != '"' && c != '\\') continue;
+        k = c < 0x80 ? 1 : cd_str_utf8_len((cd_str){p + i, n - i});
+        const unsigned hidden = c < 0x7f ? 0 : unseen((const unsigned char *)p + i, k);
+        if (k && c >= ' ' && c != '"' && c != '\\' && !hidden) continue;
         cd_buf_put(b, p + from, i - from);
-        from = i + 1;
-        if (c == '"' || c == '\\') cd_buf_putf(b, "\\%c", c);
+        from = i + (k ? k : 1);
+        if (hidden) cd_buf_putf(b, "\\u%04x", hidden);
+        else if (!k) cd_buf_puts(b, "\xef\xbf\xbd");
+        else if (c == '"' || c == '\\') cd_buf_putf(b, "\\%c", c);
         else if (c == '\n') cd_buf_puts(b, "\\n");
         else if (c == '\r') cd_buf_puts(b, "\\r");
         else if (c == '\t') cd_buf_puts(b, "\\t");

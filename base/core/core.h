@@ -252,11 +252,15 @@ typedef struct cd_str {
     size_t n;
 } cd_str;
 
+/* A C string as a run; NULL is empty. */
+cd_str cd_str_of(const char *z);
 /* Same bytes as a C string; same bytes as another run. */
 bool cd_str_is(cd_str s, const char *z);
 bool cd_str_eq(cd_str a, cd_str b);
 /* Is it UTF-8, without overlong forms and surrogates? */
 bool cd_str_is_utf8(cd_str s);
+/* Bytes of the valid sequence of UTF-8 that s begins with; 0: there is none. */
+size_t cd_str_utf8_len(cd_str s);
 /* Does the name match the pattern, in which a * stands for any letters, also none? */
 bool cd_str_fits(const char *pattern, const char *name);
 /* At most n bytes of a text, in place: its middle becomes "...", as both the beginning and the end of a path say more. UTF-8 stays whole. */

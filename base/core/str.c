@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+cd_str cd_str_of(const char *z) { return (cd_str){z ? z : "", z ? strlen(z) : 0}; }
+
 bool cd_str_is(cd_str s, const char *z) {
     const size_t n = strlen(z);
     return s.n == n && memcmp(s.p, z, n) == 0;
@@ -10,18 +12,21 @@ bool cd_str_is(cd_str s, const char *z) {
 
 bool cd_str_eq(cd_str a, cd_str b) { return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0); }
 
+/* Overlong forms, surrogates and what is beyond the last code point are not valid. */
+size_t cd_str_utf8_len(cd_str s) {
+    if (!s.n) return 0;
+    const unsigned char *p = (const unsigned char *)s.p, c = *p;
+    const size_t n = c < 0x80 ? 1 : c < 0xC2 ? 0 : c < 0xE0 ? 2 : c < 0xF0 ? 3 : c < 0xF5 ? 4 : 0;
+    if (!n || n > s.n) return 0;
+    for (size_t k = 1; k < n; k++)
+        if ((p[k] & 0xC0) != 0x80) return 0;
+    if ((c == 0xE0 && p[1] < 0xA0) || (c == 0xED && p[1] >= 0xA0) || (c == 0xF0 && p[1] < 0x90) || (c == 0xF4 && p[1] >= 0x90)) return 0;
+    return n;
+}
+
 bool cd_str_is_utf8(cd_str s) {
-    for (size_t i = 0; i < s.n;) {
-        const unsigned char c = (unsigned char)s.p[i++];
-        const size_t more = c < 0x80 ? 0 : c >= 0xC2 && c < 0xE0 ? 1 : (c & 0xF0) == 0xE0 ? 2 : c >= 0xF0 && c < 0xF5 ? 3 : 4;
-        if (more == 4 || i + more > s.n) return false;
-        if (more > 1) { /* overlong, a surrogate, beyond the last */
-            const unsigned char d = (unsigned char)s.p[i];
-            if ((c == 0xE0 && d < 0xA0) || (c == 0xED && d >= 0xA0) || (c == 0xF0 && d < 0x90) || (c == 0xF4 && d >= 0x90)) return false;
-        }
-        for (size_t k = 0; k < more; k++, i++)
-            if (((unsigned char)s.p[i] & 0xC0) != 0x80) return false;
-    }
+    for (size_t n; s.n; s.p += n, s.n -= n)
+        if (!(n = cd_str_utf8_len(s))) return false;
     return true;
 }
 

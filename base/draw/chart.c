@@ -1,8 +1,9 @@
 /* One chart as an SVG file. It has its own style sheet, because a file of its own has no page to take one from. */
 #include <stdio.h>
 
-#include "base/io/io.h"
 #include "base/draw/draw.h"
+#include "base/io/io.h"
+#include "base/text/text.h"
 
 enum { WIDE = 720, HIGH = 440, N_COLOUR = 8 };
 
@@ -33,7 +34,7 @@ const char *cd_chart_colour(size_t k) {
 void cd_chart_legend(cd_chart *c, size_t k, const char *text) {
     const double x = c->p.left + 14, y = c->p.top + 18 + 15 * (double)c->n_legend++;
     cd_buf_putf(&c->b, "<path class=\"%s\" d=\"M%.1f %.1fh18\"/><text class=\"lab\" x=\"%.1f\" y=\"%.1f\">", cd_chart_colour(k), x, y - 4, x + 24, y);
-    cd_plot_escape(&c->b, text);
+    cd_escape_xml(&c->b, cd_str_of(text));
     cd_buf_puts(&c->b, "</text>\n");
 }
 

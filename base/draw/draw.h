@@ -60,9 +60,6 @@ void cd_plot_text(const cd_plot *p, double x, double y, double dx, double dy, co
 /* Upright box at x: q[0]..q[4] whisker, box, line, box, whisker; half = half its width in units. */
 void cd_plot_box(const cd_plot *p, double x, const double *q, double half, const char *cls);
 
-/* <, >, &, quotes. */
-void cd_plot_escape(cd_buf *out, const char *s);
-
 /* chart -- one plot as an SVG file of its own, with a style sheet and a legend.
  *
  *   cd_chart c = {.p = {.x = {1, 1000, true}, .y = {0, 5, false}}};

@@ -4,29 +4,14 @@
 #include <math.h>
 #include <stdio.h>
 
-/* The five characters that HTML and SVG attributes need escaped. */
-void cd_plot_escape(cd_buf *out, const char *s) {
-    for (;;) {
-        const size_t n = strcspn(s, "<>&\"'");
-        cd_buf_put(out, s, n);
-        s += n;
-        switch (*s++) {
-        case '<': cd_buf_puts(out, "&lt;"); break;
-        case '>': cd_buf_puts(out, "&gt;"); break;
-        case '&': cd_buf_puts(out, "&amp;"); break;
-        case '"': cd_buf_puts(out, "&quot;"); break;
-        case '\'': cd_buf_puts(out, "&#39;"); break;
-        default: return;
-        }
-    }
-}
+#include "base/text/text.h"
 
 void cd_plot_begin(const cd_plot *p, const char *id, const char *title, const char *desc) {
     cd_buf_putf(p->out, "<svg id=\"%s\" class=\"plot\" viewBox=\"0 0 %g %g\" role=\"img\" aria-labelledby=\"%s-t %s-d\"><title id=\"%s-t\">",
                 id, p->w, p->h, id, id, id);
-    cd_plot_escape(p->out, title);
+    cd_escape_xml(p->out, cd_str_of(title));
     cd_buf_putf(p->out, "</title><desc id=\"%s-d\">", id);
-    cd_plot_escape(p->out, desc);
+    cd_escape_xml(p->out, cd_str_of(desc));
     cd_buf_puts(p->out, "</desc>\n");
 }
 
@@ -50,9 +35,9 @@ void cd_plot_frame(const cd_plot *p, const char *x_title, const char *y_title) {
     const double x0 = p->left, x1 = p->w - p->right, y0 = p->top, y1 = p->h - p->bottom;
     cd_buf_putf(p->out, "<path class=\"axis\" d=\"M%.1f %.1fV%.1fH%.1f\"/>", x0, y0, y1, x1);
     cd_buf_putf(p->out, "<text class=\"lab\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">", 0.5 * (x0 + x1), p->h - 6);
-    cd_plot_escape(p->out, x_title);
+    cd_escape_xml(p->out, cd_str_of(x_title));
     cd_buf_putf(p->out, "</text><text class=\"lab\" transform=\"translate(13 %.1f) rotate(-90)\" text-anchor=\"middle\">", 0.5 * (y0 + y1));
-    cd_plot_escape(p->out, y_title);
+    cd_escape_xml(p->out, cd_str_of(y_title));
     cd_buf_puts(p->out, "</text>\n");
 }
 
@@ -62,7 +47,7 @@ void cd_plot_tick_x(const cd_plot *p, double v, const char *label) {
     cd_buf_putf(p->out, "<path class=\"grid\" d=\"M%.1f %.1fV%.1f\"/>", x, p->top, p->h - p->bottom);
     if (!label) return;
     cd_buf_putf(p->out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">", x, p->h - p->bottom + 19);
-    cd_plot_escape(p->out, label);
+    cd_escape_xml(p->out, cd_str_of(label));
     cd_buf_puts(p->out, "</text>\n");
 }
 
@@ -72,7 +57,7 @@ void cd_plot_tick_y(const cd_plot *p, double v, const char *label) {
     cd_buf_putf(p->out, "<path class=\"grid\" d=\"M%.1f %.1fH%.1f\"/>", p->left, y, p->w - p->right);
     if (!label) return;
     cd_buf_putf(p->out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">", p->left - 6, y + 4);
-    cd_plot_escape(p->out, label);
+    cd_escape_xml(p->out, cd_str_of(label));
     cd_buf_puts(p->out, "</text>\n");
 }
 
@@ -143,7 +128,7 @@ void cd_plot_mark(const cd_plot *p, double x, double y, double radius, const cha
 
 void cd_plot_text(const cd_plot *p, double x, double y, double dx, double dy, const char *anchor, const char *text) {
     cd_buf_putf(p->out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", cd_plot_x(p, x) + dx, cd_plot_y(p, y) + dy, anchor);
-    cd_plot_escape(p->out, text);
+    cd_escape_xml(p->out, cd_str_of(text));
     cd_buf_puts(p->out, "</text>\n");
 }
 

@@ -7,6 +7,9 @@
 #include <string.h>
 
 enum { MAX_COLUMN = 256, MAX_ROW = 10000000 };
+/* Cells, at most: so many, and so many for each byte of the file. Only packed files can have more. */
+#define CELLS_BASE ((uint64_t)1 << 23)
+#define CELLS_PER_BYTE ((uint64_t)4)
 
 void cd_csv_table_free(cd_csv_table *t) {
     cd_arena_free(&t->arena);
@@ -72,6 +75,14 @@ static cdmpp_status read_or_tell(cd_csv_table *t, char *text, size_t len, long l
     return st;
 }
 
+static cdmpp_status cells_fit(const cd_csv_table *t, const cd_file_lines *l, cdmpp_err *err) {
+    uint64_t done, total;
+    cd_file_lines_progress(l, &done, &total);
+    if ((uint64_t)t->n_row * t->n_col <= CELLS_BASE + CELLS_PER_BYTE * done) return CDMPP_OK;
+    return cd_err_at(err, CD_FAIL(err, ERANGE, "%llu packed bytes have more than %llu cells: unpack the file first where that is right", (unsigned long long)done,
+                                  (unsigned long long)(CELLS_BASE + CELLS_PER_BYTE * done)), t->path, cd_file_lines_number(l));
+}
+
 /* The first line that is neither empty nor a comment has the names; all later ones are rows. */
 static cdmpp_status read_all(cd_csv_table *t, const char *path, bad_rows *b, cdmpp_err *err) {
     cd_file_lines *l;
@@ -83,6 +94,7 @@ static cdmpp_status read_all(cd_csv_table *t, const char *path, bad_rows *b, cdm
         st = cd_file_lines_next(l, &text, &len, err);
         if (!st && !text) break;
         if (!st) st = read_or_tell(t, text, len, cd_file_lines_number(l), b, err);
+        if (!st) st = cells_fit(t, l, err);
     }
     cd_file_lines_close(l);
     if (!st && !t->name) st = cd_err_at(err, CD_FAIL(err, ESCHEMA, "expected names of columns, found an empty file"), path, 0);

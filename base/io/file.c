@@ -15,6 +15,10 @@
 #include <unistd.h>
 
 #define CHUNK ((size_t)256 * 1024)
+/* Lines of a file, at most: so many, and one for so many of its bytes. Rows of numbers take 2 to 100 bytes each when they are packed, 5 and more when
+ * they are not; a million rows take up to 10 s to answer. */
+#define LINES_BASE ((uint64_t)1 << 19)
+#define BYTES_PER_LINE ((uint64_t)2)
 
 /* ---- lines ---- */
 
@@ -79,6 +83,15 @@ static cdmpp_status skip_line(cd_file_lines *l, cdmpp_err *err) {
     return CD_FAIL(err, ERANGE, "line of more than %zu bytes skipped", l->max);
 }
 
+static cdmpp_status too_many(cd_file_lines *l, cdmpp_err *err) {
+    uint64_t done, total;
+    cd_input_stream_progress(l->src, &done, &total);
+    if ((uint64_t)l->number <= LINES_BASE + done / BYTES_PER_LINE) return CDMPP_OK;
+    l->dead = true;
+    return CD_FAIL(err, ERANGE, "%llu bytes of a file have more than %llu lines (%llu and one for each %d bytes): unpack it first where that is right", (unsigned long long)done,
+                   (unsigned long long)(LINES_BASE + done / BYTES_PER_LINE), (unsigned long long)LINES_BASE, (int)BYTES_PER_LINE);
+}
+
 /* [beg, stop) is a line; `used` bytes more belong to its end. */
 static cdmpp_status deliver(cd_file_lines *l, size_t stop, size_t used, char **line, size_t *len, cdmpp_err *err) {
     if (stop - l->beg > l->max) return skip_line(l, err);
@@ -110,6 +123,7 @@ cdmpp_status cd_file_lines_next(cd_file_lines *l, char **line, size_t *len, cdmp
     *len = 0;
     if (l->dead) return CDMPP_OK;
     l->number++;
+    if ((uint64_t)l->number > LINES_BASE) CD_TRY(cd_err_at(err, too_many(l, err), cd_input_stream_path(l->src), l->number));
     const cdmpp_status st = next(l, line, len, err);
     if (l->number == 1 && *len >= 3 && !memcmp(*line, "\xef\xbb\xbf", 3)) *line += 3, *len -= 3; /* the mark that editors of Windows put in front of UTF-8 */
     return cd_err_at(err, st, cd_input_stream_path(l->src), l->number);
@@ -134,7 +148,7 @@ void cd_file_lines_close(cd_file_lines *l) {
 static size_t expected(const cd_input_stream *src, size_t max) {
     uint64_t done, total;
     cd_input_stream_progress(src, &done, &total);
-    const size_t most = max && max < (1U << 30) ? max : 1U << 30;
+    const size_t most = max < (1U << 30) ? max : 1U << 30;
     return total < most ? (size_t)total : most;
 }
 
@@ -151,7 +165,7 @@ static cdmpp_status slurp(cd_input_stream *src, size_t max, char **data, size_t 
         }
         CD_TRY(cd_input_stream_read(src, *data + *n, cap - *n - 1, &got, err));
         *n += got;
-        if (max && *n > max) return CD_FAIL(err, ERANGE, "file of more than %zu bytes", max);
+        if (*n > max) return CD_FAIL(err, ERANGE, "file of more than %zu bytes", max);
     } while (got);
     (*data)[*n] = '\0';
     return CDMPP_OK;
@@ -162,7 +176,7 @@ cdmpp_status cd_file_read(const char *path, size_t max, char **data, size_t *n, 
     *data = NULL;
     *n = 0;
     CD_TRY(cd_input_stream_open(path, &src, err));
-    const cdmpp_status st = cd_err_at(err, slurp(src, max, data, n, err), cd_input_stream_path(src), 0);
+    const cdmpp_status st = cd_err_at(err, slurp(src, max ? max : CD_FILE_WHOLE_MAX, data, n, err), cd_input_stream_path(src), 0);
     cd_input_stream_close(src);
     if (st) {
         cd_mem_free(*data);

@@ -12,8 +12,7 @@
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
-
-#define XZ_MEMORY ((uint64_t)512 << 20)
+#include <zstd_errors.h>
 
 typedef struct codec {
     const char *name;
@@ -36,6 +35,7 @@ struct cd_input_stream {
     bool eof;    /* of the file */
     bool inside; /* a member: the file may not end here */
     uint64_t taken, total;
+    uint64_t given; /* unpacked bytes */
     char *path;
     size_t at, n; /* packed bytes not yet used: in[at..n) */
     unsigned char in[64 * 1024];
@@ -99,7 +99,7 @@ static void gz_end(cd_input_stream *s) { inflateEnd(&s->u.gz); }
 static cdmpp_status xz_begin(cd_input_stream *s, cdmpp_err *err) {
     s->u.xz = (lzma_stream)LZMA_STREAM_INIT;
     s->inside = true;
-    if (lzma_stream_decoder(&s->u.xz, XZ_MEMORY, LZMA_CONCATENATED) != LZMA_OK) return CD_FAIL(err, ENOMEM, "liblzma");
+    if (lzma_stream_decoder(&s->u.xz, CD_INPUT_UNPACK_MEMORY, LZMA_CONCATENATED) != LZMA_OK) return CD_FAIL(err, ENOMEM, "liblzma");
     return CDMPP_OK;
 }
 
@@ -121,7 +121,7 @@ static cdmpp_status xz_step(cd_input_stream *s, unsigned char *out, size_t cap, 
     case LZMA_BUF_ERROR: return CDMPP_OK;
     case LZMA_MEM_ERROR: return CD_FAIL(err, ENOMEM, "liblzma");
     case LZMA_MEMLIMIT_ERROR:
-        return CD_FAIL(err, ERANGE, "xz data that needs more than %d MiB to unpack", (int)(XZ_MEMORY >> 20));
+        return CD_FAIL(err, ERANGE, "xz data that needs more than %d MiB to unpack", (int)(CD_INPUT_UNPACK_MEMORY >> 20));
     case LZMA_OPTIONS_ERROR: return damaged(s, "unknown options", err);
     case LZMA_FORMAT_ERROR: return damaged(s, "no xz header", err);
     default: return damaged(s, "a checksum or length is wrong", err);
@@ -135,6 +135,7 @@ static void xz_end(cd_input_stream *s) { lzma_end(&s->u.xz); }
 static cdmpp_status zst_begin(cd_input_stream *s, cdmpp_err *err) {
     s->u.zst = ZSTD_createDStream();
     if (!s->u.zst) return CD_FAIL(err, ENOMEM, "libzstd");
+    ZSTD_DCtx_setParameter(s->u.zst, ZSTD_d_windowLogMax, CD_INPUT_UNPACK_WINDOW_LOG);
     return CDMPP_OK;
 }
 
@@ -145,6 +146,8 @@ static cdmpp_status zst_step(cd_input_stream *s, unsigned char *out, size_t cap,
     const size_t rc = ZSTD_decompressStream(s->u.zst, &o, &in);
     s->at = in.pos;
     *n = o.pos;
+    if (ZSTD_isError(rc) && ZSTD_getErrorCode(rc) == ZSTD_error_frameParameter_windowTooLarge)
+        return CD_FAIL(err, ERANGE, "zstd data with a window of more than %d MiB", 1 << (CD_INPUT_UNPACK_WINDOW_LOG - 20));
     if (ZSTD_isError(rc)) return damaged(s, ZSTD_getErrorName(rc), err);
     s->inside = rc != 0;
     return CDMPP_OK;
@@ -211,13 +214,23 @@ cdmpp_status cd_input_stream_open(const char *path, cd_input_stream **out, cdmpp
     return CDMPP_OK;
 }
 
+/* A packed file of a few kilobytes can stand for gigabytes, which no reader would see the end of. Of what libzstd holds back the base is large enough. */
+static cdmpp_status within_bound(const cd_input_stream *s, cdmpp_err *err) {
+    const uint64_t used = s->taken - (s->n - s->at);
+    if (!s->codec->n_magic || s->given / CD_INPUT_UNPACK_PER_BYTE <= used + CD_INPUT_UNPACK_BASE / CD_INPUT_UNPACK_PER_BYTE) return CDMPP_OK;
+    return CD_FAIL(err, ERANGE, "%llu bytes of %s data unpack to more than %llu bytes (%d MiB and %d times their size): unpack the file first where that is right",
+                   (unsigned long long)used, s->codec->name, (unsigned long long)(CD_INPUT_UNPACK_BASE + used * CD_INPUT_UNPACK_PER_BYTE),
+                   (int)(CD_INPUT_UNPACK_BASE >> 20), (int)CD_INPUT_UNPACK_PER_BYTE);
+}
+
 static cdmpp_status read_some(cd_input_stream *s, void *buf, size_t cap, size_t *n, cdmpp_err *err) {
     *n = 0;
     for (;;) {
         if (s->at == s->n && !s->eof) CD_TRY(fill(s, err));
         const size_t before = s->at;
         CD_TRY(s->codec->step(s, buf, cap, n, err));
-        if (*n) return CDMPP_OK;
+        s->given += *n;
+        if (*n) return within_bound(s, err);
         if (s->eof && s->at == before) break; /* neither taken nor given: nothing is left */
     }
     if (s->inside) return damaged(s, "the file ends too early", err);

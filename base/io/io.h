@@ -98,7 +98,8 @@ CD_KEEP const char *cd_data_path_or(cd_arena *a, const char *folder, const char 
  * Writing never leaves half a file: bytes go to "<path>.tmp<pid>.<k>" in the same
  * folder, are synced, and take the name in one step. */
 
-#define CD_FILE_LINE_MAX ((size_t)64 << 20)
+#define CD_FILE_LINE_MAX ((size_t)16 << 20)
+#define CD_FILE_WHOLE_MAX ((size_t)1 << 30) /* of a file that is read as a whole, unless its reader has another limit */
 
 typedef struct cd_file_lines cd_file_lines;
 
@@ -117,7 +118,7 @@ void cd_file_lines_progress(const cd_file_lines *l, uint64_t *done, uint64_t *to
 void cd_file_lines_close(CD_TAKE cd_file_lines *l); /* NULL is fine */
 
 /* The whole file, unpacked and NUL-terminated; free it with cd_mem_free. Errors carry
- * the path: EIO, EPARSE, ENOMEM, ERANGE (more than max bytes unpacked; 0: no limit). */
+ * the path: EIO, EPARSE, ENOMEM, ERANGE (more than max bytes unpacked; 0: CD_FILE_WHOLE_MAX). */
 cdmpp_status cd_file_read(const char *path, size_t max, CD_GIVE char **data, size_t *n, cdmpp_err *err);
 
 /* SHA-256 of the file as it is (a packed file stays packed), 64 hex digits and
@@ -172,16 +173,23 @@ void cd_file_near(const char *path, char *out, size_t n);
  * The codec is chosen by the first bytes, never by the name. Several members one
  * after another (cat a.gz b.gz) are one file. "-" is standard input.
  * (1) A file that ends inside a member gives EPARSE after all its whole output.
- * (2) Memory is bounded: 64 KiB here, 512 MiB for xz, a 128 MiB window for zstd;
+ * (2) Memory is bounded: 64 KiB here, CD_INPUT_UNPACK_MEMORY for liblzma, a window of 2^CD_INPUT_UNPACK_WINDOW_LOG bytes for libzstd;
  *     packed data that asks for more is refused.
+ * (3) So is what packed data become: CD_INPUT_UNPACK_BASE and CD_INPUT_UNPACK_PER_BYTE times what was read, all members together.
+ *     Logs and tables of numbers unpack to 5 to 200 times their size. A file that really holds more is read when it is unpacked.
  * One thread at a time for each source. */
+
+#define CD_INPUT_UNPACK_BASE ((uint64_t)64 << 20)
+#define CD_INPUT_UNPACK_PER_BYTE ((uint64_t)256)
+#define CD_INPUT_UNPACK_MEMORY ((uint64_t)160 << 20) /* xz -9 asks for 65 MiB, a dictionary of 128 MiB for 129 */
+#define CD_INPUT_UNPACK_WINDOW_LOG 27
 
 typedef struct cd_input_stream cd_input_stream;
 
 /* Errors carry the path: EIO, ENOMEM. */
 cdmpp_status cd_input_stream_open(const char *path, CD_GIVE cd_input_stream **out, cdmpp_err *err);
 /* Up to cap bytes to buf; *n is 0 only at the end. Errors: EIO, EPARSE (damaged
- * or cut off), ERANGE (needs too much memory), ENOMEM. */
+ * or cut off), ERANGE (needs too much memory, or unpacks to too much), ENOMEM. */
 cdmpp_status cd_input_stream_read(cd_input_stream *s, void *buf, size_t cap, size_t *n, cdmpp_err *err);
 /* Bytes of the file itself taken so far, and its size (0: unknown, a pipe). */
 void cd_input_stream_progress(const cd_input_stream *s, uint64_t *done, uint64_t *total);

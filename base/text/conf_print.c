@@ -14,23 +14,7 @@ static uint32_t code_point(const char *s, size_t *n) {
     return c;
 }
 
-/* What YAML does not take as it is, or takes for a line break. */
-static bool must_escape(uint32_t c) {
-    return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x2028 || c == 0x2029 || c == 0xfeff ||
-           (c >= 0xd800 && c < 0xe000) || c == 0xfffe || c == 0xffff;
-}
-
-static void print_text(cd_buf *out, const char *s) {
-    size_t n;
-    cd_buf_puts(out, "\"");
-    for (; *s; s += strnlen(s, n)) {
-        const uint32_t c = code_point(s, &n);
-        if (c == '"' || c == '\\') cd_buf_putf(out, "\\%c", (int)c);
-        else if (must_escape(c)) cd_buf_putf(out, "\\u%04x", c);
-        else cd_buf_put(out, s, strnlen(s, n));
-    }
-    cd_buf_puts(out, "\"");
-}
+static void print_text(cd_buf *out, const char *s) { cd_escape_yaml(out, (cd_str){s, strlen(s)}); }
 
 static void print_list(cd_buf *out, const cd_texts *l) {
     cd_buf_puts(out, "[");
@@ -76,7 +60,7 @@ static bool fits_block(const char *s) {
     if (n < 2 || s[n - 1] != '\n' || s[n - 2] == '\n' || s[0] == ' ' || s[0] == '\n') return false;
     for (size_t k; *s; s += strnlen(s, k)) {
         const uint32_t u = code_point(s, &k);
-        if (u != '\n' && must_escape(u)) return false;
+        if (u != '\n' && cd_escape_yaml_must(u)) return false;
     }
     return true;
 }

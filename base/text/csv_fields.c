@@ -40,3 +40,11 @@ void cd_csv_fields_put(cd_buf *b, const char *text, size_t n) {
     for (size_t i = 0; i < n; i++) cd_buf_put(b, text[i] == '"' ? "\"\"" : text + i, text[i] == '"' ? 2 : 1);
     cd_buf_puts(b, "\"");
 }
+
+/* RFC 4180 asks for quotes around line breaks, commas and quotes; other control characters are no harm inside them either. */
+void cd_csv_fields_put_bare(cd_buf *b, const char *text, size_t n) {
+    bool quote = false;
+    for (size_t i = 0; i < n; i++) quote |= text[i] == ',' || text[i] == '"' || (unsigned char)text[i] < ' ';
+    if (quote) cd_csv_fields_put(b, text, n);
+    else cd_buf_put(b, text, n);
+}

@@ -44,6 +44,11 @@ static const char *no_memory(parser *ps, size_t n) {
     return NULL;
 }
 
+static const char *too_many(parser *ps) {
+    ps->st = CD_FAIL(ps->err, ERANGE, "JSON of more than %u values", CD_JSON_MAX_VALUES);
+    return NULL;
+}
+
 static int hex4(const char *p, const char *end, unsigned *out) {
     if (end - p < 4) return 0;
     unsigned v = 0;
@@ -101,19 +106,6 @@ static const char *escape(parser *ps, const char *p, char **o) {
     return p + 1;
 }
 
-/* Length of the valid UTF-8 sequence at p, 0 if there is none. */
-static int utf8_len(const unsigned char *p, const unsigned char *end) {
-    const unsigned char lo3 = p[0] == 0xE0 ? 0xA0 : 0x80, hi3 = p[0] == 0xED ? 0x9F : 0xBF;
-    const int n = p[0] >= 0xF0 && p[0] <= 0xF4 ? 4 : p[0] >= 0xE0 && p[0] < 0xF0 ? 3
-                : p[0] >= 0xC2 && p[0] < 0xE0 ? 2 : 0;
-    if (!n || end - p < n) return 0;
-    for (int i = 1; i < n; i++)
-        if ((p[i] & 0xC0) != 0x80) return 0;
-    if (n == 3 && (p[1] < lo3 || p[1] > hi3)) return 0;
-    if (n == 4 && ((p[0] == 0xF0 && p[1] < 0x90) || (p[0] == 0xF4 && p[1] > 0x8F))) return 0;
-    return n;
-}
-
 /* First byte that is not plain text of a string: '"', '\', a control character.
  * Bytes above 127 are checked to be UTF-8; the first wrong one stops, too. */
 static const char *plain_run(const char *p, const char *end) {
@@ -121,7 +113,7 @@ static const char *plain_run(const char *p, const char *end) {
         while (end - p >= 8 && !any_special(p)) p += 8;
         while (p < end && (signed char)*p >= ' ' && *p != '"' && *p != '\\') p++;
         if (p == end || (unsigned char)*p < 0x80) return p;
-        const int n = utf8_len((const unsigned char *)p, (const unsigned char *)end);
+        const size_t n = cd_str_utf8_len((cd_str){p, (size_t)(end - p)});
         if (!n) return p;
         p += n;
     }
@@ -250,6 +242,7 @@ static const char *fill(parser *ps, const char *p, cd_json *v, char close) {
     bool again = false;
     p = skip_ws(p + 1, ps->end);
     for (bool more = p == ps->end || *p != close; more; p++) {
+        if (++ps->values > CD_JSON_MAX_VALUES) return too_many(ps);
         cd_json *c = cd_arena_alloc(ps->arena, 1, sizeof *c);
         if (!c) return no_memory(ps, sizeof *c);
         c->n = 0;

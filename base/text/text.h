@@ -52,6 +52,7 @@ void cd_diag_free(cd_diag *d);
  */
 
 #define CD_JSON_MAX_DEPTH 128 /* deeper input is EPARSE, never a stack overflow */
+#define CD_JSON_MAX_VALUES (1U << 22) /* of one text; more is ERANGE: "0," takes two bytes and 48 as a node */
 
 typedef enum {
     CD_JSON_NULL, CD_JSON_BOOL, CD_JSON_INT, CD_JSON_REAL, CD_JSON_STR, CD_JSON_ARR, CD_JSON_OBJ
@@ -70,7 +71,7 @@ typedef struct cd_json {
     struct cd_json *next;
 } cd_json;
 
-/* Errors: EPARSE (with the byte, and with the line where the text has several), ENOMEM. */
+/* Errors: EPARSE (with the byte, and with the line where the text has several), ERANGE (more than CD_JSON_MAX_VALUES), ENOMEM. */
 cdmpp_status cd_json_parse(cd_arena *a, const char *text, size_t len, CD_KEEP const cd_json **out,
                            cdmpp_err *err);
 /* The same of a text of another program. What is to be told goes to `said` (NULL: nobody listens; look at its oom), a line each:
@@ -238,6 +239,40 @@ void cd_conf_doc_json(cd_buf *out, const cd_conf_key *key, size_t n_key);
 cdmpp_status cd_csv_fields_split(char *line, size_t len, cd_str *field, size_t most, size_t *n, cdmpp_err *err);
 /* A field with quotes around it, for texts that may hold commas and quotes. */
 void cd_csv_fields_put(cd_buf *b, const char *text, size_t n);
+/* The same, without quotes where it needs none. */
+void cd_csv_fields_put_bare(cd_buf *b, const char *text, size_t n);
+
+/* escape -- texts of files on their way into other languages: names of devices, networks, operators, tasks, files.
+ *
+ *   into                                    one function each
+ *   HTML, SVG: text and attributes          cd_escape_xml
+ *   JSON inside <script>, with its quotes   cd_escape_script
+ *   JSON, with its quotes                   cd_buf_put_json_str, or the writer below
+ *   CSV                                     cd_csv_fields_put, cd_csv_fields_put_bare
+ *   C, OpenCL C, CUDA C: a comment          cd_escape_c_comment
+ *   the same: a string, with its quotes     cd_escape_c_string
+ *   DOT: inside double quotes               cd_escape_dot
+ *   YAML, with its quotes                   cd_escape_yaml
+ *   a word of a shell's line                cd_escape_shell
+ *   a terminal                              cd_escape_terminal
+ *   a file's name                           cd_escape_file_name
+ *
+ * (1) What comes out stays within the string, comment, element or line that it is put in, whatever the text is: quotes, ends of comments, line breaks,
+ *     escape sequences, bytes that are no UTF-8. (2) A reader of the language gets the text back; of comments, names of files and terminals, and of what
+ *     is no character there, something like it. No state, any thread. Identifiers are made by cd_codegen_clean_name (profiler/codegen/code);
+ *     a shell that is
+ *     run gets texts as arguments, never within its own text. */
+void cd_escape_xml(cd_buf *out, cd_str s);
+void cd_escape_script(cd_buf *out, cd_str s);
+void cd_escape_c_comment(cd_buf *out, cd_str s);
+void cd_escape_c_string(cd_buf *out, cd_str s);
+void cd_escape_dot(cd_buf *out, cd_str s);
+void cd_escape_yaml(cd_buf *out, cd_str s);
+bool cd_escape_yaml_must(uint32_t c); /* is this code point written as an escape? */
+void cd_escape_shell(cd_buf *out, cd_str s);
+void cd_escape_terminal(cd_buf *out, cd_str s);
+#define CD_ESCAPE_FILE_NAME_MAX 120
+void cd_escape_file_name(cd_buf *out, cd_str s);
 
 /* Texts numbered in order of first appearance: 0, 1, 2, ...
  * Owned copies; open addressing. One thread. */

@@ -15,6 +15,7 @@ typedef struct cd_json_parser {
     bool foreign;   /* a text of another program: read as Python's json reads it */
     cd_buf *said;   /* NULL: nobody listens */
     size_t twice;   /* keys given twice */
+    uint32_t values; /* read so far */
     int depth;
     const cd_json *above[CD_JSON_MAX_DEPTH]; /* (depth) the arrays and objects that are being filled, outermost first */
 } cd_json_parser;
@@ -29,6 +30,7 @@ static inline void cd_json_parser_init(cd_json_parser *ps, cd_arena *a, cd_str t
     ps->foreign = false;
     ps->said = NULL;
     ps->twice = 0;
+    ps->values = 0;
     ps->depth = 0;
 }
 

@@ -119,7 +119,11 @@ static cdmpp_status merge(options *o, cd_log *log, cd_extract_stats *s, cdmpp_er
     CD_TRY(once(o, log, err));
     cd_buf_puts(&command, o->copies ? "cdmpp-extract --merge-copies" : "cdmpp-extract --merge");
     if (o->copies) cd_buf_putf(&command, " --slow-run %g", o->slow);
-    for (size_t i = 0; i < o->input.n; i++) cd_buf_putf(&command, " '%s'", o->input.v[i]);
+    for (size_t i = 0; i < o->input.n; i++) {
+        cd_buf_puts(&command, " ");
+        if (strchr(o->input.v[i], '\'')) cd_escape_shell(&command, cd_str_of(o->input.v[i]));
+        else cd_buf_putf(&command, "'%s'", o->input.v[i]);
+    }
     cdmpp_status st;
     if (command.oom) st = CD_FAIL(err, ENOMEM, "command line");
     else if (o->copies) st = merge_copies(o, command.p, log, s, err);

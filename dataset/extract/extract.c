@@ -188,7 +188,7 @@ static cdmpp_status read_all(run *r, cdmpp_err *err) {
     for (size_t i = 0; i < r->in.n && !stop_asked(r); bytes += r->in.size[i++]) {
         cd_file_lines *l = NULL;
         if (i < r->begin.file) continue;
-        CD_TRY(cd_file_lines_open(r->in.path[i], 0, &l, err));
+        CD_TRY(cd_file_lines_open(r->in.path[i], CD_RECORD_LINE_MAX, &l, err));
         const cdmpp_status st = read_file(r, l, i, i == r->begin.file ? r->begin.line : 0, bytes, err);
         cd_file_lines_close(l);
         if (st) return st;

@@ -1,4 +1,5 @@
 /* The end of an extraction in numbers, as lines for people and as one JSON object; shared by cdmpp-extract and cdmpp-mpi extract. */
+#include "base/text/text.h"
 #include "dataset/extract/extract.h"
 
 #include <string.h>
@@ -72,14 +73,20 @@ cdmpp_status cd_extract_report_end(cd_command_run *r, const char *out, const cd_
 }
 
 /* The shell line that extracts the same contents: those options of x that change them. */
+static void put_word(cd_buf *b, const char *option, const char *text) {
+    cd_buf_puts(b, option);
+    if (strchr(text, '\'')) cd_escape_shell(b, cd_str_of(text));
+    else cd_buf_putf(b, "'%s'", text); /* quoted also where it needs none: these lines are compared with those of earlier versions */
+}
+
 static void put_command(cd_buf *b, const cd_extract *x) {
     cd_buf_puts(b, "cdmpp-extract");
-    for (size_t i = 0; i < x->n_task_file; i++) cd_buf_putf(b, " --tasks '%s'", x->task_file[i]);
+    for (size_t i = 0; i < x->n_task_file; i++) put_word(b, " --tasks ", x->task_file[i]);
     if (x->steps) cd_buf_puts(b, " --steps");
     if (x->ids) cd_buf_puts(b, " --ids");
-    if (x->device) cd_buf_putf(b, " --device '%s'", x->device);
+    if (x->device) put_word(b, " --device ", x->device);
     if (x->n_shard) cd_buf_putf(b, " --shard %u/%u", x->shard, x->n_shard);
-    for (size_t i = 0; i < x->n_input; i++) cd_buf_putf(b, " '%s'", x->input[i]);
+    for (size_t i = 0; i < x->n_input; i++) put_word(b, " ", x->input[i]);
 }
 
 static void on_progress(void *bar, const cd_extract_stats *s) {

@@ -48,7 +48,7 @@ cdmpp_status cd_extract_line(const char *where, cd_buf *path, long *number, cd_b
     cd_buf_puts(path, where);
     if (path->oom) return CD_FAIL(err, ENOMEM, "a path");
     *number = split_place(path->p);
-    cdmpp_status st = cd_file_lines_open(path->p, 0, &l, err);
+    cdmpp_status st = cd_file_lines_open(path->p, CD_RECORD_LINE_MAX, &l, err);
     if (!st) st = find_line(l, *number, &line, &n, err);
     if (!st) cd_buf_put(text, line, n);
     cd_file_lines_close(l);

@@ -263,6 +263,7 @@ static cdmpp_status members(const cd_json *line, const cd_json *m[3], cd_str *or
 cdmpp_status cd_record_read(cd_arena *a, const char *line, size_t len, cd_record *out, cdmpp_err *err) {
     const cd_json *root = NULL, *m[3] = {NULL, NULL, NULL};
     cd_record r = {0};
+    if (len > CD_RECORD_LINE_MAX) return CD_FAIL(err, ERANGE, "record of %zu bytes, more than %zu", len, CD_RECORD_LINE_MAX);
     CD_TRY(cd_json_parse(a, line, len, &root, err));
     CD_TRY(members(root, m, &r.origin, err));
     CD_TRY(cd_err_key(err, read_version(m[2], &r, err), "v"));

@@ -216,6 +216,7 @@ bool cd_signature_next(const char **text, cd_str *mark);
     X(AN, "ia") X(FU, "l") X(PR, "is") X(RE, "l") X(SP, "iifb") X(FSP, "iin") \
     X(FFSP, "ilib") X(SA, "izz") X(CA, "ii") X(CI, "") X(CR, "") X(CHR, "sl") \
     X(CHW, "s") X(RF, "ii")
+#define CD_RECORD_LINE_MAX ((size_t)2 << 20) /* bytes of a record: those of a search take 0.5 to 60 kB. Each thread may hold one as a tree */
 #define CD_ANNOTATION_MAX 11 /* tensorize */
 #define CD_ERROR_NO_MAX 8    /* unknown error */
 

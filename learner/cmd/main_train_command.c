@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/text/text.h"
 #include "base/io/io.h"
 #include "learner/cmd/main_train.h"
 #include "learner/hpo/hpo.h"
@@ -117,16 +118,8 @@ static char *shell_line(const char *name, int argc, char **argv) {
     cd_buf b = {0};
     cd_buf_puts(&b, name);
     for (int i = 1; i < argc; i++) {
-        const char *s = argv[i];
-        const size_t plain = strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-");
         cd_buf_puts(&b, " ");
-        if (*s && !s[plain]) {
-            cd_buf_puts(&b, s);
-            continue;
-        }
-        cd_buf_puts(&b, "'");
-        for (; *s; s++) cd_buf_putf(&b, *s == '\'' ? "'\\''" : "%c", *s);
-        cd_buf_puts(&b, "'");
+        cd_escape_shell(&b, cd_str_of(argv[i]));
     }
     if (b.oom) cd_buf_free(&b);
     return b.p;

@@ -135,7 +135,7 @@ static void parts(const cd_report_page *pg) {
 static void entry(cd_buf *out, const char *name, const char *text) {
     if (!text || !text[0]) return;
     cd_buf_putf(out, "<dt>%s</dt><dd><code>", name);
-    cd_plot_escape(out, text);
+    cd_escape_xml(out, cd_str_of(text));
     cd_buf_puts(out, "</code></dd>");
 }
 
@@ -173,7 +173,7 @@ static void provenance(const cd_report_page *pg) {
 static void block(cd_buf *out, const char *title, const char *text) {
     if (!text || !text[0]) return;
     cd_buf_putf(out, "<h3>%s</h3><pre>", title);
-    cd_plot_escape(out, text);
+    cd_escape_xml(out, cd_str_of(text));
     cd_buf_puts(out, "</pre>\n");
 }
 
@@ -217,13 +217,13 @@ cdmpp_status cd_report_write_html(cd_buf *out, const cd_report *r, cdmpp_err *er
     if (!st) {
         cd_buf_puts(out, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
                          "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"><link rel=\"icon\" href=\"data:,\">\n<title>cdmpp training: ");
-        cd_plot_escape(out, r->title ? r->title : "");
+        cd_escape_xml(out, cd_str_of(r->title ? r->title : ""));
         cd_buf_puts(out, "</title>\n");
         cd_buf_puts(out, "<style>\n");
         cd_buf_put(out, report_css, sizeof report_css - 1);
         cd_buf_puts(out, "</style>\n");
         cd_buf_puts(out, "</head><body>\n<h1>Training report: ");
-        cd_plot_escape(out, r->title ? r->title : "");
+        cd_escape_xml(out, cd_str_of(r->title ? r->title : ""));
         cd_buf_puts(out, "</h1>\n");
         if (r->part[f.shown].n) body(&pg);
         else cd_buf_puts(out, "<p>No programs.</p>\n");

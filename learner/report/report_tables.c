@@ -99,12 +99,12 @@ static void put_table(const cd_report_page *pg, const table *t) {
 /* ---- names ---- */
 static void task_name(cd_buf *out, const cd_report_fig_group *g) {
     cd_buf_puts(out, "<code title=\"");
-    cd_plot_escape(out, g->name);
+    cd_escape_xml(out, cd_str_of(g->name));
     cd_buf_puts(out, "\">");
     cd_report_text_task(out, g->name);
     cd_buf_puts(out, "</code>");
 }
-static void plain_name(cd_buf *out, const cd_report_fig_group *g) { cd_plot_escape(out, g->name); }
+static void plain_name(cd_buf *out, const cd_report_fig_group *g) { cd_escape_xml(out, cd_str_of(g->name)); }
 static void decade_name(cd_buf *out, const cd_report_fig_group *g) { cd_report_text_decade(out, g->key); }
 static void range_name(cd_buf *out, const cd_report_fig_group *g) {
     cd_buf_puts(out, g->key ? "unlike the training programs" : "like the training programs");

@@ -65,7 +65,7 @@ void cd_report_text_task(cd_buf *out, const char *name) {
     size_t n = 0;
     int depth = 0;
     if (*name != '[') {
-        cd_plot_escape(out, name);
+        cd_escape_xml(out, cd_str_of(name));
         return;
     }
     for (const char *s = name; *s && n + 16 < sizeof text; s++) {
@@ -82,12 +82,12 @@ void cd_report_text_task(cd_buf *out, const char *name) {
         text[n++] = *s;
     }
     text[n] = '\0';
-    cd_plot_escape(out, text);
+    cd_escape_xml(out, cd_str_of(text));
 }
 
 void cd_report_legend(cd_buf *out, const char *cls, const char *text) {
     cd_buf_putf(out, "<span class=\"key\"><svg width=\"26\" height=\"10\" aria-hidden=\"true\"><path class=\"%s\" d=\"M1 5H25\"/></svg>", cls);
-    cd_plot_escape(out, text);
+    cd_escape_xml(out, cd_str_of(text));
     cd_buf_puts(out, "</span>");
 }
 

@@ -34,7 +34,7 @@ static cdmpp_status read_places(const cd_dataset *d, const cd_choice *ch, const 
     cd_arena work = {0};
     char *line = NULL;
     size_t len = 0, k = 0;
-    cdmpp_status st = cd_file_lines_open(path, 0, &l, err);
+    cdmpp_status st = cd_file_lines_open(path, CD_RECORD_LINE_MAX, &l, err);
     while (!st && k < n) {
         st = cd_file_lines_next(l, &line, &len, err);
         if (st == CDMPP_ERANGE && (uint64_t)cd_file_lines_number(l) < p[k].line) st = CDMPP_OK;

@@ -1,15 +1,10 @@
 /* Networks as text of Graphviz's language DOT, to draw them (dot -Tsvg). It is written and never read. */
 #include <string.h>
 
+#include "base/text/text.h"
 #include "predictor/network/network.h"
 
-/* A text in quotes; line breaks of its own are blanks. */
-static void put_text(cd_buf *b, const char *s) {
-    for (; *s; s++) {
-        if (*s == '"' || *s == '\\') cd_buf_puts(b, "\\");
-        cd_buf_put(b, (unsigned char)*s < ' ' ? " " : s, 1);
-    }
-}
+static void put_text(cd_buf *b, const char *s) { cd_escape_dot(b, cd_str_of(s)); }
 
 static void put_node(cd_buf *b, size_t graph, uint32_t k, const cd_network_node *n) {
     cd_buf_putf(b, "  n%zu_%u [label=\"", graph, k);

@@ -2,17 +2,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/text/text.h"
 #include "predictor/network_report/network_report_internal.h"
 
-static void put_text(cd_buf *b, const char *s) {
-    if (!strpbrk(s, ",\"\r\n")) {
-        cd_buf_puts(b, s);
-        return;
-    }
-    cd_buf_puts(b, "\"");
-    for (; *s; s++) cd_buf_put(b, *s == '"' ? "\"\"" : s, *s == '"' ? 2 : 1);
-    cd_buf_puts(b, "\"");
-}
+static void put_text(cd_buf *b, const char *s) { cd_csv_fields_put_bare(b, s, strlen(s)); }
 
 /* Unknown is empty. */
 static void put_real(cd_buf *b, double v) {

@@ -2,18 +2,19 @@
 #include <string.h>
 
 #include "base/io/io.h"
+#include "base/text/text.h"
 #include "predictor/network_report/network_report_internal.h"
 
-/* "t.json" of the second of several: "t.resnet-50.v100.4.json"; letters that are special in paths or shells become "_". */
+/* "t.json" of the second of several: "t.resnet-50.v100.4.json"; letters that are special in paths become "_". */
 static void path_of(const char *path, const cd_network_estimate_case *c, unsigned number, cd_buf *b) {
     const char *slash = strrchr(path, '/'), *dot = strrchr(slash ? slash : path, '.');
     const size_t n = dot ? (size_t)(dot - path) : strlen(path);
     cd_buf_put(b, path, n);
-    const size_t from = b->n;
-    cd_buf_putf(b, ".%.80s.%s", c->source->name, c->device->name);
+    cd_buf_puts(b, ".");
+    cd_escape_file_name(b, (cd_str){c->source->name, strnlen(c->source->name, 80)});
+    cd_buf_puts(b, ".");
+    cd_escape_file_name(b, cd_str_of(c->device->name));
     if (c->source->batch) cd_buf_putf(b, ".%lld", (long long)c->source->batch);
-    for (size_t k = from; k < b->n; k++)
-        if (strchr("/\\ ()[]*?", b->p[k])) b->p[k] = '_';
     if (number > 1) cd_buf_putf(b, ".%u", number);
     cd_buf_puts(b, dot ? dot : "");
 }

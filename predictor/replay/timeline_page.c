@@ -5,27 +5,13 @@
 #include <string.h>
 
 #include "base/io/io.h"
+#include "base/text/text.h"
 #include "predictor/replay/web/lanes.js.h"
 #include "predictor/replay/web/numbers.js.h"
 #include "predictor/replay/web/simulate.js.h"
 #include "predictor/replay/web/timeline.css.h"
 
-/* "<" would end the script. */
-void cd_timeline_page_text(cd_buf *b, const char *s) {
-    cd_buf one = {0};
-    cd_buf_put_json_str(&one, s ? s : "", s ? strlen(s) : 0);
-    for (size_t k = 0, n; k < one.n; k += n) {
-        n = 1;
-        if (one.p[k] == '<') {
-            cd_buf_puts(b, "\\u003c");
-            continue;
-        }
-        while (k + n < one.n && one.p[k + n] != '<') n++;
-        cd_buf_put(b, one.p + k, n);
-    }
-    b->oom |= one.oom;
-    cd_buf_free(&one);
-}
+void cd_timeline_page_text(cd_buf *b, const char *s) { cd_escape_script(b, cd_str_of(s)); }
 
 void cd_timeline_page_ns(cd_buf *b, double s) {
     if (s >= 0 && s < 4e9) cd_buf_put_int(b, (int64_t)llround(s * 1e9));
@@ -73,8 +59,10 @@ static void put_pieces(const char *const *piece, cd_buf *b) {
 /* The order of scripts matters: numbers and formats, the page's own data and headline, then simulation and drawing, which use both. */
 cdmpp_status cd_timeline_page_write(const char *path, const cd_timeline_page_parts *p, cdmpp_err *err) {
     cd_buf b = {0};
-    cd_buf_putf(&b, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
-                    "<title>%s</title>\n<style>\n", p->title);
+    cd_buf_puts(&b, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
+                    "<title>");
+    cd_escape_xml(&b, cd_str_of(p->title));
+    cd_buf_puts(&b, "</title>\n<style>\n");
     cd_buf_puts(&b, timeline_css);
     cd_buf_puts(&b, "</style></head><body>\n");
     put_pieces(p->body, &b);

@@ -14,7 +14,7 @@ typedef struct {
     cd_buf out;
 } state;
 
-static size_t longest(const state *s) { return s->o->max_bytes ? s->o->max_bytes : CD_FILE_LINE_MAX; }
+static size_t longest(const state *s) { return s->o->max_bytes ? s->o->max_bytes : CD_REQUEST_LINE_MAX; }
 
 static cdmpp_status read_line(state *s, cd_str line, const cd_json **root, cd_str *id, cdmpp_err *err) {
     *id = (cd_str){NULL, 0};

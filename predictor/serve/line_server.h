@@ -17,7 +17,7 @@ typedef cdmpp_status cd_line_server_answer(void *ctx, cd_arena *text, const cd_j
 
 typedef struct cd_line_server {
     int in, out;                       /* descriptors */
-    size_t max_bytes;                  /* of a line; 0: CD_FILE_LINE_MAX */
+    size_t max_bytes;                  /* of a line; 0: CD_REQUEST_LINE_MAX */
     const volatile sig_atomic_t *stop; /* set: what was read whole is answered, then EINTERRUPTED; NULL: never */
     cd_line_server_answer *answer;
     void *ctx;

@@ -119,7 +119,7 @@ static void put_hello(state *s) {
         if (i) cd_buf_puts(b, ",");
         cd_buf_put_json_str(b, s->of->m->device[i].name, strlen(s->of->m->device[i].name));
     }
-    cd_buf_putf(b, "],\"measured_rows\":%zu,\"max_line_bytes\":%zu", s->of->t.n, s->o->max_bytes ? s->o->max_bytes : CD_FILE_LINE_MAX);
+    cd_buf_putf(b, "],\"measured_rows\":%zu,\"max_line_bytes\":%zu", s->of->t.n, s->o->max_bytes ? s->o->max_bytes : CD_REQUEST_LINE_MAX);
 }
 
 static cdmpp_status command(state *s, cd_str cmd, cdmpp_err *err) {

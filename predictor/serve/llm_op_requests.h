@@ -18,7 +18,7 @@ enum { CD_LLM_OP_REQUESTS_MOST = 65536 }; /* operators of one request */
 
 typedef struct cd_llm_op_requests_options {
     int in, out;                       /* descriptors */
-    size_t max_bytes;                  /* of a line; 0: CD_FILE_LINE_MAX */
+    size_t max_bytes;                  /* of a line; 0: CD_REQUEST_LINE_MAX */
     const volatile sig_atomic_t *stop; /* set: what was read whole is answered, then EINTERRUPTED; NULL: never */
 } cd_llm_op_requests_options;
 

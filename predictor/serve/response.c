@@ -76,26 +76,18 @@ void cd_response_json(cd_buf *b, const cd_response *a) {
     cd_buf_puts(b, "}\n");
 }
 
-/* A field of RFC 4180. */
-static void put_field(cd_buf *b, const char *p, size_t n) {
-    bool quote = false;
-    for (size_t i = 0; i < n; i++) quote |= p[i] == ',' || p[i] == '"' || (unsigned char)p[i] < ' ';
-    if (quote) cd_csv_fields_put(b, p, n);
-    else cd_buf_put(b, p, n);
-}
-
 /* The columns are those of CD_ANSWER_CSV_HEAD; an error leaves the numbers empty. */
 void cd_response_csv(cd_buf *b, const cd_response *a) {
     const cd_scored *o = a->o;
     const cd_model_prediction *p = &o->pred;
     char text[NUMBERS];
-    if (a->id.n) put_field(b, a->id.p, a->id.n);
+    if (a->id.n) cd_csv_fields_put_bare(b, a->id.p, a->id.n);
     else cd_buf_put_int(b, a->line);
     if (o->st) {
         cd_buf_puts(b, ",,,,,,,");
         cd_buf_puts(b, cdmpp_status_name(o->err.code));
         cd_buf_puts(b, ",");
-        put_field(b, o->err.msg, strlen(o->err.msg));
+        cd_csv_fields_put_bare(b, o->err.msg, strlen(o->err.msg));
         cd_buf_puts(b, ",");
     } else {
         put_text(b, text, snprintf(text, sizeof text, ",%.9g,%.9g,", p->latency_s, cd_score_of(p->order_s)));
@@ -103,7 +95,7 @@ void cd_response_csv(cd_buf *b, const cd_response *a) {
         else put_text(b, text, snprintf(text, sizeof text, "%.9g,%.9g,%.4g,", p->low_s, p->high_s, p->rel_std));
         put_flags(b, cd_score_flags(o, false), "", " ");
         cd_buf_puts(b, ",,,");
-        put_field(b, o->unlike.text, strlen(o->unlike.text));
+        cd_csv_fields_put_bare(b, o->unlike.text, strlen(o->unlike.text));
     }
     cd_buf_puts(b, "\n");
 }

@@ -142,7 +142,7 @@ cdmpp_status cd_serve(cdmpp_context *c, const cdmpp_model *m, const cdmpp_tasks 
     *stats = (cd_serve_stats){0};
     if (!s.o.batch) s.o.batch = CD_SERVE_BATCH;
     if (s.o.max_delay_ms < 0) s.o.max_delay_ms = CD_SERVE_DELAY_MS;
-    if (!s.o.max_bytes) s.o.max_bytes = CD_FILE_LINE_MAX;
+    if (!s.o.max_bytes) s.o.max_bytes = CD_REQUEST_LINE_MAX;
     cdmpp_status st = set_up(&s, err);
     if (!st) st = run[o->format](&s, err);
     if (!st && o->format != CD_SERVE_PACKED) st = cd_serve_flush(&s, err);

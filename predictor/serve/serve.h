@@ -74,6 +74,7 @@ CD_KEEP cd_library_op_score *cd_library_op_stream_closed(cd_library_op_stream *s
  * `from`, a model and evaluation. Errors: ENOMEM. */
 cdmpp_status cd_library_op_stream_print_json(cd_library_op_stream *s, cd_buf *b, cdmpp_err *err);
 
+#define CD_REQUEST_LINE_MAX ((size_t)64 << 20) /* bytes of a request: one is held at a time, and 16,384 rows of features take 25 MB */
 enum { CD_PROTOCOL = 1, CD_SERVE_BATCH = 256, CD_SERVE_DELAY_MS = 2 };
 
 typedef enum { CD_SERVE_NDJSON, CD_SERVE_CSV, CD_SERVE_PACKED } cd_serve_format;
@@ -84,7 +85,7 @@ typedef struct cd_serve_options {
     cd_serve_format format;
     size_t batch;             /* 0: CD_SERVE_BATCH */
     int max_delay_ms;         /* below 0: CD_SERVE_DELAY_MS */
-    size_t max_bytes;         /* of a line or frame; 0: CD_FILE_LINE_MAX (base/io/io.h) */
+    size_t max_bytes;         /* of a line or frame; 0: CD_REQUEST_LINE_MAX */
     bool costs;               /* records: also what was measured */
     const char *profile;      /* for hello */
     const volatile sig_atomic_t *stop; /* set by a signal: what was read whole is answered, then EINTERRUPTED; NULL: never */

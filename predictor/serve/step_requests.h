@@ -22,7 +22,7 @@ typedef struct cd_step_requests {
     cd_serving_about about;            /* of the GPU */
     double shared;                     /* of cd_serving_session */
     int in, out;                       /* descriptors */
-    size_t max_bytes;                  /* of a line; 0: CD_FILE_LINE_MAX */
+    size_t max_bytes;                  /* of a line; 0: CD_REQUEST_LINE_MAX */
     const volatile sig_atomic_t *stop; /* set: what was read whole is answered, then EINTERRUPTED; NULL: never */
 } cd_step_requests;
 

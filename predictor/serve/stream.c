@@ -313,7 +313,7 @@ static cdmpp_status add_bad(cd_stream *s, const char *path, long number, const c
 
 cdmpp_status cd_stream_file(cd_stream *s, const char *path, cdmpp_err *err) {
     cd_file_lines *l = NULL;
-    CD_TRY(cd_file_lines_open(path, 0, &l, err));
+    CD_TRY(cd_file_lines_open(path, CD_RECORD_LINE_MAX, &l, err));
     cdmpp_status st = CDMPP_OK;
     while (!st && !(s->o.stop && *s->o.stop)) {
         char *p;

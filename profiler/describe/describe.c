@@ -1,5 +1,6 @@
 /* Entries of devices.yaml: their numbers by key, their names, their text. The keys come from features/device's table, so that a new key needs no
  * change here. */
+#include "base/text/text.h"
 #include "profiler/describe/describe.h"
 
 #include <ctype.h>
@@ -75,15 +76,8 @@ void cd_describe_entry_set_name(cd_describe_entry *d, const char *says) {
 
 /* ---- YAML ---- */
 
-/* A text in double quotes: whatever a driver calls itself. */
-static void put_text(cd_buf *b, const char *s) {
-    cd_buf_puts(b, "\"");
-    for (; *s; s++) {
-        if (*s == '"' || *s == '\\') cd_buf_puts(b, "\\");
-        if ((unsigned char)*s >= ' ') cd_buf_put(b, s, 1);
-    }
-    cd_buf_puts(b, "\"");
-}
+/* Whatever a driver calls itself. */
+static void put_text(cd_buf *b, const char *s) { cd_escape_yaml(b, cd_str_of(s)); }
 
 static void put_number(cd_buf *b, double x) {
     if (x == floor(x) && fabs(x) < 1e15) cd_buf_putf(b, "%.0f", x);

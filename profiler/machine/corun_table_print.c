@@ -1,6 +1,7 @@
 /* Groups that were measured, beside what pairs say about them. */
 #include <math.h>
 
+#include "base/text/text.h"
 #include "profiler/machine/corun_table.h"
 
 /* The fitted law alone: those of a place take turns, everybody else is beside. */
@@ -57,10 +58,10 @@ void cd_corun_table_csv(cd_buf *b, const cd_record_corun *c, const cd_corun_tabl
             const cd_record_corun_group *g = &c->group[i];
             const cd_str key = c->best[g->program[k]].key;
             const double slow = predicted[i * CD_CORUN_GROUP + k];
-            cd_buf_putf(b, "%zu,%u,\"", i, k % c->places);
-            for (size_t at = 0; at < key.n; at++) cd_buf_puts(b, key.p[at] == '"' ? "\"\"" : (char[]){key.p[at], 0});
-            if (g->out.error_no) cd_buf_putf(b, "\",,,,,,,%d\n", g->out.error_no);
-            else cd_buf_putf(b, "\",%.9g,%.9g,%.6g,%.9g,%.6g,%.4g,0\n", g->out.solo_s[k], g->out.corun_s[k], g->out.slowdown[k], slow * alone_of(c, t, g, k), slow, g->out.spread);
+            cd_buf_putf(b, "%zu,%u,", i, k % c->places);
+            cd_csv_fields_put(b, key.p, key.n);
+            if (g->out.error_no) cd_buf_putf(b, ",,,,,,,%d\n", g->out.error_no);
+            else cd_buf_putf(b, ",%.9g,%.9g,%.6g,%.9g,%.6g,%.4g,0\n", g->out.solo_s[k], g->out.corun_s[k], g->out.slowdown[k], slow * alone_of(c, t, g, k), slow, g->out.spread);
         }
 }
 

@@ -1,6 +1,7 @@
 /* Prints measured pairs: CSV for later use, JSON for programs, a table for people. */
 #include <string.h>
 
+#include "base/text/text.h"
 #include "profiler/host/host.h"
 #include "profiler/records/record_corun.h"
 
@@ -8,9 +9,8 @@ static const char *sharing_of(const cd_record_corun_row *r) { return r->sharing 
 
 /* A field of CSV and its comma, quoted: keys hold quotes and commas. */
 static void put_quoted(cd_buf *b, cd_str t) {
-    cd_buf_puts(b, "\"");
-    for (size_t i = 0; i < t.n; i++) cd_buf_puts(b, t.p[i] == '"' ? "\"\"" : (char[]){t.p[i], 0});
-    cd_buf_puts(b, "\",");
+    cd_csv_fields_put(b, t.p, t.n);
+    cd_buf_puts(b, ",");
 }
 
 /* A pair that failed has empty fields for its times, and an error number. */

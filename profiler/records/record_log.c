@@ -116,7 +116,7 @@ static cdmpp_status learn_all(cd_record_log *l, bool retry, cdmpp_err *err) {
     char *p = NULL;
     size_t n;
     if (!l->lines) return CDMPP_OK;
-    cdmpp_status st = cd_file_lines_open(l->path, 0, &f, err);
+    cdmpp_status st = cd_file_lines_open(l->path, CD_RECORD_LINE_MAX, &f, err);
     while (!st) {
         st = cd_file_lines_next(f, &p, &n, err);
         if (st == CDMPP_ERANGE) st = CDMPP_OK; /* no record of ours */

@@ -111,7 +111,7 @@ cdmpp_status cd_record_reader_next(cd_record_reader *r, cd_recline *out, cdmpp_e
     *out = (cd_recline){0};
     while (r->at < r->n) {
         if (!r->lines) {
-            const cdmpp_status st = cd_file_lines_open(r->path[r->at], 0, &r->lines, err);
+            const cdmpp_status st = cd_file_lines_open(r->path[r->at], CD_RECORD_LINE_MAX, &r->lines, err);
             if (st) {
                 r->lines = NULL;
                 r->at++;

@@ -1,5 +1,6 @@
 /* Lowers records and collects the source code of their programs. Lowering alone is cheaper than generating code, so the two are
  * apart: a check of a large log needs no text. */
+#include "base/text/text.h"
 #include "profiler/records/records.h"
 
 typedef struct {
@@ -11,7 +12,9 @@ typedef struct {
 static void put_source(collector *c, const cd_record_program *j) {
     if (!(c->prelude & 1U << j->code.dialect)) cd_buf_puts(c->source, cd_codegen_prelude(j->code.dialect));
     c->prelude |= 1U << j->code.dialect;
-    cd_buf_putf(c->source, "\n/* %s:%ld */\n", j->path, j->number);
+    cd_buf_puts(c->source, "\n/* ");
+    cd_escape_c_comment(c->source, cd_str_of(j->path));
+    cd_buf_putf(c->source, ":%ld */\n", j->number);
     cd_buf_put(c->source, j->code.text.p, j->code.text.n);
 }
 

@@ -1,6 +1,8 @@
 /* Prints a measured sweep: CSV, JSON, a table for people, and a plot (SVG) with one bar a variant. */
 #include <math.h>
+#include <string.h>
 
+#include "base/text/text.h"
 #include "profiler/records/schedule_sweep.h"
 
 static cdmpp_status done(const cd_buf *b, cdmpp_err *err) { return b->oom ? CD_FAIL(err, ENOMEM, "report") : CDMPP_OK; }
@@ -9,7 +11,9 @@ cdmpp_status cd_schedule_sweep_csv(cd_buf *b, const cd_schedule_sweep *s, cdmpp_
     cd_buf_puts(b, "factor,value,median_s,ci,ratio,error_no,ratio_low,ratio_high,disturbed\n");
     for (size_t i = 0; i < s->n; i++) {
         const cd_schedule_sweep_row *r = &s->row[i];
-        cd_buf_putf(b, "%s,%s,", cd_schedule_sweep_factor(r->v->factor), r->v->value);
+        cd_buf_putf(b, "%s,", cd_schedule_sweep_factor(r->v->factor));
+        cd_csv_fields_put_bare(b, r->v->value, strlen(r->v->value));
+        cd_buf_puts(b, ",");
         if (r->out.error_no) cd_buf_putf(b, ",,,%d,,,\n", r->out.error_no);
         else cd_buf_putf(b, "%.9g,%.4g,%.6g,0,", r->out.time.median_s, r->out.time.ci, r->ratio);
         if (r->out.error_no) continue;
@@ -26,7 +30,9 @@ cdmpp_status cd_schedule_sweep_json(cd_buf *b, const cd_schedule_sweep *s, cdmpp
     cd_buf_putf(b, ",\"base\":{\"measurements\":%u,\"least_s\":%.9g,\"most_s\":%.9g},\"variants\":[", s->measured.n, s->measured.low_s, s->measured.high_s);
     for (size_t i = 0; i < s->n; i++) {
         const cd_schedule_sweep_row *r = &s->row[i];
-        cd_buf_putf(b, "%s{\"factor\":\"%s\",\"value\":\"%s\",\"error_no\":%d", i ? "," : "", cd_schedule_sweep_factor(r->v->factor), r->v->value, r->out.error_no);
+        cd_buf_putf(b, "%s{\"factor\":\"%s\",\"value\":", i ? "," : "", cd_schedule_sweep_factor(r->v->factor));
+        cd_buf_put_json_str(b, r->v->value, strlen(r->v->value));
+        cd_buf_putf(b, ",\"error_no\":%d", r->out.error_no);
         if (!r->out.error_no) {
             cd_buf_putf(b, ",\"median_s\":%.9g,\"ci\":%.4g,\"ratio\":%.6g,\"ratio_low\":", r->out.time.median_s, r->out.time.ci, r->ratio);
             cd_buf_put_json_real(b, r->ratio_low);
@@ -73,20 +79,10 @@ static double place(double ratio) {
     return x < LEFT ? LEFT : x > LEFT + WIDE ? LEFT + WIDE : x;
 }
 
-/* Values hold '<' and '>'. */
-static void put_text(cd_buf *b, const char *s) {
-    for (; *s; s++) {
-        if (*s == '<') cd_buf_puts(b, "&lt;");
-        else if (*s == '>') cd_buf_puts(b, "&gt;");
-        else if (*s == '&') cd_buf_puts(b, "&amp;");
-        else cd_buf_put(b, s, 1);
-    }
-}
-
 static void put_bar(cd_buf *b, const cd_schedule_sweep_row *r, int y) {
     const double x = r->ratio > 0 ? place(r->ratio) : place(1), one = place(1);
     cd_buf_putf(b, "<text x='%d' y='%d' text-anchor='end'>%s ", LEFT - 6, y + 11, cd_schedule_sweep_factor(r->v->factor));
-    put_text(b, r->v->value);
+    cd_escape_xml(b, cd_str_of(r->v->value));
     cd_buf_puts(b, "</text>");
     if (r->ratio > 0)
         cd_buf_putf(b, "<rect x='%.1f' y='%d' width='%.1f' height='%d' fill='%s'/><text x='%d' y='%d'>%.2f%s</text>\n", x < one ? x : one, y + 2,

@@ -45,6 +45,8 @@ cdmpp_status cd_store_fail(const cd_store *s, const char *what, cdmpp_err *err) 
     else if (code == SQLITE_CORRUPT) st = CD_FAIL(err, EPARSE, "%s: the file is damaged: %s", what, why);
     else if (code == SQLITE_NOTADB) st = CD_FAIL(err, ESCHEMA, "expected a store, found another kind of file");
     else if (code == SQLITE_BUSY) st = CD_FAIL(err, EIO, "%s: another process has held the store for %d s", what, CD_STORE_WAIT_S);
+    else if (code == SQLITE_INTERRUPT) st = cd_sqlite_bound_fail(&s->bound, err);
+    else if (code == SQLITE_TOOBIG) st = CD_FAIL(err, ERANGE, "%s: a text or row of more than %d bytes", what, CD_SQLITE_TEXT_MAX);
     else st = CD_FAIL(err, EIO, "%s: %s", what, why);
     return cd_err_at(err, st, s->path, 0);
 }
@@ -149,6 +151,15 @@ static cdmpp_status make_tables(cd_store *s, cdmpp_err *err) {
     return run(s, stamp, "make tables", err);
 }
 
+/* A store has tables and indexes of stored columns. What computes (views, triggers, virtual tables, generated columns) somebody else has put there. */
+static cdmpp_status plain_tables(cd_store *s, cdmpp_err *err) {
+    int64_t others = 0, computed = 0;
+    CD_TRY(number_of(s, "SELECT count(*) FROM sqlite_schema WHERE type NOT IN ('table','index') OR sql LIKE 'create virtual%'", &others, err));
+    if (!others) CD_TRY(number_of(s, "SELECT count(*) FROM sqlite_schema t, pragma_table_xinfo(t.name) c WHERE t.type='table' AND c.hidden<>0", &computed, err));
+    if (!others && !computed) return CDMPP_OK;
+    return cd_err_at(err, CD_FAIL(err, ESCHEMA, "expected tables of stored columns, found %s", others ? "views, triggers or virtual tables" : "computed columns"), s->path, 0);
+}
+
 static cdmpp_status check(cd_store *s, bool create, cdmpp_err *err) {
     int64_t app = 0, version = 0, tables = 0;
     CD_TRY(number_of(s, "SELECT count(*) FROM sqlite_schema", &tables, err));
@@ -159,6 +170,7 @@ static cdmpp_status check(cd_store *s, bool create, cdmpp_err *err) {
     if (version != CD_STORE_VERSION)
         return cd_err_at(err, CD_FAIL(err, EUNSUPPORTED, "store of version %lld, this program knows %d", (long long)version, CD_STORE_VERSION),
                          s->path, 0);
+    CD_TRY(plain_tables(s, err));
     return run(s, "PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=16384; PRAGMA foreign_keys=OFF; PRAGMA cache_size=-131072; PRAGMA temp_store=MEMORY", "open", err);
 }
 
@@ -175,6 +187,7 @@ cdmpp_status cd_store_open(const char *path, bool create, cd_store **out, cdmpp_
         st = cd_store_fail(s, "cannot open", err);
     if (!st) {
         sqlite3_busy_handler(s->db, wait_for_others, NULL);
+        cd_sqlite_bound_set(&s->bound, s->db, path, NULL);
         st = check(s, create, err);
     }
     if (st) cd_store_close(s);

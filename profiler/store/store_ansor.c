@@ -20,7 +20,7 @@ cdmpp_status cd_store_read_ansor(cd_store_reading *r, cdmpp_err *err) {
     char *line = NULL;
     size_t len = 0;
     uint64_t n = 0;
-    CD_TRY(cd_file_lines_open(r->path, 0, &l, err));
+    CD_TRY(cd_file_lines_open(r->path, CD_RECORD_LINE_MAX, &l, err));
     cdmpp_status st = CDMPP_OK;
     while (!st) {
         cdmpp_err e = {0};

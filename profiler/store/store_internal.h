@@ -9,6 +9,7 @@
 #include <sqlite3.h>
 
 #include "profiler/store/store.h"
+#include "profiler/trace/trace.h"
 
 /* X(id, sql): the statements of adding. */
 #define CD_STORE_SQL_MAP(X)                                                                                           \
@@ -54,6 +55,7 @@ typedef struct cd_store_known {
 
 struct cd_store {
     sqlite3 *db;
+    cd_sqlite_bound bound;
     char *path;
     sqlite3_stmt *stmt[CD_N_SQL];
     cd_store_known *known;      /* (n_slot) open addressing */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text/text.h"
 #include "profiler/store/store_internal.h"
 
 /* ---- records ---- */
@@ -32,7 +33,9 @@ static void put_raw(cd_buf *b, const cd_store_hit *h) {
     if (!h->n_cost) cd_buf_put_json_real(b, r->error_no ? 1e10 : r->latency.mean_s);
     cd_buf_putf(b, "],%lld,", (long long)r->error_no);
     cd_buf_put_json_real(b, r->total_s);
-    cd_buf_putf(b, ",%lld],\"v\":\"%.*s\"}", (long long)r->timestamp, (int)r->version.n, r->version.p);
+    cd_buf_putf(b, ",%lld],\"v\":", (long long)r->timestamp);
+    cd_buf_put_json_str(b, r->version.p, r->version.n);
+    cd_buf_puts(b, "}");
 }
 
 cdmpp_status cd_store_put_record(cd_buf *out, cd_arena *scratch, const cd_store_hit *h, cdmpp_err *err) {
@@ -58,11 +61,7 @@ static void put_real(cd_buf *b, double x) {
 }
 
 /* ---- CSV ---- */
-static void put_csv(cd_buf *b, cd_str s) {
-    bool plain = true;
-    for (size_t i = 0; i < s.n && plain; i++) plain = !strchr(",\"\r\n", s.p[i]);
-    (plain ? cd_buf_put : cd_csv_fields_put)(b, s.p, s.n);
-}
+static void put_csv(cd_buf *b, cd_str s) { cd_csv_fields_put_bare(b, s.p, s.n); }
 
 void cd_store_csv_header(cd_buf *out) {
     cd_buf_puts(out, "id,device,target,operator,workload_key,shape,dtype,layout,flop,error_no,min_s,median_s,mean_s,std_s,cv,n,flags,"

@@ -15,7 +15,7 @@ static void heading(const page *p, const char *s) { cd_buf_putf(p->b, p->html ? 
 
 /* Text of a store may be anything: a bar would end a cell of Markdown. */
 static void escaped(const page *p, const char *s) {
-    if (p->html) cd_plot_escape(p->b, s);
+    if (p->html) cd_escape_xml(p->b, cd_str_of(s));
     for (; !p->html && *s; s++) cd_buf_putf(p->b, *s == '|' ? "\\%c" : "%c", *s);
 }
 

@@ -13,6 +13,8 @@
 #ifndef CD_TRACE_H
 #define CD_TRACE_H
 #include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 #include "features/operators/operators.h"
 #include "base/io/io.h"
@@ -213,6 +215,22 @@ typedef struct cd_trace_combining {
  * network has another number of operators than a repeat has kernels), ENOMEM. Free *out, after an error too. */
 cdmpp_status cd_trace_combine(CD_KEEP const cd_trace *const *t, CD_KEEP const char *const *path, size_t n, const cd_trace_combining *o, cd_trace_runs *out, cdmpp_err *err);
 void cd_trace_runs_free(cd_trace_runs *r); /* zeroed is fine */
+
+/* ---- sqlite_bound.c: a SQLite file of somebody else ---- */
+struct sqlite3;
+#define CD_SQLITE_STEPS_BASE ((int64_t)1 << 27)   /* of its virtual machine, which takes 10 to 100 million a second */
+#define CD_SQLITE_STEPS_PER_BYTE ((int64_t)64)    /* of the file, beside those: a row of our queries takes 20 to 200 */
+#define CD_SQLITE_TEXT_MAX (64 << 20)             /* bytes of a text or a row */
+typedef struct cd_sqlite_bound {
+    int64_t most, used;         /* steps of a statement */
+    const volatile sig_atomic_t *stop;
+    bool over;
+} cd_sqlite_bound;
+/* From now on: no views, no triggers, no functions with effects in its schema, no text beyond CD_SQLITE_TEXT_MAX, and a statement that takes too many
+ * steps, or once *stop is not 0 (NULL: never), ends with SQLITE_INTERRUPT. *b lives as long as the database. */
+void cd_sqlite_bound_set(cd_sqlite_bound *b, struct sqlite3 *db, const char *path, const volatile sig_atomic_t *stop);
+/* The error of SQLITE_INTERRUPT: ERANGE or EINTERRUPTED. */
+cdmpp_status cd_sqlite_bound_fail(const cd_sqlite_bound *b, cdmpp_err *err);
 
 /* ---- what is written ---- */
 void cd_trace_put_text(cd_buf *b, const cd_trace_runs *r, size_t limit); /* at most `limit` rows of a table; 0: all */

@@ -50,11 +50,24 @@ static cdmpp_status cut(cd_trace_chrome *c, long line, cdmpp_err *err) {
     return cd_trace_bad(c->r, st, &e, err);
 }
 
+/* Events, at most: so many, and so many for each byte of the file. Those of a trace that is not packed take 100 bytes and more. */
+#define EVENTS_BASE ((uint64_t)1 << 20)
+#define EVENTS_PER_BYTE ((uint64_t)2)
+
+static cdmpp_status too_many(const cd_trace_chrome *c, uint64_t n, cdmpp_err *err) {
+    uint64_t done, total;
+    cd_input_stream_progress(c->scan.in, &done, &total);
+    if (n <= EVENTS_BASE + EVENTS_PER_BYTE * done) return CDMPP_OK;
+    return cd_err_at(err, CD_FAIL(err, ERANGE, "%llu packed bytes have more than %llu events: unpack the file first where that is right", (unsigned long long)done,
+                                  (unsigned long long)(EVENTS_BASE + EVENTS_PER_BYTE * done)), c->r->path, c->scan.line);
+}
+
 /* A list of events; what was read of a cut-off one stays. */
 static cdmpp_status events(cd_trace_chrome *c, cdmpp_err *err) {
     cd_trace_scan *s = &c->scan;
     (void)cd_trace_scan_take(s);
-    for (;;) {
+    for (uint64_t n = 1;; n++) {
+        if (n > EVENTS_BASE) CD_TRY(too_many(c, n, err));
         cdmpp_err e = {0};
         cd_str text;
         bool whole;
@@ -127,7 +140,7 @@ static cdmpp_status walk(cd_trace_chrome *c, cdmpp_err *err) {
     }
     if (more) (void)cd_trace_scan_take(&c->scan);
     while (more) CD_TRY(member(c, &more, err));
-    if (c->scan.st == CDMPP_ENOMEM || c->scan.st == CDMPP_EIO) return (err ? (void)(*err = c->scan.err) : (void)0), c->scan.st;
+    if (c->scan.st == CDMPP_ENOMEM || c->scan.st == CDMPP_EIO || c->scan.st == CDMPP_ERANGE) return (err ? (void)(*err = c->scan.err) : (void)0), c->scan.st;
     if (!c->found) return cd_err_at(err, CD_FAIL(err, ESCHEMA, "%s", c->layers ? LAYERS : "expected a list of events or a member \"traceEvents\"; " CD_TRACE_EXPORTS), c->r->path, 0);
     if (!c->kineto && !c->habana && !c->ort && !c->trt && !c->r->t->bad) return strangers(c, err);
     name_gpus(c);

@@ -16,6 +16,7 @@
 typedef struct nsys {
     cd_trace_reader *r;
     sqlite3 *db;
+    cd_sqlite_bound bound;
     bool gpus;                  /* names of GPUs are there */
     bool processes;             /* launches say whose they are: correlations of several processes may be equal */
 } nsys;
@@ -26,14 +27,18 @@ static cdmpp_status fail(const nsys *n, cdmpp_err *err) {
     cdmpp_status st;
     if (code == SQLITE_NOMEM) st = CD_FAIL(err, ENOMEM, "read the export");
     else if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB) st = CD_FAIL(err, EPARSE, "the export is damaged: %s", why);
+    else if (code == SQLITE_INTERRUPT) st = cd_sqlite_bound_fail(&n->bound, err);
+    else if (code == SQLITE_TOOBIG) st = CD_FAIL(err, ERANGE, "the export has a text or row of more than %d bytes", CD_SQLITE_TEXT_MAX);
+    else if (code == SQLITE_ERROR) st = CD_FAIL(err, ESCHEMA, "read the export: %s", why); /* what should be a table is a view, or lacks a column */
     else st = CD_FAIL(err, EIO, "read the export: %s", why);
     return cd_err_at(err, st, n->r->path, 0);
 }
 
+/* A stored column of a table: views are none, and columns that are computed are not among the rows of table_info. */
 static bool has(const nsys *n, const char *table, const char *column) {
     sqlite3_stmt *q = NULL;
     bool is = false;
-    if (sqlite3_prepare_v2(n->db, "SELECT 1 FROM pragma_table_info(?1) WHERE name=?2", -1, &q, NULL) == SQLITE_OK) {
+    if (sqlite3_prepare_v2(n->db, "SELECT 1 FROM pragma_table_info(?1) WHERE name=?2 AND EXISTS(SELECT 1 FROM sqlite_schema t WHERE t.name=?1 AND t.type='table')", -1, &q, NULL) == SQLITE_OK) {
         sqlite3_bind_text(q, 1, table, -1, SQLITE_STATIC);
         sqlite3_bind_text(q, 2, column, -1, SQLITE_STATIC);
         is = sqlite3_step(q) == SQLITE_ROW;
@@ -178,6 +183,7 @@ cdmpp_status cd_trace_read_nsys(cd_trace_reader *r, cdmpp_err *err) {
         if (n.db) st = fail(&n, err);
         else st = CD_FAIL(err, ENOMEM, "SQLite");
     }
+    if (!st) cd_sqlite_bound_set(&n.bound, n.db, r->path, r->how->stop);
     if (!st) st = read_all(&n, err);
     sqlite3_close(n.db);
     return st;

@@ -26,6 +26,7 @@ printf 'data: {kind: llm_operators, files: [%s/llm.csv]}\noperators: {rounds: 20
 unset CDMPP_MODELS
 export CDMPP_DEFAULT_MODEL=
 export B WORK="$work" CDMPP_LIBRARY="$B/libcdmpp.so" CDMPP_REPLAY="$B/cdmpp-replay" TASKS=$K HELD PYTHONPATH=scripts/python:tests/python PYTHONDONTWRITEBYTECODE=1
+"$PYTHON" tests/python/test_hostile_names.py
 "$PYTHON" tests/python/test_network.py
 "$PYTHON" tests/python/test_operators.py
 "$PYTHON" tests/python/test_serving.py

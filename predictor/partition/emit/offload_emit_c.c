@@ -1,6 +1,7 @@
 /* Back end: C of this machine's processors. */
 #include <string.h>
 
+#include "base/text/text.h"
 #include "predictor/partition/emit/embed/c_begin.c.in.h"
 #include "predictor/partition/emit/offload_emit_internal.h"
 
@@ -39,14 +40,16 @@ static void put_call(const cd_emit_region *r, const cd_emit_step *s, cd_buf *b) 
     }
     for (uint32_t k = s->code->n_arg; k < s->code->n_buffer; k++) cd_buf_putf(b, ", own[%u]", scratch_of(r, s->code) + k - s->code->n_arg);
     cd_buf_puts(b, "}); /* ");
-    for (const char *p = s->name; *p; p++) cd_buf_put(b, *p == '*' ? "." : p, 1);
+    cd_escape_c_comment(b, cd_str_of(s->name));
     cd_buf_puts(b, " */\n");
 }
 
 static cdmpp_status emit(const cd_emit_region *r, cd_emit_files *out, cdmpp_err *err) {
     cd_buf *b = cd_emit_add(out, r->name, ".c");
     if (!b) return CD_FAIL(err, ENOMEM, "source");
-    cd_buf_putf(b, "/* %s of %s: %u programs. Arguments: network.json. */\n#define _GNU_SOURCE\n#include <stdlib.h>\n", r->name, r->device, r->n_step);
+    cd_buf_putf(b, "/* %s of ", r->name);
+    cd_escape_c_comment(b, cd_str_of(r->device));
+    cd_buf_putf(b, ": %u programs. Arguments: network.json. */\n#define _GNU_SOURCE\n#include <stdlib.h>\n", r->n_step);
     cd_buf_puts(b, cd_codegen_prelude(CD_DIALECT_C));
     for (uint32_t s = 0; s < r->n_step; s++)
         if (is_first(r, s)) cd_buf_put(b, r->step[s].code->text.p, r->step[s].code->text.n);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 /* The first makes the same numbers as cd_tensor_fill and cd_tensor_fill_weight: value number k, element i. */
+#include "base/text/text.h"
 #include "predictor/partition/emit/embed/host_fill.c.in.h"
 #include "predictor/partition/emit/embed/host_work.c.in.h"
 #include "predictor/partition/emit/offload_emit_internal.h"
@@ -55,7 +56,9 @@ static void put_regions(const cd_emit_plan *p, const uint32_t *at, cd_buf *b) {
     for (uint32_t r = 0; r < p->n_region; r++) {
         const cd_emit_region *x = &p->region[r];
         most = x->n_arg > most ? x->n_arg : most;
-        cd_buf_putf(b, "int %s_run(void *const *argument); /* %s */\n", x->name, x->device);
+        cd_buf_putf(b, "int %s_run(void *const *argument); /* ", x->name);
+        cd_escape_c_comment(b, cd_str_of(x->device));
+        cd_buf_puts(b, " */\n");
         cd_buf_putf(b, "static const int %s_value[] = {", x->name);
         for (uint32_t k = 0; k < x->n_arg; k++) cd_buf_putf(b, "%s%u", k ? ", " : "", at[x->value[k].value]);
         cd_buf_putf(b, "};\nstatic const char %s_int8[] = {", x->name);

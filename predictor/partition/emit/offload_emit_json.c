@@ -20,7 +20,9 @@ static void put_value(cd_buf *b, const cd_emit_value *v) {
 static void put_op(cd_buf *b, const cd_offload_op *o, bool first) {
     cd_buf_puts(b, first ? "{\"name\": " : ",\n       {\"name\": ");
     cd_buf_put_json_str(b, o->name, strlen(o->name));
-    cd_buf_putf(b, ", \"operator\": \"%s\", \"attributes\": {", o->type);
+    cd_buf_putf(b, ", \"operator\": ");
+    cd_buf_put_json_str(b, o->type, strlen(o->type));
+    cd_buf_puts(b, ", \"attributes\": {");
     for (uint32_t i = 0; i < o->n_attr; i++) {
         cd_buf_puts(b, i ? ", " : "");
         cd_buf_put_json_str(b, o->attr[i].key, strlen(o->attr[i].key));
@@ -44,7 +46,9 @@ static void put_step(cd_buf *b, const cd_emit_region *r, const cd_emit_step *s) 
 static cdmpp_status emit(const cd_emit_region *r, cd_emit_files *out, cdmpp_err *err) {
     cd_buf *b = cd_emit_add(out, r->name, ".json");
     if (!b) return CD_FAIL(err, ENOMEM, "source");
-    cd_buf_putf(b, "{\"region\": \"%s\", \"device\": \"%s\",\n \"values\": [\n", r->name, r->device);
+    cd_buf_putf(b, "{\"region\": \"%s\", \"device\": ", r->name);
+    cd_buf_put_json_str(b, r->device, strlen(r->device));
+    cd_buf_puts(b, ",\n \"values\": [\n");
     for (uint32_t k = 0; k < r->n_value; k++) {
         cd_buf_puts(b, k ? ",\n" : "");
         put_value(b, &r->value[k]);

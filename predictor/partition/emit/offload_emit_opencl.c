@@ -1,6 +1,7 @@
 /* Back end: OpenCL C, and the C that calls it. */
 #include <string.h>
 
+#include "base/text/text.h"
 #include "predictor/partition/emit/embed/opencl_head.c.in.h"
 /* role there: 0 input, 1 constant, 2 result, 3 inner; as cd_emit_role. */
 #include "predictor/partition/emit/embed/opencl_run.c.in.h"
@@ -59,7 +60,9 @@ static cdmpp_status emit(const cd_emit_region *r, cd_emit_files *out, cdmpp_err 
     for (uint32_t s = 0; s < r->n_step; s++)
         if (is_first(r, s)) cd_buf_put(b, r->step[s].code->text.p, r->step[s].code->text.n);
     if (!(b = cd_emit_add(out, r->name, ".c"))) return CD_FAIL(err, ENOMEM, "source");
-    cd_buf_putf(b, "/* %s of %s: %u programs in %s.cl. Arguments: network.json. */\n", r->name, r->device, r->n_step, r->name);
+    cd_buf_putf(b, "/* %s of ", r->name);
+    cd_escape_c_comment(b, cd_str_of(r->device));
+    cd_buf_putf(b, ": %u programs in %s.cl. Arguments: network.json. */\n", r->n_step, r->name);
     cd_buf_puts(b, opencl_head_c_in);
     cd_buf_putf(b, "#define SOURCE \"%s.cl\"\n#define RUN %s_run\n", r->name, r->name);
     const uint32_t values = put_values(r, b), launches = put_launches(r, b);

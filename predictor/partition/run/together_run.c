@@ -1,4 +1,5 @@
 /* Programs of records measured with several numbers of threads, shared out, and run in all ways in turns. */
+#include "base/text/text.h"
 #include "predictor/partition/run/together_run.h"
 
 #include <math.h>
@@ -41,9 +42,8 @@ void cd_together_csv(const cd_together *t, cd_buf *b) {
     for (size_t k = 0; k < p->n; k++)
         for (int c = 0; c < p->n_count; c++) {
             if (p->item[k][c].out.error_no) continue;
-            cd_buf_puts(b, "\"");
-            for (size_t i = 0; i < p->best[k].key.n; i++) cd_buf_puts(b, p->best[k].key.p[i] == '"' ? "\"\"" : (char[]){p->best[k].key.p[i], 0});
-            cd_buf_putf(b, "\",%d,%.9g,%.12g\n", p->count[c], p->item[k][c].out.time.median_s, t->table.bytes[k]);
+            cd_csv_fields_put(b, p->best[k].key.p, p->best[k].key.n);
+            cd_buf_putf(b, ",%d,%.9g,%.12g\n", p->count[c], p->item[k][c].out.time.median_s, t->table.bytes[k]);
         }
 }
 

@@ -63,7 +63,7 @@ static cdmpp_status read_file(rows *r, cd_tune_replay_logs *l, const char *path,
     cd_file_lines *in = NULL;
     char *line;
     size_t len;
-    CD_TRY(cd_file_lines_open(path, 0, &in, err));
+    CD_TRY(cd_file_lines_open(path, CD_RECORD_LINE_MAX, &in, err));
     cdmpp_status st = CDMPP_OK;
     while (!st) {
         cdmpp_err why = {0};

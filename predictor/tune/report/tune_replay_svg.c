@@ -30,7 +30,7 @@ static void legend(const cd_plot *p, const cd_tune_replay_shown *s) {
         const double y = p->h - p->bottom - 14 * (double)(s->r->n_tuner - t), x = p->w - p->right - 110;
         snprintf(cls, sizeof cls, "m c%zu", t % N_COLOUR);
         cd_buf_putf(p->out, "<path class=\"%s\" d=\"M%.1f %.1fh18\"/><text class=\"lab\" x=\"%.1f\" y=\"%.1f\">", cls, x, y - 4, x + 24, y);
-        cd_plot_escape(p->out, s->spec->tuner[t]->name);
+        cd_escape_xml(p->out, cd_str_of(s->spec->tuner[t]->name));
         cd_buf_puts(p->out, "</text>\n");
     }
 }

@@ -3,7 +3,9 @@
 #include "predictor/tune/session/session.h"
 
 #include <stdio.h>
+#include <string.h>
 
+#include "base/text/text.h"
 #include "predictor/tune/session/embed/c_run.c.in.h"
 #include "predictor/tune/session/embed/cl_head.c.in.h"
 #include "predictor/tune/session/embed/cl_run.c.in.h"
@@ -35,7 +37,11 @@ static const char table_text[] =
 
 static void about(const cd_tune_emit *e, cd_buf *b) {
     cd_buf_puts(b, "/* ");
-    cd_buf_puts(b, e->about ? e->about : e->name);
+    for (const char *at = e->about ? e->about : e->name; at; at = strchr(at, '\n')) {
+        at += *at == '\n';
+        if (at != e->about && e->about) cd_buf_puts(b, "\n   ");
+        cd_escape_c_comment(b, (cd_str){at, strcspn(at, "\n")});
+    }
     cd_buf_puts(b, "\n   ");
     cd_tune_emit_command(e, b);
     cd_buf_puts(b, " */\n");
@@ -47,7 +53,9 @@ static void buffers(const cd_tune_emit *e, cd_buf *b) {
     for (uint32_t k = 0; k < e->code->n_buffer; k++) {
         const cd_codegen_buffer *v = &e->code->buffer[k];
         const unsigned of = cd_expr_dtype_kind(v->dtype);
-        cd_buf_putf(b, "    {\"%s\", %lld, %lld, '%c', %u, %d, %d, %d},%s\n", v->name, (long long)v->elements, (long long)v->bytes, of < sizeof kind - 1 ? kind[of] : 'i',
+        cd_buf_puts(b, "    {");
+        cd_escape_c_string(b, cd_str_of(v->name));
+        cd_buf_putf(b, ", %lld, %lld, '%c', %u, %d, %d, %d},%s\n", (long long)v->elements, (long long)v->bytes, of < sizeof kind - 1 ? kind[of] : 'i',
                     cd_expr_dtype_bits(v->dtype), v->is_arg, v->written, v->per_thread, v->n_digit ? " /* packed */" : "");
     }
     cd_buf_putf(b, "};\nenum { BUFFERS = %u };\n", e->code->n_buffer);

@@ -116,9 +116,8 @@ static cdmpp_status emit(const cd_tune_session *s, uint32_t i, cd_dialect dialec
     if (!k) return CDMPP_OK;
     if (k->job.code.dialect != dialect) return CD_FAIL(err, EUSAGE, "--emit: the program of %.60s is for target '%.40s', in another language", u->name, u->of.target);
     snprintf(name, sizeof name, "task%u", i);
-    snprintf(about, sizeof about, "%.100s\n   %.300s\n   %.4g ms when it was tuned (%s)", u->name, u->of.task->workload_key, k->seconds * 1e3,
+    snprintf(about, sizeof about, "%.100s\n%.300s\n%.4g ms when it was tuned (%s)", u->name, u->of.task->workload_key, k->seconds * 1e3,
              cd_tune_verdict_name(s->result[i].verdict));
-    for (char *p = about; (p = strstr(p, "*/"));) p[1] = ' '; /* a key may hold anything */
     const cd_tune_emit e = {.code = &k->job.code, .name = name, .about = about, .threads = k->item.threads};
     cd_tune_emit_names(&e, kernel, host);
     cdmpp_status st = cd_tune_emit_put(&e, &a, &b, err);

@@ -95,7 +95,7 @@ TEST(json_strings) {
     cd_buf b = {0};
     cd_buf_put_json_str(&b, "", 0);
     cd_buf_put_json_str(&b, "a\"b\\c\n\r\t/\x01\x1f\0\x7f\xc3\xa9", 15);
-    assert_string_equal(b.p, "\"\"\"a\\\"b\\\\c\\n\\r\\t/\\u0001\\u001f\\u0000\x7f\xc3\xa9\"");
+    assert_string_equal(b.p, "\"\"\"a\\\"b\\\\c\\n\\r\\t/\\u0001\\u001f\\u0000\\u007f\xc3\xa9\"");
     cd_buf_free(&b);
 }
 

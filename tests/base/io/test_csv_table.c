@@ -1,4 +1,7 @@
 /* A CSV file as a table: names, rows, numbers, and every mistake with its line. */
+#include <string.h>
+#include <zlib.h>
+
 #include "base/io/io.h"
 #include "check.h"
 #include "fault.h"
@@ -121,4 +124,25 @@ TEST(good_rows) {
     cd_buf_free(&b);
 }
 
-TESTS(up, down, rows, mistakes, good_rows, any_allocation_may_fail)
+/* Empty cells: a packed table of a few kilobytes has not millions of them in memory. */
+TEST(cells_that_are_too_many) {
+    tmp_dir d = tmp_make();
+    cd_csv_table t;
+    cdmpp_err e = {0};
+    const char *path = tmp_path(&d, "t.csv.gz");
+    gzFile f = gzopen(path, "wb");
+    char row[256];
+    assert_non_null(f);
+    for (int i = 0; i < 256; i++) gzprintf(f, "c%d%c", i, i < 255 ? ',' : '\n');
+    memset(row, ',', 255);
+    row[255] = '\n';
+    for (int i = 0; i < 34000; i++) gzwrite(f, row, sizeof row);
+    gzclose(f);
+    assert_int_equal(cd_csv_table_read(&t, path, &e), CDMPP_ERANGE);
+    assert_non_null(strstr(e.msg, "cells"));
+    assert_string_equal(e.path, path);
+    cd_csv_table_free(&t);
+    tmp_remove(&d);
+}
+
+TESTS(up, down, rows, mistakes, good_rows, any_allocation_may_fail, cells_that_are_too_many)

@@ -379,5 +379,126 @@ TEST(failing_at_every_allocation) {
     tmp_remove(&d);
 }
 
+/* One member of 1 MiB, `times` times one after another: 120 MiB of which no packer makes more than 130 kB. */
+static const char *put_members(tmp_dir *d, packer *pack, const char *mib, int times) {
+    unsigned char *packed = malloc(2 << 20), *all;
+    const size_t n = pack(mib, 1 << 20, packed, 2 << 20);
+    all = malloc(n * (size_t)times);
+    for (int k = 0; k < times; k++) memcpy(all + n * (size_t)k, packed, n);
+    const char *path = tmp_put(d, "bomb", all, n * (size_t)times);
+    free(all);
+    free(packed);
+    return path;
+}
+
+TEST(expansion) {
+    tmp_dir d = tmp_make();
+    char *mib = malloc(1 << 20);
+    memset(mib, 'a', 1 << 20);
+    mib[(1 << 20) - 1] = '\n';
+    for (int k = 1; k < N_PACKER; k++) {
+        cdmpp_err err = {0};
+        char *data = NULL, *line = NULL;
+        size_t n = 0, len = 0;
+        const char *path = put_members(&d, packers[k].pack, mib, 120);
+        assert_status(cd_file_read(path, 0, &data, &n, &err), CDMPP_ERANGE);
+        assert_string_equal(err.path, path);
+        assert_non_null(strstr(err.msg, "unpack to more than"));
+        assert_non_null(strstr(err.msg, "64 MiB and 256 times"));
+        /* by lines: whole ones before the bound, then one error */
+        cd_file_lines *l = NULL;
+        cdmpp_status st = cd_file_lines_open(path, 0, &l, &err);
+        long lines = 0;
+        while (!st && !(st = cd_file_lines_next(l, &line, &len, &err)) && line) lines++;
+        assert_int_equal(st, CDMPP_ERANGE);
+        assert_true(lines >= 63 && lines < 100);
+        assert_ok(cd_file_lines_next(l, &line, &len, &err));
+        assert_null(line);
+        cd_file_lines_close(l);
+    }
+    free(mib);
+    tmp_remove(&d);
+}
+
+/* Short lines: packed ones end before a reader is busy for minutes; what is not packed is read to its end. */
+TEST(lines_that_are_too_many) {
+    tmp_dir d = tmp_make();
+    char *mib = malloc(1 << 20);
+    for (int k = 0; k < N_PACKER; k++) {
+        cdmpp_err err = {0};
+        cd_file_lines *l = NULL;
+        char *line = NULL;
+        size_t len = 0;
+        long lines = 0;
+        memset(mib, '\n', 1 << 20);
+        for (int i = 0; i < 1 << 20; i += k ? 4 : 2) mib[i] = 'x';
+        cdmpp_status st = cd_file_lines_open(put_members(&d, packers[k].pack, mib, 3), 0, &l, &err);
+        while (!st && !(st = cd_file_lines_next(l, &line, &len, &err)) && line) lines++;
+        if (k) {
+            assert_status(st, CDMPP_ERANGE);
+            assert_non_null(strstr(err.msg, "lines (524288 and one for each 2 bytes)"));
+            assert_true(lines >= 524288 && lines < 540000);
+            assert_ok(cd_file_lines_next(l, &line, &len, &err));
+            assert_null(line);
+        } else {
+            assert_ok(st);
+            assert_int_equal(lines, 3 << 19);
+        }
+        cd_file_lines_close(l);
+    }
+    free(mib);
+    tmp_remove(&d);
+}
+
+/* A table of zeros with some digits in it, packed 200:1 and far beyond the base, is read to its end; so is anything that is not packed. */
+TEST(expansion_of_a_sparse_table) {
+    tmp_dir d = tmp_make();
+    char *mib = malloc(1 << 20);
+    unsigned x = 1;
+    for (size_t i = 0; i < 1 << 20; i++) mib[i] = i % 512 == 511 ? '\n' : i % 2 ? ',' : i % 4096 < 30 ? (char)('0' + ((x = x * 1664525 + 1013904223) >> 24) % 10) : '0';
+    for (int k = 0; k < N_PACKER; k++) {
+        cdmpp_err err = {0};
+        cd_file_lines *l = NULL;
+        char *line = NULL;
+        size_t len = 0;
+        long lines = 0;
+        const char *path = put_members(&d, packers[k].pack, mib, 100);
+        cdmpp_status st = cd_file_lines_open(path, 0, &l, &err);
+        while (!st && !(st = cd_file_lines_next(l, &line, &len, &err)) && line) lines++;
+        assert_ok(st);
+        assert_int_equal(lines, 100 * 2048);
+        cd_file_lines_close(l);
+    }
+    free(mib);
+    tmp_remove(&d);
+}
+
+/* A decoder that asks for more memory than there may be: a header is enough. */
+TEST(memory_of_decoders) {
+    tmp_dir d = tmp_make();
+    cdmpp_err err = {0};
+    char *data = NULL;
+    size_t n = 0, at = 0;
+    /* a frame with a window of 2 GiB */
+    const unsigned char zst[] = {0x28, 0xb5, 0x2f, 0xfd, 0x00, 21 << 3, 0x03, 0x00, 0x00, 'a'};
+    assert_status(cd_file_read(tmp_put(&d, "w.zst", zst, sizeof zst), 0, &data, &n, &err), CDMPP_ERANGE);
+    assert_non_null(strstr(err.msg, "a window of more than 128 MiB"));
+    unsigned char xz[256];
+    lzma_options_lzma o;
+    assert_false(lzma_lzma_preset(&o, 0));
+    o.dict_size = 1U << 30;
+    lzma_filter f[] = {{LZMA_FILTER_LZMA2, &o}, {LZMA_VLI_UNKNOWN, NULL}};
+    lzma_block block = {.version = 1, .check = LZMA_CHECK_NONE, .filters = f, .compressed_size = LZMA_VLI_UNKNOWN, .uncompressed_size = LZMA_VLI_UNKNOWN};
+    const lzma_stream_flags flags = {.version = 0, .check = LZMA_CHECK_NONE};
+    assert_int_equal(lzma_stream_header_encode(&flags, xz), LZMA_OK);
+    assert_int_equal(lzma_block_header_size(&block), LZMA_OK);
+    assert_int_equal(lzma_block_header_encode(&block, xz + LZMA_STREAM_HEADER_SIZE), LZMA_OK);
+    at = LZMA_STREAM_HEADER_SIZE + block.header_size;
+    xz[at++] = 0;
+    assert_status(cd_file_read(tmp_put(&d, "d.xz", xz, at), 0, &data, &n, &err), CDMPP_ERANGE);
+    assert_non_null(strstr(err.msg, "more than 160 MiB"));
+    tmp_remove(&d);
+}
+
 TESTS(NULL, NULL, lines_of_every_packing, cut_off, flipped_bit, line_ends, byte_order_mark, long_lines, progress_counts_packed_bytes,
-      standard_input, unreadable, read_whole, digest_of_file, failing_at_every_allocation)
+      standard_input, unreadable, read_whole, digest_of_file, failing_at_every_allocation, expansion, lines_that_are_too_many, expansion_of_a_sparse_table, memory_of_decoders)

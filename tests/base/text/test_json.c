@@ -474,7 +474,31 @@ static int release(void **state) {
     return 0;
 }
 
+/* "0," is two bytes of a text and a whole node of a tree. */
+TEST(as_many_values_as_there_may_be) {
+    const size_t n = 2 * (size_t)CD_JSON_MAX_VALUES + 3;
+    char *text = malloc(n);
+    assert_non_null(text);
+    for (size_t i = 0; i < n; i++) text[i] = i % 2 ? '0' : ',';
+    text[0] = '[';
+    for (int more = 0; more < 2; more++) { /* [0,..,0] of the limit, then of one more */
+        const size_t len = 2 * ((size_t)CD_JSON_MAX_VALUES + (size_t)more) + 1;
+        cd_arena a = {0};
+        cdmpp_err e = {0};
+        const cd_json *v = NULL;
+        const char kept = text[len - 1];
+        text[len - 1] = ']';
+        const cdmpp_status st = cd_json_parse(&a, text, len, &v, &e);
+        assert_int_equal(st, more ? CDMPP_ERANGE : CDMPP_OK);
+        if (more) assert_string_equal(e.msg, "JSON of more than 4194304 values");
+        else assert_int_equal(v->n, CD_JSON_MAX_VALUES);
+        text[len - 1] = kept;
+        cd_arena_free(&a);
+    }
+    free(text);
+}
+
 TESTS(NULL, release, what_must_parse, what_must_not, zero_byte_is_no_end, depth, tree, escapes, special_bytes_at_every_place,
       reals_are_nearest, numbers, other_locale, typed_reads, walks_members, members_once, single_numbers, members_that_must_be_there,
       words_and_lists_of_numbers, mistakes_have_their_line, only_finite_numbers_are_read, own_texts_have_a_key_once,
-      of_other_programs_the_last_one_counts, keys_of_large_objects, numbers_and_texts_as_python_writes_them)
+      of_other_programs_the_last_one_counts, keys_of_large_objects, numbers_and_texts_as_python_writes_them, as_many_values_as_there_may_be)

@@ -205,7 +205,7 @@ TEST(a_whole_entry) {
     snprintf(d.head, sizeof d.head, "One.\nTwo.\n");
     snprintf(d.note[CD_DESCRIBE_KEY_lanes], sizeof d.note[0], "ask");
     cd_describe_entry_put_yaml(&b, &d);
-    assert_string_equal(b.p, "# One.\n# Two.\n- name: \"a\\\"b\\\\cd\"\n  aliases: [\"A B\"]\n  kind: gpu\n  cores: 80 # told\n  # lanes: not known: ask\n");
+    assert_string_equal(b.p, "# One.\n# Two.\n- name: \"a\\\"b\\\\c\\u0009d\"\n  aliases: [\"A B\"]\n  kind: gpu\n  cores: 80 # told\n  # lanes: not known: ask\n");
     cd_buf_free(&b);
 }
 

@@ -320,6 +320,26 @@ TEST(other_files_are_refused) {
     tmp_remove(&d);
 }
 
+/* A store whose tables are views, or that has programs of its own. */
+TEST(foreign_schemas) {
+    static const char *const sql[] = {
+        "CREATE TRIGGER t AFTER INSERT ON device BEGIN INSERT INTO device(name) SELECT hex(randomblob(8)) FROM measurement; END",
+        "DROP TABLE device; CREATE VIEW device(id, name) AS WITH RECURSIVE c(x) AS (VALUES(1) UNION ALL SELECT x+1 FROM c) SELECT x, 'd' FROM c",
+        "ALTER TABLE device ADD COLUMN long TEXT GENERATED ALWAYS AS (printf('%.100000000c','a'))"};
+    for (size_t k = 0; k < sizeof sql / sizeof *sql; k++) {
+        tmp_dir d = tmp_make();
+        sqlite3 *db = NULL;
+        cd_store *s = open_new(&d);
+        cd_store_close(s);
+        sqlite3_open(tmp_path(&d, "s.db"), &db);
+        assert_int_equal(sqlite3_exec(db, sql[k], NULL, NULL, NULL), SQLITE_OK);
+        sqlite3_close(db);
+        assert_status(cd_store_open(tmp_path(&d, "s.db"), false, &s, &err), CDMPP_ESCHEMA);
+        assert_non_null(strstr(err.msg, "expected tables of stored columns, found"));
+        tmp_remove(&d);
+    }
+}
+
 static cdmpp_status see_env(void *ctx, const cd_store_hit *h, cdmpp_err *e) {
     (void)e;
     cd_store_put_json(ctx, h);
@@ -438,4 +458,4 @@ TEST(failing_at_every_allocation) {
 
 TESTS(NULL, NULL, records_come_back_as_they_were, the_same_is_stored_once, best_of_a_task_on_a_device, near_shapes_are_ordered,
       bad_lines_are_skipped, two_writers_at_once, killed_writers_lose_nothing, a_full_disk, a_stop_keeps_what_was_read,
-      other_files_are_refused, own_measurements, stores_merge, failing_at_every_allocation)
+      other_files_are_refused, own_measurements, stores_merge, failing_at_every_allocation, foreign_schemas)

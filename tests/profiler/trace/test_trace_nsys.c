@@ -99,4 +99,24 @@ TEST(damage) {
     traces_end(f);
 }
 
-TESTS(NULL, NULL, launches_and_ranges, other_exports, damage)
+/* What computes instead of being stored: a view without an end, a column that makes long texts, a look-up without an index. */
+TEST(rows_that_are_computed) {
+#define TABLE "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INT, end INT, deviceId INT, streamId INT, shortName INT);INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES(1,2,0,7,1);"
+#define MANY "WITH RECURSIVE c(x) AS (VALUES(1) UNION ALL SELECT x+1 FROM c WHERE x<20000)"
+    static const struct { const char *sql; cdmpp_status st; const char *says; } bad[] = {
+        {"CREATE VIEW CUPTI_ACTIVITY_KIND_KERNEL(rowid, start, end, deviceId, streamId, shortName) AS WITH RECURSIVE c(x) AS (VALUES(1) UNION ALL SELECT x+1 FROM c) SELECT x, 1, 2, 0, 7, 1 FROM c WHERE x<0;"
+         "CREATE TABLE StringIds(id INTEGER PRIMARY KEY, value TEXT);", CDMPP_ESCHEMA, "expected tables"},
+        {TABLE "CREATE VIEW StringIds(id, value) AS WITH RECURSIVE c(x) AS (VALUES(1) UNION ALL SELECT x+1 FROM c) SELECT x, 'k' FROM c;", CDMPP_ESCHEMA, "expected tables"},
+        {TABLE "CREATE TABLE StringIds(id INTEGER PRIMARY KEY, value TEXT GENERATED ALWAYS AS (printf('%.100000000c','a')));INSERT INTO StringIds(id) VALUES(1);", CDMPP_ESCHEMA, "expected tables"},
+        {TABLE "CREATE TABLE StringIds(id INT, value TEXT);" MANY "INSERT INTO StringIds SELECT 2,'x' FROM c;" MANY "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL SELECT x,x+1,0,7,1 FROM c;", CDMPP_ERANGE,
+         "a query takes more than"}};
+    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
+        traces *f = traces_begin();
+        assert_status(traces_read(f, export_of(f, bad[k].sql), &err), bad[k].st);
+        if (!strstr(err.msg, bad[k].says)) fail_msg("%s", err.msg);
+        assert_non_null(strstr(err.path, "n.sqlite"));
+        traces_end(f);
+    }
+}
+
+TESTS(NULL, NULL, launches_and_ranges, other_exports, damage, rows_that_are_computed)
