@@ -10,7 +10,7 @@
  * with f.st == CDMPP_OK. It checks after each run that f.st is OK or ENOMEM and that no block of cd_mem is left, and at the end that
  * at least `least` runs were refused. A body may set f.step, to try fewer of many allocations.
  *
- * Only a build with MODE=san can refuse. In other builds the body runs once and nothing is refused, so that each sweep is compiled
+ * Only builds with MODE=san and MODE=cov can refuse. In other builds the body runs once and nothing is refused, so that each sweep is compiled
  * and its normal path is tested in all builds. cd_mem counts for one thread: the body should not start others. */
 #ifndef FAULT_H
 #define FAULT_H
@@ -21,16 +21,25 @@
 
 #ifdef CD_FAULT
 static inline bool fault_possible(void) { return true; }
+#if CD_FAULT > 1 /* coverage: pieces of arenas too, of which there are so many that a sweep's steps grow */
+static inline void fault_at(long k) { k < 0 ? cd_mem_fail_at(k) : cd_mem_fail_at_piece(k); }
+static inline long fault_step(long k, long step) { return k / 64 > step ? k / 64 : step; }
+#else
 static inline void fault_at(long k) { cd_mem_fail_at(k); }
+static inline long fault_step(long k, long step) { (void)k; return step; }
+#endif
+static inline void fault_heap(long k) { cd_mem_fail_at(k); }
 static inline long fault_live(void) { return cd_mem_live(); }
 #else
 static inline bool fault_possible(void) { return false; }
 static inline void fault_at(long k) { (void)k; }
+static inline void fault_heap(long k) { (void)k; }
+static inline long fault_step(long k, long step) { (void)k; return step; }
 static inline long fault_live(void) { return 0; }
 #endif
 /* Around code that must not fail (set-up, a second try), and around code that must not allocate. */
 static inline void fault_off(void) { fault_at(-1); }
-static inline void fault_all(void) { fault_at(0); }
+static inline void fault_all(void) { fault_heap(0); }
 
 typedef struct fault_sweep {
     long k, step, live, runs;   /* runs so far; live: blocks before this run */
@@ -53,7 +62,7 @@ static inline bool fault_next(fault_sweep *f, long least, const char *file, int 
             _assert_true((LargestIntegralType)(!fault_possible() || f->runs > least), "allocations were refused", file, line);
             return false;
         }
-        f->k += f->step;
+        f->k += fault_step(f->k, f->step);
     }
     *f = (fault_sweep){.k = f->k, .step = 1, .live = fault_live(), .runs = f->runs + 1, .st = CDMPP_ENOMEM};
     fault_at(f->k);
