@@ -2,6 +2,10 @@
 #include "learner/operators/operators.h"
 #include "odd.h"
 
+#define SPREAD(held, device, more) "{\"held\":\"" held "\",\"classes\":[\"bmm\",\"conv\"],\"device\":" device ",\"rows\":100,\"devices\":2,\"at\":[-3,0.5],\"scale\":[0.1,0.2],\"times\":[0.1,0.2,0.3,0.4,0.5],\"shared\":0.5" more "}"
+#define LATER "\"kinds\":[\"linear\"],\"dtypes\":[\"float32\",\"float16\"],\"intervals\":[" SPREAD("large", "null", "") "," \
+    SPREAD("device-shift", "null", ",\"between\":[0.1,0.3],\"freedom\":3,\"far\":2,\"other\":[1.5,2],\"other_freedom\":4") "," SPREAD("large-shift", "null", ",\"between\":[0.1,0.3],\"freedom\":3") "],"
+
 typedef struct weights { cd_str w; uint32_t version; } weights;
 
 /* The header, as text, before the weights of a file. */
@@ -30,6 +34,14 @@ static void odd_headers(const char *path, odd_read *read) {
     assert_ok(cd_container_get(CD_CONTAINER_MODEL, file, n, &f, &err));
     weights w = {f.weights, f.version};
     odd_of(f.header.p, f.header.n, true, read, &w);
+    cd_buf b = {0}; /* the same with what later versions say of kinds, types and intervals */
+    const char *at = memmem(f.header.p, f.header.n, "\"largest\"", 9);
+    assert_non_null(at);
+    cd_buf_put(&b, f.header.p, (size_t)(at - f.header.p));
+    cd_buf_puts(&b, LATER);
+    cd_buf_put(&b, at, f.header.n - (size_t)(at - f.header.p));
+    odd_of(b.p, b.n, true, read, &w);
+    cd_buf_free(&b);
     cd_mem_free(file);
 }
 

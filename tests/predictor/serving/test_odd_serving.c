@@ -35,7 +35,7 @@ static cdmpp_status runs_of(const char *path, cd_op_bad_line *bad, cdmpp_err *er
 static cdmpp_status runs(const char *path, cdmpp_err *err) { return runs_of(path, NULL, err); }
 static cdmpp_status good_runs(const char *path, cdmpp_err *err) { return runs_of(path, on_bad, err); }
 
-#define RUNS "id,tp,isl,osl,concurrency,rate,spread,memory_share,ttft_s,tpot_s,decode_workers,decode_tp\na,2,1000,100,8,1.5,0.5,0.9,0.1,0.02,1,2\nb,1,10,10,1,,,,,,,\n"
+#define RUNS "id,tp,isl,osl,concurrency,rate,spread,memory_share,ttft_s,tpot_s,decode_workers,decode_tp\na,2,1000,100,8,,0.5,0.9,0.1,0.02,1,2\nb,1,10,10,1,,,,,,,\n"
 
 TEST(files) {
     tmp_dir dir = tmp_make();

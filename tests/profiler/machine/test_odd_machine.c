@@ -45,7 +45,7 @@ TEST(machines) { odd_all_of_seeds("tests/fuzz/seeds/machine", 2000, machine, NUL
 
 TEST(tables_of_links) {
     odd_all_of_file(tmp_path(&dir, "links.json"), "{\"cdmpp_links\": 1, \"links\": [{\"from\": \"cpu\", \"to\": \"gpu\", \"how\": \"pinned\", \"n\": 12, \"noise\": 0.01, "
-                    "\"pieces\": [[0, 1e-5, 1e-10], [65536, 2e-5, 1e-10]]}, {\"from\": \"gpu\", \"to\": \"cpu\", \"how\": \"\", \"n\": 0, \"noise\": 0, \"pieces\": [[0, 1e-5, 1e-10]]}]}", links);
+                    "\"pieces\": [[0, 1e-5, 1e-10], [65536, 1.65536e-5, 2e-10]]}, {\"from\": \"gpu\", \"to\": \"cpu\", \"how\": \"\", \"n\": 0, \"noise\": 0, \"pieces\": [[0, 1e-5, 1e-10]]}]}", links);
 }
 
 TEST(tables_of_pairs) {

@@ -33,7 +33,7 @@ TEST(maps) {
     const char *path = tmp_path(&dir, "map");
     odd_all_of_file(path, "kernel,operator,shape\ngemm,dense,\"[[1,2],[2,3]]\"\nconv*,conv2d,\nhelp*,-,\n", map);
     odd_all_of_file(path, "{\"Layers\": [{\"Name\": \"conv1\", \"LayerType\": \"Convolution\", \"Inputs\": [{\"Name\": \"x\", \"Dimensions\": [1, 3, 8, 8], \"Format/Datatype\": \"Half\"}], "
-                    "\"Outputs\": []}, {\"Name\": \"relu\"}]}", map);
+                    "\"Outputs\": []}, {\"Name\": \"relu\", \"LayerType\": \"Activation\"}]}", map);
     odd_all_of_file(path, "{\"nodes\": [{\"name\": \"n1\", \"op\": \"conv\", \"attrs\": {\"input_0\": \"x:0  |  [8,3,224]  |  int8  |  zp\", \"input_1\": \"w  |  [64,3]  |  int8\", \"output_0\": \"y  |  [1]\"}}, "
                     "{\"name\": \"n2\", \"op\": \"relu\", \"attrs\": {\"input_0\": \"x  |  [8,,3]  |  \"}}, {\"name\": \"n3\", \"op\": \"relu\", \"attrs\": {\"input_0\": \"]x[\"}}]}", map);
     tmp_remove(&dir);
