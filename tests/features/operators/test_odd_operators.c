@@ -25,7 +25,7 @@ static cdmpp_status library(const char *path, cdmpp_err *err) {
 
 static cdmpp_status llm(const char *path, cdmpp_err *err) {
     cd_dict names = {0};
-    cd_op_reader *r;
+    cd_op_reader *r = NULL;
     cd_llm_op_record o;
     const char *device;
     bool no_time;
