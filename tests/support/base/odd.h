@@ -49,8 +49,10 @@ static inline void odd_one(odd_texts *o, size_t at, size_t n, const char *with, 
 
 static inline bool odd_is_word(char c) { return isalnum((unsigned char)c) || (c && strchr("_.+-", c)) || c & 0x80; }
 
-/* valid: the text itself must be taken. */
-static inline void odd_of(const char *text, size_t size, bool valid, odd_read *read, void *ctx) {
+typedef struct odd_range { size_t from, to; } odd_range;
+
+/* valid: the text itself must be taken. range: where something is odd; NULL: anywhere, in a long text here and there. */
+static inline void odd_within(const char *text, size_t size, bool valid, const odd_range *range, odd_read *read, void *ctx) {
     static const char *const odd[] = {"", "null", "true", "\"x\"", "\"\"", "x", "-1", "0", "1", "2.5", "1e300", "99999999999999999999", "[]", "[1]", "{}", "\"a\\u0000b\"", "\xff",
                                       "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz"};
     odd_texts o = {.text = text, .n = size, .read = read, .ctx = ctx};
@@ -62,7 +64,7 @@ static inline void odd_of(const char *text, size_t size, bool valid, odd_read *r
         fail_msg("the valid text is refused: %s", cdmpp_err_format(&err, said, sizeof said));
     }
     if (o.taken) FAULT_SWEEP(f, 0) f.st = read(ctx, text, o.n, &f.err);
-    const size_t every = 1 + size / 1500; /* of a long text some */
+    const size_t every = range ? 1 : 1 + size / 1500; /* of a long text some */
     for (size_t i = 0, seen = 0; i < o.n; seen++) {
         size_t n = 1;
         if (text[i] == '"') {
@@ -72,7 +74,7 @@ static inline void odd_of(const char *text, size_t size, bool valid, odd_read *r
             while (odd_is_word(text[i]) && i + n < o.n && odd_is_word(text[i + n])) n++;
         }
         const bool value = n > 1 || odd_is_word(text[i]);
-        if (seen % every) {
+        if (seen % every || (range && (i < range->from || i >= range->to))) {
             i += n;
             continue;
         }
@@ -84,7 +86,7 @@ static inline void odd_of(const char *text, size_t size, bool valid, odd_read *r
         odd_one(&o, i, o.n - i, "", 0);
         i += n;
     }
-    for (size_t i = 0, n; i < o.n; i += n) {
+    for (size_t i = 0, n; i < o.n && !range; i += n) {
         const char *end = memchr(text + i, '\n', o.n - i);
         n = end ? (size_t)(end - text) + 1 - i : o.n - i;
         if (n > 5000) continue;
@@ -93,6 +95,7 @@ static inline void odd_of(const char *text, size_t size, bool valid, odd_read *r
     }
     if (valid && !o.refused) fail_msg("whatever is odd is taken");
 }
+static inline void odd_of(const char *text, size_t size, bool valid, odd_read *read, void *ctx) { odd_within(text, size, valid, NULL, read, ctx); }
 static inline void odd_all(const char *text, odd_read *read, void *ctx) { odd_of(text, strlen(text), true, read, ctx); }
 
 /* Around each file of a folder of seeds, which may be odd already; those of more than `most` bytes are left out. */
