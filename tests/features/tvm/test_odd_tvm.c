@@ -21,7 +21,7 @@ static cdmpp_status pickle(void *ctx, const char *text, size_t n, cdmpp_err *err
     return st;
 }
 
-TEST(graphs) { odd_all_of_seeds("tests/fuzz/seeds/graph", 5000, dag, NULL); }
+TEST(graphs) { odd_all_of_seeds("tests/fuzz/seeds/graph", 20000, dag, NULL); }
 TEST(pickles) { odd_all_of_seeds("tests/fuzz/seeds/pickle", 400, pickle, NULL); }
 
 TESTS(NULL, NULL, graphs, pickles)
