@@ -9,6 +9,7 @@
 # make hostile     a thousand hostile files, each given to its command; N=, SEED=
 # make hostile-bombs   small files that expand to large ones, each given to its command
 # make fuzz        every fuzz target for FUZZ_S seconds each (clang)
+# make coverage    lines and branches of the readers of untrusted files that tests take; fails below 95 %
 # make deps        apt packages
 # make model       train the default cost models from the carried records (2 minutes)
 # make install     PREFIX=/usr/local DESTDIR=;  make uninstall
@@ -36,7 +37,8 @@ OPT_release := -O3 -g
 # Sanitizers, and allocations that a test can refuse (tests/support/base/fault.h).
 OPT_san     := -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -DCD_FAULT
 OPT_tsan    := -O1 -g1 -fsanitize=thread
-OPT_cov     := -O0 -g --coverage
+# Coverage of readers (scripts/coverage.py). What an assertion refuses is our mistake, which no test can make.
+OPT_cov     := -O0 -g --coverage -DCD_FAULT=2 -DNDEBUG
 # Debian names the serial HDF5 after its flavour; other systems just hdf5.
 HDF5_PC := $(shell pkg-config --exists hdf5-serial 2>/dev/null && echo hdf5-serial || echo hdf5)
 INC     := $(shell pkg-config --cflags-only-I $(HDF5_PC) 2>/dev/null | sed 's/-I/-isystem /g') -isystem $(B)/gen -I$(B)/gen/embed
@@ -56,10 +58,17 @@ WRAP := profiler/wrap/process_profile_heap.c profiler/wrap/process_profile_spans
 MPI  := learner/distributed/mpi_group.c
 SRC  := $(filter-out $(CMD) $(WRAP) $(MPI),$(ALL))
 LIBO := $(SRC:%.c=$(B)/%.o) $(B)/gen/onnx/onnx.pb-c.o
+# TSan sees base and the rooms that start threads, coverage the readers of untrusted files, with the allocator
+# that refuses.
 ifeq ($(MODE),tsan)
-# TSan sees base and the rooms that start threads; the other objects are those of the release build.
-THREADED := base/ $(sort $(dir $(shell grep -lE 'cd_threads_|pthread_create' $(SRC))))
-LIBO := $(foreach f,$(SRC),$(if $(filter $(addsuffix %,$(THREADED)),$f),$(B),build/release)/$(f:%.c=%.o)) build/release/gen/onnx/onnx.pb-c.o
+OWN := $(addsuffix %,base/ $(sort $(dir $(shell grep -lE 'cd_threads_|pthread_create' $(SRC)))))
+endif
+ifeq ($(MODE),cov)
+OWN := base/core/% $(shell sed 's/ *\#.*//' scripts/coverage_readers.txt)
+endif
+ifdef OWN
+# The other objects are those of the release build.
+LIBO := $(foreach f,$(SRC),$(if $(filter $(OWN),$f),$(B),build/release)/$(f:%.c=%.o)) build/release/gen/onnx/onnx.pb-c.o
 release_objects: ; @$(MAKE) MODE=release B=build/release build/release/libcdmpp.a
 $(filter build/release/%,$(LIBO)): | release_objects ;
 endif
@@ -107,7 +116,7 @@ $(B)/man/%.1: $(B)/% ; $(call print_help,man)
 $(B)/bash/%:  $(B)/% ; $(call print_help,bash)
 $(B)/zsh/_%:  $(B)/% ; $(call print_help,zsh)
 
-.PHONY: release_objects hostile hostile-bombs all tests model deps quickstart check check-fast check-long unit cli corpora layers docs figures guide symbols regress mutate python replayers fuzz bench results \
+.PHONY: release_objects hostile hostile-bombs all tests model deps quickstart check check-fast check-long unit cli corpora layers docs figures guide symbols regress mutate coverage python replayers fuzz bench results \
         install uninstall deb clean help
 all: $(B)/libcdmpp.a $(B)/libcdmpp.so $(BIN) $(HELP)
 
@@ -145,7 +154,7 @@ $(foreach m,$(patsubst $(B)/cdmpp-%,%,$(BIN)),$(eval $(call cmd,$(m))))
 
 # Tests are compiled for a debugger, not for speed; -O3 would take as long for them as for the library.
 SUPPORT := $(wildcard tests/support/*/)
-TFLAGS = $(subst $(OPT_release),-O1 -g1,$(CFLAGS)) $(SUPPORT:%=-I%)
+TFLAGS = $(subst $(OPT_release),-O1 -g1,$(subst $(OPT_cov),-O0 -g1 -DCD_FAULT=2,$(CFLAGS))) $(SUPPORT:%=-I%)
 $(B)/tests/%.o: tests/%.c $(B)/flags | $(EMBED) $(GEN).h
 	@mkdir -p $(@D)
 	@echo "  CC    $<"
@@ -181,6 +190,8 @@ quickstart: ; @scripts/deps.sh && B=$(B) scripts/quickstart.sh
 N ?= 100
 SEED ?= 1
 mutate: deps ; @python3 scripts/mutate/run.py -n $(N) --seed $(SEED) $(ARGS) $(ROOMS)
+# Branches of readers that no test takes: ARGS='--missed FILE' lists them.
+coverage: deps ; @python3 -B scripts/coverage.py $(ARGS)
 # Small hostile files of all formats, each given to its command: no crash, no hang, no gigabyte.
 hostile-bombs: all ; @B=$(B) python3 -B scripts/hostile/bombs.py $(ARGS)
 hostile: all ; @B=$(B) python3 -B scripts/hostile/run.py -n $(if $(filter command line,$(origin N)),$(N),1000) --seed $(SEED) $(ARGS)
@@ -202,7 +213,7 @@ $(B)/fuzz/replay.o: tests/fuzz/replay.c $(B)/gen/fuzz_targets.def $(B)/flags
 $(B)/fuzz/%.o: tests/fuzz/fuzz_%.c $(B)/flags | $(EMBED) $(GEN).h
 	@mkdir -p $(@D)
 	@echo "  CC    $<"
-	$(Q)$(CC) $(TFLAGS) -DLLVMFuzzerTestOneInput=fuzz_$* -MMD -MP -c $< -o $@
+	$(Q)$(CC) $(TFLAGS) -DLLVMFuzzerTestOneInput=fuzz_$* $(if $(filter cov,$(MODE)),-Dabort=fuzz_stop) -MMD -MP -c $< -o $@
 $(B)/fuzz/replay: $(B)/fuzz/replay.o $(FUZZ:%=$(B)/fuzz/%.o) $(B)/libcdmpp.a
 	@echo "  LD    $@"
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
@@ -227,5 +238,5 @@ uninstall:
 	@PREFIX=$(PREFIX) LIBDIR=$(LIBDIR) DESTDIR=$(DESTDIR) B=$(B) scripts/install.sh -u
 
 clean: ; rm -rf build
-help:  ; @sed -n 's/^# //p' Makefile | head -15
+help:  ; @sed -n 's/^# //p' Makefile | head -16
 -include $(patsubst %.c,$(B)/%.d,$(SRC) $(CMD) $(TESTC) tests/support/base/check_main.c) $(FUZZ:%=$(B)/fuzz/%.d) $(B)/fuzz/replay.d

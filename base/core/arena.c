@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#if CD_ARENA_POISON
+#if CD_ARENA_CAREFUL && CD_FAULT + 0 < 2
 #include <sanitizer/asan_interface.h>
 #define POISON(p, n) __asan_poison_memory_region((p), (n))
 #define UNPOISON(p, n) __asan_unpoison_memory_region((p), (n))
@@ -42,13 +42,19 @@ static int grow(cd_arena *a, size_t need) {
     return 1;
 }
 
+#if CD_FAULT + 0 > 1
+#define REFUSED() cd_mem_refuse_piece()
+#else
+#define REFUSED() false
+#endif
+
 void *cd_arena_take(cd_arena *a, size_t n) {
     const size_t need = (n + CD_ARENA_ALIGN - 1) & ~(CD_ARENA_ALIGN - 1);
-    if (!a->at || (size_t)(a->end - a->at) < need)
-        if (!grow(a, need)) {
-            a->oom = true;
-            return NULL;
-        }
+    const bool more = !a->at || (size_t)(a->end - a->at) < need;
+    if (REFUSED() || (more && !grow(a, need))) {
+        a->oom = true;
+        return NULL;
+    }
     void *p = a->at;
     a->at += need;
     UNPOISON(p, n);

@@ -5,7 +5,7 @@
  * Everything made while parsing one record (JSON tree, AST, feature rows) dies
  * together at cd_arena_reset(), which keeps the largest chunk so that the next
  * record of that size allocates nothing.  Not thread-safe: one arena a thread.
- * Under AddressSanitizer the free part of a chunk is poisoned. */
+ * Under AddressSanitizer the free part of a chunk is poisoned; under CD_FAULT=2 each piece may be refused. */
 #ifndef CD_ARENA_H
 #define CD_ARENA_H
 #include <stdbool.h>
@@ -21,15 +21,15 @@ typedef struct cd_arena {
 } cd_arena;
 
 #define CD_ARENA_ALIGN ((size_t)16)
-#if defined(__SANITIZE_ADDRESS__)
-#define CD_ARENA_POISON 1
+#if defined(__SANITIZE_ADDRESS__) || CD_FAULT + 0 > 1
+#define CD_ARENA_CAREFUL 1
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer)
-#define CD_ARENA_POISON 1
+#define CD_ARENA_CAREFUL 1
 #endif
 #endif
-#ifndef CD_ARENA_POISON
-#define CD_ARENA_POISON 0
+#ifndef CD_ARENA_CAREFUL
+#define CD_ARENA_CAREFUL 0
 #endif
 
 /* n bytes, from a new chunk where needed: the slow half of cd_arena_alloc. */
@@ -43,7 +43,7 @@ CD_KEEP static inline void *cd_arena_alloc(cd_arena *a, size_t n, size_t size) {
         return NULL;
     }
     const size_t need = (n * size + CD_ARENA_ALIGN - 1) & ~(CD_ARENA_ALIGN - 1);
-    if (CD_ARENA_POISON || (size_t)(a->end - a->at) < need || !a->at) return cd_arena_take(a, n * size);
+    if (CD_ARENA_CAREFUL || (size_t)(a->end - a->at) < need || !a->at) return cd_arena_take(a, n * size);
     void *p = a->at;
     a->at += need;
     return p;

@@ -8,13 +8,23 @@
 
 #ifdef CD_FAULT
 static long fail_at = -1, live;
+static bool pieces, refused;
 
-void cd_mem_fail_at(long k) { fail_at = k; }
+void cd_mem_fail_at(long k) { fail_at = k, pieces = refused = false; }
+void cd_mem_fail_at_piece(long k) { cd_mem_fail_at(k), pieces = true; }
+bool cd_mem_refused(void) { return refused; }
 long cd_mem_live(void) { return live; }
 
-void *cd_mem_alloc(size_t n) {
-    if (fail_at == 0) return NULL;
+static bool refuse(void) {
     if (fail_at > 0) fail_at--;
+    else if (fail_at == 0) return refused = true;
+    return false;
+}
+
+bool cd_mem_refuse_piece(void) { return pieces && refuse(); }
+
+void *cd_mem_alloc(size_t n) {
+    if (refuse()) return NULL;
     void *p = malloc(n ? n : 1);
     if (p) live++;
     return p;

@@ -165,10 +165,11 @@ cdmpp_status cd_yaml_parse(cd_arena *a, const char *path, const char *in, size_t
         return CDMPP_ERANGE;
     }
     if (!yaml_parser_initialize(&r.p)) return CD_FAIL(err, ENOMEM, "YAML parser");
-    yaml_parser_set_input_string(&r.p, (const unsigned char *)in, len);
+    yaml_parser_set_input_string(&r.p, (const unsigned char *)(in ? in : ""), len);
     cdmpp_status st = document(&r, out);
     yaml_parser_delete(&r.p);
     if (!st && diag->n > before) st = CDMPP_ESCHEMA;
+    if (st && st != CDMPP_ENOMEM && !before && err) st = err->code; /* what the first mistake was, not the one that ended the reading */
     if (!st && diag->text.oom) st = CD_FAIL(err, ENOMEM, "list of errors");
     if (st) *out = NULL;
     return st;

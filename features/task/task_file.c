@@ -179,11 +179,13 @@ static cdmpp_status text_member(cd_task_registry *t, const cd_json *v, const cha
     return *out ? CDMPP_OK : CD_FAIL(err, ENOMEM, "task");
 }
 
-/* A member name is a part of the text. */
-static long line_of(const cd_task_registry *t, const cd_json *member) {
+/* The line of a task. Its key is a part of the text, unless it has escapes: then the task's first member that is one says it. 0: none is. */
+static long line_of(const cd_task_registry *t, const cd_json *task) {
+    const cd_json *m = task->u.child;
     long line = 1;
-    for (const char *p = t->text; p < member->key.p; p++) line += *p == '\n';
-    return line;
+    while (m && !(m->key.p >= t->text && m->key.p < t->end)) m = m->next;
+    for (const char *p = t->text; m && p < m->key.p; p++) line += *p == '\n';
+    return m ? line : 0;
 }
 
 /* Its operators. A key that is known keeps those that it has. */
@@ -194,7 +196,7 @@ static cdmpp_status define(cd_task_registry *t, cd_arena *a, const cd_json *v, c
     cdmpp_status st = read_ops(&f, v);
     if (f.dag->pool.oom) st = CD_FAIL(err, ENOMEM, "expressions"); /* whatever else it looked like */
     if (st) cd_te_dag_free(f.dag);
-    else if (e->pub.dag) st = cd_task_again(t, e, f.dag, false, line_of(t, cd_json_get(v, "workload_key")), err);
+    else if (e->pub.dag) st = cd_task_again(t, e, f.dag, false, line_of(t, v), err);
     else cd_task_set_dag(t, e, f.dag);
     return st;
 }

@@ -202,7 +202,9 @@ static cdmpp_status axes(cd_task_file *f, const cd_json *op, const char *key, co
 static cdmpp_status reducer_vars(cd_task_file *f, const cd_json *obj, const char *key, const cd_te_op *op, const cd_expr *const **out,
                                  const cd_str **names) {
     const cd_json *it;
-    CD_TRY(cd_err_key(f->err, cd_json_arr(cd_json_get(obj, key), op->n_out, &it, f->err), key));
+    const cd_json *v = cd_json_get(obj, key);
+    CD_TRY(cd_err_key(f->err, cd_json_arr(v, op->n_out, &it, f->err), key));
+    if (v->n != op->n_out) return cd_err_key(f->err, CD_FAIL(f->err, ESCHEMA, "expected %u names, found %u", op->n_out, v->n), key);
     const cd_expr **var = CD_NEWN(&f->dag->arena, const cd_expr *, op->n_out);
     cd_str *name = CD_NEWN(f->a, cd_str, op->n_out);
     if (!var || !name) return CD_FAIL(f->err, ENOMEM, "reducer");
@@ -237,7 +239,10 @@ static cdmpp_status named_reducer(cd_task_file *f, cd_str name, const cd_te_op *
 static cdmpp_status reduction(cd_task_file *f, const cd_json *obj, cd_te_op *op) {
     const cd_json *v = cd_json_get(obj, "reduce"), *where = cd_json_get(obj, "where");
     uint32_t n = op->n_out;
-    if (!v) return op->n_raxis ? CD_FAIL(f->err, ESCHEMA, "\"reduce_axis\" without \"reduce\"") : CDMPP_OK;
+    if (!v) {
+        const char *lone = op->n_raxis ? "reduce_axis" : where ? "where" : cd_json_get(obj, "init") ? "init" : NULL;
+        return lone ? CD_FAIL(f->err, ESCHEMA, "\"%s\" without \"reduce\"", lone) : CDMPP_OK;
+    }
     f->red = CD_NEW(&f->dag->arena, cd_te_reducer);
     if (!f->red) return CD_FAIL(f->err, ENOMEM, "reducer");
     f->red->n = n;
@@ -284,7 +289,10 @@ static cdmpp_status compute(cd_task_file *f, const cd_json *obj, cd_te_op *op) {
     op->shape = shape;
     op->dtype = dtype;
     for (uint32_t i = 0; i < op->n_axis; i++) shape[i] = cd_expr_is_int(op->axis[i].extent) ? op->axis[i].extent->u.i : 0;
-    for (uint32_t k = 0; k < op->n_out; k++) dtype[k] = op->body[k]->type;
+    for (uint32_t k = 0; k < op->n_out; k++) {
+        dtype[k] = op->body[k]->type;
+        if (cd_expr_dtype_kind(dtype[k]) == CD_T_HANDLE) return cd_err_key(f->err, cd_err_index(f->err, CD_FAIL(f->err, ESCHEMA, "a text is no value of a tensor"), k), "body");
+    }
     return reduction(f, obj, op);
 }
 

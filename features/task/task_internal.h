@@ -42,7 +42,7 @@ struct cd_task_registry {
     uint32_t *slot;             /* (n_slot) index + 1, open addressing on the key */
     uint32_t n_net, cap_net;
     cd_network *net;            /* (n_net) */
-    const char *name, *text;    /* of the file that is being read */
+    const char *name, *text, *end; /* of the file that is being read */
     unsigned assume;            /* what printed definitions may assume (dagtext.h) */
     size_t n_unused, cap_unused;
     cdmpp_err *unused;          /* (n_unused) definitions and networks that are not used, because an earlier one differs */

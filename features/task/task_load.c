@@ -71,7 +71,7 @@ static cdmpp_status load_json(cd_task_registry *t, const char *text, size_t len,
 cdmpp_status cd_task_registry_load_text(cd_task_registry *t, const char *name, const char *text, size_t len, cdmpp_err *err) {
     cdmpp_status st;
     cd_arena_reset(&t->scratch);
-    t->name = name, t->text = text;
+    t->name = name, t->text = text, t->end = text + len;
     if (len && (unsigned char)text[0] == 0x80) st = cd_task_pickle_load(t, name, text, len, err);
     else if (!cd_task_is_printed(text, len)) st = load_json(t, text, len, err);
     else st = cd_task_printed_load(t, text, len, err);

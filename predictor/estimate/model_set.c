@@ -138,7 +138,9 @@ static cdmpp_status folders(cd_model_set *m, cdmpp_err *err) {
 static cdmpp_status describe(const cd_model_set_options *a, cd_model_set *m, cdmpp_err *err) {
     const char *path, *option = a->file_option ? a->file_option : "--devices";
     cd_diag diag = {0};
-    if (cd_device_table_path(&m->arena, a->devices, NULL, &path, a->devices ? err : NULL))
+    const cdmpp_status at = cd_device_table_path(&m->arena, a->devices, NULL, &path, a->devices ? err : NULL);
+    if (at == CDMPP_ENOMEM) return CD_FAIL(err, ENOMEM, "path of the descriptions"); /* not: there are none */
+    if (at)
         return a->devices ? CD_FAIL(err, EIO, "%s: cannot find '%s', a file that describes devices; a device is named by %s", option, a->devices,
                                     a->name_option ? a->name_option : "--device") : CDMPP_OK;
     const cdmpp_status st = cd_device_table_open(&m->arena, a->devices, NULL, &diag, NULL, &m->devices, err);

@@ -17,7 +17,8 @@ static cdmpp_status read_tsv(cd_curve_set *c, const char *path, cdmpp_err *err) 
         cdmpp_err why = {0};
         const cdmpp_status got = cd_curves_next(r, &v, &more, &why);
         if (got && more) cd_curve_set_skip(c, &why);
-        if (got && !more) st = got, *err = why;
+        if (got && !more) st = got;
+        if (st && err) *err = why;
         if (got || !more || (c->op && strcmp(c->op, v.op) != 0)) continue;
         cd_buf_clear(&name);
         cd_buf_putf(&name, "%s%s%s, %s", v.op, v.shape[0] ? " " : "", v.shape, v.host);

@@ -125,7 +125,7 @@ static cdmpp_status place(cd_trace_reader *r, const cd_json *args, const cd_json
     const bool legacy = text_is(cd_json_get(v, "pid"), "CUDA functions");
     const int64_t number = tid && tid->kind == CD_JSON_INT ? tid->u.i : 0, unit = legacy ? number : int_arg(args, "device", 0);
     const int n = snprintf(gpu, sizeof gpu, "cuda:%lld", (long long)unit);
-    if (!host) e->unit = (int32_t)unit;
+    if (!host) e->unit = unit > 0 && unit < INT32_MAX ? (int32_t)unit : 0;
     e->thread = (int64_t)thread_of(v);
     if (!host && tid && tid->kind == CD_JSON_INT) e->thread = legacy ? 0 : number;
     if (!host) e->thread = int_arg(args, "stream", e->thread);
@@ -151,7 +151,7 @@ static cdmpp_status kineto(cd_trace_chrome *c, const cd_json *v, cd_trace_kind k
     e.external = int_arg(args, "External id", -1);
     if (kind == CD_TRACE_KERNEL && text_of(arg(args, "op_name")).n) CD_TRY(cd_trace_number(c->r, text_of(arg(args, "op_name")), &e.op, err));
     c->nodes.kernels += kind == CD_TRACE_KERNEL;
-    if (bytes && kind < CD_TRACE_OP && cd_json_real(bytes, &e.bytes, NULL)) e.bytes = NAN;
+    if (bytes && kind < CD_TRACE_OP && (cd_json_real(bytes, &e.bytes, NULL) || e.bytes < 0)) e.bytes = NAN;
     CD_TRY(cd_trace_number(c->r, name, &e.name, err));
     if (kind == CD_TRACE_KERNEL && text_is(cd_json_get(v, "pid"), "CUDA functions")) e.op = e.name;
     CD_TRY(place(c->r, args, v, &e, err));

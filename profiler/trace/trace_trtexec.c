@@ -78,8 +78,9 @@ static cdmpp_status inference(cd_trace_chrome *c, const cd_json *v, long line, c
         if (part[k].kind == CD_TRACE_COPY && !cd_json_get(v, part[k].start) && !cd_json_get(v, part[k].old_start)) continue;
         t->lines += !(c->r->how->skip >> e.kind & 1);
         CD_TRY(span(c, v, k, &e, err));
-        if (whole.start_ns == CD_TRACE_UNTIMED) whole.start_ns = e.start_ns;
-        end = e.start_ns + llround(e.time_s * 1e9);
+        const int64_t last = e.start_ns + llround(e.time_s * 1e9);
+        if (whole.start_ns == CD_TRACE_UNTIMED || e.start_ns < whole.start_ns) whole.start_ns = e.start_ns;
+        if (last > end) end = last;
         if (c->r->how->skip >> e.kind & 1) continue;
         if (e.time_s > 0) CD_TRY(cd_trace_add(c->r, &e, err));
         else t->empty += e.kind == CD_TRACE_KERNEL;

@@ -1,5 +1,10 @@
-/* replay TARGET FOLDER... -- runs a fuzz target over the files of folders, without an engine. */
+/* replay TARGET FOLDER... -- runs a fuzz target over the files of folders, without an engine.
+ *
+ * In a build for coverage (CD_FAULT=2) each file is then read again and again, and each time a later allocation is the first that is
+ * refused. Targets take it for granted that what was accepted can be written and read again, and stop where it cannot: there that only
+ * ends the run. Nothing is freed then, so this finds crashes, not leaks. */
 #include <dirent.h>
+#include <setjmp.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +26,32 @@ static fuzz_target find_target(const char *name) {
     return NULL;
 }
 
+#if CD_FAULT + 0 > 1
+#include "base/core/mem.h"
+
+static jmp_buf stopped;
+
+/* What abort() is in targets. */
+_Noreturn void fuzz_stop(void);
+void fuzz_stop(void) {
+    if (cd_mem_refused()) longjmp(stopped, 1);
+    abort();
+}
+
+/* Every allocation at first, then about each twentieth. */
+static void refuse(fuzz_target run, const uint8_t *data, size_t n) {
+    bool refused = true;
+    for (volatile long k = 0; refused; k += 1 + k / 20) {
+        cd_mem_fail_at_piece(k);
+        if (!setjmp(stopped)) run(data, n);
+        refused = cd_mem_refused();
+        cd_mem_fail_at(-1);
+    }
+}
+#else
+static void refuse(fuzz_target run, const uint8_t *data, size_t n) { (void)run, (void)data, (void)n; }
+#endif
+
 static int replay_file(fuzz_target run, const char *path) {
     FILE *f = fopen(path, "rb");
     uint8_t *data = NULL;
@@ -39,6 +70,7 @@ static int replay_file(fuzz_target run, const char *path) {
     for (size_t i = 0; i < n; i++) exact[i] = data[i];
     free(data);
     run(exact, n);
+    refuse(run, exact, n);
     free(exact);
     return 1;
 }

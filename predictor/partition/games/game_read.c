@@ -34,6 +34,7 @@ static cdmpp_status columns(cd_game_file *g, const cd_csv_table *t, size_t *op, 
     }
     CD_TRY(room(g, t->n_row, n, n_transfer > 0, err));
     for (size_t d = 0; d < n; d++) g->device[d] = cd_str_dup(&g->arena, (cd_str){t->name[sec[d]], strlen(t->name[sec[d]])}), tra[d] = SIZE_MAX;
+    if (g->arena.oom) return CD_FAIL(err, ENOMEM, "%zu devices", n);
     for (size_t c = 0; c < t->n_col; c++) {
         size_t d = 0;
         if (strncmp(t->name[c], TRANSFER, skip) != 0) continue;

@@ -258,6 +258,7 @@ uint32_t cd_fuse_transpose(cd_fuse_graph *f, uint32_t x, const int64_t *perm) {
 }
 
 uint32_t cd_fuse_reduce(cd_fuse_graph *f, cd_fuse_reduction how, uint32_t x, const int64_t *axis, uint32_t n, bool keepdims) {
+    if (f->st) return 0; /* out of memory: there may be no node */
     const cd_graph_shape in = f->node[x].shape;
     cd_graph_shape s = {0, {0}};
     cd_fuse_attr a = {.keepdims = keepdims, .mode = (int)how};

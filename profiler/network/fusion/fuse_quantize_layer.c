@@ -189,6 +189,7 @@ static uint32_t shift_of(cd_quantize_walk *w, const weight *k, uint32_t scale, i
     cd_fuse_graph *f = w->f;
     int64_t axis[CD_GRAPH_MAX_RANK];
     uint32_t sum = 0, b = 0;
+    if (f->st) return 0;
     if (zero) {
         const uint32_t n = rest(axis, f->node[k->node].shape.rank), all = cd_fuse_reduce(f, CD_FUSE_REDUCE_SUM, k->node, axis, n, false);
         sum = cd_fuse_binary(f, CD_FUSE_OP_MUL, all, cd_fuse_const(f, CD_I32, -zero));

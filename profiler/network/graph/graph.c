@@ -142,8 +142,8 @@ cdmpp_status cd_graph_constant(cd_graph *g, const char *name, cd_dtype t, const 
     void *p = cd_arena_zalloc(&g->arena, (size_t)n + 1, sizeof(int64_t)); /* one more: empty content is content */
     if (!p) return CD_FAIL(err, ENOMEM, "a constant of %lld", (long long)n);
     if (n) memcpy(p, value ? (const void *)value : (const void *)fvalue, bytes);
-    if (value) x.value = p;
-    else x.fvalue = p;
+    if (cd_expr_dtype_is_float(x.dtype)) x.fvalue = p; /* by the type: an empty list is no list */
+    else x.value = p;
     g->n_value += n;
     return cd_graph_publish(g, &x, tensor, err);
 }

@@ -82,6 +82,7 @@ uint32_t cd_onnx_expand_binary(cd_expand *x, const char *op, uint32_t a, uint32_
 uint32_t cd_onnx_expand_real(cd_expand *x, cd_dtype t, double v) {
     const cd_graph_shape scalar = {0};
     uint32_t c = CD_GRAPH_NONE;
+    if (!cd_expr_dtype_is_float(t)) cd_onnx_expand_wrong(x, "expected real numbers");
     if (!x->st) x->st = cd_graph_constant(x->r->g, "c", t, &scalar, NULL, &v, &c, x->err);
     return c;
 }

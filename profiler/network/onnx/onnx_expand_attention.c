@@ -248,15 +248,23 @@ static void multi_head(cd_expand *x) {
     if (!x->st && !x->why) cd_onnx_expand_out(x, 0, from_heads(x, y));
 }
 
+/* Numbers of heads that can be counted with. */
+static bool few_heads(cd_expand *x, const heads *h) {
+    if (h->n < 1 || h->kv < 1 || h->n > INT32_MAX || h->kv > INT32_MAX) cd_onnx_expand_wrong(x, "heads do not fit the hidden size");
+    return !x->st;
+}
+
 /* query, key, value, past_key, past_value, seqlens_k, total_sequence_length, cos_cache, sin_cache, position_ids, attention_bias */
 static void group_query(cd_expand *x) {
     heads h = no_heads();
     uint32_t q = cd_onnx_expand_in(x, 0), k = cd_onnx_expand_has(x, 1) ? x->in[1] : CD_GRAPH_NONE, v = cd_onnx_expand_has(x, 2) ? x->in[2] : CD_GRAPH_NONE;
     h.n = cd_onnx_expand_int(x, "num_heads", 0), h.kv = cd_onnx_expand_int(x, "kv_num_heads", 0);
     h.scale = cd_onnx_expand_float(x, "scale", 0), h.softcap = cd_onnx_expand_float(x, "softcap", 0), h.causal = true;
-    const int64_t window = cd_onnx_expand_int(x, "local_window_size", -1), size = cd_onnx_expand_shape(x, q).rank == 3 && h.n + 2 * h.kv > 0 ? cd_onnx_expand_shape(x, q).dim[2] / (h.n + 2 * h.kv) : 0;
+    const int64_t window = cd_onnx_expand_int(x, "local_window_size", -1);
     if (!cd_onnx_expand_rank(x, q, 3, 3)) return;
+    if (!few_heads(x, &h)) return;
     if (cd_onnx_expand_int(x, "smooth_softmax", 0) || cd_onnx_expand_has(x, 11)) x->why = "a softmax with a sink";
+    const int64_t size = cd_onnx_expand_shape(x, q).dim[2] / (h.n + 2 * h.kv);
     if (k == CD_GRAPH_NONE) { /* all in one */
         const uint32_t all = q;
         q = cd_onnx_expand_slice(x, all, 2, 0, h.n * size, 1);
@@ -284,6 +292,8 @@ static void of_all(cd_expand *x, uint32_t all, uint32_t mask, uint32_t past, uin
     const CdOnnx__AttributeProto *sizes = cd_onnx_attr(x->s, x->n, "qkv_hidden_sizes");
     if (!cd_onnx_expand_rank(x, all, 3, 3)) return;
     const int64_t n = s.dim[2] / 3, q = sizes && sizes->n_ints == 3 ? sizes->ints[0] : n, k = sizes && sizes->n_ints == 3 ? sizes->ints[1] : n;
+    if (q < 1 || k < 1 || q > s.dim[2] || k > s.dim[2]) cd_onnx_expand_wrong(x, "qkv_hidden_sizes do not fit the weights");
+    if (x->st) return;
     h.n = h.kv = cd_onnx_expand_int(x, "num_heads", 0);
     h.causal = cd_onnx_expand_int(x, "unidirectional", 0) != 0, h.scale = cd_onnx_expand_float(x, "scale", 0);
     if (cd_onnx_expand_int(x, "do_rotary", 0)) x->why = "an attention that turns what it makes";

@@ -26,13 +26,13 @@ static cdmpp_status resolve(cd_onnx_reader *r, const cd_onnx_scope *s, const CdO
     return CDMPP_OK;
 }
 
-/* Results by the names that the file has for them. */
+/* Results by the names that the file has for them. A constant of texts is no tensor. */
 static cdmpp_status define(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__NodeProto *n, const uint32_t *out, cdmpp_err *err) {
     for (size_t i = 0; i < n->n_output; i++) {
         const char *name = cd_onnx_text(n->output[i]);
         if (!*name) continue;
         CD_TRY(cd_onnx_define(r, s, name, out ? out[i] : CD_ONNX_UNKNOWN, err));
-        if (out) CD_TRY(cd_graph_rename(r->g, out[i], name, err));
+        if (out && out[i] != CD_ONNX_UNKNOWN) CD_TRY(cd_graph_rename(r->g, out[i], name, err));
     }
     return CDMPP_OK;
 }

@@ -173,6 +173,106 @@ TEST(refusals) {
     assert_status(body(deep, deep, 0, &err), CDMPP_EUNSUPPORTED);
 }
 
+/* A file's op that is read behind A (4) and B (4, int64), or its arguments. */
+static cdmpp_status member(const char *op, const char *args, cdmpp_err *err) {
+    cd_buf b = {0};
+    cd_task_registry *t;
+    cd_buf_putf(&b, "{\"schema\":\"cdmpp.tasks\",\"version\":1,\"tasks\":[{\"workload_key\":\"k\",%s%s%s\"ops\":["
+                "{\"name\":\"A\",\"shape\":[4],\"dtype\":\"float32\"},{\"name\":\"B\",\"shape\":[4],\"dtype\":\"int64\"}%s%s]}]}",
+                args ? "\"args\":" : "", args ? args : "", args ? "," : "", op ? "," : "", op ? op : "");
+    assert_int_equal(cd_task_registry_new(&t, err), CDMPP_OK);
+    const cdmpp_status st = cd_task_registry_load_text(t, "x", b.p, b.n, err);
+    if (!st) assert_survives(t);
+    cd_buf_free(&b);
+    cd_task_registry_free(t);
+    return st;
+}
+#define AXIS "\"name\":\"C\",\"axis\":[[\"i\",0,4]],"
+#define LONG_30 "abcdefghijklmnopqrstuvwxyz0123"
+#define LONG_60 LONG_30 LONG_30
+
+TEST(members) {
+    static const struct {
+        const char *op, *args, *said;
+    } t[] = {
+        {NULL, "[\"A\", \"Z\"]", "x: tasks[0].args[1]: no tensor \"Z\" [ESCHEMA]"},
+        {NULL, "[1]", "x: tasks[0].args[0]: expected a string, found integer [ESCHEMA]"},
+        {NULL, "[\"A\"]", "x: tasks[0]: 1 of 2 ops are not needed for the arguments [ESCHEMA]"},
+        {NULL, "[]", "x: tasks[0].args: expected an array of at least 1 items, found 0 [ESCHEMA]"},
+        {"7", NULL, "x: tasks[0].ops[2]: expected an object, found integer [ESCHEMA]"},
+        {"{" AXIS "\"body\":\"i\",\"" LONG_60 "abc\":1}", NULL, "x: tasks[0].ops[2]: unknown member \"abcdefghijklmnopqrstuvwxyz0123abcdefghijklmnopqrstuvwxyz0123\" [ESCHEMA]"},
+        {"{\"axis\":[],\"body\":\"1\"}", NULL, "x: tasks[0].ops[2].name: expected a string, found nothing [ESCHEMA]"},
+        {"{\"name\":\"a\\u0000b\",\"axis\":[],\"body\":\"1\"}", NULL, "x: column 173: expected no \\u0000, found 'b' [EPARSE]"},
+        {"{\"name\":\"A\",\"axis\":[],\"body\":\"1\"}", NULL, "x: tasks[0].ops[2]: a second tensor \"A\": give one of them a \"ref\" [ESCHEMA]"},
+        {"{\"name\":\"2x\",\"axis\":[],\"body\":\"1\"}", NULL, "x: tasks[0].ops[2]: \"2x\" cannot be used in expressions: give the op a \"ref\" [ESCHEMA]"},
+        {"{\"name\":\"!" LONG_60 "\",\"axis\":[],\"body\":\"1\"}", NULL, "x: tasks[0].ops[2]: \"!abcdefghijklmnopqrstuvwxyz0123abcdefghijklmnopqrstuvwxyz012\" cannot be used in expressions: give the op a \"ref\" [ESCHEMA]"},
+        {"{" AXIS "\"body\":\"i\",\"layout_free\":1}", NULL, "x: tasks[0].ops[2].layout_free: expected true or false, found integer [ESCHEMA]"},
+        {"{" AXIS "\"body\":\"i\",\"flop\":-1}", NULL, "x: tasks[0].ops[2].flop: a negative count [ERANGE]"},
+        {"{" AXIS "\"body\":\"i\",\"flop\":\"1\"}", NULL, "x: tasks[0].ops[2].flop: expected a number, found string [ESCHEMA]"},
+        {"{" AXIS "\"body\":7}", NULL, "x: tasks[0].ops[2].body: expected an array, found integer [ESCHEMA]"},
+        {"{" AXIS "\"body\":[]}", NULL, "x: tasks[0].ops[2].body: expected an array of at least 1 items, found 0 [ESCHEMA]"},
+        {"{" AXIS "\"body\":[\"i\", 3]}", NULL, "x: tasks[0].ops[2].body[1]: expected a string, found integer [ESCHEMA]"},
+        {"{" AXIS "\"body\":\"'text'\"}", NULL, "x: tasks[0].ops[2].body[0]: a text is no value of a tensor [ESCHEMA]"},
+        {"{\"name\":\"C\",\"axis\":7,\"body\":\"1\"}", NULL, "x: tasks[0].ops[2].axis: expected an array, found integer [ESCHEMA]"},
+        {"{\"name\":\"C\",\"axis\":[7],\"body\":\"1\"}", NULL, "x: tasks[0].ops[2].axis[0]: expected an array, found integer [ESCHEMA]"},
+        {"{\"name\":\"C\",\"axis\":[[\"i\",0,4,1]],\"body\":\"1\"}", NULL, "x: tasks[0].ops[2].axis[0]: expected [name, min, extent], found 4 items [ESCHEMA]"},
+        {"{\"name\":\"C\",\"axis\":[[1,0,4]],\"body\":\"1\"}", NULL, "x: tasks[0].ops[2].axis[0]: expected a string, found integer [ESCHEMA]"},
+        {"{\"name\":\"C\",\"axis\":[[\"a\\u0000\",0,4]],\"body\":\"1\"}", NULL, "x: column 186: expected no \\u0000, found '\"' [EPARSE]"},
+        {"{\"name\":\"C\",\"axis\":[[\"i.1\",0,4],[\"!\",0,4]],\"body\":\"1\"}", NULL, "x: tasks[0].ops[2].axis[1]: \"!\" cannot be used in expressions: give a \"ref\" [ESCHEMA]"},
+        {"{\"name\":\"C\",\"axis\":[[\"i\",0,4],[\"i\",0,4]],\"body\":\"1\"}", NULL, "x: tasks[0].ops[2].axis[1]: a second axis \"i\": give one of them a \"ref\" [ESCHEMA]"},
+        {"{\"name\":\"C\",\"axis\":[[\"i\",0,\"j\"]],\"body\":\"1\"}", NULL, "x: tasks[0].ops[2].axis[0].extent.column 2: no axis \"j\" [ESCHEMA]"},
+        {"{\"name\":\"C\",\"axis\":[[\"i\",\"(\",4]],\"body\":\"1\"}", NULL, "x: tasks[0].ops[2].axis[0].min.column 2: expected an expression, found the end [EPARSE]"},
+        {"{\"name\":\"C\",\"axis\":[[\"i\",0,4.5]],\"body\":\"1\"}", NULL, "x: tasks[0].ops[2].axis[0].extent: expected an integer, found number 4.5 [ESCHEMA]"},
+        {"{\"name\":\"C\",\"axis\":[[\"i\",0,3000000000]],\"body\":\"1\"}", NULL, "x: tasks[0].ops[2].axis[0].extent: 3000000000 does not fit the axis' type [ERANGE]"},
+        {"{\"name\":\"C\",\"axis\":[{\"min\":0}],\"body\":\"1\"}", NULL, "x: tasks[0].ops[2].axis[0].name: expected a string, found nothing [ESCHEMA]"},
+        {"{\"name\":\"C\",\"axis\":[{\"name\":\"i\",\"ref\":7}],\"body\":\"1\"}", NULL, "x: tasks[0].ops[2].axis[0].ref: expected a string, found integer [ESCHEMA]"},
+        {"{\"name\":\"C\",\"axis\":[{\"name\":\"i\",\"dtype\":7}],\"body\":\"1\"}", NULL, "x: tasks[0].ops[2].axis[0].dtype: expected a string, found integer [ESCHEMA]"},
+        {"{\"name\":\"C\",\"axis\":[{\"name\":\"i\",\"dtype\":\"int\"}],\"body\":\"1\"}", NULL, "x: tasks[0].ops[2].axis[0].dtype: expected a type of integers [ESCHEMA]"},
+        {"{\"name\":\"C\",\"axis\":[{\"name\":\"i\",\"dtype\":\"float32\"}],\"body\":\"1\"}", NULL, "x: tasks[0].ops[2].axis[0].dtype: expected a type of integers [ESCHEMA]"},
+        {"{\"name\":\"C\",\"axis\":[{\"name\":\"i\",\"dtype\":\"int64\",\"min\":0}],\"body\":\"1\"}", NULL, "x: tasks[0].ops[2].axis[0].extent: expected an integer, found nothing [ESCHEMA]"},
+        {"{\"name\":\"C\",\"axis\":[[\"i\",0,1],[\"i1\",0,1],[\"i2\",0,1],[\"i3\",0,1],[\"i4\",0,1],[\"i5\",0,1],[\"i6\",0,1],[\"i7\",0,1],"
+         "[\"j\",0,1],[\"j1\",0,1],[\"j2\",0,1],[\"j3\",0,1],[\"j4\",0,1],[\"j5\",0,1],[\"j6\",0,1],[\"j7\",0,1],[\"k\",0,1]],\"body\":\"1\"}", NULL, "taken"},
+        {"{" AXIS "\"reduce_axis\":[[\"k\",0,4]],\"body\":\"A[k]\"}", NULL, "x: tasks[0].ops[2]: \"reduce_axis\" without \"reduce\" [ESCHEMA]"},
+        {"{" AXIS "\"where\":\"i < 2\",\"body\":\"A[i]\"}", NULL, "x: tasks[0].ops[2]: \"where\" without \"reduce\" [ESCHEMA]"},
+        {"{" AXIS "\"init\":\"1\",\"body\":\"A[i]\"}", NULL, "x: tasks[0].ops[2]: \"init\" without \"reduce\" [ESCHEMA]"},
+        {"{" AXIS "\"reduce\":\"product\",\"body\":\"A[i]\"}", NULL, "x: tasks[0].ops[2].reduce: expected sum, max, min or an object [ESCHEMA]"},
+        {"{" AXIS "\"reduce\":\"sum\",\"body\":[\"A[i]\",\"B[i]\"]}", NULL, "x: tasks[0].ops[2].reduce: \"sum\" combines one value, not 2 [ESCHEMA]"},
+        {"{" AXIS "\"reduce\":7,\"body\":\"A[i]\"}", NULL, "x: tasks[0].ops[2].reduce.lhs: expected an array, found nothing [ESCHEMA]"},
+        {"{" AXIS "\"reduce\":{\"lhs\":[\"x\",\"z\"],\"rhs\":[\"y\"],\"result\":\"x + y\",\"identity\":\"0\"},\"body\":\"A[i]\"}", NULL, "x: tasks[0].ops[2].reduce.lhs: expected 1 names, found 2 [ESCHEMA]"},
+        {"{" AXIS "\"reduce\":{\"lhs\":[\"x\"],\"rhs\":[7],\"result\":\"x + y\",\"identity\":\"0\"},\"body\":\"A[i]\"}", NULL, "x: tasks[0].ops[2].reduce.rhs: expected a string, found integer [ESCHEMA]"},
+        {"{" AXIS "\"reduce\":{\"lhs\":[\"x\"],\"rhs\":[\"y\"],\"result\":\"x + i\",\"identity\":\"0\"},\"body\":\"A[i]\"}", NULL, "x: tasks[0].ops[2].reduce.result[0].column 6: no axis \"i\" [ESCHEMA]"},
+        {"{" AXIS "\"reduce\":{\"lhs\":[\"x\"],\"rhs\":[\"y\"],\"result\":[\"x\",\"y\"],\"identity\":\"0\"},\"body\":\"A[i]\"}", NULL, "x: tasks[0].ops[2].reduce.result: expected 1 expressions, found 2 [ESCHEMA]"},
+        {"{" AXIS "\"reduce\":\"sum\",\"init\":[\"0\",\"1\"],\"body\":\"A[i]\"}", NULL, "x: tasks[0].ops[2].init: expected 1 expressions, found 2 [ESCHEMA]"},
+        {"{" AXIS "\"reduce\":\"sum\",\"where\":true,\"body\":\"A[i]\"}", NULL, "x: tasks[0].ops[2].where: expected a string, found boolean [ESCHEMA]"},
+        {"{" AXIS "\"reduce\":\"min\",\"where\":\"i\",\"body\":\"A[i]\"}", NULL, "x: tasks[0].C: the condition of a reduction is not a bool [ESCHEMA]"},
+        {"{\"name\":\"C\",\"dtype\":\"float32\"}", NULL, "x: tasks[0].ops[2].shape: expected an array, found nothing [ESCHEMA]"},
+        {"{\"name\":\"C\",\"shape\":[2,-1],\"dtype\":\"float32\"}", NULL, "x: tasks[0].ops[2].shape[1]: -1 is outside [0, 9223372036854775807] [ERANGE]"},
+        {"{\"name\":\"C\",\"shape\":[2]}", NULL, "x: tasks[0].ops[2].dtype: expected a string, found nothing [ESCHEMA]"},
+        {"{\"name\":\"C\",\"shape\":[2],\"dtype\":\"float\"}", NULL, "x: tasks[0].ops[2].dtype: expected a type like float32 [ESCHEMA]"},
+    };
+    for (size_t k = 0; k < sizeof t / sizeof *t; k++) {
+        cdmpp_err err = {0};
+        char said[512] = "taken";
+        if (member(t[k].op, t[k].args, &err)) cdmpp_err_format(&err, said, sizeof said);
+        assert_string_equal(said, t[k].said);
+    }
+}
+
+/* A task whose key is written with escapes, and which comes twice: the line of the second is told all the same. */
+TEST(escaped_member_names) {
+    static const char text[] = "{\"schema\": \"cdmpp.tasks\", \"version\": 1, \"tasks\": [\n"
+                               "{\"workload_key\": \"k\", \"ops\": [{\"name\": \"A\", \"shape\": [8], \"dtype\": \"float32\"}]},\n"
+                               "{\"workload_ke\\u0079\": \"k\",\n \"ops\": [{\"name\": \"A\", \"shape\": [9], \"dtype\": \"float32\"}]},\n"
+                               "{\"workload_ke\\u0079\": \"k\",\n \"op\\u0073\": [{\"name\": \"A\", \"shape\": [7], \"dtype\": \"float32\"}]}]}";
+    cd_task_registry *t;
+    cdmpp_err err = {0};
+    assert_ok(cd_task_registry_new(&t, &err));
+    assert_ok(cd_task_registry_load_text(t, "x", text, sizeof text - 1, &err));
+    assert_int_equal(cd_task_registry_unused(t, 0)->line, 4);
+    assert_int_equal(cd_task_registry_unused(t, 1)->line, 0);
+    cd_task_registry_free(t);
+}
+
 /* A range that reads a tensor is told as such, not as a tensor that nobody reads. */
 TEST(ranges_read_nothing) {
     static const char *const range[] = {"\"n[0]\", 4", "0, \"n[0]\""};
@@ -340,4 +440,4 @@ TEST(identities) {
     cd_expr_pool_free(&p);
 }
 
-TESTS(NULL, NULL, identities, matmul, another_definition_is_said, another_network_is_told, forms_of_keys, twins_of_a_flat_key, rare_members, order_of_ops_is_free, notation, refusals, ranges_read_nothing, cpu_set, gpu_set)
+TESTS(NULL, NULL, identities, matmul, another_definition_is_said, another_network_is_told, forms_of_keys, twins_of_a_flat_key, rare_members, members, escaped_member_names, order_of_ops_is_free, notation, refusals, ranges_read_nothing, cpu_set, gpu_set)

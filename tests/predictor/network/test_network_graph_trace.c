@@ -6,7 +6,7 @@
 #include "base/core/core.h"
 #include "base/core/mem.h"
 #include "check.h"
-#include "fault.h"
+#include "odd.h"
 #include "predictor/network/network_internal.h"
 #include "tmp.h"
 
@@ -68,6 +68,15 @@ static const char *file(bool training, const char *json) {
     const char *path = tmp_put(&dir, "net-x-1.csv", b.p, b.n);
     cd_buf_free(&b);
     return path;
+}
+
+static cdmpp_status read_beside(void *ctx, const char *text, size_t size, cdmpp_err *err) {
+    cd_network_graph **g = NULL;
+    size_t n = 0;
+    (void)ctx, (void)size;
+    const cdmpp_status st = cd_network_graph_trace_read(file(false, text), &g, &n, err);
+    if (!st) cd_network_graph_free_all(g, n);
+    return st;
 }
 
 static cd_network_graph *read_one(const char *path) {
@@ -362,5 +371,26 @@ static void no_memory(void **state) {
     (void)state;
 }
 
+static cdmpp_status read_odd(const char *path, cdmpp_err *err) {
+    cd_network_graph **g = NULL;
+    size_t n = 0;
+    const cdmpp_status st = cd_network_graph_trace_read(path, &g, &n, err);
+    if (!st) cd_network_graph_free_all(g, n);
+    return st;
+}
+
+/* A trace with anything odd in its rows, and beside it a file with anything odd. */
+TEST(odd_files) {
+    cdmpp_err err = {0};
+    char *text, path[256];
+    size_t n;
+    snprintf(path, sizeof path, "%s", file(true, "{\"num_layer\": 3}"));
+    assert_ok(cd_file_read(path, 0, &text, &n, &err));
+    text[n] = 0;
+    odd_all_of_file(path, text, read_odd);
+    cd_mem_free(text);
+    odd_all("{\"num_layer\": 3, \"batch_size\": 8, \"device\": \"V100\", \"e2e_latency\": 12.5}", read_beside, NULL);
+}
+
 TESTS(set_up, tear_down, questions, guessed_classes, layers, training, no_gradient_of_numbers, gradient_through_a_list, rows_of_tables, wrong,
-      wrong_files, by_content, no_memory)
+      wrong_files, by_content, odd_files, no_memory)

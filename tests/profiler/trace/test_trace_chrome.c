@@ -45,6 +45,79 @@ TEST(kineto) {
     traces_end(f);
 }
 
+#define EV(ph, cat, pid, tid, name, more) "[{\"ph\":\"" ph "\",\"cat\":\"" cat "\",\"name\":\"" name "\",\"pid\":" pid ",\"tid\":" tid more "}]"
+#define KERNEL(more) EV("X", "kernel", "1", "7", "k", ",\"ts\":5,\"dur\":2" more)
+#define OP(args) EV("X", "cpu_op", "1", "7", "f", ",\"ts\":5,\"dur\":2,\"args\":{" args "}")
+#define ENGINE(name) "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":\"p\",\"args\":{\"name\":\"" name "\"}},"
+#define WORK(ph, name, ts, more) "{\"ph\":\"" ph "\",\"pid\":\"p\",\"tid\":3,\"name\":" name ",\"ts\":" ts more "}"
+#define NODE(more) EV("X", "Node", "1", "7", "c_kernel_time", more)
+#define NODE_ARGS(args) NODE(",\"ts\":5,\"dur\":2,\"args\":{" args "}")
+
+/* An event each of every form, and what it becomes. */
+TEST(events) {
+    static const struct { const char *text, *said; } t[] = {
+        {KERNEL(""), "kernel k on cuda:0.0/7 at 5000 2e-06 s; "},
+        {KERNEL(",\"args\":7"), "kernel k on cuda:0.0/7 at 5000 2e-06 s; "},
+        {KERNEL(",\"args\":{\"device\":\"2\",\"stream\":\"x\",\"bytes\":-5}"), "kernel k on cuda:2.2/7 at 5000 2e-06 s; "},
+        {KERNEL(",\"args\":{\"device\":4294967297,\"stream\":9007199254740993,\"bytes\":\"x\"}"), "kernel k on cuda:4294967297.0/9007199254740993 at 5000 2e-06 s; "},
+        {KERNEL(",\"args\":{\"device\":-1,\"Stream\":1e300}"), "kernel k on cuda:-1.0/7 at 5000 2e-06 s; "},
+        {KERNEL(",\"args\":{\"block\":[64,\"x\",[1]],\"op_name\":\"conv\"}"), "kernel k on cuda:0.0/7 at 5000 2e-06 s [[],[64,[],[1]]]; "},
+        {KERNEL(",\"args\":{\"grid\":7}"), "kernel k on cuda:0.0/7 at 5000 2e-06 s [[],[]]; "},
+        {KERNEL(",\"args\":{\"grid_x\":\"8\",\"block_z\":null}"), "kernel k on cuda:0.0/7 at 5000 2e-06 s [[8,0,0],[0,0,0]]; "},
+        {EV("X", "kernel", "1", "\"t\"", "k", ",\"ts\":5,\"dur\":2"), "kernel k on cuda:0.0/-6402208663140065775 at 5000 2e-06 s; "},
+        {EV("X", "kernel", "1", "7", "k", ",\"dur\":2"), "kernel k on cuda:0.0/7 2e-06 s; "},
+        {EV("X", "kernel", "1", "7", "k", ",\"ts\":-5,\"dur\":2"), "bad: t.json:1: ts: expected a number in 0..9e+15, found -5 [ERANGE]"},
+        {EV("X", "kernel", "1", "7", "k", ",\"ts\":5,\"dur\":0"), "1 empty; "},
+        {EV("X", "kernel", "1", "7", "k", ",\"ts\":5,\"dur\":1e16"), "bad: t.json:1: dur: expected a number in 0..1e+15, found 1e+16 [ERANGE]"},
+        {EV("X", "kernel", "1", "7", "k", ",\"ts\":5"), "bad: t.json:1: dur: expected this key [ESCHEMA]"},
+        {EV("X", "kernel", "1", "7", "\xff", ",\"ts\":5,\"dur\":2"), "bad: t.json:1: column 34: expected UTF-8, found byte 0xff [EPARSE]"},
+        {"[{\"ph\":\"X\",\"cat\":\"kernel\",\"ts\":5,\"dur\":2}]", "bad: t.json:1: name: expected this key [ESCHEMA]"},
+        {"[{\"ph\":\"X\",\"cat\":7,\"pid\":\"CUDA functions\",\"tid\":1,\"name\":\"k\",\"ts\":5,\"dur\":2}]", "kernel k on cuda:1.1/0 at 5000 2e-06 s; "},
+        {"[{\"ph\":\"X\",\"pid\":\"CPU functions\",\"tid\":1,\"name\":\"k\",\"ts\":5,\"dur\":2}]", "operator k on cpu.0/8653665733340276817 at 5000 2e-06 s []; "},
+        {EV("X", "acc_driver", "1", "7", "k", ",\"ts\":5,\"dur\":2"), "call k on cpu.0/1078997713638221676 at 5000 2e-06 s; "},
+        {EV("X", "hip_runtime", "1", "7", "k", ",\"ts\":5,\"dur\":0"), "call k on cpu.0/1078997713638221676 at 5000 0 s; "},
+        {EV("X", "abcdefghijklmnopqrstuvwxyz", "1", "7", "0123456789012345678901234567890\\n", ",\"ts\":5,\"dur\":0"), "t.json: no form that is read (the first of 1 events: ph 'X', cat 'abcdefghijklmnop', name '012345678901234567890123456789'); export with PyTorch's prof.export_chrome_trace, ONNX Runtime's enable_profiling or trtexec --exportProfile [ESCHEMA]"},
+        {EV("abcdef", "c\\u0001d", "1", "7", "k", ""), "t.json: no form that is read (the first of 1 events: ph 'abcd', cat 'c d', name 'k'); export with PyTorch's prof.export_chrome_trace, ONNX Runtime's enable_profiling or trtexec --exportProfile [ESCHEMA]"},
+        {"[7, []]", "t.json: no form that is read (the first of 2 events: integer); export with PyTorch's prof.export_chrome_trace, ONNX Runtime's enable_profiling or trtexec --exportProfile [ESCHEMA]"},
+        {OP("\"Input Dims\":7"), "operator f on cpu.0/1078997713638221676 at 5000 2e-06 s []; "},
+        {OP("\"Input Dims\":[[],[8,1.5]],\"Input type\":[\"\",7,\"double\"]"), "operator f on cpu.0/1078997713638221676 at 5000 2e-06 s [[],[8,[]]]; "},
+        {OP("\"Input Dims\":[],\"Input type\":7"), "operator f on cpu.0/1078997713638221676 at 5000 2e-06 s []; "},
+        {"[" ENGINE("*MME 1") WORK("B", "\"gemm\"", "5", "") "," WORK("E", "\"gemm\"", "7", ",\"args\":{\"op\":\"mm\"}") "]", "kernel gemm on habana.0/3 at 5000 2e-06 s; "},
+        {"[" ENGINE("DMA 1") WORK("X", "\"copy\"", "5", ",\"dur\":2") "," WORK("X", "\"copy\"", "5", ",\"dur\":0") "," WORK("i", "\"x\"", "5", "") "]", "copy copy on habana.0/3 at 5000 2e-06 s; 1 empty; "},
+        {"[" ENGINE("TPC 1") WORK("X", "\"TPC busy\"", "5", ",\"dur\":2") "," WORK("B", "\"x\"", "7", "") "," WORK("E", "\"x\"", "5", "") "]", "bad: t.json:1: expected an end after the start in line 1 [ERANGE]"},
+        {"[" ENGINE("TPC 1") WORK("E", "\"x\"", "5", "") "]", "bad: t.json:1: expected an event that began before this end [ESCHEMA]"},
+        {"[" ENGINE("TPC 1") WORK("B", "7", "5", "") "]", "bad: t.json:1: name: expected a string, found integer [ESCHEMA]"},
+        {"[" ENGINE("TPC 1") WORK("B", "\"x\"", "\"5\"", "") "]", "bad: t.json:1: ts: expected a number, found string [ESCHEMA]"},
+        {"[" ENGINE("TPC 1") WORK("X", "\"x\"", "5", "") "]", "bad: t.json:1: dur: expected this key [ESCHEMA]"},
+        {"[" ENGINE("TPC 1") WORK("B", "\"x\"", "5", "") "]", "t.json: no form that is read (the first of 2 events: ph 'B', cat '', name 'x'); export with PyTorch's prof.export_chrome_trace, ONNX Runtime's enable_profiling or trtexec --exportProfile [ESCHEMA]"},
+        {"[" ENGINE("") ENGINE("GPU") "{\"ph\":\"M\",\"name\":\"thread_name\"}," WORK("X", "\"x\"", "5", ",\"dur\":2") "]", "t.json: no form that is read (the first of 4 events: ph 'X', cat '', name 'x'); export with PyTorch's prof.export_chrome_trace, ONNX Runtime's enable_profiling or trtexec --exportProfile [ESCHEMA]"},
+        {NODE(",\"ts\":5,\"dur\":0"), "1 empty; "},
+        {NODE(",\"ts\":\"5\",\"dur\":1"), "bad: t.json:1: ts: expected a number, found string [ESCHEMA]"},
+        {NODE(",\"ts\":5"), "bad: t.json:1: dur: expected this key [ESCHEMA]"},
+        {NODE_ARGS("\"op_name\":7"), "kernel c on cpu.0/7 at 5000 2e-06 s; "},
+        {NODE_ARGS("\"input_type_shape\":7"), "kernel c on cpu.0/7 at 5000 2e-06 s; "},
+        {NODE_ARGS("\"input_type_shape\":[7,{},{\"float\":7},{\"double\":[1,\"x\"]}]"), "kernel c on cpu.0/7 at 5000 2e-06 s [[],[],[],[1,0]]; "},
+        {NODE_ARGS("\"input_type_shape\":[{\"double\":[1,2]}],\"provider\":\"ROCMExecutionProvider\""), "kernel c on rocm.0/7 at 5000 2e-06 s [[1,2]]; "},
+        {NODE_ARGS("\"input_type_shape\":[{\"int8\":[]}],\"provider\":\"an execution provider with a name that is long\""), "kernel c on an execution provider with a name that .0/7 at 5000 2e-06 s [[]]; "},
+        {EV("X", "Session", "1", "7", "model_run", ",\"ts\":5,\"dur\":9"), "range model_run on cpu.0/7 at 5000 9e-06 s; "},
+        {EV("X", "Session", "1", "7", "model_run", ",\"ts\":5"), "bad: t.json:1: dur: expected this key [ESCHEMA]"},
+        {EV("X", "Session", "1", "7", "other", ",\"ts\":5"), ""},
+        {EV("X", "Node", "1", "7", "c_fence_before", ",\"ts\":5"), ""},
+        {"[{\"count\":0}]", "bad: t.json:1: count: expected a number in 1..1e+15, found 0 [ERANGE]"}, {"[{\"count\":3,\"x\":1}]", "t.json: no form that is read (the first of 1 events: ph '', cat '', name ''); export with PyTorch's prof.export_chrome_trace, ONNX Runtime's enable_profiling or trtexec --exportProfile [ESCHEMA]"},
+        {"[{\"count\":3},{\"timeMs\":3,\"averageMs\":1}]", "bad: t.json:1: name: expected this key [ESCHEMA]"}, {"[{\"name\":\"a\",\"averageMs\":1}]", "bad: t.json:1: timeMs: expected this key [ESCHEMA]"}, {"[{\"name\":\"a\",\"timeMs\":1}]", "bad: t.json:1: averageMs: expected this key [ESCHEMA]"},
+        {"[{\"name\":\"a\",\"timeMs\":1,\"averageMs\":1,\"medianMs\":\"x\"}]", "bad: t.json:1: medianMs: expected a number, found string [ESCHEMA]"}, {"[{\"name\":\"a\",\"timeMs\":0,\"averageMs\":0}]", "1 empty; "},
+        {"[{\"name\":\"a\",\"timeMs\":3,\"averageMs\":1}]", "kernel a on .0/0 0.001 s; "},
+        {"[{\"startH2dMs\":9,\"endH2dMs\":10,\"startComputeMs\":1,\"endComputeMs\":3}]", "kernel network on .0/0 at 1000000 0.002 s; range inference on .0/0 at 1000000 0.009 s; copy memcpy HtoD on .0/0 at 9000000 0.001 s; "},
+        {"[{\"startInMs\":1,\"endInMs\":1,\"startComputeMs\":1,\"endComputeMs\":1,\"startOutMs\":5,\"endOutMs\":6}]", "range inference on .0/0 at 1000000 0.005 s; copy memcpy DtoH on .0/0 at 5000000 0.001 s; 1 empty; "},
+        {"[{\"startComputeMs\":3,\"endComputeMs\":1}]", "bad: t.json:1: endComputeMs: expected a number in 3..1e+12, found 1 [ERANGE]"}, {"[{\"startComputeMs\":\"3\"}]", "bad: t.json:1: startComputeMs: expected a number, found string [ESCHEMA]"},
+    };
+    for (size_t k = 0; k < sizeof t / sizeof *t; k++) {
+        const char *said = traces_said("t.json", t[k].text);
+        if (strcmp(said, t[k].said)) print_error("row %zu\n", k);
+        assert_string_equal(said, t[k].said);
+    }
+}
+
 /* The innermost operator of the same thread; External id before it; a call behind an operator's end belongs to the outer one. */
 TEST(links) {
     traces *f = traces_begin();
@@ -210,4 +283,4 @@ TEST(memory) {
     traces_end(d);
 }
 
-TESTS(NULL, NULL, kineto, links, questions, habana, bad_events, lines_of_bad_events, long_traces, cut_traces, memory)
+TESTS(NULL, NULL, kineto, events, links, questions, habana, bad_events, lines_of_bad_events, long_traces, cut_traces, memory)

@@ -168,6 +168,63 @@ TEST(what_is_no_trace) {
     traces_end(f);
 }
 
+#define NVPROF(row) TRACE_HEADER "ms,us,,,,,,,KB,,,\n" row "\n"
+#define SUMMARY_HEADER "\"Type\",\"Time(%)\",\"Time\",\"Calls\",\"Avg\",\"Min\",\"Max\",\"Name\"\n"
+#define METRICS "\"ID\",\"Kernel Name\",\"Stream\",\"Block Size\",\"Grid Size\",\"Device\",\"Metric Name\",\"Metric Unit\",\"Metric Value\"\n"
+#define DIGITS_17 "12345678901234567"
+
+/* A file with one row each, and what it becomes. */
+TEST(rows) {
+    static const struct { const char *text, *said; } t[] = {
+        {NVPROF("1,2,8,1,1,64,2,1,,T4,x1,gemm []"), "kernel gemm [] on T4.0/0 at 1000000 2e-06 s [[8,1,1],[64,2,1]]; "},
+        {NVPROF("1,2,8,1,1,64,2,1,,T4," DIGITS_17 "89,gemm [" DIGITS_17 "89]"), "kernel gemm [1234567890123456789] on T4.0/0 at 1000000 2e-06 s [[8,1,1],[64,2,1]]; "},
+        {NVPROF("1,2,8,1,1,64,2,1,,T4,13, [5]"), "kernel [5] on T4.0/13 at 1000000 2e-06 s [[8,1,1],[64,2,1]]; "},
+        {NVPROF("1,2,8,1,1,64,2,1,,T4,13,g(5]"), "kernel g(5] on T4.0/13 at 1000000 2e-06 s [[8,1,1],[64,2,1]]; "},
+        {NVPROF("1,2,8,1,1,64,2,1,,T4,13,gg[5]"), "kernel gg[5] on T4.0/13 at 1000000 2e-06 s [[8,1,1],[64,2,1]]; "},
+        {NVPROF("1,2,8,1,1,64,2,1,,(1),13,[7]"), "kernel [7] on (1).0/13 at 1000000 2e-06 s [[8,1,1],[64,2,1]]; "},
+        {NVPROF("1,2,8,,1,64,2,1,,3,13,gemm"), "kernel gemm on cuda:3.3/13 at 1000000 2e-06 s; "},
+        {NVPROF("1,2,8,x,1,64,2,1,,3,13,gemm"), "bad: a.csv:3: grid y: expected a number, found 'x' [EPARSE]"},
+        {NVPROF("1,2,8,1,1,64,2,1,5,3000000000,13,[CUDA Unified Memory Memset]"), "set [CUDA Unified Memory Memset] on 3000000000.0/13 at 1000000 2e-06 s 5120 B; "},
+        {NVPROF("1,2,,,,,,,x,T4,13,[CUDA memcpy DtoH]"), "bad: a.csv:3: size: expected a number, found 'x' [EPARSE]"},
+        {TRACE_HEADER "ms,us,,,,,,,pages,,,\n1,2,,,,,,,5,T4,13,[CUDA memcpy DtoH]\n", "copy [CUDA memcpy DtoH] on T4.0/13 at 1000000 2e-06 s; "},
+        {TRACE_HEADER "ms,us,,,,,,,GB,,,\n1,2,,,,,,,5,T4,13,[CUDA memset]\n", "set [CUDA memset] on T4.0/13 at 1000000 2e-06 s 5368709120 B; "},
+        {NVPROF("1e300,2,8,1,1,64,2,1,,T4,13,gemm"), "bad: a.csv:3: expected a time below 1e9 s [ERANGE]"},
+        {NVPROF("1,1e300,8,1,1,64,2,1,,T4,13,gemm"), "bad: a.csv:3: expected a time below 1e9 s [ERANGE]"},
+        {"Start (ns),Duration (ns),CorrId,Device,Name\n1,2,x,T4,k\n", "bad: a.csv:2: corrid: expected a number, found 'x' [EPARSE]"},
+        {"Start (ns),Duration (ns),CorrId,Device,Name\n1,2,1e18,T4,k\n", "kernel k on T4.0/0 at 1 2e-09 s; "},
+        {"Start (ns),Duration (ns),CorrId,Device,Name\n1,2,,T4,\xff\xfe\n", "bad: a.csv:2: expected names in UTF-8 [ESCHEMA]"},
+        {SUMMARY_HEADER ",%,ms,,us,us,ns,\nGPU activities,75.0,3.0,100,30.0,28.0,x,\n", "bad: a.csv:3: expected a name [ESCHEMA]"},
+        {SUMMARY_HEADER ",%,ms,,us,us,ns,\nGPU activities,75.0,x,100,30.0,28.0,x,gemm\n", "bad: a.csv:3: time: expected a number, found 'x' [EPARSE]"},
+        {SUMMARY_HEADER ",%,ms,,us,us,ns,\nGPU activities,75.0,3.0,0,30.0,28.0,x,gemm\n", "bad: a.csv:3: calls: expected at least 1, found '0' [ERANGE]"},
+        {SUMMARY_HEADER ",%,cycles,,us,us,ns,\nGPU activities,75.0,3.0,1,30.0,28.0,x,gemm\n", "bad: a.csv:2: expected a line of units with one of time behind the names of the columns: the table is left out [ESCHEMA]"},
+        {SUMMARY_HEADER ",%,ms,,us,us,ns,\nGPU activities,75.0,0,1,30.0,28.0,x,gemm\n", "1 empty; "},
+        {SUMMARY_HEADER ",%,ms,,us,pages,ns,\n,75.0,3,1,30.0,28.0,,[CUDA memcpy HtoD]\n", "copy [CUDA memcpy HtoD] on .0/0 0.003 s; "},
+        {METRICS "0,,7,\"(1, 1, 1)\",\"(1, 1, 1)\",1,Duration,us,1\n", "bad: a.csv:2: expected a name [ESCHEMA]"},
+        {METRICS "0,gemm,7,\"(1, x, 1)\",\"(1, 1, 1)\",1,Duration,us,0\n", "1 empty; "},
+        {METRICS "0,gemm,7,\"(1, x, 1)\",\"(1, 1, 1)\",1,Duration,us,3\n0,gemm,7,,,1,dram__bytes.sum,B,3\n", "kernel gemm on cuda:1.1/7 3e-06 s; "},
+        {METRICS "0,gemm,7,\"(1, x, 1)\",\"(1, 1, 1)\",1,Duration," DIGITS_17 DIGITS_17 ",3\n", "bad: a.csv:2: expected a unit of time [ESCHEMA]"},
+        {METRICS DIGITS_17 DIGITS_17 ",gemm,7,,,1,Duration,us,x\n", "bad: a.csv:2: metric value: expected a number, found 'x' [EPARSE]"},
+        {GEMM_HEADER GEMM("", "passed", "success", "f32", "simt", "0.05", "5368.7"), "bad: a.csv:2: expected a name [ESCHEMA]"},
+        {GEMM_HEADER GEMM("x", "passed", "", "f32", "simt", "0.05", "0"), "kernel x on .0/0 5e-05 s [[1,1024,256],[256,512]]; "},
+        {GEMM_HEADER GEMM("x", "passed", "invalid", "f32", "simt", "0.05", "0"), "bad: a.csv:2: x did not run: invalid [EUNSUPPORTED]"},
+        {GEMM_HEADER GEMM("x", "failed", "success", "f32", "simt", "0.05", "0"), "bad: a.csv:2: x: its results are wrong [EUNSUPPORTED]"},
+        {GEMM_HEADER GEMM("x", "passed", "success", "f32", "simt", "x", "0"), "bad: a.csv:2: runtime: expected a number, found 'x' [EPARSE]"},
+        {GEMM_HEADER GEMM("x", "passed", "success", "f32", "simt", "0", "0"), "bad: a.csv:2: runtime: expected a time above 0 [ERANGE]"},
+        {"OperationKind,Operation,Disposition,Runtime\nrank_k,x,passed,1\n", "kernel x on .0/0 0.001 s; "},
+        {"OperationKind,Operation,Disposition,m,n,k,batch_count,Runtime\ngemm,x,passed,1,2,3,x,1\n", "kernel x on .0/0 0.001 s [[1,1,3],[3,2]]; "},
+        {"Start (ns),Duration (ns)\n1,2\n", "a.csv: found no table of nvprof --csv, nsys stats --format csv (cuda_gpu_trace, cuda_gpu_kern_sum), ncu --csv (with the metric gpu__time_duration.sum) or cutlass_profiler [ESCHEMA]"}, {"Time (ns),Avg (ns),Total Time (ns)\n1,2,3\n", "a.csv: found no table of nvprof --csv, nsys stats --format csv (cuda_gpu_trace, cuda_gpu_kern_sum), ncu --csv (with the metric gpu__time_duration.sum) or cutlass_profiler [ESCHEMA]"}, {"Avg (ns),Min (ns),Max (ns)\n1,2,3\n", "a.csv: found no table of nvprof --csv, nsys stats --format csv (cuda_gpu_trace, cuda_gpu_kern_sum), ncu --csv (with the metric gpu__time_duration.sum) or cutlass_profiler [ESCHEMA]"}, {"ID,Name\n1,2\n", "a.csv: found no table of nvprof --csv, nsys stats --format csv (cuda_gpu_trace, cuda_gpu_kern_sum), ncu --csv (with the metric gpu__time_duration.sum) or cutlass_profiler [ESCHEMA]"},
+        {"ID,Kernel Name,Metric Name\n1,2,3\n", "a.csv: found no table of nvprof --csv, nsys stats --format csv (cuda_gpu_trace, cuda_gpu_kern_sum), ncu --csv (with the metric gpu__time_duration.sum) or cutlass_profiler [ESCHEMA]"}, {"Start (ns),Duration (ns),Name\n1,2,k\n", "a.csv: found no table of nvprof --csv, nsys stats --format csv (cuda_gpu_trace, cuda_gpu_kern_sum), ncu --csv (with the metric gpu__time_duration.sum) or cutlass_profiler [ESCHEMA]"},
+        {"Start (ns),Duration (ns),Device,Name\n 1\t, 2 ,T4,k\n1,2,T4\n1,2,T4,k,5\n", "kernel k on T4.0/0 at 1 2e-09 s; kernel k on T4.0/0 at 1 2e-09 s; bad: a.csv:3: expected a name [ESCHEMA]"},
+        {"Start (" DIGITS_17 DIGITS_17 "),Duration (ns),Device,Name\n1,2,T4,k\n", "bad: a.csv:2: expected units of time for start and duration, found '1234567890123456712345678901234567' and 'ns' [ESCHEMA]"},
+        {"\xef\xbb\xbfStart (ns),Duration (ns),Device,Name\n1,2,T4,k\n\"open\n", "kernel k on T4.0/0 at 1 2e-09 s; bad: a.csv:3: a quoted field has no end in its line [EPARSE]"},
+    };
+    for (size_t k = 0; k < sizeof t / sizeof *t; k++) {
+        const char *said = traces_said("a.csv", t[k].text);
+        if (strcmp(said, t[k].said)) print_error("row %zu\n", k);
+        assert_string_equal(said, t[k].said);
+    }
+}
+
 TEST(memory) {
     traces *d = traces_begin();
     static const char text[] = TRACE_HEADER "ms,us,,,,,,,KB,,,\n1,2,8,1,1,64,2,1,,T4,13,gemm\n";
@@ -182,5 +239,5 @@ TEST(memory) {
     traces_end(d);
 }
 
-TESTS(NULL, NULL, nvprof_units_are_those_of_the_file, a_table_without_units_is_left_out, units_that_are_none, bad_rows_are_counted, summaries_have_no_start, several_tables_in_one_file,
+TESTS(NULL, NULL, nvprof_units_are_those_of_the_file, a_table_without_units_is_left_out, rows, units_that_are_none, bad_rows_are_counted, summaries_have_no_start, several_tables_in_one_file,
       ncu_in_both_forms, cutlass_rows_are_operators, cutlass_convolutions, what_is_no_trace, memory)

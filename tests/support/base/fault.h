@@ -11,7 +11,7 @@
  * at least `least` runs were refused. A body may set f.step, to try fewer of many allocations. Of a body with thousands of them the
  * first 64 are refused one after the other, and then ever fewer, k/16 apart; CDMPP_FAULT_ALL=1 refuses each.
  *
- * Only a build with MODE=san can refuse. In other builds the body runs once and nothing is refused, so that each sweep is compiled
+ * Only builds with MODE=san and MODE=cov can refuse. In other builds the body runs once and nothing is refused, so that each sweep is compiled
  * and its normal path is tested in all builds. cd_mem counts for one thread: the body should not start others. */
 #ifndef FAULT_H
 #define FAULT_H
@@ -23,16 +23,22 @@
 
 #ifdef CD_FAULT
 static inline bool fault_possible(void) { return true; }
+#if CD_FAULT > 1 /* coverage: pieces of arenas too */
+static inline void fault_at(long k) { k < 0 ? cd_mem_fail_at(k) : cd_mem_fail_at_piece(k); }
+#else
 static inline void fault_at(long k) { cd_mem_fail_at(k); }
+#endif
+static inline void fault_heap(long k) { cd_mem_fail_at(k); }
 static inline long fault_live(void) { return cd_mem_live(); }
 #else
 static inline bool fault_possible(void) { return false; }
 static inline void fault_at(long k) { (void)k; }
+static inline void fault_heap(long k) { (void)k; }
 static inline long fault_live(void) { return 0; }
 #endif
 /* Around code that must not fail (set-up, a second try), and around code that must not allocate. */
 static inline void fault_off(void) { fault_at(-1); }
-static inline void fault_all(void) { fault_at(0); }
+static inline void fault_all(void) { fault_heap(0); }
 
 #define FAULT_ONE_BY_ONE 64
 

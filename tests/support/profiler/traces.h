@@ -56,6 +56,38 @@ static inline const cd_trace_event *traces_event(const traces *f, size_t i) {
 
 static inline const char *traces_name(const traces *f, size_t i) { return cd_trace_text(f->t[0], traces_event(f, i)->name); }
 
+/* What became of a text: each event, then what is empty or bad, or the error; without the temporary folder. */
+static inline const char *traces_said(const char *name, const char *text) {
+    static const char *const kind[] = {"kernel", "copy", "set", "operator", "range", "call"};
+    static char said[1000];
+    traces *f = traces_begin();
+    cdmpp_err err = {0};
+    size_t n = 0;
+    said[0] = 0;
+    const char *path = tmp_put(&f->d, name, text, strlen(text));
+    const size_t folder = strlen(path) - strlen(name);
+    if (traces_read(f, path, &err)) {
+        cdmpp_err_format(&err, said, sizeof said);
+        if (!strncmp(said, path, folder)) memmove(said, said + folder, strlen(said + folder) + 1);
+    } else {
+        const cd_trace *t = f->t[0];
+        for (size_t i = 0; i < t->n && n < sizeof said - 300; i++) {
+            const cd_trace_event *e = &t->event[i];
+            n += (size_t)snprintf(said + n, sizeof said - n, "%s %s on %s.%d/%lld", kind[e->kind], cd_trace_text(t, e->name), cd_trace_text(t, e->device), e->unit, (long long)e->thread);
+            if (e->start_ns != CD_TRACE_UNTIMED) n += (size_t)snprintf(said + n, sizeof said - n, " at %lld", (long long)e->start_ns);
+            n += (size_t)snprintf(said + n, sizeof said - n, " %.6g s", e->time_s);
+            if (e->bytes >= 0) n += (size_t)snprintf(said + n, sizeof said - n, " %.0f B", e->bytes);
+            if (cd_trace_text(t, e->shape)[0]) n += (size_t)snprintf(said + n, sizeof said - n, " %s", cd_trace_text(t, e->shape));
+            n += (size_t)snprintf(said + n, sizeof said - n, "; ");
+        }
+        if (t->empty) n += (size_t)snprintf(said + n, sizeof said - n, "%zu empty; ", (size_t)t->empty);
+        if (f->bad) snprintf(said + n, sizeof said - n, "bad: %s", strncmp(f->last_bad, path, folder) ? f->last_bad : f->last_bad + folder);
+    }
+    tmp_remove(&f->d);
+    for (size_t i = 0; i < f->n; i++) cd_trace_free(f->t[i]);
+    return said;
+}
+
 static inline void traces_end(traces *f) {
     for (size_t i = 0; i < f->n; i++) cd_trace_free(f->t[i]);
     cd_trace_runs_free(&f->r);
