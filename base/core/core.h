@@ -257,6 +257,8 @@ cd_str cd_str_of(const char *z);
 /* Same bytes as a C string; same bytes as another run. */
 bool cd_str_is(cd_str s, const char *z);
 bool cd_str_eq(cd_str a, cd_str b);
+/* How many bytes of it a message shows, `most` at most: for "%.*s". */
+static inline int cd_str_shown(cd_str s, int most) { return s.n < (size_t)most ? (int)s.n : most; }
 /* Is it UTF-8, without overlong forms and surrogates? */
 bool cd_str_is_utf8(cd_str s);
 /* Bytes of the valid sequence of UTF-8 that s begins with; 0: there is none. */

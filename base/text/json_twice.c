@@ -24,9 +24,9 @@ static void put_way(const cd_json_parser *ps, cd_str key, cd_buf *b) {
     for (int d = 1; d < ps->depth; d++) {
         const cd_json *outer = ps->above[d - 1], *v = ps->above[d];
         if (outer->kind == CD_JSON_ARR) cd_buf_putf(b, "[%u]", outer->n - 1);
-        else cd_buf_putf(b, "%s%.*s", d > 1 ? "." : "", (int)(v->key.n < 60 ? v->key.n : 60), v->key.p);
+        else cd_buf_putf(b, "%s%.*s", d > 1 ? "." : "", cd_str_shown(v->key, 60), v->key.p);
     }
-    cd_buf_putf(b, "%s%.*s", ps->depth > 1 ? "." : "", (int)(key.n < 60 ? key.n : 60), key.p);
+    cd_buf_putf(b, "%s%.*s", ps->depth > 1 ? "." : "", cd_str_shown(key, 60), key.p);
 }
 
 static long line_of(const cd_json_parser *ps, const char *open, cd_str key) {

@@ -98,7 +98,7 @@ cdmpp_status cd_json_need_word(const cd_json *obj, const char *key, const char *
     CD_TRY(cd_json_need_str(obj, key, &s, err));
     *out = cd_enum_names_find(words, s);
     if (*out >= 0) return CDMPP_OK;
-    return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected one of %s, found '%.*s'", words, (int)(s.n < 40 ? s.n : 40), s.p), key);
+    return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected one of %s, found '%.*s'", words, cd_str_shown(s, 40), s.p), key);
 }
 
 cdmpp_status cd_json_need_str(const cd_json *obj, const char *key, cd_str *out, cdmpp_err *err) {

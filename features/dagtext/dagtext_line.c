@@ -135,7 +135,7 @@ uint32_t cd_dagtext_above(const cd_dagtext *t, uint32_t below, cd_str name) {
 /* A load: of which operator is open where an earlier one has the same name. */
 static cdmpp_status add_load(cd_dagtext *t, uint32_t i, cd_str name) {
     const uint32_t last = cd_dagtext_above(t, i, name);
-    if (last == i) return CD_FAIL(t->err, ESCHEMA, "it reads \"%.*s\", which no line above defines", (int)(name.n < 60 ? name.n : 60), name.p);
+    if (last == i) return CD_FAIL(t->err, ESCHEMA, "it reads \"%.*s\", which no line above defines", cd_str_shown(name, 60), name.p);
     if (cd_dagtext_above(t, last, name) == last) return CDMPP_OK;
     if (CD_GROW_IN(t->a, t->site, t->n_site, t->cap_site)) return CD_FAIL(t->err, ENOMEM, "loads");
     t->site[t->n_site++] = (cd_dagtext_site){i, last};
@@ -152,7 +152,7 @@ static cdmpp_status read_names(cd_dagtext *t, uint32_t i, cd_dagtext_line *l) {
         if (k == CD_TOKEN_SIGN && w.p[0] == '"') return CD_FAIL(t->err, EUNSUPPORTED, "a text in a call");
         if (k == CD_TOKEN_LOAD) CD_TRY(add_load(t, i, w));
         if (k != CD_TOKEN_AXIS || listed(l->axis, l->n_axis, w) || listed(raxis, l->n_raxis, w)) continue;
-        if (!l->reduce || l->n_raxis == CD_TE_MAX_AXIS) return CD_FAIL(t->err, EUNSUPPORTED, "\"%.*s\" is none of its axes", (int)(w.n < 60 ? w.n : 60), w.p);
+        if (!l->reduce || l->n_raxis == CD_TE_MAX_AXIS) return CD_FAIL(t->err, EUNSUPPORTED, "\"%.*s\" is none of its axes", cd_str_shown(w, 60), w.p);
         raxis[l->n_raxis++] = w;
     }
     return CDMPP_OK;
@@ -187,7 +187,7 @@ cdmpp_status cd_dagtext_split(cd_dagtext *t, cd_str text) {
         if (line.n >= sizeof cut && memmem(line.p, line.n, cut, sizeof cut - 1)) return CD_FAIL(t->err, ESCHEMA, "TVM cut a line in its middle: %s", cut);
         const cdmpp_status st = is_placeholder(line, &l->name, &rest) ? read_shape(t, rest, l) : read_compute(t, t->n_line, line, l);
         char name[64];
-        if (st) snprintf(name, sizeof name, "%.*s", (int)(l->name.n < 60 ? l->name.n : 60), l->name.p);
+        if (st) snprintf(name, sizeof name, "%.*s", cd_str_shown(l->name, 60), l->name.p);
         if (st) return cd_err_key(t->err, st, name);
         t->n_line++;
     }

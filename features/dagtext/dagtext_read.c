@@ -75,8 +75,8 @@ static cdmpp_status tell_way(const cd_dagtext *t, const uint32_t *first) {
     uint32_t k = 0;
     while (k + 1 < t->n_site && first[k] == t->site[k].chosen) k++;
     const cd_dagtext_line *reader = &t->line[t->site[k].line], *l = &t->line[first[k]];
-    return CD_FAIL(t->err, ENOTASK, "which %.*s is read by %.*s is open: several lines have this name", (int)(l->name.n < 60 ? l->name.n : 60), l->name.p,
-                   (int)(reader->name.n < 60 ? reader->name.n : 60), reader->name.p);
+    return CD_FAIL(t->err, ENOTASK, "which %.*s is read by %.*s is open: several lines have this name", cd_str_shown(l->name, 60), l->name.p,
+                   cd_str_shown(reader->name, 60), reader->name.p);
 }
 
 /* A way that is impossible (ESCHEMA) does not count; one that is open does. */

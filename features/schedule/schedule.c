@@ -218,7 +218,7 @@ static cdmpp_status step_pr(const stepper *x) {
     const cd_str v = x->t->s;
     if (cd_str_is(v, "debug_skip_region")) return CDMPP_OK;
     if (v.n <= n || memcmp(v.p, unroll, n) != 0)
-        return CD_FAIL(x->err, EUNSUPPORTED, "pragma \"%.*s\"", (int)(v.n < 64 ? v.n : 64), v.p);
+        return CD_FAIL(x->err, EUNSUPPORTED, "pragma \"%.*s\"", cd_str_shown(v, 64), v.p);
     long steps = 0;
     for (size_t k = n; k < v.n; k++) {
         if (v.p[k] < '0' || v.p[k] > '9' || steps > INT32_MAX / 10 - 9) return BAD(x, "number of unroll steps");

@@ -236,7 +236,7 @@ static cdmpp_status read_version(const cd_json *v, cd_record *out, cdmpp_err *er
     const cd_str s = out->version;
     if (s.n == 4 && memcmp(s.p, "v0.", 3) == 0 && s.p[3] >= '2' && s.p[3] <= '6') return CDMPP_OK;
     return CD_FAIL(err, EUNSUPPORTED, "record version \"%.*s\" is not one of v0.2 v0.3 v0.4 v0.5 v0.6",
-                   (int)(s.n < 24 ? s.n : 24), s.p);
+                   cd_str_shown(s, 24), s.p);
 }
 
 /* Sort the members out: "i", "r", "v" in any order, once each, an optional "origin", nothing else. */
@@ -252,7 +252,7 @@ static cdmpp_status members(const cd_json *line, const cd_json *m[3], cd_str *or
         const char *at = c->key.n == 1 && *c->key.p ? strchr(name, *c->key.p) : NULL;
         if (!at)
             return CD_FAIL(err, ESCHEMA, "expected only the keys i, r, v, found \"%.*s\"",
-                           (int)(c->key.n < 24 ? c->key.n : 24), c->key.p);
+                           cd_str_shown(c->key, 24), c->key.p);
         m[at - name] = c;
     }
     for (size_t k = 0; k < 3; k++)

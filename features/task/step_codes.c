@@ -35,7 +35,7 @@ static cdmpp_status name_number(cd_str s, int32_t *out, cdmpp_err *err) {
     if (scope_number(s, out) || unroll_number(s, out)) return CDMPP_OK;
     *out = -1;
     if (cd_str_is(s, "debug_skip_region")) return CDMPP_OK;
-    return CD_FAIL(err, EUNSUPPORTED, "the name \"%.*s\" of a step has no number", (int)(s.n < 64 ? s.n : 64), s.p);
+    return CD_FAIL(err, EUNSUPPORTED, "the name \"%.*s\" of a step has no number", cd_str_shown(s, 64), s.p);
 }
 
 /* ---- a step ---- */

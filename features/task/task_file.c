@@ -99,7 +99,7 @@ static cdmpp_status arguments(cd_task_file *f, const cd_json *list, const reads 
         cd_dtype type;
         cd_str s = {"", 0};
         cdmpp_status st = cd_json_str(it, &s, f->err);
-        if (!st && !cd_task_file_find_tensor(f, s, &d->arg[d->n_arg++], &type)) st = CD_FAIL(f->err, ESCHEMA, "no tensor \"%.*s\"", (int)(s.n < 60 ? s.n : 60), s.p);
+        if (!st && !cd_task_file_find_tensor(f, s, &d->arg[d->n_arg++], &type)) st = CD_FAIL(f->err, ESCHEMA, "no tensor \"%.*s\"", cd_str_shown(s, 60), s.p);
         if (st) return cd_err_key(f->err, cd_err_index(f->err, st, i), "args");
     }
     for (uint32_t i = 0; i < r->n_in; i++) is_read[r->in[i]] = 1;

@@ -39,7 +39,7 @@ static cdmpp_status grow_names(cd_task_file *f) {
 /* Enter the op's outputs as "ref" or "ref.v0", "ref.v1" ... */
 static cdmpp_status name_outputs(cd_task_file *f, const cd_te_op *op, cd_str ref) {
     if (!cd_te_is_identifier(ref.p, ref.n))
-        return CD_FAIL(f->err, ESCHEMA, "\"%.*s\" cannot be used in expressions: give the op a \"ref\"", (int)(ref.n < 60 ? ref.n : 60), ref.p);
+        return CD_FAIL(f->err, ESCHEMA, "\"%.*s\" cannot be used in expressions: give the op a \"ref\"", cd_str_shown(ref, 60), ref.p);
     for (uint32_t k = 0; k < op->n_out; k++) {
         cd_str name = ref;
         if (op->n_out > 1) {
@@ -49,7 +49,7 @@ static cdmpp_status name_outputs(cd_task_file *f, const cd_te_op *op, cd_str ref
         }
         CD_TRY(grow_names(f));
         cd_task_file_tensor *t = find(f, name);
-        if (t->name.p) return CD_FAIL(f->err, ESCHEMA, "a second tensor \"%.*s\": give one of them a \"ref\"", (int)(name.n < 60 ? name.n : 60), name.p);
+        if (t->name.p) return CD_FAIL(f->err, ESCHEMA, "a second tensor \"%.*s\": give one of them a \"ref\"", cd_str_shown(name, 60), name.p);
         *t = (cd_task_file_tensor){name, f->dag->n_tensor++, op->dtype[k]};
     }
     return CDMPP_OK;
@@ -168,8 +168,8 @@ static cdmpp_status axis(cd_task_file *f, const cd_json *v, cd_te_iter *it, cd_s
         min = min->next;
         extent = min->next;
     }
-    if (!cd_te_is_identifier(ref->p, ref->n)) return CD_FAIL(f->err, ESCHEMA, "\"%.*s\" cannot be used in expressions: give a \"ref\"", (int)(ref->n < 60 ? ref->n : 60), ref->p);
-    if (find_axis(f, *ref)) return CD_FAIL(f->err, ESCHEMA, "a second axis \"%.*s\": give one of them a \"ref\"", (int)(ref->n < 60 ? ref->n : 60), ref->p);
+    if (!cd_te_is_identifier(ref->p, ref->n)) return CD_FAIL(f->err, ESCHEMA, "\"%.*s\" cannot be used in expressions: give a \"ref\"", cd_str_shown(*ref, 60), ref->p);
+    if (find_axis(f, *ref)) return CD_FAIL(f->err, ESCHEMA, "a second axis \"%.*s\": give one of them a \"ref\"", cd_str_shown(*ref, 60), ref->p);
     CD_TRY(cd_err_key(f->err, bound(f, min, type, &it->min), "min"));
     CD_TRY(cd_err_key(f->err, bound(f, extent, type, &it->extent), "extent"));
     it->var = cd_expr_new_var(&f->dag->pool, type, cd_expr_pool_var_number(&f->dag->pool));
@@ -304,7 +304,7 @@ static cdmpp_status check_members(cd_task_file *f, const cd_json *op) {
         size_t k = 0;
         while (k < sizeof known / sizeof *known && !cd_str_is(m->key, known[k])) k++;
         if (k == sizeof known / sizeof *known)
-            return CD_FAIL(f->err, ESCHEMA, "unknown member \"%.*s\"", (int)(m->key.n < 60 ? m->key.n : 60), m->key.p);
+            return CD_FAIL(f->err, ESCHEMA, "unknown member \"%.*s\"", cd_str_shown(m->key, 60), m->key.p);
     }
     return CDMPP_OK;
 }

@@ -47,7 +47,7 @@ static cdmpp_status load_networks(cd_task_registry *t, const cd_json *nets, cdmp
     for (const cd_json *net = nets->u.child; net; net = net->next) {
         const cdmpp_status st = load_network(t, net, err);
         char name[64];
-        if (st) snprintf(name, sizeof name, "%.*s", (int)(net->key.n < 60 ? net->key.n : 60), net->key.p);
+        if (st) snprintf(name, sizeof name, "%.*s", cd_str_shown(net->key, 60), net->key.p);
         if (st) return cd_err_key(err, st, name);
     }
     return CDMPP_OK;

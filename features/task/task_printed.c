@@ -66,7 +66,7 @@ static cdmpp_status refuse(reader *r, cd_task_entry *e, cdmpp_err *why) {
     cdmpp_err *place = CD_NEW(&r->t->arena, cdmpp_err);
     if (!place) return CD_FAIL(r->err, ENOMEM, "task");
     const size_t n = strlen(why->msg);
-    snprintf(why->msg + n, sizeof why->msg - n, "; workload key %.*s", (int)(r->key_of.n < 150 ? r->key_of.n : 150), r->key_of.p);
+    snprintf(why->msg + n, sizeof why->msg - n, "; workload key %.*s", cd_str_shown(r->key_of, 150), r->key_of.p);
     *place = *why;
     cd_err_add_place(place, r->t->name, r->key_line);
     e->refused = place;

@@ -89,7 +89,7 @@ static cdmpp_status type_mark(parser *ps, cd_dtype *type, bool *marked) {
     if (!*marked) return CDMPP_OK;
     ps->p++;
     const cd_str t = word(ps);
-    return cd_expr_dtype_parse(t.p, t.n, type) ? CDMPP_OK : BAD(ps, ESCHEMA, "\"%.*s\" is no type", (int)(t.n < 30 ? t.n : 30), t.p);
+    return cd_expr_dtype_parse(t.p, t.n, type) ? CDMPP_OK : BAD(ps, ESCHEMA, "\"%.*s\" is no type", cd_str_shown(t, 30), t.p);
 }
 
 static cdmpp_status parse(parser *ps, unsigned min_level, value *out);
@@ -222,7 +222,7 @@ static cdmpp_status load(parser *ps, cd_str name, value *out) {
     cd_dtype type;
     args a;
     if (!ps->scope->tensor(ps->scope->ctx, name, &number, &type))
-        return BAD(ps, ESCHEMA, "no tensor \"%.*s\" above", (int)(name.n < 60 ? name.n : 60), name.p);
+        return BAD(ps, ESCHEMA, "no tensor \"%.*s\" above", cd_str_shown(name, 60), name.p);
     CD_TRY(arguments(ps, "]", &a));
     out->e = cd_expr_new_load(ps->pool, type, number, a.e, a.n);
     return deeper(ps, out, a.depth);
@@ -280,7 +280,7 @@ static cdmpp_status named(parser *ps, bool neg, value *out) {
     if (marked) return expected(ps, "(");
     if (eat(ps, "[")) return load(ps, w, out);
     out->e = ps->scope->var(ps->scope->ctx, w);
-    return out->e ? CDMPP_OK : BAD(ps, ESCHEMA, "no axis \"%.*s\"", (int)(w.n < 60 ? w.n : 60), w.p);
+    return out->e ? CDMPP_OK : BAD(ps, ESCHEMA, "no axis \"%.*s\"", cd_str_shown(w, 60), w.p);
 }
 
 /* ---- operators ---- */

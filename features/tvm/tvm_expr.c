@@ -9,7 +9,7 @@ cdmpp_status cd_tvm_dtype(cd_tvm *t, uint32_t node, const char *attr, cd_dtype *
     CD_TRY(cd_tvm_graph_str(&t->g, node, attr, &s));
     if (cd_expr_dtype_parse(s.p, s.n, out)) return CDMPP_OK;
     return cd_tvm_graph_error_at(&t->g, node, attr, CD_FAIL(t->err, EUNSUPPORTED, "type \"%.*s\" is not one that can be read",
-                                                  (int)(s.n < 40 ? s.n : 40), s.p));
+                                                  cd_str_shown(s, 40), s.p));
 }
 
 cdmpp_status cd_tvm_cstr(cd_tvm *t, uint32_t node, cd_str s, const char **out) {

@@ -66,7 +66,7 @@ cdmpp_status cd_tvm_graph_expect(const cd_tvm_graph *g, uint32_t i, cd_tvm_node_
     if (cd_tvm_graph_kind(g, i) == want) return CDMPP_OK;
     const cd_str key = cd_tvm_graph_type_key(g, i);
     return cd_tvm_graph_error_at(g, i, NULL, CD_FAIL(g->err, ESCHEMA, "expected a node of type %s, found \"%.*s\"",
-                                           want == CD_TVM_NULL ? "null" : kind_tab[want].key, (int)(key.n < 60 ? key.n : 60), key.p));
+                                           want == CD_TVM_NULL ? "null" : kind_tab[want].key, cd_str_shown(key, 60), key.p));
 }
 
 bool cd_tvm_graph_has(const cd_tvm_graph *g, uint32_t i, const char *attr) {
@@ -87,7 +87,7 @@ cdmpp_status cd_tvm_graph_int(const cd_tvm_graph *g, uint32_t i, const char *att
     size_t k = neg;
     for (; k < s.n && k < 19U + neg && s.p[k] >= '0' && s.p[k] <= '9'; k++) v = v * 10 + (uint64_t)(s.p[k] - '0');
     if (k != s.n || k == neg || v > (uint64_t)INT64_MAX + neg)
-        return cd_tvm_graph_error_at(g, i, attr, CD_FAIL(g->err, ESCHEMA, "expected an integer, found \"%.*s\"", (int)(s.n < 40 ? s.n : 40), s.p));
+        return cd_tvm_graph_error_at(g, i, attr, CD_FAIL(g->err, ESCHEMA, "expected an integer, found \"%.*s\"", cd_str_shown(s, 40), s.p));
     *out = neg ? (int64_t)(0 - v) : (int64_t)v;
     return CDMPP_OK;
 }
@@ -102,7 +102,7 @@ cdmpp_status cd_tvm_graph_real(const cd_tvm_graph *g, uint32_t i, const char *at
         *out = strtod(buf, &end);
     }
     if (s.n && (size_t)(end - buf) == s.n) return CDMPP_OK;
-    return cd_tvm_graph_error_at(g, i, attr, CD_FAIL(g->err, ESCHEMA, "expected a number, found \"%.*s\"", (int)(s.n < 40 ? s.n : 40), s.p));
+    return cd_tvm_graph_error_at(g, i, attr, CD_FAIL(g->err, ESCHEMA, "expected a number, found \"%.*s\"", cd_str_shown(s, 40), s.p));
 }
 
 cdmpp_status cd_tvm_graph_ref(const cd_tvm_graph *g, uint32_t i, const char *attr, uint32_t *out) {

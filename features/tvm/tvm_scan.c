@@ -17,7 +17,7 @@ const char *const *cd_tvm_operands(cd_tvm_node_kind k) {
 cdmpp_status cd_tvm_unsupported(cd_tvm *t, uint32_t node) {
     const cd_str key = cd_tvm_graph_type_key(&t->g, node);
     return cd_tvm_graph_error_at(&t->g, node, NULL, CD_FAIL(t->err, EUNSUPPORTED, "\"%.*s\" is not an expression of a task that can be read",
-                                                  (int)(key.n < 60 ? key.n : 60), key.p));
+                                                  cd_str_shown(key, 60), key.p));
 }
 
 static cdmpp_status no_memory(cd_tvm *t) { return CD_FAIL(t->err, ENOMEM, "operators"); }
@@ -44,7 +44,7 @@ static cdmpp_status discover(cd_tvm *t, uint32_t node, uint32_t *op) {
     if (k != CD_TVM_PLACEHOLDER && k != CD_TVM_COMPUTE) {
         const cd_str key = cd_tvm_graph_type_key(&t->g, node);
         return cd_tvm_graph_error_at(&t->g, node, NULL, CD_FAIL(t->err, EUNSUPPORTED, "\"%.*s\" is not an operator that can be read",
-                                                      (int)(key.n < 60 ? key.n : 60), key.p));
+                                                      cd_str_shown(key, 60), key.p));
     }
     uint32_t n_out;
     CD_TRY(count_outputs(t, node, &n_out));

@@ -182,8 +182,8 @@ static cdmpp_status global(machine *m, cd_str module, cd_str name) {
         v->u.name = known[k];
         return CDMPP_OK;
     }
-    return BAD(m, EUNSUPPORTED, "calls %.*s.%.*s, which no task file needs", (int)(module.n < 80 ? module.n : 80), module.p,
-               (int)(name.n < 80 ? name.n : 80), name.p);
+    return BAD(m, EUNSUPPORTED, "calls %.*s.%.*s, which no task file needs", cd_str_shown(module, 80), module.p,
+               cd_str_shown(name, 80), name.p);
 }
 
 static cdmpp_status stack_global(machine *m) {

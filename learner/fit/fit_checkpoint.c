@@ -147,7 +147,7 @@ static cdmpp_status read_json(cd_fitting *f, const cd_json *v, cdmpp_err *err) {
     CD_TRY(cd_json_need_str(v, "digest", &digest, err));
     if (!cd_str_is(digest, f->digest))
         return CD_FAIL(err, EMODEL, "checkpoint of another training: expected digest %.16s..., found %.*s...", f->digest,
-                       (int)(digest.n < 16 ? digest.n : 16), digest.p);
+                       cd_str_shown(digest, 16), digest.p);
     CD_TRY(cd_json_need_count(v, "step", &f->step, err));
     CD_TRY(cd_json_need_count(v, "best_step", &f->best_step, err));
     CD_TRY(cd_json_need_count(v, "since_best", &f->since_best, err));

@@ -160,7 +160,7 @@ static cdmpp_status word(const cd_json *v, const char *(*name)(int), int n, int 
     cd_str s;
     CD_TRY(cd_json_str(v, &s, err));
     *out = position(s, name, n);
-    return *out < 0 ? CD_FAIL(err, ESCHEMA, "unknown name '%.*s'", (int)(s.n < 40 ? s.n : 40), s.p) : CDMPP_OK;
+    return *out < 0 ? CD_FAIL(err, ESCHEMA, "unknown name '%.*s'", cd_str_shown(s, 40), s.p) : CDMPP_OK;
 }
 
 static cdmpp_status need_word(const cd_json *o, const char *key, const char *(*name)(int), int n, int *out, cdmpp_err *err) {
@@ -344,7 +344,7 @@ static cdmpp_status check(const cd_json *model, cdmpp_err *err) {
     digest(want);
     if (cd_str_is(have, want)) return CDMPP_OK;
     return CD_FAIL(err, EMODEL, "operator features: this program makes %.12s..., the model was trained on %.*s...: train it again", want,
-                   (int)(have.n < 12 ? have.n : 12), have.p);
+                   cd_str_shown(have, 12), have.p);
 }
 
 static cdmpp_status read_body(cd_llm_op_model *m, const cd_json *model, cd_str weights, cdmpp_err *err) {

@@ -90,7 +90,7 @@ static cdmpp_status read_novelty(cd_llm_op_model *m, const cd_json *v, cdmpp_err
     CD_TRY(cd_json_need_str(v, "family", &family, err));
     while (f < CD_LLM_OP_N_FAMILY && !cd_str_is(family, cd_llm_op_family_name((cd_llm_op_family)f))) f++;
     if (f == CD_LLM_OP_N_FAMILY)
-        return cd_err_key(err, CD_FAIL(err, ESCHEMA, "unknown name '%.*s'", (int)(family.n < 40 ? family.n : 40), family.p), "family");
+        return cd_err_key(err, CD_FAIL(err, ESCHEMA, "unknown name '%.*s'", cd_str_shown(family, 40), family.p), "family");
     CD_TRY(cd_json_need_word(v, "what", CD_LLM_OP_NOVELS, &k, err));
     CD_TRY(cd_json_need_count(v, "values", &x.n_value, err));
     CD_TRY(cd_json_need_count(v, "rows", &x.n_row, err));

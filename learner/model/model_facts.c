@@ -49,7 +49,7 @@ static cdmpp_status check_digest(const cd_model *m, cd_str have, cdmpp_err *err)
     cd_facts_cols_digest(m->facts_set, want);
     if (cd_str_is(have, want)) return CDMPP_OK;
     return CD_FAIL(err, EMODEL, "facts of loop nests: this program computes %.16s..., the model was trained on %.*s...: train it again", want,
-                   (int)(have.n < 16 ? have.n : 16), have.p);
+                   cd_str_shown(have, 16), have.p);
 }
 
 cdmpp_status cd_model_facts_check(cd_model *m, const cd_json *model, cdmpp_err *err) {

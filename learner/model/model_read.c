@@ -33,7 +33,7 @@ static cdmpp_status check_digest(cd_model *m, const cd_json *model, cdmpp_err *e
     cd_cols_digest(want);
     if (!cd_str_is(have, want))
         return CD_FAIL(err, EMODEL, "feature columns: this program makes %.16s..., the model was trained on %.*s...", want,
-                       (int)(have.n < 16 ? have.n : 16), have.p);
+                       cd_str_shown(have, 16), have.p);
     return CDMPP_OK;
 }
 

@@ -19,7 +19,7 @@ cdmpp_status cd_trained_tasks_read(const cd_json *list, cd_trained_tasks *out, c
         CD_TRY(cd_json_str(v, &s, err));
         if (s.n == DIGITS) memcpy(digits, s.p, DIGITS);
         out->v[out->n] = strtoull(digits, &end, DIGITS);
-        if (end != digits + DIGITS) return CD_FAIL(err, ESCHEMA, "expected %d hex digits, found \"%.*s\"", DIGITS, (int)(s.n < 24 ? s.n : 24), s.p);
+        if (end != digits + DIGITS) return CD_FAIL(err, ESCHEMA, "expected %d hex digits, found \"%.*s\"", DIGITS, cd_str_shown(s, 24), s.p);
         if (out->n && out->v[out->n] <= out->v[out->n - 1]) return CD_FAIL(err, ESCHEMA, "expected names in their order");
         out->n++;
     }

@@ -108,13 +108,13 @@ cdmpp_status cd_library_op_model_encode(const cd_library_op_model *m, const char
 static cdmpp_status family(cd_str s, size_t *out, cdmpp_err *err) {
     for (*out = 0; *out < CD_LIBRARY_OP_N_FAMILY; ++*out)
         if (cd_str_is(s, cd_library_op_family_name((cd_library_op_family)*out))) return CDMPP_OK;
-    return CD_FAIL(err, ESCHEMA, "unknown family '%.*s'", (int)(s.n < 40 ? s.n : 40), s.p);
+    return CD_FAIL(err, ESCHEMA, "unknown family '%.*s'", cd_str_shown(s, 40), s.p);
 }
 
 static cdmpp_status class_of(cd_str s, size_t *out, cdmpp_err *err) {
     for (*out = 0; *out < CD_N_LIBRARY_OP_CLASS; ++*out)
         if (cd_str_is(s, cd_library_op_class_name((cd_library_op_class)*out))) return CDMPP_OK;
-    return CD_FAIL(err, ESCHEMA, "unknown class '%.*s'", (int)(s.n < 40 ? s.n : 40), s.p);
+    return CD_FAIL(err, ESCHEMA, "unknown class '%.*s'", cd_str_shown(s, 40), s.p);
 }
 
 /* The classes name what the device was trained on; a class that is unknown is an error, for an answer would depend on it. */
@@ -205,7 +205,7 @@ static cdmpp_status check_kind(const cd_json *model, cdmpp_err *err) {
     cd_library_op_feature_digest(want);
     if (cd_str_is(have, want)) return CDMPP_OK;
     return CD_FAIL(err, EMODEL, "operator features: this program makes %.12s..., the model was trained on %.*s...: train it again", want,
-                   (int)(have.n < 12 ? have.n : 12), have.p);
+                   cd_str_shown(have, 12), have.p);
 }
 
 static cdmpp_status read_sizes(cd_library_op_model *m, const cd_json *list, cdmpp_err *err) {

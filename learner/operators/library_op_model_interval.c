@@ -63,7 +63,7 @@ static cdmpp_status read_names(const cd_json *list, const char *(*name_of)(size_
         size_t k = 0;
         CD_TRY(cd_json_str(v, &s, err));
         while (k < n && !cd_str_is(s, name_of(k))) k++;
-        if (k == n) return CD_FAIL(err, ESCHEMA, "unknown name '%.*s'", (int)(s.n < 40 ? s.n : 40), s.p);
+        if (k == n) return CD_FAIL(err, ESCHEMA, "unknown name '%.*s'", cd_str_shown(s, 40), s.p);
         mark[k] = true;
     }
     return CDMPP_OK;

@@ -181,7 +181,7 @@ static cdmpp_status check_digest(const cd_member_checkpoint *k, const cd_json *v
     CD_TRY(cd_json_need_str(v, "digest", &found, err));
     if (cd_str_is(found, digest)) return CDMPP_OK;
     return CD_FAIL(err, EMODEL, "of another training (configuration, data or version): expected digest %.16s..., found %.*s...; "
-                                "name another folder or remove this one", digest, (int)(found.n < 16 ? found.n : 16), found.p);
+                                "name another folder or remove this one", digest, cd_str_shown(found, 16), found.p);
 }
 
 static cdmpp_status decode(const cd_member_checkpoint *k, cd_arena *a, const cd_container *f, const char *name, cd_member_checkpoint_log *told,

@@ -159,14 +159,14 @@ static cdmpp_status dtype(cd_str s, cd_torch_trace_op *row, cdmpp_err *err) {
             row->real = types[i].real;
             row->dtype = types[i].is;
         }
-    return !s.n || row->out.bytes ? CDMPP_OK : CD_FAIL(err, ESCHEMA, "expected a type of PyTorch, found \"%.*s\"", (int)(s.n < 40 ? s.n : 40), s.p);
+    return !s.n || row->out.bytes ? CDMPP_OK : CD_FAIL(err, ESCHEMA, "expected a type of PyTorch, found \"%.*s\"", cd_str_shown(s, 40), s.p);
 }
 
 /* Milliseconds of a phase. */
 static cdmpp_status seconds(cd_str s, double *out, cdmpp_err *err) {
     *out = (double)NAN;
     if (!s.n) return CDMPP_OK;
-    if (!cd_json_number(s.p, s.p + s.n, out)) return CD_FAIL(err, EPARSE, "expected milliseconds, found \"%.*s\"", (int)(s.n < 40 ? s.n : 40), s.p);
+    if (!cd_json_number(s.p, s.p + s.n, out)) return CD_FAIL(err, EPARSE, "expected milliseconds, found \"%.*s\"", cd_str_shown(s, 40), s.p);
     *out *= 1e-3;
     return *out >= 0 && *out <= MOST_MS ? CDMPP_OK : CD_FAIL(err, ERANGE, "expected 0 .. %g ms", MOST_MS);
 }
@@ -194,7 +194,7 @@ static cdmpp_status edges(reader *r, cd_torch_trace_row *t, cdmpp_err *err) {
         uint32_t from;
         if (!cd_dict_find(&r->name, name, &from) || from >= f->n)
             return CD_FAIL(err, EINVALID, "row \"%.60s\" reads \"%.*s\", which is not before it", t->row.name,
-                           (int)(name.n < 60 ? name.n : 60), name.p);
+                           cd_str_shown(name, 60), name.p);
         f->from[f->n_from + t->n_from] = from;
     }
     f->n_from += t->n_from;

@@ -170,7 +170,7 @@ static cdmpp_status check_kind(const cd_device_match *w, cd_str target, uint32_t
 static cdmpp_status not_known(const cd_device_match *w, cd_str name, const char *advice, cdmpp_err *err) {
     char names[120];
     return CD_FAIL(err, EMODEL, "device: expected one of %s, found '%.*s'%s", device_list(w->m, names, sizeof names),
-                   (int)(name.n < 60 ? name.n : 60), name.p, advice);
+                   cd_str_shown(name, 60), name.p, advice);
 }
 
 static bool is_described(const cd_device_match *w, cd_str name) {

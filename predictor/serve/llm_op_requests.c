@@ -126,7 +126,7 @@ static cdmpp_status command(state *s, cd_str cmd, cdmpp_err *err) {
     if (cd_str_is(cmd, "hello")) put_hello(s);
     else if (cd_str_is(cmd, "stats"))
         cd_buf_putf(s->out, ",\"requests\":%zu,\"answered\":%zu,\"bad\":%zu", s->lines.asked - 1, s->stats->answered, s->stats->bad + s->lines.bad);
-    else return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected hello or stats, found \"%.*s\"", (int)(cmd.n < 24 ? cmd.n : 24), cmd.p), "cmd");
+    else return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected hello or stats, found \"%.*s\"", cd_str_shown(cmd, 24), cmd.p), "cmd");
     return CDMPP_OK;
 }
 

@@ -17,7 +17,7 @@ static cdmpp_status keep(members *s, cd_str key, cd_str value, cdmpp_err *err) {
     while (k < N_MEMBER && !cd_str_is(key, name[k])) k++;
     if (k == N_MEMBER)
         return CD_FAIL(err, ESCHEMA, "expected only id, cmd, i, r, v, rows, steps, device, task, target, hardware, flop, origin, found \"%.*s\"",
-                       (int)(key.n < 24 ? key.n : 24), key.p);
+                       cd_str_shown(key, 24), key.p);
     if (s->m[k].n) return CD_FAIL(err, ESCHEMA, "\"%s\" comes twice", name[k]);
     if (!value.n) return CD_FAIL(err, EPARSE, "\"%s\": expected a value", name[k]);
     s->m[k] = value;
@@ -109,7 +109,7 @@ cdmpp_status cd_request_aim(cd_arena *a, const cd_task_registry *tasks, cd_str t
     *out = (cd_aim){.workload_key = "", .target = {"", 0}, .device = {"", 0}, .flop = -1};
     if (task.n && tasks) {
         if (!(out->task = cd_task_registry_find(tasks, task)))
-            return cd_err_key(err, CD_FAIL(err, ENOTASK, "no task file defines %.*s", (int)(task.n < 150 ? task.n : 150), task.p), "task");
+            return cd_err_key(err, CD_FAIL(err, ENOTASK, "no task file defines %.*s", cd_str_shown(task, 150), task.p), "task");
         out->workload_key = out->task->workload_key;
         out->target = (cd_str){out->task->target, strlen(out->task->target)};
         out->flop = cd_task_flop(out->task);
@@ -137,7 +137,7 @@ static cdmpp_status read_command(const members *s, cd_request *out, cdmpp_err *e
     CD_TRY(text(s, CMD, &cmd, err));
     out->kind = cd_str_is(cmd, "hello") ? CD_REQUEST_HELLO : CD_REQUEST_STATS;
     if (out->kind == CD_REQUEST_HELLO || cd_str_is(cmd, "stats")) return CDMPP_OK;
-    return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected hello or stats, found \"%.*s\"", (int)(cmd.n < 24 ? cmd.n : 24), cmd.p), name[CMD]);
+    return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected hello or stats, found \"%.*s\"", cd_str_shown(cmd, 24), cmd.p), name[CMD]);
 }
 
 static cdmpp_status read_members(members *s, cd_str line, cdmpp_err *err) {

@@ -60,7 +60,7 @@ static cdmpp_status read_step(cd_arena *text, const cd_json *root, cd_serving_ba
     for (const cd_json *m = root->u.child; m; m = m->next)
         if (!cd_str_is(m->key, "id") && !cd_str_is(m->key, "prefill") && !cd_str_is(m->key, "decode") && !cd_str_is(m->key, "others") &&
             !(cd_str_is(m->key, "cmd") && m->kind == CD_JSON_NULL))
-            return CD_FAIL(err, ESCHEMA, "unknown member '%.*s', expected prefill, decode or others", (int)(m->key.n < 40 ? m->key.n : 40), m->key.p);
+            return CD_FAIL(err, ESCHEMA, "unknown member '%.*s', expected prefill, decode or others", cd_str_shown(m->key, 40), m->key.p);
     CD_TRY(list(root, "prefill", &v, &n, err));
     cd_serving_prompt *p = CD_NEWN(text, cd_serving_prompt, n + 1);
     if (!p) return CD_FAIL(err, ENOMEM, "%zu prompts", n);
@@ -114,7 +114,7 @@ static cdmpp_status answer(void *ctx, cd_arena *text, const cd_json *root, cd_bu
     if (cmd) {
         CD_TRY(cd_line_server_alone(root, "cmd", why));
         CD_TRY(cd_err_key(why, cd_json_str(cmd, &word, why), "cmd"));
-        if (!cd_str_is(word, "hello")) return cd_err_key(why, CD_FAIL(why, ESCHEMA, "expected hello, found \"%.*s\"", (int)(word.n < 24 ? word.n : 24), word.p), "cmd");
+        if (!cd_str_is(word, "hello")) return cd_err_key(why, CD_FAIL(why, ESCHEMA, "expected hello, found \"%.*s\"", cd_str_shown(word, 24), word.p), "cmd");
         members(out, s, put_hello);
         return CDMPP_OK;
     }

@@ -85,7 +85,7 @@ cdmpp_status cd_serving_tables_open(const char *path, const cd_device_table *dev
 static cdmpp_status one_word(cd_str part, cd_serving_kernels *out, cdmpp_err *err) {
     const char *eq = memchr(part.p, '=', part.n);
     const size_t n = eq ? (size_t)(eq - part.p) : 0;
-    if (!n || n + 1 == part.n) return CD_FAIL(err, ESCHEMA, "kernels: expected KIND=WORD, as moe=marlin, found '%.*s'", (int)(part.n < 60 ? part.n : 60), part.p);
+    if (!n || n + 1 == part.n) return CD_FAIL(err, ESCHEMA, "kernels: expected KIND=WORD, as moe=marlin, found '%.*s'", cd_str_shown(part, 60), part.p);
     for (int k = 0; k < CD_LLM_OP_N_KIND; k++) {
         const char *name = cd_llm_op_kind_name((cd_llm_op_kind)k);
         if (strlen(name) != n || strncasecmp(name, part.p, n) != 0) continue;

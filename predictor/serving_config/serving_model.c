@@ -52,10 +52,10 @@ static cdmpp_status find_family(const place *p, cd_serving_model *m, const cd_se
     if (p->o != p->root && (!v || v->kind == CD_JSON_NULL)) {
         if ((*out = family_of(p->root))) return cd_serving_note(m, "%s has no model_type: it is taken for the %s that the whole model is", p->where, (*out)->type), CDMPP_OK;
         const cd_str of = whole && whole->kind == CD_JSON_STR ? whole->u.s : (cd_str){"unknown", 7};
-        return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected the type of the language model, as llama or qwen3; found nothing, and the type of the whole, '%.*s', does not say it", (int)(of.n < 40 ? of.n : 40), of.p), "model_type");
+        return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected the type of the language model, as llama or qwen3; found nothing, and the type of the whole, '%.*s', does not say it", cd_str_shown(of, 40), of.p), "model_type");
     }
     CD_TRY(cd_json_need_str(p->o, "model_type", &name, err));
-    return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "expected one of the %zu of docs/reference/serving.md, as llama, qwen3_moe or deepseek_v3; found '%.*s'", cd_serving_n_family, (int)(name.n < 40 ? name.n : 40), name.p), "model_type");
+    return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "expected one of the %zu of docs/reference/serving.md, as llama, qwen3_moe or deepseek_v3; found '%.*s'", cd_serving_n_family, cd_str_shown(name, 40), name.p), "model_type");
 }
 
 /* ---- parts that a family does not have ---- */
@@ -132,7 +132,7 @@ static void note_outer(const place *p, cd_serving_model *m) {
     const cd_str outer = v && v->kind == CD_JSON_STR ? v->u.s : (cd_str){"?", 1};
     bool parts = p->o != p->root;
     for (size_t i = 0; i < sizeof beside / sizeof *beside; i++) parts |= !cd_serving_is_plain(cd_json_get(p->root, beside[i]));
-    if (parts) cd_serving_note(m, "the model %.*s has parts beside %s (images, sound): this is its text part, %s, alone", (int)(outer.n < 40 ? outer.n : 40), outer.p, p->o != p->root ? p->where : "its text part", m->name);
+    if (parts) cd_serving_note(m, "the model %.*s has parts beside %s (images, sound): this is its text part, %s, alone", cd_str_shown(outer, 40), outer.p, p->o != p->root ? p->where : "its text part", m->name);
 }
 
 /* Where each layer has a word, these are as many as layers. */

@@ -185,7 +185,7 @@ static cdmpp_status read_group(const cd_json *o, group *g, cdmpp_err *err) {
 /* ---- ModelOpt's words ---- */
 static cdmpp_status unknown_algo(const cd_json *v, const char *key, cdmpp_err *err) {
     const cd_str found = v && v->kind == CD_JSON_STR ? v->u.s : (cd_str){"nothing", 7};
-    return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "expected " CD_SERVING_ALGOS ", or config_groups; found %.*s: say the type with --dtype", (int)(found.n < 40 ? found.n : 40), found.p), key);
+    return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "expected " CD_SERVING_ALGOS ", or config_groups; found %.*s: say the type with --dtype", cd_str_shown(found, 40), found.p), key);
 }
 
 /* MIXED_PRECISION: a word for each product. Those of one word are a group; what has none is left out. */
@@ -227,7 +227,7 @@ static cdmpp_status read_cache(cd_serving_fields *q, cd_serving_model *m, cdmpp_
         if (h.bits > 0 && !(fabs(h.bits - 8) > 0)) m->kv = h.real ? CD_LLM_OP_T_FP8 : CD_LLM_OP_T_INT8;
         else if (!null(v) && !cd_serving_algo_cache(v, &m->kv)) {
             const cd_str word = v->kind == CD_JSON_STR ? v->u.s : (cd_str){"", 0};
-            return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "expected 8 bits, or FP8, INT8 or NVFP4; found %.*s%.0g: say the type with --dtype and --kv-dtype", (int)(word.n < 40 ? word.n : 40), word.p, h.bits), key[i]);
+            return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "expected 8 bits, or FP8, INT8 or NVFP4; found %.*s%.0g: say the type with --dtype and --kv-dtype", cd_str_shown(word, 40), word.p, h.bits), key[i]);
         }
     }
     return CDMPP_OK;
@@ -277,7 +277,7 @@ static cdmpp_status method_of(cd_serving_fields *q, cd_serving_model *m, method 
     if (*out == MXFP4 && !(m->experts > 0)) *out = UNKNOWN;
     if (*out) return CDMPP_OK;
     const cd_str how = v->kind == CD_JSON_STR ? v->u.s : (cd_str){"no text", 7};
-    return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "expected fp8, fbgemm_fp8, mxfp4 (of experts), awq, gptq, compressed-tensors or modelopt; found '%.*s': say the type with --dtype", (int)(how.n < 40 ? how.n : 40), how.p),
+    return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "expected fp8, fbgemm_fp8, mxfp4 (of experts), awq, gptq, compressed-tensors or modelopt; found '%.*s': say the type with --dtype", cd_str_shown(how, 40), how.p),
                       "quant_method");
 }
 
@@ -317,7 +317,7 @@ static void check_typed(const cd_serving_typed *t, const cd_json *const of[N_TYP
         const bool inner_a = k > 1 && t->where[0], inner_b = i > 1 && t->where[0];
         if (b.n == a.n && !memcmp(a.p, b.p, a.n)) continue;
         cd_serving_doubt(m, "%s%s%s is %.*s, but %s%s%s is %.*s: %.*s is taken, as vLLM and Hugging Face do; --dtype says another", inner_a ? t->where : "", inner_a ? "." : "", typed_key[k],
-                         (int)(a.n < 24 ? a.n : 24), a.p, inner_b ? t->where : "", inner_b ? "." : "", typed_key[i], (int)(b.n < 24 ? b.n : 24), b.p, (int)(a.n < 24 ? a.n : 24), a.p);
+                         cd_str_shown(a, 24), a.p, inner_b ? t->where : "", inner_b ? "." : "", typed_key[i], cd_str_shown(b, 24), b.p, cd_str_shown(a, 24), a.p);
         return;
     }
 }

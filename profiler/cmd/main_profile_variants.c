@@ -9,7 +9,7 @@ cdmpp_status cd_main_profile_sweep_check(const cd_main_profile *o, cdmpp_err *er
     cd_str bad = {0};
     CD_TRY(cd_main_profile_logs_check(o, "no records to begin from", err));
     if (!cd_schedule_variants_mask(o->factor, &mask, &bad))
-        return CD_FAIL(err, EUSAGE, "--factor: expected some of %s, separated by commas, found '%.*s'", CD_VARY_FACTORS, (int)(bad.n < 60 ? bad.n : 60), bad.p);
+        return CD_FAIL(err, EUSAGE, "--factor: expected some of %s, separated by commas, found '%.*s'", CD_VARY_FACTORS, cd_str_shown(bad, 60), bad.p);
     return CDMPP_OK;
 }
 

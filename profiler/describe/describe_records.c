@@ -49,7 +49,7 @@ static cdmpp_status add(work *w, cd_arena *a, const cd_recline *l, cdmpp_err *er
     sample s = {0};
     CD_TRY(cd_record_read(a, l->text, l->len, &r, err));
     const cd_task *t = cd_task_registry_find(w->tasks, r.workload_key);
-    if (!t || !t->dag) return cd_err_key(err, CD_FAIL(err, ENOTASK, "no definition of task %.*s", (int)(r.workload_key.n < 60 ? r.workload_key.n : 60), r.workload_key.p), "i[0][0]");
+    if (!t || !t->dag) return cd_err_key(err, CD_FAIL(err, ENOTASK, "no definition of task %.*s", cd_str_shown(r.workload_key, 60), r.workload_key.p), "i[0][0]");
     double *cost = CD_NEWN(a, double, r.n_cost + 1);
     if (!cost) return CD_FAIL(err, ENOMEM, "times");
     for (uint32_t k = 0; k < r.n_cost; k++) cost[k] = r.cost_s[k];

@@ -110,7 +110,7 @@ static cdmpp_status by_target(const char *target, cd_isa_choice *out, cdmpp_err 
     *out = (cd_isa_choice){.isa = CD_ISA_NATIVE, .runs = true};
     snprintf(out->march, sizeof out->march, "%s", march_of(CD_ISA_NATIVE));
     if (is_foreign(triple))
-        return CD_FAIL(err, EBACKEND, "a program for %.*s does not run here", (int)(triple.n < 60 ? triple.n : 60), triple.p);
+        return CD_FAIL(err, EBACKEND, "a program for %.*s does not run here", cd_str_shown(triple, 60), triple.p);
     if (!cpu.n || cd_isa_is_arm(cd_isa_here())) return CDMPP_OK;
     for (size_t i = 0; i < sizeof cpus / sizeof *cpus; i++) {
         if (strlen(cpus[i].llvm) != cpu.n || memcmp(cpus[i].llvm, cpu.p, cpu.n) != 0) continue;
@@ -120,7 +120,7 @@ static cdmpp_status by_target(const char *target, cd_isa_choice *out, cdmpp_err 
         snprintf(out->march, sizeof out->march, "-march=%s", cpus[i].march);
         return CDMPP_OK;
     }
-    return CD_FAIL(err, EBACKEND, "-mcpu=%.*s is not a processor that is known here", (int)(cpu.n < 60 ? cpu.n : 60), cpu.p);
+    return CD_FAIL(err, EBACKEND, "-mcpu=%.*s is not a processor that is known here", cd_str_shown(cpu, 60), cpu.p);
 }
 
 cdmpp_status cd_isa_choose(const char *isa, const char *target, cd_isa_choice *out, cdmpp_err *err) {

@@ -39,7 +39,7 @@ typedef struct {
 static cdmpp_status runs_here(const run *r, const cd_record_program *j, cdmpp_err *err) {
     const cd_backend_kind *k = cd_backend_for_target(j->record.target);
     const cd_str t = j->record.target;
-    if (!k) return CD_FAIL(err, EBACKEND, "no back end (%s) for target '%.*s'; --target measures for another one", cd_backend_names(), (int)(t.n < 60 ? t.n : 60), t.p);
+    if (!k) return CD_FAIL(err, EBACKEND, "no back end (%s) for target '%.*s'; --target measures for another one", cd_backend_names(), cd_str_shown(t, 60), t.p);
     return k->dialect == CD_DIALECT_C ? cd_isa_choose(r->o->measure.isa, j->target, &(cd_isa_choice){0}, err) : CDMPP_OK;
 }
 

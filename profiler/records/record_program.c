@@ -60,7 +60,7 @@ static cdmpp_status read_record(cd_record_maker *m, const cd_recline *l, cd_reco
     CD_TRY(cd_record_read(&j->arena, text, l->len, &j->record, err));
     const cd_task *t = task_of(m, j->record.workload_key);
     const cd_str key = j->record.workload_key;
-    if (!t) return CD_FAIL(err, ENOTASK, "no task file defines %.*s", (int)(key.n < 100 ? key.n : 100), key.p);
+    if (!t) return CD_FAIL(err, ENOTASK, "no task file defines %.*s", cd_str_shown(key, 100), key.p);
     complete(&j->record, t);
     if (m->target) j->record.target = (cd_str){m->target, strlen(m->target)};
     j->target = cd_str_dup(&j->arena, j->record.target);

@@ -121,7 +121,7 @@ static cdmpp_status sweep(sweeper *w, cd_schedule_sweep *s, cdmpp_err *err) {
     CD_TRY(read_base(o, &s->arena, &s->base, err));
     const cd_str key = s->base.workload_key;
     const cd_task *task = cd_task_registry_find(w->maker.tasks, key);
-    if (!task) return CD_FAIL(err, ENOTASK, "no task file defines %.*s", (int)(key.n < 100 ? key.n : 100), key.p);
+    if (!task) return CD_FAIL(err, ENOTASK, "no task file defines %.*s", cd_str_shown(key, 100), key.p);
     CD_TRY(cd_schedule_variants(&s->arena, w->maker.program, task, &s->base, o->factors, cd_backend_cpu_threads(""), &v, &s->n, err));
     s->row = cd_arena_zalloc(&s->arena, s->n, sizeof *s->row);
     if (!s->row) return CD_FAIL(err, ENOMEM, "%zu variants", s->n);

@@ -155,7 +155,7 @@ static const char *read_times(const cd_json *m, cd_remote_times *t) {
     const cd_json *stats = cd_json_get(m, "stats"), *said = cd_json_get(m, "message");
     t->has_stats = stats != NULL;
     if (stats && !read_stats(stats, &t->stats)) return "statistics that are none";
-    if (said && said->kind == CD_JSON_STR) snprintf(t->message, sizeof t->message, "%.*s", (int)(said->u.s.n < 199 ? said->u.s.n : 199), said->u.s.p);
+    if (said && said->kind == CD_JSON_STR) snprintf(t->message, sizeof t->message, "%.*s", cd_str_shown(said->u.s, 199), said->u.s.p);
     return NULL;
 }
 
@@ -166,7 +166,7 @@ static cdmpp_status refused(pool *p, size_t k, cd_str code, const cd_json *messa
     for (int s = 1; s < CDMPP_STATUS_COUNT; s++)
         if (cd_str_is(code, cdmpp_status_name((cdmpp_status)s))) st = (cdmpp_status)s;
     if (message && message->kind == CD_JSON_STR)
-        snprintf(why, sizeof why, "%.*s", (int)(message->u.s.n < 250 ? message->u.s.n : 250), message->u.s.p);
+        snprintf(why, sizeof why, "%.*s", cd_str_shown(message->u.s, 250), message->u.s.p);
     l->state = CD_REMOTE_CONNECTION_IDLE;
     return put_back(p, k, l->job, st, why, true, err);
 }

@@ -151,8 +151,8 @@ cdmpp_status cd_store_find_near(cd_store *s, const cd_store_filter *f, const cha
     if (!f->workload && (!op.p || !shape)) return CD_FAIL(err, EUSAGE, "expected a workload, or an operator and a shape");
     cdmpp_status st = shape && op.p ? CDMPP_OK : asked(s, &a, f, &op, &want, err);
     if (!st) st = candidates(s, op, want, f, &c, &n, err);
-    if (!st && !n) st = CD_FAIL(err, ENODATA, "no workload of operator '%.*s' with sizes like %.*s", (int)(op.n < 60 ? op.n : 60), op.p,
-                                (int)(want.n < 60 ? want.n : 60), want.p);
+    if (!st && !n) st = CD_FAIL(err, ENODATA, "no workload of operator '%.*s' with sizes like %.*s", cd_str_shown(op, 60), op.p,
+                                cd_str_shown(want, 60), want.p);
     if (!st) st = best_of_all(&w, c, n, each, err);
     cd_mem_free(c);
     cd_arena_free(&a);

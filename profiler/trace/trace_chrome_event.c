@@ -253,8 +253,8 @@ static void remember(cd_trace_chrome *c, const cd_json *v) {
     const cd_str cat = text_of(cd_json_get(v, "cat")), ph = text_of(cd_json_get(v, "ph")), name = text_of(cd_json_get(v, "name"));
     if (c->stranger[0] && !strstr(c->stranger, "ph 'M'")) return; /* names of processes say the least */
     if (v->kind != CD_JSON_OBJ) (void)snprintf(c->stranger, sizeof c->stranger, "%s", cd_json_kind_name(v->kind));
-    else (void)snprintf(c->stranger, sizeof c->stranger, "ph '%.*s', cat '%.*s', name '%.*s'", (int)(ph.n < 4 ? ph.n : 4), ph.p, (int)(cat.n < 16 ? cat.n : 16), cat.p,
-                        (int)(name.n < 30 ? name.n : 30), name.p);
+    else (void)snprintf(c->stranger, sizeof c->stranger, "ph '%.*s', cat '%.*s', name '%.*s'", cd_str_shown(ph, 4), ph.p, cd_str_shown(cat, 16), cat.p,
+                        cd_str_shown(name, 30), name.p);
     for (char *p = c->stranger; *p; p++)
         if ((unsigned char)*p < ' ') *p = ' ';
 }

@@ -61,9 +61,9 @@ static cdmpp_status sizes(cd_trace_reader *r, const cd_json *args, cd_trace_even
 static cdmpp_status place(cd_trace_chrome *c, cd_str provider, cd_trace_event *e, cdmpp_err *err) {
     char name[40];
     const bool cpu = !provider.n || cd_str_is(provider, "CPUExecutionProvider"), cuda = cd_str_is(provider, "CUDAExecutionProvider") || cd_str_is(provider, "TensorrtExecutionProvider");
-    if (!cpu && !c->nodes.device++) (void)snprintf(c->nodes.provider, sizeof c->nodes.provider, "%.*s", (int)(provider.n < 39 ? provider.n : 39), provider.p);
+    if (!cpu && !c->nodes.device++) (void)snprintf(c->nodes.provider, sizeof c->nodes.provider, "%.*s", cd_str_shown(provider, 39), provider.p);
     (void)cut(&provider, "ExecutionProvider");
-    int n = snprintf(name, sizeof name, "%.*s", (int)(provider.n < 39 ? provider.n : 39), provider.p);
+    int n = snprintf(name, sizeof name, "%.*s", cd_str_shown(provider, 39), provider.p);
     for (char *p = name; *p; p++) *p = (char)(*p >= 'A' && *p <= 'Z' ? *p + 32 : *p);
     if (cpu || cuda) n = snprintf(name, sizeof name, "%s", cpu ? "cpu" : "cuda:0");
     if (!cpu) e->external = DEVICE_NODE;

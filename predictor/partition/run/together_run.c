@@ -23,7 +23,7 @@ static cdmpp_status fill_op(cd_together *t, size_t k, cdmpp_err *err) {
     m->seconds[k][0] = HUGE_VAL;
     for (uint32_t n = 1; n <= m->threads; n++) {
         const int at = cd_record_together_find(p, k, (int)n);
-        if (at < 0) return CD_FAIL(err, ENODATA, "%.*s: no time with one thread", (int)(key.n < 120 ? key.n : 120), key.p);
+        if (at < 0) return CD_FAIL(err, ENODATA, "%.*s: no time with one thread", cd_str_shown(key, 120), key.p);
         m->seconds[k][n] = p->item[k][at].out.time.median_s;
     }
     m->bytes[k] = (double)cd_corun_bytes(&p->job[k][0].code);
@@ -72,7 +72,7 @@ static shares share_out(cd_together *t) {
 
 static cdmpp_status failed(const cd_together *t, const cd_corun_ways *w, cd_together_how how, cdmpp_err *err) {
     const cd_str key = t->programs->best[w->at].key;
-    return CD_FAIL(err, ENODATA, "%.*s, %s: error %d: %.200s", (int)(key.n < 120 ? key.n : 120), key.p, cd_together_name(how), w->error_no, w->err.msg);
+    return CD_FAIL(err, ENODATA, "%.*s, %s: error %d: %.200s", cd_str_shown(key, 120), key.p, cd_together_name(how), w->error_no, w->err.msg);
 }
 
 static cdmpp_status run_ways(const cd_together_options *o, cd_together *t, const shares *s, cdmpp_err *err) {

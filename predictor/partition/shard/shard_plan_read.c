@@ -70,7 +70,7 @@ static cdmpp_status device(const reader *r, const cd_json *v, const char *key, b
     CD_TRY(cd_err_key(r->err, cd_json_str(x, &s, r->err), key));
     for (uint32_t d = 0; d < r->p->n_device; d++)
         if (cd_str_is(s, r->p->device[d])) *out = d;
-    if (*out == UINT32_MAX) return cd_err_key(r->err, CD_FAIL(r->err, ESCHEMA, "device %.*s is not among the plan's", (int)(s.n < 64 ? s.n : 64), s.p), key);
+    if (*out == UINT32_MAX) return cd_err_key(r->err, CD_FAIL(r->err, ESCHEMA, "device %.*s is not among the plan's", cd_str_shown(s, 64), s.p), key);
     return CDMPP_OK;
 }
 

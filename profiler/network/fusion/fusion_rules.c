@@ -52,7 +52,7 @@ static cdmpp_status read_all(cd_fusion_rules *r, const cd_json *top, cdmpp_err *
     cd_str schema;
     CD_TRY(cd_json_need_str(top, "schema", &schema, err));
     if (!cd_str_is(schema, CD_FUSION_RULES_SCHEMA))
-        return CD_FAIL(err, ESCHEMA, "expected the schema " CD_FUSION_RULES_SCHEMA ", found '%.*s'", (int)(schema.n < 60 ? schema.n : 60), schema.p);
+        return CD_FAIL(err, ESCHEMA, "expected the schema " CD_FUSION_RULES_SCHEMA ", found '%.*s'", cd_str_shown(schema, 60), schema.p);
     CD_TRY(cd_json_need(top, "rules", &list, err));
     CD_TRY(cd_err_key(err, cd_json_arr(list, 0, &v, err), "rules"));
     for (uint32_t i = 0; v; v = v->next, i++) CD_TRY(cd_err_key(err, cd_err_index(err, read_rule(r, v, err), i), "rules"));

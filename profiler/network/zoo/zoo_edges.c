@@ -107,7 +107,7 @@ static bool is_header(const end_of_edge *name, uint32_t n) {
 }
 
 static cdmpp_status refuse_header(cd_str a, cd_str b, long line, cdmpp_err *err) {
-    const int n = (int)(a.n < 40 ? a.n : 40), m = (int)(b.n < 40 ? b.n : 40);
+    const int n = cd_str_shown(a, 40), m = cd_str_shown(b, 40);
     const cdmpp_status st = CD_FAIL(err, ESCHEMA, "expected two vertices, found what looks like names of columns: '%.*s' and '%.*s'; put # before them", n, a.p, m, b.p);
     return cd_err_at(err, st, NULL, line);
 }
