@@ -11,12 +11,12 @@ enum { OPSET = 24, MOST_IN = 12 };
 /* ---- reading ---- */
 
 void cd_onnx_expand_wrong(cd_expand *x, const char *what) {
-    if (!x->st) x->st = CD_FAIL(x->err, ESCHEMA, "%s: %s", cd_onnx_text(x->n->op_type), what);
+    if (!x->st && !x->why) x->st = CD_FAIL(x->err, ESCHEMA, "%s: %s", cd_onnx_text(x->n->op_type), what);
 }
 
 uint32_t cd_onnx_expand_in(cd_expand *x, uint32_t k) {
     if (cd_onnx_expand_has(x, k)) return x->in[k];
-    if (!x->st) x->st = CD_FAIL(x->err, ESCHEMA, "%s: operand %u is missing", cd_onnx_text(x->n->op_type), k);
+    if (!x->st && !x->why) x->st = CD_FAIL(x->err, ESCHEMA, "%s: operand %u is missing", cd_onnx_text(x->n->op_type), k);
     return CD_GRAPH_NONE;
 }
 
@@ -50,26 +50,32 @@ bool cd_onnx_expand_wants(const cd_expand *x, uint32_t k) { return k < x->n->n_o
 
 bool cd_onnx_expand_rank(cd_expand *x, uint32_t t, uint32_t lo, uint32_t hi) {
     const uint32_t rank = cd_onnx_expand_shape(x, t).rank;
-    if (x->st || (rank >= lo && rank <= hi)) return !x->st;
+    if (x->st || x->why || (rank >= lo && rank <= hi)) return !x->st && !x->why;
     x->st = CD_FAIL(x->err, ESCHEMA, "%s: expected %u to %u dimensions, found %u", cd_onnx_text(x->n->op_type), lo, hi, rank);
     return false;
 }
 
 /* ---- appending ---- */
 
-uint32_t cd_onnx_expand_add(cd_expand *x, const char *op, const uint32_t *in, uint32_t n_in, const cd_graph_attr *attr, uint32_t n_attr) {
+void cd_onnx_expand_several(cd_expand *x, const char *op, const uint32_t *in, uint32_t n_in, const cd_graph_attr *attr, uint32_t n_attr, uint32_t *out, uint32_t n_out) {
     char name[300];
-    uint32_t out = CD_GRAPH_NONE;
     cdmpp_err why = {0};
-    if (x->st || x->why) return CD_GRAPH_NONE;
+    for (uint32_t k = 0; k < n_out; k++) out[k] = CD_GRAPH_NONE;
+    if (x->st || x->why) return;
     while (n_in > 1 && in[n_in - 1] == CD_GRAPH_NONE) n_in--;
     snprintf(name, sizeof name, "%.200s/%s", x->name, op);
-    const cdmpp_status st = cd_graph_add(x->r->g, name, op, in, n_in, attr, n_attr, &out, 1, &why);
-    if (!st) return out;
-    if (st == CDMPP_EUNSUPPORTED && (x->why = cd_graph_keep(x->r->g, why.msg))) return CD_GRAPH_NONE;
+    const cdmpp_status st = cd_graph_add(x->r->g, name, op, in, n_in, attr, n_attr, out, n_out, &why);
+    if (!st) return;
+    for (uint32_t k = 0; k < n_out; k++) out[k] = CD_GRAPH_NONE;
+    if (st == CDMPP_EUNSUPPORTED && (x->why = cd_graph_keep(x->r->g, why.msg))) return;
     if (x->err) *x->err = why;
     x->st = st;
-    return CD_GRAPH_NONE;
+}
+
+uint32_t cd_onnx_expand_add(cd_expand *x, const char *op, const uint32_t *in, uint32_t n_in, const cd_graph_attr *attr, uint32_t n_attr) {
+    uint32_t out;
+    cd_onnx_expand_several(x, op, in, n_in, attr, n_attr, &out, 1);
+    return out;
 }
 
 uint32_t cd_onnx_expand_unary(cd_expand *x, const char *op, uint32_t a) { return cd_onnx_expand_add(x, op, &a, 1, NULL, 0); }
@@ -83,14 +89,14 @@ uint32_t cd_onnx_expand_real(cd_expand *x, cd_dtype t, double v) {
     const cd_graph_shape scalar = {0};
     uint32_t c = CD_GRAPH_NONE;
     if (!cd_expr_dtype_is_float(t)) cd_onnx_expand_wrong(x, "expected real numbers");
-    if (!x->st) x->st = cd_graph_constant(x->r->g, "c", t, &scalar, NULL, &v, &c, x->err);
+    if (!x->st && !x->why) x->st = cd_graph_constant(x->r->g, "c", t, &scalar, NULL, &v, &c, x->err);
     return c;
 }
 
 uint32_t cd_onnx_expand_ints(cd_expand *x, const int64_t *v, uint32_t n) {
     const cd_graph_shape s = {1, {n}};
     uint32_t c = CD_GRAPH_NONE;
-    if (!x->st) x->st = cd_graph_constant(x->r->g, "c", CD_I64, &s, v, NULL, &c, x->err);
+    if (!x->st && !x->why) x->st = cd_graph_constant(x->r->g, "c", CD_I64, &s, v, NULL, &c, x->err);
     return c;
 }
 
@@ -133,7 +139,7 @@ uint32_t cd_onnx_expand_softmax(cd_expand *x, uint32_t a) {
 
 /* CastLike takes the type from a tensor, and so needs no number of it. */
 uint32_t cd_onnx_expand_cast(cd_expand *x, uint32_t a, cd_dtype t) {
-    if (x->st || cd_onnx_expand_type(x, a) == t) return a;
+    if (x->st || x->why || cd_onnx_expand_type(x, a) == t) return a;
     for (int64_t k = 1; k < 17; k++) {
         cd_dtype of;
         const cd_graph_attr to = {.name = "to", .kind = CD_GRAPH_ATTR_INT, .i = k};

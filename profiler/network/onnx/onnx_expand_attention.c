@@ -257,7 +257,8 @@ static bool few_heads(cd_expand *x, const heads *h) {
 /* query, key, value, past_key, past_value, seqlens_k, total_sequence_length, cos_cache, sin_cache, position_ids, attention_bias */
 static void group_query(cd_expand *x) {
     heads h = no_heads();
-    uint32_t q = cd_onnx_expand_in(x, 0), k = cd_onnx_expand_has(x, 1) ? x->in[1] : CD_GRAPH_NONE, v = cd_onnx_expand_has(x, 2) ? x->in[2] : CD_GRAPH_NONE;
+    const bool apart = cd_onnx_expand_has(x, 1);
+    uint32_t q = cd_onnx_expand_in(x, 0), k = apart ? x->in[1] : CD_GRAPH_NONE, v = apart ? cd_onnx_expand_in(x, 2) : CD_GRAPH_NONE;
     h.n = cd_onnx_expand_int(x, "num_heads", 0), h.kv = cd_onnx_expand_int(x, "kv_num_heads", 0);
     h.scale = cd_onnx_expand_float(x, "scale", 0), h.softcap = cd_onnx_expand_float(x, "softcap", 0), h.causal = true;
     const int64_t window = cd_onnx_expand_int(x, "local_window_size", -1);
@@ -265,7 +266,7 @@ static void group_query(cd_expand *x) {
     if (!few_heads(x, &h)) return;
     if (cd_onnx_expand_int(x, "smooth_softmax", 0) || cd_onnx_expand_has(x, 11)) x->why = "a softmax with a sink";
     const int64_t size = cd_onnx_expand_shape(x, q).dim[2] / (h.n + 2 * h.kv);
-    if (k == CD_GRAPH_NONE) { /* all in one */
+    if (!apart) { /* all in one */
         const uint32_t all = q;
         q = cd_onnx_expand_slice(x, all, 2, 0, h.n * size, 1);
         k = cd_onnx_expand_slice(x, all, 2, h.n * size, (h.n + h.kv) * size, 1);

@@ -5,7 +5,8 @@
  *
  *   (1) an expansion reads operands with cd_onnx_expand_in, appends nodes with the calls below, and gives results with cd_onnx_expand_out;
  *   (2) failure is sticky: x->st is set, later calls append nothing and return CD_GRAPH_NONE;
- *   (3) what an expansion does not know sets x->why: the node is missing, with this reason, and what was appended is read by nobody.
+ *   (3) what an expansion does not know sets x->why: the node is missing, with this reason, and what was appended is read by nobody. That is sticky, too: what would be
+ *       wrong behind it is not looked at.
  * Shapes are known here, so that all of it is operators with constant parameters. To add one: a function and a row in a table. Private to the room. */
 #ifndef CD_ONNX_EXPAND_INTERNAL_H
 #define CD_ONNX_EXPAND_INTERNAL_H
@@ -46,13 +47,15 @@ double cd_onnx_expand_float(cd_expand *x, const char *name, double absent);
 const char *cd_onnx_expand_text(cd_expand *x, const char *name);
 /* Is result k asked for? */
 bool cd_onnx_expand_wants(const cd_expand *x, uint32_t k);
-/* Sets ESCHEMA unless the shape has this rank; false then. */
+/* Sets ESCHEMA unless the shape has this rank; false then, and where the expansion has failed before. */
 bool cd_onnx_expand_rank(cd_expand *x, uint32_t t, uint32_t lo, uint32_t hi);
 void cd_onnx_expand_wrong(cd_expand *x, const char *what);
 
 /* ---- appending ---- */
 /* One result; operands that are CD_GRAPH_NONE at the end are left out. */
 uint32_t cd_onnx_expand_add(cd_expand *x, const char *op, const uint32_t *in, uint32_t n_in, const cd_graph_attr *attr, uint32_t n_attr);
+/* The same with several results; CD_GRAPH_NONE each where nothing is appended. */
+void cd_onnx_expand_several(cd_expand *x, const char *op, const uint32_t *in, uint32_t n_in, const cd_graph_attr *attr, uint32_t n_attr, uint32_t *out, uint32_t n_out);
 uint32_t cd_onnx_expand_unary(cd_expand *x, const char *op, uint32_t a);
 uint32_t cd_onnx_expand_binary(cd_expand *x, const char *op, uint32_t a, uint32_t b);
 /* A scalar of this real type. */

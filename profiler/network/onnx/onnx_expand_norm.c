@@ -1,5 +1,4 @@
 /* Normalisations, activations, products and embeddings that are several standard operators. */
-#include <stdio.h>
 #include <string.h>
 
 #include "profiler/network/onnx/onnx_expand_internal.h"
@@ -17,10 +16,11 @@ uint32_t cd_onnx_expand_rms_norm(cd_expand *x, uint32_t a, uint32_t gamma, int64
     const int64_t rank = cd_onnx_expand_shape(x, a).rank;
     const cd_dtype type = cd_onnx_expand_type(x, a);
     uint32_t n = 0;
+    if (x->st || x->why) return CD_GRAPH_NONE;
     if (cd_expr_dtype_bits(type) < 32) a = cd_onnx_expand_cast(x, a, CD_F32);
     if (axis < 0) axis += rank;
     if (axis < 0 || axis >= rank) cd_onnx_expand_wrong(x, "no such axis");
-    for (int64_t d = axis; !x->st && d < rank; d++) axes[n++] = d;
+    for (int64_t d = axis; !x->st && !x->why && d < rank; d++) axes[n++] = d;
     const uint32_t in[] = {cd_onnx_expand_binary(x, "Mul", a, a), cd_onnx_expand_ints(x, axes, n)};
     const uint32_t mean = cd_onnx_expand_add(x, "ReduceMean", in, 2, NULL, 0);
     const uint32_t root = cd_onnx_expand_unary(x, "Sqrt", cd_onnx_expand_binary(x, "Add", mean, cd_onnx_expand_real(x, cd_onnx_expand_type(x, a), epsilon)));
@@ -35,13 +35,10 @@ static void rms_norm(cd_expand *x) {
 static void layer_norm(cd_expand *x, uint32_t a, uint32_t gamma, uint32_t beta, double epsilon) {
     const uint32_t in[] = {a, gamma, beta};
     uint32_t out[3];
-    char name[300];
     const cd_graph_attr p[] = {int_attr("axis", -1), real_attr("epsilon", epsilon)};
     const uint32_t n_out = cd_onnx_expand_wants(x, 2) ? 3 : cd_onnx_expand_wants(x, 1) ? 2 : 1;
-    if (x->st || x->why) return;
-    snprintf(name, sizeof name, "%.200s/LayerNormalization", x->name);
-    x->st = cd_graph_add(x->r->g, name, "LayerNormalization", in, beta == CD_GRAPH_NONE ? 2 : 3, p, 2, out, n_out, x->err);
-    for (uint32_t k = 0; !x->st && k < n_out; k++) cd_onnx_expand_out(x, k, out[k]);
+    cd_onnx_expand_several(x, "LayerNormalization", in, 3, p, 2, out, n_out);
+    for (uint32_t k = 0; k < n_out; k++) cd_onnx_expand_out(x, k, out[k]);
 }
 
 /* The sum of what is skipped, what comes through, and a bias. */
@@ -83,7 +80,8 @@ static void embed_layer_norm(cd_expand *x) {
         const cd_graph_shape rows = {1, {s.dim[0]}};
         int64_t *zero = CD_NEWN(x->r->a, int64_t, (size_t)s.dim[0] < CD_GRAPH_MAX_VALUE ? (size_t)s.dim[0] + 1 : 1);
         uint32_t t = CD_GRAPH_NONE;
-        if (!zero || s.dim[0] >= CD_GRAPH_MAX_VALUE) cd_onnx_expand_wrong(x, "more rows than are kept");
+        if (s.dim[0] >= CD_GRAPH_MAX_VALUE) cd_onnx_expand_wrong(x, "more rows than are kept");
+        else if (!zero && !x->st) x->st = CD_FAIL(x->err, ENOMEM, "a mask");
         else if (!x->st) x->st = cd_graph_constant(x->r->g, "mask", CD_I32, &rows, zero, NULL, &t, x->err);
         cd_onnx_expand_out(x, 1, t);
     }

@@ -1,6 +1,5 @@
 /* Operators on quantised numbers that ONNX Runtime writes: numbers are dequantised, the operator of that name works on reals, and its result is quantised; products of whole
  * numbers are MatMulInteger. */
-#include <stdio.h>
 #include <string.h>
 
 #include "profiler/network/onnx/onnx_expand_internal.h"
@@ -75,11 +74,9 @@ static void integer_to_float(cd_expand *x) {
 
 /* A in float32, B, its scale and zero point, bias: A is quantised as the network runs. */
 static void dynamic_product(cd_expand *x) {
-    char name[300];
-    uint32_t q[3] = {CD_GRAPH_NONE, CD_GRAPH_NONE, CD_GRAPH_NONE};
+    uint32_t q[3];
     const uint32_t a = cd_onnx_expand_in(x, 0);
-    snprintf(name, sizeof name, "%.200s/DynamicQuantizeLinear", x->name);
-    if (!x->st) x->st = cd_graph_add(x->r->g, name, "DynamicQuantizeLinear", &a, 1, NULL, 0, q, 3, x->err);
+    cd_onnx_expand_several(x, "DynamicQuantizeLinear", &a, 1, NULL, 0, q, 3);
     const cd_onnx_expand_product p = {q[0], cd_onnx_expand_in(x, 1), q[1], cd_onnx_expand_in(x, 2), q[2], some(x, 3), some(x, 4)};
     cd_onnx_expand_out(x, 0, cd_onnx_expand_integer_product(x, &p));
 }
