@@ -230,5 +230,49 @@ TEST(parts_of_a_file) {
     stop(&f);
 }
 
-TESTS(NULL, NULL, defaults_and_values, all_errors_in_one_run, numbers_are_strict, set_overrides, what_is_escaped, print_reads_back,
+/* Which keys a file gives itself, whatever their values are. */
+TEST(named) {
+    fixture f;
+    bool named[sizeof keys / sizeof *keys] = {false};
+    static const char text[] = "train: {rate: 0.5, no: 1}\nother: {a: {b: 1}}\nout: m\nz: 1\n";
+    start(&f);
+    cd_conf_named(&f.c, "f.yaml", text, strlen(text), named);
+    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) assert_int_equal(named[k], !strcmp(keys[k].name, "train.rate") || !strcmp(keys[k].name, "out"));
+    memset(named, 0, sizeof named);
+    cd_conf_named(&f.c, "f.yaml", "- out", 5, named);
+    cd_conf_named(&f.c, "f.yaml", "", 0, named);
+    cd_conf_named(&f.c, "f.yaml", "out: [", 6, named);
+    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) assert_false(named[k]);
+    stop(&f);
+}
+
+/* What is expected says the range, in all its forms. */
+TEST(ranges_are_said) {
+    static const cd_conf_key forms[] = {
+        {"i", CD_CONF_INT, 0, "1", "", ""}, {"r", CD_CONF_REAL, 0, "1", "", ""}, {"p", CD_CONF_REAL, 0, "1", "(0..", ""}, {"n", CD_CONF_INT, 0, "1", "-2..4", ""}, {"l", CD_CONF_INT, 0, "-9", "..-1", ""},
+    };
+    static const struct { const char *text, *said; } rows[] = {
+        {"i: x", "f.yaml:1:4: error: i: expected integer, found 'x'\n"},       {"i: 1-2", "f.yaml:1:4: error: i: expected integer, found '1-2'\n"},
+        {"i: -", NULL},                                                          {"i: '1'", "f.yaml:1:4: error: i: expected integer, found text '1'\n"},
+        {"i: 99999999999999999999", "f.yaml:1:4: error: i: expected integer, found '99999999999999999999'\n"},
+        {"r: 1e", "f.yaml:1:4: error: r: expected number, found '1e'\n"},      {"r: 1e999", "f.yaml:1:4: error: r: expected number, found '1e999'\n"},
+        {"r: .e", "f.yaml:1:4: error: r: expected number, found '.e'\n"},      {"p: 0", "f.yaml:1:4: error: p: expected number > 0, found '0'\n"},
+        {"n: 5", "f.yaml:1:4: error: n: expected integer in -2..4, found '5'\n"}, {"n: -3", "f.yaml:1:4: error: n: expected integer in -2..4, found '-3'\n"},
+        {"l: 0", NULL},
+    };
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        double to = 0;
+        cd_arena a = {0};
+        cd_diag d = {0};
+        cdmpp_err err = {0};
+        const cd_conf c = {forms, sizeof forms / sizeof *forms, &to, &a, &d};
+        assert_int_equal(cd_conf_defaults(&c, &err), CDMPP_OK);
+        assert_true(cd_conf_read(&c, "f.yaml", rows[k].text, strlen(rows[k].text), &err) != CDMPP_OK);
+        if (rows[k].said) assert_string_equal(d.text.p, rows[k].said);
+        cd_diag_free(&d);
+        cd_arena_free(&a);
+    }
+}
+
+TESTS(NULL, NULL, named, ranges_are_said, defaults_and_values, all_errors_in_one_run, numbers_are_strict, set_overrides, what_is_escaped, print_reads_back,
       json_has_all_keys, blocks_read_back, parts_of_a_file)

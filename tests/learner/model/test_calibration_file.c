@@ -6,6 +6,7 @@
 
 #include "base/core/arena.h"
 #include "made_calib.h"
+#include "odd.h"
 
 static cdmpp_status read_text(const char *text, size_t n_text, const cd_buf *blob, size_t n, cd_calibration **out, cdmpp_err *err) {
     cd_arena a = {0};
@@ -94,4 +95,21 @@ TEST(hostile_text) {
     cd_buf_free(&text);
 }
 
-TESTS(setup, teardown, there_and_back, hostile_text)
+static cdmpp_status odd_text(void *ctx, const char *text, size_t n, cdmpp_err *err) {
+    const cd_buf *blob = ctx;
+    cd_calibration *c = NULL;
+    const cdmpp_status st = read_text(text, n, blob, blob->n, &c, err);
+    if (!st) cd_calibration_free(c);
+    return st;
+}
+
+TEST(odd_ones) {
+    cdmpp_err err = {0};
+    cd_buf json = {0}, blob = {0};
+    assert_ok(cd_calibration_write(fitted, &json, &blob, &err));
+    odd_of(json.p, json.n, true, odd_text, &blob);
+    cd_buf_free(&json);
+    cd_buf_free(&blob);
+}
+
+TESTS(setup, teardown, there_and_back, hostile_text, odd_ones)

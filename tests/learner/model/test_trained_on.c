@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "check.h"
+#include "odd.h"
 
 static const char *const text[] = {"dtype float32; intrinsic exp; operator sum 2+1 * ir,ri; threads 4; typed float32<float32 sum 2+1 * ir,ri; vector 32",
                                    "dtype float16; dtype float32; operator max 2+1 . +i; typed float32<float32 max 2+1 . +i"};
@@ -214,5 +214,68 @@ TEST(shifts_go_by_their_part_of_the_time) {
     cd_arena_free(&a);
 }
 
-TESTS(NULL, NULL, tells_what_is_new, a_stranger_has_threads, an_old_header_has_one_law, no_law_is_no_interval, shifts_go_by_their_part_of_the_time, more_is_seen, tells_what_a_device_saw, survives_a_header, bad_headers_are_refused, an_unknown_kind_makes_all_unknown,
+static cdmpp_status header(void *ctx, const char *s, size_t n, cdmpp_err *err) {
+    cd_arena a = {0};
+    const cd_json *v;
+    cd_trained_on *t = NULL;
+    (void)ctx;
+    cdmpp_status st = cd_json_parse(&a, s, n, &v, err);
+    if (!st) st = cd_trained_on_read(v, 2, &a, &t, err);
+    cd_arena_free(&a);
+    return st;
+}
+
+TEST(odd_headers) {
+    cd_arena a = {0};
+    cd_buf b = {0};
+    cd_trained_on_write(made(&a), &b);
+    odd_of(b.p, b.n, true, header, NULL);
+    odd_all("{\"unlike\": [-1, 2], \"marks\": [\"dtype float32\", \"operator max 2+1\"], \"devices\": [[0], [0, 1]]}", header, NULL);
+    cd_buf_free(&b);
+    cd_arena_free(&a);
+}
+
+TEST(too_many_marks) {
+    cd_buf b = {0};
+    cdmpp_err err = {0};
+    cd_buf_puts(&b, "{\"marks\": [0");
+    for (int i = 0; i < 65536; i++) cd_buf_puts(&b, ",0");
+    cd_buf_puts(&b, "]}");
+    assert_status(header(NULL, b.p, b.n, &err), CDMPP_ERANGE);
+    assert_non_null(strstr(err.msg, "at most 65536, found 65537"));
+    cd_buf_free(&b);
+}
+
+TEST(making_without_memory) {
+    static const char *const more[] = {"dtype int8", "threads 8"};
+    FAULT_SWEEP(f, 0) {
+        cd_arena a = {0};
+        cd_trained_on *t = NULL, *u = NULL;
+        f.st = cd_trained_on_make(&a, text, device, 2, 2, &t, &f.err);
+        if (!f.st) f.st = cd_trained_on_more(&a, t, 2, 1, more, 2, &u, &f.err);
+        cd_arena_free(&a);
+    }
+    cd_arena a = {0};
+    cd_trained_on *t;
+    cdmpp_err err = {0};
+    assert_ok(cd_trained_on_make(&a, text, device, 0, 2, &t, &err));
+    assert_null(t); /* nothing is known of no programs */
+    cd_arena_free(&a);
+}
+
+/* Reasons with a hundredth of the time or more. */
+TEST(shares) {
+    double part[CD_N_UNLIKE] = {0};
+    char said[CD_UNLIKE_SHARES];
+    cd_trained_on_shares(part, 1, said);
+    assert_string_equal(said, "");
+    part[CD_UNLIKE_BIT_DTYPE] = 0.5, part[CD_UNLIKE_BIT_OPERATOR] = 0.25, part[CD_UNLIKE_BIT_INTRINSIC] = 0.009;
+    cd_trained_on_shares(part, 1, said);
+    assert_non_null(strstr(said, "dtype 50 %"));
+    assert_non_null(strstr(said, "operator kind 25 %"));
+    assert_null(strstr(said, cd_trained_on_reason(CD_UNLIKE_BIT_INTRINSIC)));
+    assert_string_equal(cd_trained_on_reason(CD_N_UNLIKE), "?");
+}
+
+TESTS(NULL, NULL, odd_headers, too_many_marks, making_without_memory, shares, tells_what_is_new, a_stranger_has_threads, an_old_header_has_one_law, no_law_is_no_interval, shifts_go_by_their_part_of_the_time, more_is_seen, tells_what_a_device_saw, survives_a_header, bad_headers_are_refused, an_unknown_kind_makes_all_unknown,
       intervals_widen_and_never_narrow)

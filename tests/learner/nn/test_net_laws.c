@@ -1,6 +1,8 @@
 /* net, as a whole: order and company of programs do not matter; the same bits for any
  * pool; many threads share one net; no heap while running; what does not fit is said. */
+#include <math.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -222,6 +224,50 @@ TEST(misfits) {
     assert_status(cd_net_config_check(&other, &err), CDMPP_ERANGE);
 }
 
+/* Each number of a description has its limits, whoever wrote it. */
+TEST(limits_of_descriptions) {
+#define FIELD(kind, name, low, high) {kind, #name, offsetof(cd_net_config, name), low, high}
+    static const struct { cd_net_kind kind; const char *name; size_t at; int64_t low, high; } rows[] = {
+        FIELD(CD_NET_TSF, layers, 0, 64), FIELD(CD_NET_TSF, width, 2, 4096), FIELD(CD_NET_TSF, heads, 1, 64), FIELD(CD_NET_TSF, ff, 1, 16384), FIELD(CD_NET_TSF, slots, 1, 256),
+        FIELD(CD_NET_LSTM, width, 2, 4096), FIELD(CD_NET_LSTM, ff, 1, 16384), FIELD(CD_NET_TLP, layers, 0, 8), FIELD(CD_NET_TLP, width, 4, 4096), FIELD(CD_NET_TLP, heads, 1, 64),
+        FIELD(CD_NET_TLP, slots, 1, 256), FIELD(CD_NET_TLP, values, 1, 256), FIELD(CD_NET_MLP, head_first, 0, 8192), FIELD(CD_NET_MLP, head_depth, 0, 8), FIELD(CD_NET_MLP, head_width, 1, 8192),
+        FIELD(CD_NET_MLP, embed, 1, 8192), FIELD(CD_NET_MLP, decoder_depth, 1, 8), FIELD(CD_NET_MLP, decoder_width, 1, 8192), FIELD(CD_NET_MLP, side_depth, 0, 8),
+        FIELD(CD_NET_MLP, side_width, 1, 8192), FIELD(CD_NET_MLP, w_dev, 0, 4096), FIELD(CD_NET_MLP, n_out, 1, 3),
+    };
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        const int64_t value[] = {rows[k].low - 1, rows[k].high + 1, INT64_MIN, INT64_MAX, rows[k].low, rows[k].high};
+        for (int i = 0; i < 6; i++) {
+            cd_net_config s = cd_net_config_small(rows[k].kind);
+            cdmpp_err err = {0};
+            s.heads = 1;
+            *(int64_t *)((char *)&s + rows[k].at) = value[i];
+            if (!strcmp(rows[k].name, "heads")) s.width = 64 * 3;
+            assert_status(cd_net_config_check(&s, &err), i < 4 ? CDMPP_ERANGE : CDMPP_OK);
+            if (i < 4) assert_string_equal(err.key, rows[k].name);
+        }
+    }
+}
+
+TEST(limits_of_real_numbers) {
+    static const struct { cd_net_kind kind; const char *name; size_t at; double wrong; } rows[] = {
+#define REAL(kind, name, wrong) {kind, #name, offsetof(cd_net_config, name), wrong}
+        REAL(CD_NET_TSF, dropout, 1), REAL(CD_NET_TSF, dropout, -0.1), REAL(CD_NET_TSF, temperature, 0), REAL(CD_NET_TSF, temperature, (double)NAN), REAL(CD_NET_TSF, temperature, (double)INFINITY),
+        REAL(CD_NET_LSTM, dropout, 1), REAL(CD_NET_TLP, dropout, (double)NAN), REAL(CD_NET_MLP, dropout_mlp, 1), REAL(CD_NET_MLP, dropout_mlp, -0.1),
+    };
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        cd_net_config s = cd_net_config_small(rows[k].kind);
+        cdmpp_err err = {0};
+        *(double *)((char *)&s + rows[k].at) = rows[k].wrong;
+        assert_status(cd_net_config_check(&s, &err), CDMPP_ERANGE);
+        assert_string_equal(err.key, rows[k].name);
+    }
+    cd_net_config s = cd_net_config_small(CD_NET_TSF);
+    cdmpp_err err = {0};
+    s.tokens = CD_TOKENS_ROWS, s.context = true;
+    assert_status(cd_net_config_check(&s, &err), CDMPP_ERANGE);
+    assert_string_equal(err.key, "context");
+}
+
 /* A function of the leaves that adds up is learnt: plain gradient descent, 100 steps. */
 TEST(learns) {
     enum { N = 24, STEPS = 100 };
@@ -278,4 +324,4 @@ TEST(every_refusal) {
     refuse(9);
 }
 
-TESTS(NULL, NULL, company, pools, shared, accumulates, one_device, misfits, learns, no_heap, every_refusal)
+TESTS(NULL, NULL, company, pools, shared, accumulates, one_device, misfits, limits_of_descriptions, limits_of_real_numbers, learns, no_heap, every_refusal)
