@@ -18,7 +18,6 @@ typedef struct reader {
 static cdmpp_status text(const reader *r, const cd_json *v, const char *key, const char **out) {
     cd_str s;
     CD_TRY(cd_json_need_str(v, key, &s, r->err));
-    if (memchr(s.p, 0, s.n)) return cd_err_key(r->err, CD_FAIL(r->err, ESCHEMA, "a text with a NUL in it"), key);
     *out = cd_str_dup(r->a, s);
     return *out ? CDMPP_OK : CD_FAIL(r->err, ENOMEM, "%s", key);
 }
@@ -212,7 +211,7 @@ static cdmpp_status read_devices(const reader *r, const cd_json *root) {
     for (uint32_t d = 0; d < p->n_device; d++, x = x->next) {
         cd_str s;
         CD_TRY(cd_err_key(r->err, cd_err_index(r->err, cd_json_str(x, &s, r->err), d), "devices"));
-        if (!s.n || memchr(s.p, 0, s.n)) return CD_FAIL(r->err, ESCHEMA, "device %u has no name", d);
+        if (!s.n) return CD_FAIL(r->err, ESCHEMA, "device %u has no name", d);
         for (uint32_t e = 0; e < d; e++)
             if (cd_str_is(s, p->device[e])) return CD_FAIL(r->err, ESCHEMA, "two devices are called %s", p->device[e]);
         if (!(p->device[d] = cd_str_dup(r->a, s))) return CD_FAIL(r->err, ENOMEM, "devices");

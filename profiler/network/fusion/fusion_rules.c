@@ -29,7 +29,7 @@ cdmpp_status cd_fusion_rules_add(cd_fusion_rules *r, const char *before, const c
 static cdmpp_status name(cd_arena *a, const cd_json *v, const char *key, const char **out, cdmpp_err *err) {
     cd_str s;
     CD_TRY(cd_json_need_str(v, key, &s, err));
-    if (!s.n || memchr(s.p, 0, s.n)) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected the name of an operator"), key);
+    if (!s.n) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected the name of an operator"), key);
     *out = cd_str_dup(a, s);
     return *out ? CDMPP_OK : CD_FAIL(err, ENOMEM, "rules of fusion");
 }
