@@ -1,7 +1,6 @@
 /* Reads plans from JSON. Everything is checked that can be checked without the network (cd_shard_plan_fits checks the rest); messages name the file and
  * the key. */
 #include <math.h>
-#include <string.h>
 
 #include "base/io/io.h"
 #include "base/text/text.h"
