@@ -2,6 +2,7 @@
  * Arrays grow in the graph's arena, so a pointer to a tensor or node is good only until the next one is appended. */
 #include "profiler/network/graph/graph.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -129,6 +130,12 @@ cdmpp_status cd_graph_weight(cd_graph *g, const char *name, cd_dtype t, const cd
     return cd_graph_publish(g, &x, tensor, err);
 }
 
+/* As a conversion in C where that is defined; else the nearest there is, and 0 for what is no number. */
+static int64_t whole_of(double v) {
+    if (isnan(v)) return 0;
+    return v >= 0x1p63 ? INT64_MAX : v < -0x1p63 ? INT64_MIN : (int64_t)v;
+}
+
 cdmpp_status cd_graph_constant(cd_graph *g, const char *name, cd_dtype t, const cd_graph_shape *s, const int64_t *value,
                                const double *fvalue, uint32_t *tensor, cdmpp_err *err) {
     cd_graph_tensor x;
@@ -138,12 +145,17 @@ cdmpp_status cd_graph_constant(cd_graph *g, const char *name, cd_dtype t, const 
         x.is_weight = true; /* too much to keep: a shape like any other weight */
         return cd_graph_publish(g, &x, tensor, err);
     }
-    const size_t bytes = (size_t)n * sizeof(int64_t);
-    void *p = cd_arena_zalloc(&g->arena, (size_t)n + 1, sizeof(int64_t)); /* one more: empty content is content */
-    if (!p) return CD_FAIL(err, ENOMEM, "a constant of %lld", (long long)n);
-    if (n) memcpy(p, value ? (const void *)value : (const void *)fvalue, bytes);
-    if (cd_expr_dtype_is_float(x.dtype)) x.fvalue = p; /* by the type: an empty list is no list */
-    else x.value = p;
+    /* The type says which of the two the tensor has, whichever was given. One more: empty content is content. */
+    const bool real = cd_expr_dtype_is_float(x.dtype);
+    double *reals = real ? CD_NEWN(&g->arena, double, (size_t)n + 1) : NULL;
+    int64_t *wholes = real ? NULL : CD_NEWN(&g->arena, int64_t, (size_t)n + 1);
+    if (!reals && !wholes) return CD_FAIL(err, ENOMEM, "a constant of %lld", (long long)n);
+    for (int64_t k = 0; k < n; k++) {
+        if (real) reals[k] = value ? (double)value[k] : fvalue[k];
+        else wholes[k] = value ? value[k] : whole_of(fvalue[k]);
+    }
+    x.fvalue = reals;
+    x.value = wholes;
     g->n_value += n;
     return cd_graph_publish(g, &x, tensor, err);
 }
