@@ -131,14 +131,19 @@ static double how_beyond(const cd_calibrate_points *f, const point *p, const cho
     return least.low_s <= y && y <= least.high_s ? 0 : cd_here_beyond(&m, c->most, y);
 }
 
-/* Split conformal: the k-th smallest, so that CD_CALIBRATE_LEVEL of programs of tasks that the trees had not seen are below, one more counted as above. */
+/* Split conformal: the k-th smallest of n and one more, which is counted as above. */
+double cd_calibrate_bound(double *v, size_t n) {
+    const size_t k = (size_t)ceil((double)(n + 1) * CD_CALIBRATE_LEVEL);
+    cd_sort_doubles(v, n);
+    return n ? v[(k < n ? k : n) - 1] : 1;
+}
+
+/* Of programs of tasks that the trees had not seen. */
 static double ranked(const cd_calibrate_points *f, const choice *c, double (*what)(const cd_calibrate_points *f, const point *p, const choice *c)) {
     size_t n = 0;
     for (size_t i = 0; i < f->n; i++)
         if (has_a_say(&f->v[i], c->out) && !isnan(floor_of(f, &f->v[i], c).low_s)) f->work[n++] = what(f, &f->v[i], c);
-    const size_t k = (size_t)ceil((double)(n + 1) * CD_CALIBRATE_LEVEL);
-    cd_sort_doubles(f->work, n);
-    return n ? f->work[(k < n ? k : n) - 1] : 1;
+    return cd_calibrate_bound(f->work, n);
 }
 
 /* So far from the median as `most` lie nine in ten programs, whatever the model knows of them; what it knows makes an interval narrower than that, or it is wide

@@ -66,6 +66,8 @@ typedef struct cd_calibrate_points {
 double cd_calibrate_time_of(const cd_calibrate_point *p);
 /* Two times of a program on a quiet machine differ by a smaller factor. */
 #define CD_CALIBRATE_APART 1.5
+/* What one more draw is not above in CD_CALIBRATE_LEVEL of all cases; the largest of v where n are too few for that, 1 where there are none. Sorts v. */
+double cd_calibrate_bound(double *v, size_t n);
 /* Parts that are dealt to figures, widths and trees in p->out. Errors: ENODATA (too few programs, or nearly all of them in one part), ENOMEM. */
 cdmpp_status cd_calibrate_cross(cd_calibrate_points *p, cdmpp_err *err);
 

@@ -1,5 +1,6 @@
 /* Number types of a checkpoint: what quantization_config makes narrow, and what it leaves out. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "predictor/serving_config/serving_match.h"
@@ -226,8 +227,10 @@ static cdmpp_status read_cache(cd_serving_fields *q, cd_serving_model *m, cdmpp_
         const half h = half_of(v);
         if (h.bits > 0 && !(fabs(h.bits - 8) > 0)) m->kv = h.real ? CD_LLM_OP_T_FP8 : CD_LLM_OP_T_INT8;
         else if (!null(v) && !cd_serving_algo_cache(v, &m->kv)) {
-            const cd_str word = v->kind == CD_JSON_STR ? v->u.s : (cd_str){"", 0};
-            return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "expected 8 bits, or FP8, INT8 or NVFP4; found %.*s%.0g: say the type with --dtype and --kv-dtype", cd_str_shown(word, 40), word.p, h.bits), key[i]);
+            char bits[32];
+            const int n = snprintf(bits, sizeof bits, "%g bits", h.bits);
+            const cd_str word = v->kind == CD_JSON_STR ? v->u.s : (cd_str){bits, (size_t)n};
+            return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "expected 8 bits, or FP8, INT8 or NVFP4; found %.*s: say the type with --dtype and --kv-dtype", cd_str_shown(word, 40), word.p), key[i]);
         }
     }
     return CDMPP_OK;

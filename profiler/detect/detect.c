@@ -175,7 +175,7 @@ static cdmpp_status branch(detector *x, uint32_t a) {
 
 static cdmpp_status find(cd_str name, uint32_t *op, cdmpp_err *err) {
     *op = cd_detect_operator_find(name);
-    return *op != CD_GRAPH_NONE ? CDMPP_OK : CD_FAIL(err, EUSAGE, "'%.*s': expected %s", name.n < 20 ? (int)name.n : 40, name.p, cd_detect_operator_names());
+    return *op != CD_GRAPH_NONE ? CDMPP_OK : CD_FAIL(err, EUSAGE, "'%.*s': expected %s", name.n < 40 ? (int)name.n : 40, name.p, cd_detect_operator_names());
 }
 
 /* The next piece of a list up to `by`; false: the list is over. */

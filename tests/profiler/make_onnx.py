@@ -403,6 +403,16 @@ def fused():
     return model(n, ins, [x(o, None) for o in ("sl", "sr", "sum")], i, 17, domains=[ms])
 
 
+def fused_few():
+    """The same with what few of them have: QGemm's factor, in units of which its third operand counts, too; none of the attributes that have a default."""
+    ms = "com.microsoft"
+    n = [N("QGemm", "u us uz w ws wz c", "qm", domain=ms, alpha=0.5, transB=1), N("SkipLayerNormalization", "x s g b", "sl", domain=ms), N("SkipSimplifiedLayerNormalization", "x s g", "sr", domain=ms),
+         N("QuickGelu", "x", "qg", domain=ms), h.make_node("EmbedLayerNormalization", ["ids", "", "words", "places", "", "g", "b"], ["em"], domain=ms)]
+    i = [const("us", 0.5, np.float32), const("uz", 3, np.uint8), const("ws", 0.25, np.float32), const("wz", -2, np.int8), const("c", [8, -16, 100], np.int32),
+         const("w", [[1, -2, 3, 4], [5, 6, -7, 8], [-9, 10, 11, 12]], np.int8), hollow("g", 4), hollow("b", 4), hollow("words", 9, 4), hollow("places", 9, 4)]
+    return model(n, [x("u", [2, 4], T.UINT8), x("x", [1, 2, 4]), x("s", [1, 2, 4]), x("ids", [1, 8], T.INT32)], [x(o, None) for o in ("qm", "sl", "sr", "qg")], i, 17, domains=[ms])
+
+
 def combined():
     """Operators that ONNX defines by a function: heads shared by groups, a mask, a past; norms, positions, activations."""
     n = [h.make_node("Attention", ["q", "k", "v", "mask", "pk", "pv"], ["at", "npk", "npv", "qk"], q_num_heads=4, kv_num_heads=2, is_causal=1, softcap=2.0, qk_matmul_output_mode=3),
@@ -490,6 +500,12 @@ def time_first():
     return model(n, [x("x", [20, 3, 6]), x("h", [1, 3, 8]), x("c", [1, 3, 8])], [x("y", [20, 3, 8])], i)
 
 
+def turned():
+    """Three dimensions that change places in both circles before a recurrent layer: its batch of 4 is the first dimension of one input and the last of the other."""
+    n = [N("Transpose", "a", "ta", perm=[2, 0, 1]), N("LSTM", "ta w r", "ya", hidden_size=8), N("Transpose", "b", "tb", perm=[1, 2, 0]), N("LSTM", "tb w r", "yb", hidden_size=8)]
+    return model(n, [x("a", [4, 6, 20]), x("b", [6, 20, 4])], [x("ya", [20, 1, 4, 8]), x("yb", [20, 1, 4, 8])], [weight("w", 1, 32, 6), weight("r", 1, 32, 8)])
+
+
 def resized():
     """By 0.6 and 1.2: positions are divided by these, not by the ratio of the extents (2 to 4, 3 to 3); sizes that keep the ratio of the sides."""
     n = [h.make_node("Resize", ["x", "", "s"], ["a"], mode="linear"),
@@ -513,8 +529,8 @@ def clipped():
 CASES = [whole, stripped, float_input, no_heads, fill, hollows, baked, baked_deep, constants, if_known, if_data, loop_known, loop_data, loop_limit, sizes, function, defaults, endless, unsorted, cycle, twice,
          nowhere, misfit, opaque, dynamic, external_weight, external_shape, external_outside, unnamed, negative, overflow, overflow_inside, short_content,
          old, named_batch, recurrent, older_forms, sequence, no_gradient, unknown_behind, known_behind, quantised, attention_bare, attention_flat, shared_weights,
-         newer_25, newer_99, types, fused, combined, huge_range, huge_fill, huge_expand, huge_tile, huge_pad, huge_onehot, tower, long_sums, attributes, kernel_misfit, cells,
-         time_first, resized, smooth, clipped]
+         newer_25, newer_99, types, fused, fused_few, combined, huge_range, huge_fill, huge_expand, huge_tile, huge_pad, huge_onehot, tower, long_sums, attributes, kernel_misfit, cells,
+         time_first, turned, resized, smooth, clipped]
 
 if __name__ == "__main__":
     to = sys.argv[1] if len(sys.argv) > 1 else HERE

@@ -81,12 +81,12 @@ static void dynamic_product(cd_expand *x) {
     cd_onnx_expand_out(x, 0, cd_onnx_expand_integer_product(x, &p));
 }
 
-/* A, scale, zero point, B, scale, zero point, C in units of both scales, scale and zero point of the result: without these it is float32. */
+/* A, scale, zero point, B, scale, zero point, C in units of alpha and both scales (it is added to whole numbers), scale and zero point of the result: without these it is float32. */
 static void gemm(cd_expand *x) {
     const uint32_t a = dequantized(x, 0), b = dequantized(x, 3), in[] = {a, b};
     uint32_t y = same_op(x, "Gemm", in, 2);
     if (cd_onnx_expand_has(x, 6)) {
-        const uint32_t units = cd_onnx_expand_binary(x, "Mul", cd_onnx_expand_in(x, 1), cd_onnx_expand_in(x, 4));
+        const uint32_t units = cd_onnx_expand_times(x, cd_onnx_expand_binary(x, "Mul", cd_onnx_expand_in(x, 1), cd_onnx_expand_in(x, 4)), cd_onnx_expand_float(x, "alpha", 1));
         y = cd_onnx_expand_binary(x, "Add", y, cd_onnx_expand_binary(x, "Mul", cd_onnx_expand_cast(x, x->in[6], CD_F32), units));
     }
     if (cd_onnx_expand_has(x, 7)) give_quantized(x, y, 7);

@@ -4,7 +4,11 @@
 
 #include <fcntl.h>
 #include <lzma.h>
+#include <pthread.h>
 #include <stdbool.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
 
@@ -109,6 +113,55 @@ TEST(lines_of_every_packing) {
     free(packed);
     free(text);
     tmp_remove(&d);
+}
+
+/* ---- a pipe that gives single bytes ---- */
+enum { SLOW = 16 };
+typedef struct {
+    const char *path;
+    const unsigned char *p;
+    size_t n;
+} dribble;
+
+/* The first bytes one by one, each when the one before was read. */
+static void *write_slowly(void *arg) {
+    const dribble *d = arg;
+    const int fd = open(d->path, O_WRONLY | O_CLOEXEC);
+    for (size_t i = 0; i < SLOW; i++) {
+        int left = 1;
+        if (write(fd, d->p + i, 1) != 1) break;
+        for (int k = 0; k < 100000 && left && !ioctl(fd, FIONREAD, &left); k++) usleep(100); /* a reader that failed does not hang the test */
+    }
+    const bool all = write(fd, d->p + SLOW, d->n - SLOW) == (ssize_t)(d->n - SLOW);
+    close(fd);
+    return all ? arg : NULL;
+}
+
+/* What the first read gives does not tell how a file is packed. */
+TEST(byte_by_byte) {
+    tmp_dir dir = tmp_make();
+    size_t len, n;
+    char *text = many_lines(100, &len), *data;
+    unsigned char *packed = malloc(2 * len);
+    char path[256];
+    snprintf(path, sizeof path, "%s", tmp_path(&dir, "pipe"));
+    assert_int_equal(mkfifo(path, 0600), 0);
+    for (int k = 0; k < N_PACKER; k++) {
+        dribble d = {path, packed, packers[k].pack(text, len, packed, 2 * len)};
+        cdmpp_err err = {0};
+        pthread_t t;
+        void *all;
+        assert_int_equal(pthread_create(&t, NULL, write_slowly, &d), 0);
+        assert_ok(cd_file_read(path, 0, &data, &n, &err));
+        assert_int_equal(pthread_join(t, &all), 0);
+        assert_non_null(all);
+        assert_int_equal(n, len);
+        assert_memory_equal(data, text, len);
+        cd_mem_free(data);
+    }
+    free(packed);
+    free(text);
+    tmp_remove(&dir);
 }
 
 /* Wherever a packed file is cut: whole lines first, then one error with the path. */
@@ -500,5 +553,5 @@ TEST(memory_of_decoders) {
     tmp_remove(&d);
 }
 
-TESTS(NULL, NULL, lines_of_every_packing, cut_off, flipped_bit, line_ends, byte_order_mark, long_lines, progress_counts_packed_bytes,
+TESTS(NULL, NULL, lines_of_every_packing, byte_by_byte, cut_off, flipped_bit, line_ends, byte_order_mark, long_lines, progress_counts_packed_bytes,
       standard_input, unreadable, read_whole, digest_of_file, failing_at_every_allocation, expansion, lines_that_are_too_many, expansion_of_a_sparse_table, memory_of_decoders)

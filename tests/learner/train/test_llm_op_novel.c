@@ -79,6 +79,7 @@ TEST(as_far_as_they_are) {
     assert_close(v[CD_LLM_OP_NOVEL_KERNEL].between, log(1.1 / 0.9), 0.15, 0);
     assert_close(v[CD_LLM_OP_NOVEL_TYPE].between, log(2), 0.15, 0);
     for (int k = 0; k < 3; k++) assert_true(v[k].rest[2] < 0.2);
+    assert_close(v[CD_LLM_OP_NOVEL_STACK].rest[0], log(1.1 / 0.9) / 2, 0.1, 0); /* who does not know a library does not know its kernels, which are off to both sides */
     for (int k = 1; k < CD_LLM_OP_N_FAMILY; k++) assert_int_equal(f->l.model->novel[k][CD_LLM_OP_NOVEL_TYPE].n_value, 0);
 }
 

@@ -137,6 +137,79 @@ TEST(any_bytes_are_safe) {
     cd_buf_free(&file);
 }
 
+/* ---- numbers that are changed by hand ---- */
+/* Behind the key's k-th place in the file. */
+static size_t behind(const cd_buf *file, const char *key, int k) {
+    const char *at = file->p;
+    for (; k >= 0; k--) {
+        at = memmem(at, file->n - (size_t)(at - file->p), key, strlen(key));
+        assert_non_null(at);
+        at += strlen(key);
+    }
+    return (size_t)(at - file->p);
+}
+
+/* The first leaf of tree k, whose arrays are "[$l#L", eight bytes of a count, and numbers of four bytes. */
+static char *leaf(const cd_buf *file, int k) {
+    const char *left = file->p + behind(file, "left_children[$l#L", k) + 8;
+    char *cut = file->p + behind(file, "split_conditions[$d#L", k) + 8;
+    size_t i = 0;
+    while (memcmp(left + 4 * i, "\xff\xff\xff\xff", 4)) i++;
+    return cut + 4 * i;
+}
+
+static void put_real(char *p, float v) {
+    uint32_t w;
+    memcpy(&w, &v, sizeof w);
+    for (int i = 0; i < 4; i++) p[i] = (char)(w >> (24 - 8 * i));
+}
+
+/* No row may have an infinite score: leaves of two trees that are finite, and their sum is not, of either sign. */
+TEST(leaves_add_up) {
+    cd_buf file = {0};
+    fill();
+    train("2", 2, &file);
+    for (int sign = -1; sign < 2; sign += 2) {
+        cdmpp_err err = {0};
+        put_real(leaf(&file, 0), (float)sign * 2e38F);
+        put_real(leaf(&file, 1), (float)sign * 1e38F);
+        assert_true(read_at(file.p, file.n));
+        put_real(leaf(&file, 1), (float)sign * 2e38F);
+        cd_tree_inference *f = NULL;
+        assert_status(cd_tree_inference_read(file.p, file.n, W, &f, &err), CDMPP_EMODEL);
+        assert_non_null(strstr(err.msg, "add up to a finite score"));
+    }
+    cd_buf_free(&file);
+}
+
+/* Which tree each round begins with, as XGBoost writes it since 2.0: each number at least the one before, at most the number of trees. */
+TEST(rounds_rise) {
+    static const struct {
+        int n, v[4];
+        bool right;
+    } round[] = {{3, {0, 1, 2}, true}, {3, {0, 0, 2}, true}, {3, {0, 2, 1}, false}, {3, {2, 1, 0}, false}, {3, {0, 1, 3}, false}, {3, {-1, 1, 2}, false}, {2, {0, 2}, false}, {4, {0, 1, 1, 2}, false}};
+    cd_buf file = {0};
+    fill();
+    train("2", 2, &file);
+    const size_t at = behind(&file, "model{", 0);
+    for (size_t k = 0; k < sizeof round / sizeof *round; k++) {
+        cdmpp_err err = {0};
+        cd_buf b = {0};
+        cd_tree_inference *f = NULL;
+        cd_buf_put(&b, file.p, at);
+        cd_buf_put(&b, "L\0\0\0\0\0\0\0\x10" "iteration_indptr[#i", 28);
+        cd_buf_put(&b, (char[]){(char)round[k].n}, 1);
+        for (int i = 0; i < round[k].n; i++) cd_buf_put(&b, (char[]){'i', (char)round[k].v[i]}, 2);
+        cd_buf_put(&b, file.p + at, file.n - at);
+        assert_false(b.oom);
+        assert_status(cd_tree_inference_read(b.p, b.n, W, &f, &err), round[k].right ? CDMPP_OK : CDMPP_EMODEL);
+        if (!round[k].right) assert_non_null(strstr(err.key, "model.iteration_indptr"));
+        cd_tree_inference_free(f);
+        cd_buf_free(&b);
+    }
+    cd_buf_free(&file);
+}
+
 /* What XGBoost refuses is told in a line, without the place in its sources. */
 TEST(errors_are_a_line) {
     const cd_xgb_param p[] = {{"max_depth", "deep"}};
@@ -162,4 +235,4 @@ TEST(version_of_the_library) {
     assert_true((size_t)n == strlen(text) && major >= 1 && major < 100 && minor >= 0 && minor < 100 && patch >= 0 && patch < 100);
 }
 
-TESTS(NULL, NULL, version_of_the_library, errors_are_a_line, the_same_bits, as_it_was, any_bytes_are_safe)
+TESTS(NULL, NULL, version_of_the_library, errors_are_a_line, the_same_bits, as_it_was, any_bytes_are_safe, leaves_add_up, rounds_rise)

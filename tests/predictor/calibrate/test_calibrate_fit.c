@@ -1,5 +1,6 @@
 /* What a log of known times teaches. */
 #include "made_calibrate.h"
+#include "predictor/calibrate/calibrate_internal.h"
 
 TEST(a_slower_machine_is_learned) {
     cdmpp_err err = {0};
@@ -131,6 +132,21 @@ TEST(a_part_is_answered_by_the_others) {
     for (int k = 0; k < 2; k++) cd_calibrate_result_free(&r[k]);
 }
 
+/* One more draw is as likely between any two of n, or beyond them: nine of ten times it is at most the bound, and the one below would be too low. */
+TEST(one_more_is_below_the_bound) {
+    double v[200];
+    for (size_t n = 1; n < sizeof v / sizeof *v; n++) {
+        for (size_t i = 0; i < n; i++) v[i] = (double)((i * 7 + 3) % n); /* the order is not theirs */
+        for (size_t i = 0; n % 7 == 0 && i < n; i++) v[i] = (double)(n - 1 - i);
+        const size_t k = (size_t)cd_calibrate_bound(v, n) + 1; /* how many are at or below */
+        assert_true(k == n || 10 * k >= 9 * (n + 1));
+        assert_true(10 * (k - 1) < 9 * (n + 1));
+        assert_true(n > 8 || k == n);
+    }
+    assert_close(cd_calibrate_bound((double[]){5, 1, 2, 3, 4, 10, 9, 8, 7, 6}, 10), 10, 0, 0);
+    assert_close(cd_calibrate_bound(v, 0), 1, 0, 0);
+}
+
 TEST(too_few_programs) {
     cdmpp_err err = {0};
     cd_calibrate_result r;
@@ -156,4 +172,4 @@ TEST(every_allocation_of_a_fit_may_fail) {
 }
 
 TESTS(setup, teardown, a_slower_machine_is_learned, disturbed_times_are_not_learned, trees_are_believed_as_far_as_they_help, a_correction_is_judged_by_what_it_has_not_seen,
-      a_scorer_corrects, a_part_is_answered_by_the_others, too_few_programs, every_allocation_of_a_fit_may_fail)
+      a_scorer_corrects, a_part_is_answered_by_the_others, one_more_is_below_the_bound, too_few_programs, every_allocation_of_a_fit_may_fail)

@@ -198,4 +198,41 @@ TEST(test_no_memory) {
     }
 }
 
-TESTS(up, down, test_file, test_float, test_refused, test_whole_numbers, test_input, test_no_memory)
+/* What corrects a bias is the mean of each channel of an image, over all calibration inputs. */
+TEST(means_of_channels) {
+    enum { CHANNELS = 3, EACH = 144 };
+    const cd_quantize_options o = options(file("means", false));
+    cd_quantize_result *r;
+    const cd_graph_tensor *x = NULL, *mean = NULL;
+    float v[CHANNELS * EACH];
+    double want[CHANNELS] = {0};
+    assert_ok(cd_quantize_compare(&o, &r, &err));
+    for (uint32_t i = 0; i < r->graph->n_tensor; i++) {
+        const cd_graph_tensor *t = &r->graph->tensor[i];
+        if (!strcmp(t->name, "x")) x = t;
+        if (!strncmp(t->name, "mean", 4) && t->fvalue && cd_graph_shape_elements(&t->shape) == CHANNELS) mean = t;
+    }
+    assert_true(x && mean);
+    for (uint32_t d = 1; d <= r->calibrate; d++) {
+        assert_ok(cd_quantize_input(NULL, x, d, v, &err));
+        for (int i = 0; i < CHANNELS * EACH; i++) want[i / EACH] += (double)v[i] / (EACH * r->calibrate);
+    }
+    for (int c = 0; c < CHANNELS; c++) assert_close(mean->fvalue[c], want[c], 1e-6, 1e-9);
+    cd_quantize_result_free(r);
+}
+
+/* Of each turn float's time over the form's, above 1 where 8 bits are faster, whatever the machine does from turn to turn. */
+TEST(figures_of_turns) {
+    static const double ratio[] = {2, 1.5, 4, 1, 3, 2.5, 0.5, 3.5, 1.25}; /* sorted: 0.5 1 1.25 1.5 2 2.5 3 3.5 4 */
+    enum { N = sizeof ratio / sizeof *ratio };
+    double of_float[N], s[N];
+    cd_quantize_form f = {0};
+    for (int i = 0; i < N; i++) of_float[i] = ratio[i] * (s[i] = 1e-3 * (1 + i));
+    cd_quantize_settle(&f, of_float, s, N);
+    assert_close(f.ratio, 2, 1e-12, 0);
+    assert_close(f.low, 1.25, 1e-12, 0);
+    assert_close(f.high, 3, 1e-12, 0);
+    assert_close(f.pass_s, 5e-3, 1e-12, 0);
+}
+
+TESTS(up, down, figures_of_turns, means_of_channels, test_file, test_float, test_refused, test_whole_numbers, test_input, test_no_memory)

@@ -55,6 +55,11 @@ TEST(kinds) {
     unknown("\"quant_method\":\"modelopt\",\"quant_algo\":\"W4A8\"", "quantization_config.quant_algo");
     unknown("\"quant_method\":\"compressed-tensors\"", "quantization_config.config_groups");
     unknown(KIMI ",\"kv_cache_scheme\":{\"num_bits\":4}", "quantization_config.kv_cache_scheme");
+    assert_non_null(strstr(err.msg, "found 4 bits: "));
+    unknown(KIMI ",\"kv_cache_scheme\":{\"num_bits\":16}", "quantization_config.kv_cache_scheme");
+    assert_non_null(strstr(err.msg, "found 16 bits: "));
+    unknown(KIMI ",\"kv_cache_quant_algo\":\"FP5\"", "quantization_config.kv_cache_quant_algo");
+    assert_non_null(strstr(err.msg, "found FP5: "));
 }
 
 /* What is left out stays in the type of the checkpoint: memory and times follow. */

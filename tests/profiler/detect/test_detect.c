@@ -162,6 +162,37 @@ TEST(test_noise) {
     cd_fusion_rules_free(&s.rules);
 }
 
+/* A network of two operators takes 1 s where they are fused, as one of them does alone; the first `above` repeats of every seven are fused. */
+typedef struct {
+    unsigned above[4];
+} script;
+
+static cdmpp_status scripted(void *ctx, const cd_detect_network *n, unsigned repeat, double *seconds, cdmpp_err *e) {
+    const script *s = ctx;
+    (void)e;
+    assert_true(repeat < 28);
+    *seconds = n->graph->n_node < 2 || repeat % 7 < s->above[repeat / 7] ? 1 : 2;
+    return CDMPP_OK;
+}
+
+/* The answer of each number of repeats, and that nobody looks in between: 17 of 21 would do, and the 28 that follow do not. */
+TEST(test_looks) {
+    static const struct {
+        script s;
+        unsigned repeats;
+        cd_fusion_answer answer;
+    } want[] = {{{{7, 0, 0, 0}}, 7, CD_FUSION_FUSED}, {{{0, 7, 7, 7}}, 7, CD_FUSION_APART}, {{{6, 7, 0, 0}}, 14, CD_FUSION_FUSED}, {{{1, 0, 7, 7}}, 14, CD_FUSION_APART},
+                {{{5, 6, 6, 0}}, 28, CD_FUSION_UNKNOWN}, {{{2, 1, 1, 7}}, 28, CD_FUSION_UNKNOWN}, {{{5, 5, 6, 6}}, 28, CD_FUSION_FUSED}, {{{2, 2, 1, 1}}, 28, CD_FUSION_APART}};
+    for (size_t k = 0; k < sizeof want / sizeof *want; k++) {
+        script s = want[k].s;
+        const cd_detect_backend b = {&s, scripted, NULL};
+        cd_detect *d;
+        assert_ok(cd_detect_run(&b, &(cd_detect_options){.operators = "Relu"}, &d, &err));
+        if (d->test[0].repeats != want[k].repeats || d->test[0].answer != want[k].answer) fail_msg("%zu: %d after %u", k, d->test[0].answer, d->test[0].repeats);
+        cd_detect_free(d);
+    }
+}
+
 TEST(test_confidence) {
     assert_close(cd_detect_confidence(7, 7), 1 - 1 / 128.0, 1e-12, 0);
     assert_close(cd_detect_confidence(0, 7), 1 - 1 / 128.0, 1e-12, 0);
@@ -229,6 +260,14 @@ TEST(test_options) {
                                             {.operators = "Relu", .chains = "Relu+Add+Relu"}, {.operators = "Relu", .chains = "Relu+Relu+Relu+Relu+Relu"}};
     cd_detect *d;
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) assert_status(cd_detect_run(&b, &bad[k], &d, &err), CDMPP_EUSAGE);
+    for (int n = 1; n < 29; n++) { /* the name that is wrong is named, not what follows it */
+        char name[32] = "", list[64], want[64];
+        memset(name, 'x', (size_t)n);
+        snprintf(list, sizeof list, "%s,Relu", name);
+        snprintf(want, sizeof want, "'%.40s': expected ", name);
+        assert_status(cd_detect_run(&b, &(cd_detect_options){.operators = list}, &d, &err), CDMPP_EUSAGE);
+        if (strncmp(err.msg, want, strlen(want))) fail_msg("%s", err.msg);
+    }
     const volatile sig_atomic_t stop = 15;
     assert_status(cd_detect_run(&b, &(cd_detect_options){.stop = &stop}, &d, &err), CDMPP_EINTERRUPTED);
 }
@@ -352,4 +391,4 @@ TEST(test_faults) {
     }
 }
 
-TESTS(NULL, NULL, test_faults, test_executor, test_planted, test_chain_against_pair, test_noise, test_confidence, test_alpha, test_refused, test_options, test_onnx, test_command)
+TESTS(NULL, NULL, test_faults, test_executor, test_planted, test_chain_against_pair, test_noise, test_looks, test_confidence, test_alpha, test_refused, test_options, test_onnx, test_command)

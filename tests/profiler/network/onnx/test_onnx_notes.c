@@ -121,6 +121,12 @@ TEST(batch_axis) {
     has_shape(r.g, "h", "1,7,8");
     has_shape(r.g, "y", "20,7,8");
     cd_graph_free(r.g);
+    r = must("turned", &(cd_onnx_options){.batch = 7});
+    has_shape(r.g, "a", "7,6,20");
+    has_shape(r.g, "b", "6,20,7");
+    has_shape(r.g, "ya", "20,1,7,8");
+    has_shape(r.g, "yb", "20,1,7,8");
+    cd_graph_free(r.g);
     r = must("recurrent", &(cd_onnx_options){.batch = 3, .dim = (const char *const[]){"t=9"}, .n_dim = 1}); /* turned before the layer */
     assert_int_equal(r.g->batch_axis, 0);
     cd_graph_free(r.g);
