@@ -33,7 +33,7 @@ static inline const char *tmp_path(tmp_dir *d, const char *name) {
 static inline const char *tmp_put(tmp_dir *d, const char *name, const void *data, size_t n) {
     const char *path = tmp_path(d, name);
     FILE *f = fopen(path, "wb");
-    if (!f || fwrite(data, 1, n, f) != n || fclose(f) != 0) abort();
+    if (!f || (n && fwrite(data, 1, n, f) != n) || fclose(f) != 0) abort();
     return path;
 }
 
