@@ -11,7 +11,6 @@ thousandfold; of binary files bytes, lengths and 32-bit words change, and the ch
 a run follow from SEED. Python 3 and nothing else.
 """
 import argparse
-import gzip
 import hashlib
 import json
 import lzma
@@ -24,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import zlib
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SEEDS = os.path.join(TOP, 'tests/fuzz/seeds')
@@ -161,9 +161,12 @@ def container(r, data):
 
 def packed(r, data):
     """A small file that expands: the text repeated, or white space without end."""
-    body = r.choice([b' ' * (200 << 20), data + b'\n' * (100 << 20), (data.rstrip() + b'\n') * max(1, (64 << 20) // (len(data) + 1)),
-                     b'[' * (64 << 20), b'"' + b'a' * (300 << 20)])
-    return r.choice([lambda b: gzip.compress(b, 6, mtime=0), lambda b: lzma.compress(b, preset=0)])(body)
+    line = data.rstrip() + b'\n'
+    first, unit, n = r.choice([(b'', b' ' * (1 << 20), 200), (data, b'\n' * (1 << 20), 100), (b'', line, max(1, (64 << 20) // len(line))),
+                               (b'', b'[' * (1 << 20), 64), (b'"', b'a' * (1 << 20), 300)])
+    # In pieces: what this process holds counts as memory of the commands that it starts.
+    how = r.choice([lambda: zlib.compressobj(6, zlib.DEFLATED, 31), lambda: lzma.LZMACompressor(preset=0)])()
+    return b''.join([how.compress(first), *(how.compress(unit) for _ in range(n)), how.flush()])
 
 
 # ---- formats: name, seeds, mutations, command lines with {} for the file ----
